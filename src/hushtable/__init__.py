@@ -1,0 +1,52 @@
+"""Private, mergeable outlier detection with small tables of counts.
+
+Names load on first use, so that ``import hushtable`` costs nothing by itself.
+"""
+
+import importlib
+from importlib.metadata import version as _version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hushtable.detectors import HushTable, LSHiTables, PyODAdapter
+    from hushtable.errors import HushTableError
+    from hushtable.loading import load
+    from hushtable.plan import Plan
+    from hushtable.schema import Feature, Schema
+    from hushtable.sketch import Sketch
+
+__all__ = [
+    "Feature",
+    "HushTable",
+    "HushTableError",
+    "LSHiTables",
+    "Plan",
+    "PyODAdapter",
+    "Schema",
+    "Sketch",
+    "load",
+]
+
+_HOMES = {
+    "Feature": "schema",
+    "HushTable": "detectors",
+    "HushTableError": "errors",
+    "LSHiTables": "detectors",
+    "Plan": "plan",
+    "PyODAdapter": "detectors",
+    "Schema": "schema",
+    "Sketch": "sketch",
+    "load": "loading",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version("hushtable")
+    if name in _HOMES:
+        return getattr(importlib.import_module(f"hushtable.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'hushtable' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

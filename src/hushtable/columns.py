@@ -1,0 +1,97 @@
+"""One Arrow column as numbers or as texts, whatever type it arrives in."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hushtable.errors import DataError, DataTypeError
+from hushtable.readers import integer_too_large
+
+__all__ = ["as_numbers", "as_texts", "is_text"]
+
+_SECONDS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column of this Arrow type holds categories rather than numbers."""
+    if pa.types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def as_numbers(column: pa.Array, name: str, start: int = 0) -> np.ndarray[Any, Any]:
+    """Return float32 or float64 values, NaN where missing.
+
+    Dates and times become seconds (since 1970-01-01 UTC for points in time). ``name`` and
+    ``start`` (the number of the column's first row) are for messages.
+    """
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.dictionary_decode()
+        kind = column.type
+    if is_text(kind):
+        raise _text_in_numeric(column, name, start)
+    seconds = 1.0
+    if pa.types.is_date(kind):
+        column = column.cast(pa.timestamp("s"))
+        kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_time(kind):
+        seconds = _SECONDS[kind.unit]
+        column = column.view(pa.int32() if pa.types.is_time32(kind) else pa.int64())
+    elif pa.types.is_integer(kind):
+        _refuse_large(column, name)
+    elif pa.types.is_null(kind):
+        return np.full(len(column), np.nan)
+    elif not (pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
+        raise DataTypeError(
+            f"column {name!r} has type {kind}: needs numbers, dates, true/false or text; "
+            "convert it or leave it out"
+        )
+    if kind not in (pa.float32(), pa.float64()):
+        # Not safe: a time in nanoseconds does not fit a float64 to the last digit.
+        column = pc.cast(column, pa.float64(), safe=False)
+    values: np.ndarray[Any, Any] = column.to_numpy(zero_copy_only=False)
+    return values / seconds if seconds != 1.0 else values
+
+
+def _refuse_large(column: pa.Array, name: str) -> None:
+    if column.type.bit_width < 64:
+        return
+    extremes = pc.min_max(column)
+    for value in (extremes["min"].as_py(), extremes["max"].as_py()):
+        if value is not None and abs(value) > 2**53:
+            raise integer_too_large(f"column {name!r}", value)
+
+
+def _text_in_numeric(column: pa.Array, name: str, start: int) -> DataError:
+    row = next(i for i, value in enumerate(column) if value.is_valid) if len(column) else 0
+    example = column[row].as_py() if len(column) else ""
+    return DataError(
+        f"column {name!r} is numeric in the plan, but the data holds text, such as "
+        f"{example!r} in row {start + row}: correct the value or leave it empty"
+    )
+
+
+def as_texts(column: pa.Array, name: str) -> pa.Array:
+    """Return the column as Arrow strings; whole numbers lose a trailing ``.0``."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.dictionary_decode()
+        kind = column.type
+    if pa.types.is_floating(kind):
+        # A frame turns whole numbers with gaps into floats; the category is still "1".
+        whole = pc.cast(column, pa.int64(), safe=False)
+        same = pc.equal(pc.cast(whole, kind, safe=False), column)
+        column = pc.if_else(same, whole.cast(pa.string()), column.cast(pa.string()))
+        return pc.if_else(pc.equal(column, "nan"), pa.scalar(None, pa.string()), column)
+    try:
+        return pc.cast(column, pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise DataTypeError(
+            f"column {name!r} is categorical in the plan, but the data has type {kind}: "
+            "needs text, whole numbers or true/false"
+        ) from None

@@ -1,0 +1,340 @@
+"""What every detector does alike: draw a plan, count, score, draw the line, save."""
+
+import os
+import warnings
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from hushtable import files
+from hushtable.errors import DataError, FileError, PlanError, UsageError
+from hushtable.infer import schema_from_batches
+from hushtable.plan import Plan
+from hushtable.readers import Reader, as_reader
+from hushtable.schema import Schema
+from hushtable.scorer import Scorer
+from hushtable.sketch import Sketch, numbered, whole_weights
+
+__all__ = ["TableDetector"]
+
+Floats = NDArray[np.float64]
+
+
+class TableDetector(OutlierMixin, BaseEstimator):
+    """A detector that scores rows by merged tables of counts.
+
+    A subclass names its recipe and says how it draws its plan and counts its rows.
+    """
+
+    _recipe: ClassVar[str]
+
+    # Parameters that every subclass stores in __init__.
+    contamination: str | float
+    n_jobs: int | None
+    random_state: Any
+
+    # --- fitting ------------------------------------------------------------------------------
+
+    def _draw_plan(self, schema: Schema, reader: Reader, weights: Any, n_rows: int) -> Plan:
+        raise NotImplementedError  # pragma: no cover
+
+    def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
+        return Sketch.from_data(plan, reader, sample_weight=weights, n_jobs=self.n_jobs)
+
+    def _fit(self, X: Any, sample_weight: Any) -> Self:
+        reader = as_reader(X).repeatable()
+        self._check_contamination()
+        weights = whole_weights(sample_weight, reader)
+        batches = ((start, batch) for start, batch, _ in numbered(reader, weights))
+        schema, n_rows = schema_from_batches(reader, batches)
+        if n_rows < 2:
+            raise DataError(
+                f"{reader.source} has 1 sample (row): n_samples = 1 leaves nothing to compare "
+                "with; needs at least 2"
+            )
+        self._set_columns(reader)
+        self._rng = _generator(self.random_state)
+        plan = self._draw_plan(schema, reader, weights, n_rows)
+        return self._finish(self._sketch(plan, reader, weights), reader, weights)
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Add rows to the counts; the first call draws the plan.
+
+        Ranges, cuts and categories are those of the first rows seen; later values outside are
+        clipped or count as unseen (``sketch_.outside()`` says how many).
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, as `fit` takes them.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "sketch_"):
+            return self._fit(X, None)
+        reader = as_reader(X, text_columns=self.plan_.schema.categorical_names).repeatable()
+        self._check_contamination()
+        self._check_columns(reader)
+        if not hasattr(self, "_rng"):
+            self._rng = _generator(self.random_state)
+        return self._finish(self.sketch_ + self._sketch(self.plan_, reader, None), reader, None)
+
+    @classmethod
+    def from_counts(
+        cls, sketch: Sketch, *, contamination: str | float = "auto", n_jobs: int | None = None
+    ) -> Self:
+        """Make a fitted detector of merged counts.
+
+        Parameters
+        ----------
+        sketch : Sketch
+            The sum of the sites' sketches, under a plan of this detector.
+        contamination : "auto" or float, default="auto"
+            As in the constructor; a share needs rows, so give those later with
+            `set_threshold`, and "auto" here.
+        n_jobs : int, optional
+            Threads for scoring.
+
+        Returns
+        -------
+        detector
+
+        Raises
+        ------
+        PlanError
+            If the plan is another detector's.
+        """
+        if sketch.plan.detector != cls._recipe:
+            raise PlanError(
+                f"these counts are of a {sketch.plan.detector!r} plan, {cls.__name__} needs "
+                f"{cls._recipe!r}: use the detector that drew the plan"
+            )
+        if contamination != "auto":
+            raise UsageError(
+                f"contamination={contamination!r}: counts alone do not tell a share; use 'auto', "
+                "then set_threshold(X, contamination) on rows"
+            )
+        self = cls(**cls._parameters_of(sketch.plan), n_jobs=n_jobs)
+        names = sketch.plan.schema.names
+        self._set_columns(Reader(
+            tuple(names) if sketch.plan.schema.named else None, len(names), 0, lambda: iter(())
+        ))  # fmt: skip
+        return self._finish(sketch, None, None)
+
+    @classmethod
+    def _parameters_of(cls, plan: Plan) -> dict[str, Any]:
+        """Return the constructor parameters that a plan shows."""
+        return {"n_tables": plan.family.n_tables}
+
+    def _finish(self, sketch: Sketch, reader: Reader | None, weights: Any) -> Self:
+        self.plan_, self.sketch_ = sketch.plan, sketch
+        self._scorer = Scorer(sketch)
+        if self.contamination == "auto" or reader is None:
+            self.offset_ = self._scorer.auto_offset()
+        else:
+            self.set_threshold(reader, self.contamination, sample_weight=weights)
+        return self
+
+    def set_threshold(
+        self, X: Any, contamination: str | float, *, sample_weight: Any = None
+    ) -> Self:
+        """Set `offset_` such that the given share of these rows are outliers.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows.
+        contamination : float in (0, 0.5]
+            Share of the rows.
+        sample_weight : array-like of shape (n,), optional
+            Whole numbers; a row of weight w counts as w rows.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        scores = self._scorer.score(X, n_jobs=self.n_jobs)
+        if sample_weight is not None:
+            scores = np.repeat(scores, sample_weight)
+        self.offset_ = float(np.percentile(scores, 100.0 * _share(contamination)))
+        return self
+
+    def _check_contamination(self) -> None:
+        if self.contamination != "auto":
+            _share(self.contamination)
+
+    # --- scoring ------------------------------------------------------------------------------
+
+    def score_samples(self, X: Any) -> Floats:
+        """Return the outlier score of each row: the mean of its cells' scores, in bits.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+            Low is abnormal.
+        """
+        check_is_fitted(self)
+        reader = as_reader(X, text_columns=self.plan_.schema.categorical_names)
+        self._check_columns(reader)
+        scores = self._scorer.score(reader, n_jobs=self.n_jobs)
+        if len(scores) == 0:
+            raise DataError(
+                f"Found array with 0 sample(s) (shape=(0, {reader.n_columns})) while a minimum of "
+                "1 is required."
+            )
+        return scores
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return `score_samples` minus `offset_`: negative is an outlier.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+        """
+        scores: Floats = self.score_samples(X) - self.offset_
+        return scores
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return -1 for outliers and 1 for inliers.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,), int64
+        """
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    # --- files --------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted detector to a .hush file, atomically.
+
+        Parameters
+        ----------
+        path : path
+            Where; an existing file is replaced only by a complete new one.
+        """
+        check_is_fitted(self)
+        parameters = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in self.get_params(deep=False).items()
+        }
+        if not isinstance(parameters["random_state"], int | None):
+            parameters["random_state"] = None  # a generator's state is not part of the model
+        entries = {
+            "detector": type(self).__name__,
+            "parameters": parameters,
+            "offset": self.offset_,
+        }
+        files.write_sketch(path, self.sketch_, "detector", entries)
+
+    @classmethod
+    def _from_content(cls, content: files.Content, path: str | os.PathLike[str]) -> Self:
+        """Rebuild what `save` wrote; `hushtable.load` comes here."""
+        sketch = files.sketch_from(content, path)
+        parameters, offset = content.manifest.get("parameters"), content.manifest.get("offset")
+        if (
+            not isinstance(parameters, dict)
+            or set(parameters) != set(cls._get_param_names())
+            or isinstance(offset, bool)
+            or not isinstance(offset, int | float)
+            or sketch.plan.detector != cls._recipe
+        ):
+            raise FileError(f"{path}: not the content of a {cls.__name__}: get the file again")
+        self = cls.from_counts(sketch)
+        self.set_params(**parameters)
+        self.offset_ = float(offset)
+        return self
+
+    # --- columns, as scikit-learn checks them -------------------------------------------------
+
+    def _set_columns(self, reader: Reader) -> None:
+        self.n_features_in_ = reader.n_columns
+        if reader.names is not None:
+            self.feature_names_in_ = np.array(reader.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _check_columns(self, reader: Reader) -> None:
+        """Compare columns with those of fit, in scikit-learn's words."""
+        mine = type(self).__name__
+        fitted = getattr(self, "feature_names_in_", None)
+        if fitted is None and reader.names is not None:
+            warnings.warn(
+                f"X has feature names, but {mine} was fitted without feature names", stacklevel=3
+            )
+        elif fitted is not None and reader.names is None:
+            warnings.warn(
+                f"X does not have valid feature names, but {mine} was fitted with feature names",
+                stacklevel=3,
+            )
+        elif fitted is not None and reader.names != tuple(fitted):
+            raise DataError(_names_message(set(fitted), set(reader.names or ())))
+        if reader.n_columns != self.n_features_in_:
+            raise DataError(
+                f"X has {reader.n_columns} features, but {mine} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _names_message(fitted: set[str], given: set[str]) -> str:
+    message = "The feature names should match those that were passed during fit.\n"
+    for title, names in (
+        ("Feature names unseen at fit time:", sorted(given - fitted)),
+        ("Feature names seen at fit time, yet now missing:", sorted(fitted - given)),
+    ):
+        if names:
+            shown = [*names[:5], *(["..."] if len(names) > 5 else [])]
+            message += title + "\n" + "".join(f"- {name}\n" for name in shown)
+    if fitted == given:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    return message
+
+
+def _share(contamination: Any) -> float:
+    if (
+        isinstance(contamination, bool)
+        or not isinstance(contamination, int | float | np.number)
+        or not 0.0 < contamination <= 0.5
+    ):
+        raise UsageError(
+            f"contamination={contamination!r}: needs 'auto', or a share above 0 and at most 0.5"
+        )
+    return float(contamination)
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    """Return the generator of hash functions and samples that ``random_state`` means."""
+    if random_state is None or isinstance(random_state, int | np.integer | np.random.Generator):
+        return np.random.default_rng(random_state)
+    return np.random.default_rng(check_random_state(random_state).randint(2**31))

@@ -1,0 +1,51 @@
+"""`load`: any .hush file, as the object that it holds."""
+
+import os
+from typing import TYPE_CHECKING, Union
+
+from hushtable import files
+from hushtable.errors import FileError
+
+if TYPE_CHECKING:
+    from hushtable.detectors import HushTable, LSHiTables
+    from hushtable.plan import Plan
+    from hushtable.sketch import Sketch
+
+__all__ = ["load"]
+
+
+def load(path: str | os.PathLike[str]) -> Union["Plan", "Sketch", "HushTable", "LSHiTables"]:
+    """Read a .hush file. Nothing in it is executed.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    Plan, Sketch or fitted detector
+        Whichever the file holds.
+
+    Raises
+    ------
+    FileError
+        If it is not an intact .hush file of a protocol that this version reads.
+    OSError
+        If the file cannot be read.
+    """
+    content = files.read(path)
+    if content.kind == "plan":
+        return files.plan_from(content, path)
+    if content.kind == "sketch":
+        return files.sketch_from(content, path)
+    if content.kind == "release":
+        raise FileError(f"{path}: a release, which this version does not read: upgrade hushtable")
+    # scikit-learn takes a second to import: only for those who load a detector.
+    from hushtable import detectors
+
+    name = content.manifest.get("detector")
+    known = {c.__name__: c for c in (detectors.HushTable, detectors.LSHiTables)}
+    if name not in known:
+        raise FileError(f"{path}: detector {name!r} is none of {sorted(known)}: upgrade hushtable")
+    return known[name]._from_content(content, path)

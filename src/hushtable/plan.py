@@ -1,0 +1,271 @@
+"""The plan: schema, drawn hash functions and score rule. Immutable, named by its content."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import rfc8785
+from numpy.typing import NDArray
+
+from hushtable.errors import PlanError, UsageError
+from hushtable.hashing import Arrays, EquiWidth, HashFamily, family_from_content
+from hushtable.recipes import MARGINAL_BINS, recipe
+from hushtable.schema import Schema
+from hushtable.scoring import ScoreRule
+
+if TYPE_CHECKING:
+    from hushtable.sketch import Sketch
+
+__all__ = ["Plan", "array_digests"]
+
+#: The array of the first pass's counts, beside the family's own arrays.
+_FIRST = "first_counts"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What all sites share: which hash functions count the rows, and how counts become scores.
+
+    Make one with `Plan.draw` or `Plan.marginals`. Two sketches add only if their plans have
+    the same `plan_id`.
+
+    Attributes
+    ----------
+    schema : Schema
+        The features, with their ranges and categories.
+    family : HashFamily
+        The drawn hash functions.
+    score : ScoreRule
+        How the count of a cell becomes a score.
+    detector : str
+        Which detector's draw this is: ``"hushtable"``, ``"lsh_itables"`` or ``"marginals"``.
+    data_dependent : bool
+        Whether ranges, cuts or weights were read off raw data, so that the plan itself tells
+        something about rows. A plan from a public schema alone is not.
+    first_counts : ndarray of shape (n_cells,), int64, or None
+        In a plan of the second pass: the merged counts of the first.
+    """
+
+    schema: Schema
+    family: HashFamily
+    score: ScoreRule
+    detector: str
+    data_dependent: bool
+    first_counts: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        first = self.first_counts
+        if first is None:
+            return
+        if first.dtype != np.int64 or first.shape != (self.family.n_cells,) or first.min() < 0:
+            raise PlanError("the first pass's counts do not fit the plan's tables")
+        if self.first_rows == 0:
+            raise PlanError("the first pass counted no rows: nothing to refine by")
+
+    @classmethod
+    def draw(
+        cls,
+        schema: Schema,
+        *,
+        detector: str = "hushtable",
+        marginals: "Sketch | None" = None,
+        random_state: int | np.random.Generator | None = None,
+        **parameters: Any,
+    ) -> "Plan":
+        """Draw the hash functions of a detector.
+
+        Parameters
+        ----------
+        schema : Schema
+            The features. With a public schema and no marginals, the plan does not depend on
+            any data.
+        detector : {"hushtable", "lsh_itables"}
+            Which detector's tables to draw.
+        marginals : Sketch, optional
+            Merged counts under ``Plan.marginals(schema)``; refines the cuts and the weights
+            of the features (``"hushtable"`` only).
+        random_state : int or numpy Generator, optional
+            Seed of the hash functions (PCG64; only its uniform doubles are used). None takes
+            fresh entropy.
+        **parameters
+            ``n_tables`` for both; ``max_samples`` (which sets the depths) for
+            ``"lsh_itables"``; ``n_cells``, ``min_depth`` and ``max_depth`` for ``"hushtable"``.
+
+        Returns
+        -------
+        Plan
+
+        Raises
+        ------
+        UsageError
+            If the detector or a parameter is unknown or out of range.
+        PlanError
+            If the marginals were counted under another schema.
+        """
+        chosen = recipe(detector)
+        if marginals is not None:
+            if not chosen.takes_marginals:
+                raise UsageError(f"detector {detector!r} takes no marginals: leave them out")
+            expected = cls.marginals(schema)
+            if marginals.plan.plan_id != expected.plan_id:
+                raise PlanError(
+                    "the marginals were counted under another plan: "
+                    + expected.difference(marginals.plan)
+                )
+            parameters["marginals"] = marginals.counts
+        rng = np.random.default_rng(random_state)
+        try:
+            family = chosen.draw(schema, rng, **parameters)
+        except TypeError as error:
+            raise UsageError(f"detector {detector!r}: {error}") from None
+        return cls(
+            schema,
+            family,
+            chosen.score,
+            detector,
+            data_dependent=not schema.public or marginals is not None,
+        )
+
+    @classmethod
+    def marginals(cls, schema: Schema) -> "Plan":
+        """One histogram a feature: the plan of an optional first round that refines the next."""
+        return cls(
+            schema,
+            EquiWidth(schema, MARGINAL_BINS),
+            ScoreRule("log2"),
+            "marginals",
+            data_dependent=not schema.public,
+        )
+
+    def second_pass(self, first: "Sketch") -> "Plan":
+        """Return the plan that counts again, only the rows that are denser than average.
+
+        Parameters
+        ----------
+        first : Sketch
+            Merged counts of all rows under this plan.
+
+        Returns
+        -------
+        Plan
+            With the same tables; its sketches count a row if its mean log2(C1 + 1) is at
+            least the mean over all rows, and it scores by both counts.
+        """
+        if first.plan.plan_id != self.plan_id:
+            raise PlanError(f"the first pass has another plan: {self.difference(first.plan)}")
+        if self.first_counts is not None:
+            raise UsageError("this plan is of the second pass already: a third gains nothing")
+        return replace(self, first_counts=first.counts, data_dependent=True)
+
+    @property
+    def first_rows(self) -> int:
+        """Rows that the first pass counted."""
+        return 0 if self.first_counts is None else self.rows_counted(self.first_counts)
+
+    def rows_counted(self, counts: NDArray[np.int64]) -> int:
+        """Return how many rows a vector of counts holds (by its first table)."""
+        return int(counts[: self.family.offsets[1]].sum())
+
+    def cell_scores(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the score of every cell, in bits, given the merged counts."""
+        if self.first_counts is not None:
+            return self.score.two_pass_values(self.first_counts, counts, self.first_rows)
+        n_rows = self.rows_counted(counts)
+        if n_rows == 0:
+            raise UsageError("no rows were counted: add sketches of data before scoring")
+        return self.score.values(counts, n_rows)
+
+    # --- content and identity ---------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan without its arrays, as JSON carries it."""
+        return {
+            "detector": self.detector,
+            "data_dependent": self.data_dependent,
+            "schema": self.schema.to_dict(),
+            "family": {"name": self.family.name, **self.family.parameters()},
+            "score": self.score.to_dict(),
+        }
+
+    def arrays(self) -> Arrays:
+        """Return the drawn arrays, and the counts of the first pass where there are some."""
+        first = {} if self.first_counts is None else {_FIRST: self.first_counts}
+        return {**self.family.arrays(), **first}
+
+    @classmethod
+    def from_content(cls, content: Any, arrays: Arrays) -> "Plan":
+        """Build the plan that `to_dict` and `arrays` described; raises `PlanError` otherwise."""
+        shape = {"detector": str, "data_dependent": bool, "schema": dict, "family": dict}
+        shape["score"] = dict
+        if (
+            not isinstance(content, dict)
+            or set(content) != set(shape)
+            or not all(isinstance(content[key], kind) for key, kind in shape.items())
+        ):
+            raise PlanError(f"a plan needs the entries {sorted(shape)}, each of its kind")
+        schema = Schema.from_dict(content["schema"])
+        family, score = dict(content["family"]), content["score"]
+        arrays = dict(arrays)
+        first = arrays.pop(_FIRST, None)
+        if set(score) != {"name", "smoothing"} or not isinstance(score["smoothing"], int | float):
+            raise PlanError("a plan's score needs a name and a number, smoothing")
+        return cls(
+            schema,
+            family_from_content(str(family.pop("name", "")), family, arrays, schema),
+            ScoreRule(score["name"], float(score["smoothing"])),
+            content["detector"],
+            content["data_dependent"],
+            first,
+        )
+
+    @cached_property
+    def plan_id(self) -> str:
+        """SHA-256 of the plan's canonical content (RFC 8785) with the digests of its arrays."""
+        content = self.to_dict() | {"arrays": array_digests(self.arrays())}
+        return hashlib.sha256(rfc8785.dumps(content)).hexdigest()
+
+    def difference(self, other: "Plan") -> str:
+        """Say in words what two plans differ in."""
+        parts = []
+        for key, mine in self.to_dict().items():
+            theirs = other.to_dict()[key]
+            if mine != theirs:
+                parts.append(
+                    _schema_difference(self.schema, other.schema)
+                    if key == "schema"
+                    else f"{key} {mine!r} against {theirs!r}"
+                )
+        if not parts and self.plan_id != other.plan_id:
+            parts.append("same schema and settings, but other hash functions were drawn")
+        return "; ".join(parts) or "nothing"
+
+    def __repr__(self) -> str:
+        return (
+            f"Plan({self.detector!r}, {len(self.schema)} features, {self.family.n_tables} tables, "
+            f"{self.family.n_cells} cells, plan_id={self.plan_id[:12]!r})"
+        )
+
+
+def _schema_difference(mine: Schema, theirs: Schema) -> str:
+    if mine.names != theirs.names:
+        return f"features {mine.names} against {theirs.names}"
+    for a, b in zip(mine.features, theirs.features, strict=True):
+        if a != b:
+            return f"feature {a.name!r}: {a.to_dict()} against {b.to_dict()}"
+    return "one schema is public, the other was read off data"
+
+
+def array_digests(arrays: Arrays) -> dict[str, Any]:
+    """Return dtype, shape and SHA-256 (of the little-endian bytes) of each array."""
+    return {
+        name: {
+            "dtype": str(array.dtype),
+            "shape": list(array.shape),
+            "sha256": hashlib.sha256(
+                np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+            ).hexdigest(),
+        }
+        for name, array in sorted(arrays.items())
+    }

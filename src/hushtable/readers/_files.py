@@ -1,0 +1,147 @@
+"""Rows in files: CSV and Parquet, one, a folder of them, or a glob pattern."""
+
+import glob
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+
+from hushtable.errors import DataError
+from hushtable.readers._reader import (
+    FILE_ROWS,
+    Batch,
+    Reader,
+    column_names,
+    integer_too_large,
+    named_errors,
+    split,
+)
+
+__all__ = ["files"]
+
+_KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
+_COMPRESSIONS = (".gz", ".bz2", ".zst")
+
+
+def _kind(path: Path) -> str | None:
+    suffixes = [s.lower() for s in path.suffixes]
+    if suffixes and suffixes[-1] in _COMPRESSIONS:
+        suffixes.pop()
+    return _KINDS.get(suffixes[-1]) if suffixes else None
+
+
+def _find(pattern: str) -> list[Path]:
+    path = Path(pattern)
+    if path.is_dir():
+        found = sorted(p for p in path.rglob("*") if p.is_file() and _kind(p))
+    elif path.exists():
+        return [path]
+    else:
+        found = sorted(Path(p) for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
+    if not found:
+        raise DataError(
+            f"{pattern}: no such file, and no CSV or Parquet file in it: check the path"
+        )
+    return found
+
+
+def files(pattern: str, text_columns: frozenset[str]) -> Reader:
+    """Read every CSV and Parquet file that ``pattern`` names, one after the other."""
+    parts = [_file(path, text_columns) for path in _find(pattern)]
+    first = parts[0]
+    for part in parts[1:]:
+        if part.names != first.names:
+            raise DataError(
+                f"{part.source} has other columns than {first.source}: {_difference(part, first)}"
+            )
+    counts = [part.n_rows for part in parts]
+    return Reader(
+        first.names,
+        first.n_columns,
+        None if None in counts else sum(count or 0 for count in counts),
+        lambda: (batch for part in parts for batch in part.read()),
+        source=pattern,
+    )
+
+
+def _difference(part: Reader, first: Reader) -> str:
+    ours, theirs = set(part.names or ()), set(first.names or ())
+    if ours == theirs:
+        return "same names, other order"
+    return f"only there {sorted(ours - theirs)}, missing {sorted(theirs - ours)}"
+
+
+def _file(path: Path, text_columns: frozenset[str]) -> Reader:
+    kind = _kind(path)
+    if kind is None:
+        raise DataError(f"{path}: needs a file name that ends in {', '.join(_KINDS)}")
+    if path.stat().st_size == 0:
+        raise DataError(f"{path}: the file is empty")
+    try:
+        return _parquet(path) if kind == "parquet" else _csv(path, text_columns)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"{path}: not a {kind} file that can be read: {error}") from None
+
+
+def _parquet(path: Path) -> Reader:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path, pre_buffer=False) as file:
+        names, n_rows = column_names(file.schema_arrow), file.metadata.num_rows
+
+    def batches() -> Iterator[Batch]:
+        with parquet.ParquetFile(path, pre_buffer=False) as file:
+            rows = file.iter_batches(FILE_ROWS, use_threads=False)
+            yield from split(named_errors(rows, str(path)))
+
+    return Reader(names, len(names), n_rows, batches, source=str(path))
+
+
+def _csv(path: Path, text_columns: frozenset[str]) -> Reader:
+    from pyarrow import csv
+
+    with pa.input_stream(str(path), compression="detect") as raw:
+        sample = raw.read(65_536)
+    parsing = csv.ParseOptions(delimiter=_delimiter(sample), newlines_in_values=True)
+    reading = csv.ReadOptions(block_size=1 << 22, use_threads=False)
+
+    def open_csv(types: dict[str, pa.DataType]) -> csv.CSVStreamingReader:
+        options = csv.ConvertOptions(column_types=types, strings_can_be_null=True)
+        return csv.open_csv(path, reading, parsing, options)
+
+    # Arrow settles the types on the first block; a later "1.5" in a column of whole numbers,
+    # or a value in a column that began empty, must not be an error.
+    with open_csv({}) as file:
+        guessed = file.schema
+    whole = {f.name for f in guessed if pa.types.is_integer(f.type)}
+    types: dict[str, pa.DataType] = {
+        f.name: pa.float64()
+        for f in guessed
+        if pa.types.is_integer(f.type) or pa.types.is_null(f.type)
+    }
+    types |= {name: pa.string() for name in text_columns & set(guessed.names)}
+    names = column_names(guessed)
+
+    def batches() -> Iterator[Batch]:
+        with open_csv(types) as file:
+            for batch in split(named_errors(file, str(path))):
+                for name in whole - text_columns:
+                    _check_whole(name, batch)
+                yield batch
+
+    return Reader(names, len(names), None, batches, source=str(path))
+
+
+def _check_whole(name: str, batch: pa.RecordBatch) -> None:
+    import pyarrow.compute as pc
+
+    extremes = pc.min_max(batch.column(name))
+    for value in (extremes["min"].as_py(), extremes["max"].as_py()):
+        if value is not None and abs(value) > 2**53 and float(value).is_integer():
+            raise integer_too_large(f"column {name!r}", int(value))
+
+
+def _delimiter(sample: bytes) -> str:
+    """Comma, semicolon, tab or bar: whichever the header holds most of."""
+    header = sample.partition(b"\n")[0].decode("utf-8", errors="replace")
+    return max(",;\t|", key=header.count)

@@ -1,0 +1,105 @@
+"""A reader: rows as batches, as often as asked, and what readers share."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import pyarrow as pa
+
+from hushtable.errors import DataError
+
+__all__ = ["BATCH_ROWS", "FILE_ROWS", "Batch", "Reader", "integer_too_large"]
+
+#: Rows in a batch: small enough for the cache, large enough to hide Python's overhead.
+BATCH_ROWS = 16_384
+#: Rows read at a time from a Parquet file; measured to keep memory flat at no cost in time.
+FILE_ROWS = 65_536
+
+Batch: TypeAlias = "np.ndarray[Any, Any] | pa.RecordBatch"
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Rows as an iterable of batches.
+
+    Attributes
+    ----------
+    names : tuple of str, or None
+        Column names; None for a matrix without.
+    n_columns : int
+        Number of columns.
+    n_rows : int or None
+        Number of rows, where it is known without reading them.
+    read : callable
+        Starts a pass over the rows and returns an iterator of batches.
+    one_shot : bool
+        Whether only one pass is possible.
+    source : str
+        What the rows come from, for messages.
+    """
+
+    names: tuple[str, ...] | None
+    n_columns: int
+    n_rows: int | None
+    read: Callable[[], Iterator[Batch]]
+    one_shot: bool = False
+    source: str = "the data"
+
+    def select(self, names: Sequence[str]) -> "Reader":
+        """Return a reader of the named columns only, in that order."""
+        lacking = [name for name in names if name not in (self.names or ())]
+        if lacking:
+            raise DataError(
+                f"{self.source} has no column {lacking}: its columns are {list(self.names or ())}"
+            )
+        chosen = list(names)
+        return replace(
+            self,
+            names=tuple(chosen),
+            n_columns=len(chosen),
+            read=lambda: (cast(pa.RecordBatch, batch).select(chosen) for batch in self.read()),
+        )
+
+    def repeatable(self) -> "Reader":
+        """Return a reader that allows several passes; a one-shot stream is read into memory."""
+        if not self.one_shot:
+            return self
+        batches = list(self.read())
+        rows = sum(len(batch) for batch in batches)
+        return replace(self, read=lambda: iter(batches), one_shot=False, n_rows=rows)
+
+
+def slices(n_rows: int) -> Iterator[slice]:
+    """Cut ``n_rows`` rows into batches."""
+    return (slice(at, min(at + BATCH_ROWS, n_rows)) for at in range(0, n_rows, BATCH_ROWS))
+
+
+def column_names(schema: pa.Schema) -> tuple[str, ...]:
+    """Return the names of the columns; raises `DataError` if there are none."""
+    if len(schema.names) == 0:
+        raise DataError("the data has no columns: a minimum of 1 is required")
+    return tuple(schema.names)
+
+
+def split(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
+    """Cut large batches (without a copy), so that threads have equal work."""
+    for batch in batches:
+        for rows in slices(batch.num_rows):
+            yield batch.slice(rows.start, rows.stop - rows.start)
+
+
+def named_errors(batches: Iterator[Any], source: str) -> Iterator[Any]:
+    """Name the source in what Arrow says of rows it cannot read."""
+    try:
+        yield from batches
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"{source}: {error}") from None
+
+
+def integer_too_large(column: str, value: object) -> DataError:
+    """Explain that a whole number is too large to be told apart from its neighbours."""
+    return DataError(
+        f"{column} holds the integer {value}: whole numbers beyond 2**53 = {2**53} cannot be told "
+        "apart as float64; leave identifiers out, or convert the column to float yourself"
+    )

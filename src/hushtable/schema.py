@@ -1,0 +1,223 @@
+"""Features and schemas: what the columns are, and their public ranges and categories."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any, Literal
+
+from hushtable.errors import PlanError
+
+__all__ = ["MAX_CATEGORIES", "Feature", "Schema"]
+
+#: Categories that one feature may have. More is, in practice, an identifier.
+MAX_CATEGORIES = 10_000
+#: Features that one schema may have: they are numbered in 16 bits.
+MAX_FEATURES = 65_535
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One column: numeric with a range, or categorical with its categories.
+
+    Make one with `Feature.numeric` or `Feature.categorical`. Any feature may be missing in
+    any row.
+
+    Attributes
+    ----------
+    name : str
+        Name of the column.
+    kind : {"numeric", "categorical"}
+        What its values are.
+    low, high : float
+        Range of a numeric feature, in its own unit; values outside are clipped to it.
+    categories : tuple of str
+        Categories of a categorical feature; any other value counts as unseen.
+    unit : str
+        Unit of a numeric feature, for people; empty if unknown.
+    """
+
+    name: str
+    kind: Literal["numeric", "categorical"]
+    low: float = 0.0
+    high: float = 0.0
+    categories: tuple[str, ...] = ()
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not self.name:
+            raise PlanError(f"feature name {self.name!r}: needs a text that is not empty")
+        if self.kind == "numeric":
+            self._check_range()
+        elif self.kind == "categorical":
+            self._check_categories()
+        else:
+            raise PlanError(
+                f"feature {self.name!r}: kind {self.kind!r}: needs 'numeric' or 'categorical'"
+            )
+
+    def _check_range(self) -> None:
+        low, high = float(self.low), float(self.high)
+        if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low)):
+            raise PlanError(
+                f"feature {self.name!r}: range [{low}, {high}]: needs two finite numbers"
+            )
+        if low > high:
+            raise PlanError(f"feature {self.name!r}: low {low} is above high {high}: swap them")
+        # -0.0 and 0.0 are one range, and must give one plan id.
+        object.__setattr__(self, "low", low + 0.0)
+        object.__setattr__(self, "high", high + 0.0)
+
+    def _check_categories(self) -> None:
+        if isinstance(self.categories, str) or not all(
+            isinstance(category, str) for category in self.categories
+        ):
+            raise PlanError(f"feature {self.name!r}: categories must be a list of texts")
+        categories = tuple(self.categories)
+        if len(set(categories)) < len(categories):
+            twice = next(c for c in categories if categories.count(c) > 1)
+            raise PlanError(f"feature {self.name!r}: category {twice!r} is listed twice")
+        if len(categories) > MAX_CATEGORIES:
+            raise PlanError(
+                f"feature {self.name!r} has {len(categories):,} categories: a plan takes at most "
+                f"{MAX_CATEGORIES:,}; leave identifiers out, or group rare categories"
+            )
+        object.__setattr__(self, "categories", categories)
+
+    @classmethod
+    def numeric(cls, name: str, *, low: float, high: float, unit: str = "") -> "Feature":
+        """Numeric feature with values in [low, high], in ``unit``."""
+        return cls(name, "numeric", low=low, high=high, unit=unit)
+
+    @classmethod
+    def categorical(cls, name: str, categories: Iterable[str]) -> "Feature":
+        """Categorical feature with the given categories."""
+        if not isinstance(categories, str):
+            categories = tuple(categories)
+        return cls(name, "categorical", categories=categories)  # type: ignore[arg-type]
+
+    @property
+    def constant(self) -> bool:
+        """Whether the feature can take one value only (missing values aside)."""
+        return self.low == self.high if self.kind == "numeric" else len(self.categories) <= 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the feature as JSON and TOML carry it."""
+        if self.kind == "categorical":
+            return {"name": self.name, "kind": self.kind, "categories": list(self.categories)}
+        content = {"name": self.name, "kind": self.kind, "low": self.low, "high": self.high}
+        return content | ({"unit": self.unit} if self.unit else {})
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "Feature":
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        if not isinstance(content, dict):
+            raise PlanError(f"a feature must be a table, not {type(content).__name__}")
+        name, kind = content.get("name"), content.get("kind")
+        needed = {"numeric": ["low", "high"], "categorical": ["categories"]}.get(str(kind), [])
+        missing = [key for key in needed if key not in content]
+        if missing:
+            what = "the public range" if kind == "numeric" else "its public categories"
+            raise PlanError(f"feature {name!r}: {' and '.join(missing)} not given: fill in {what}")
+        unknown = set(content) - {"name", "kind", "unit", *needed}
+        if unknown:
+            raise PlanError(f"feature {name!r}: unknown entries {sorted(unknown)}")
+        for key in ("low", "high"):
+            if isinstance(content.get(key, 0), bool) or not isinstance(
+                content.get(key, 0), int | float
+            ):
+                raise PlanError(f"feature {name!r}: {key} {content[key]!r} is not a number")
+        if not isinstance(content.get("unit", ""), str):
+            raise PlanError(f"feature {name!r}: unit {content['unit']!r} is not a text")
+        if not isinstance(content.get("categories", []), list):
+            raise PlanError(f"feature {name!r}: categories must be a list of texts")
+        return cls(**{**content, "categories": tuple(content.get("categories", ()))})
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The features of a plan with their ranges and categories.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        At least one, with distinct names, in the order of the columns.
+    public : bool, default=True
+        Whether the ranges and categories were known without looking at the data. A schema
+        that was read off the data says False, and so does every plan drawn from it.
+    named : bool, default=True
+        Whether the names are the data's own; False for a matrix without column names.
+    """
+
+    features: tuple[Feature, ...]
+    public: bool = True
+    named: bool = field(default=True)
+
+    def __post_init__(self) -> None:
+        features = tuple(self.features)
+        object.__setattr__(self, "features", features)
+        if not features or not all(isinstance(feature, Feature) for feature in features):
+            raise PlanError("a schema needs at least one Feature, and nothing else")
+        if len(features) > MAX_FEATURES:
+            raise PlanError(f"{len(features):,} features: a schema takes at most {MAX_FEATURES:,}")
+        if len(set(self.names)) < len(features):
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            raise PlanError(f"feature {twice!r} is listed twice: rename one of the columns")
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the features, in order."""
+        return [feature.name for feature in self.features]
+
+    @property
+    def categorical_names(self) -> frozenset[str]:
+        """Names of the categorical features."""
+        return frozenset(f.name for f in self.features if f.kind == "categorical")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the schema as JSON carries it."""
+        return {
+            "public": self.public,
+            "named": self.named,
+            "features": [feature.to_dict() for feature in self.features],
+        }
+
+    @classmethod
+    def from_dict(cls, content: dict[str, Any]) -> "Schema":
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        if not isinstance(content, dict) or not isinstance(content.get("features"), list):
+            raise PlanError("a schema must be a table with a list of features")
+        for key in ("public", "named"):
+            if not isinstance(content.get(key), bool):
+                raise PlanError(f"schema: {key} must be true or false")
+        features = tuple(Feature.from_dict(feature) for feature in content["features"])
+        return cls(features, public=content["public"], named=content["named"])
+
+    @classmethod
+    def from_toml(cls, path: "str | PathLike[str]") -> "Schema":
+        """Read a public schema from a TOML file with one ``[[feature]]`` table a column.
+
+        Raises
+        ------
+        PlanError
+            If the file is not such a schema; the message names the feature and the entry.
+        OSError
+            If the file cannot be read.
+        """
+        import tomllib
+
+        try:
+            with open(path, "rb") as file:
+                content = tomllib.load(file)
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise PlanError(f"{path}: not a TOML file: {error}") from None
+        unknown = set(content) - {"feature"}
+        if unknown or not isinstance(content.get("feature"), list):
+            raise PlanError(
+                f"{path}: needs one [[feature]] table for each column and nothing else; "
+                f"got {sorted(content) or 'an empty file'}"
+            )
+        return cls(tuple(Feature.from_dict(feature) for feature in content["feature"]))

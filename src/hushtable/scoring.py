@@ -1,0 +1,89 @@
+"""Counts to scores: one value a cell; a row's score is the mean over the tables.
+
+Values are rounded to multiples of 2**-20, so that their sums are exact in float64 whatever the
+order: scores are the same bits on every path, thread count and platform.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import PlanError
+
+__all__ = ["ScoreRule", "gate_values"]
+
+_UNIT = 2.0**20
+
+Counts = NDArray[np.int64]
+
+
+def _exact(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.rint(values * _UNIT) / _UNIT
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRule:
+    """How the count of a cell becomes a score (low = abnormal), in bits.
+
+    Attributes
+    ----------
+    name : {"log2", "smoothed_log2"}
+        ``log2``: log2(max(c, 1)) (paper, Algorithm 2).
+        ``smoothed_log2``: log2(c + smoothing * N), N the rows counted.
+    smoothing : float
+        Share of the rows that is added to every count; 0 for ``log2``.
+    """
+
+    name: Literal["log2", "smoothed_log2"]
+    smoothing: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.name not in ("log2", "smoothed_log2"):
+            raise PlanError(f"score rule {self.name!r} is unknown: needs log2 or smoothed_log2")
+        if not 0.0 <= self.smoothing <= 1.0 or (self.smoothing > 0) != (self.name != "log2"):
+            raise PlanError(
+                f"score rule {self.name!r} with smoothing {self.smoothing}: smoothed_log2 needs a "
+                "share above 0 and at most 1, log2 none"
+            )
+
+    def values(self, counts: Counts, n_rows: int) -> NDArray[np.float64]:
+        """Return the score of every cell; ``n_rows`` is the number of rows counted."""
+        if self.name == "log2":
+            return _exact(np.log2(np.maximum(counts, 1)))
+        return _exact(np.log2(counts + self.smoothing * n_rows))
+
+    def two_pass_values(self, first: Counts, second: Counts, n_rows: int) -> NDArray[np.float64]:
+        """Return log2(C2 + 1) plus this rule's score of C1, for a plan of the second pass."""
+        return _exact(np.log2(second + 1.0)) + self.values(first, n_rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the rule as JSON carries it."""
+        return {"name": self.name, "smoothing": self.smoothing}
+
+
+def gate_values(first: Counts, n_rows: int) -> tuple[NDArray[np.float64], float]:
+    """Return what decides which rows the second pass counts.
+
+    Parameters
+    ----------
+    first : ndarray of shape (n_cells,), int64
+        Counts of all rows, C1.
+    n_rows : int
+        Number of rows counted, N.
+
+    Returns
+    -------
+    values : ndarray of shape (n_cells,)
+        log2(C1 + 1).
+    threshold : float
+        A row is counted if the sum of its cells' values is at least this: m times the mean
+        over all rows, worked out in whole numbers from the counts alone.
+    """
+    values = _exact(np.log2(first + 1.0))
+    # Python's integers: c * v needs more than 64 bits for large counts.
+    units = (values * _UNIT).astype(np.int64)
+    used = np.flatnonzero(first)
+    total = sum(int(c) * int(v) for c, v in zip(first[used], units[used], strict=True))
+    return values, -(-total // n_rows) / _UNIT

@@ -1,0 +1,282 @@
+"""The sketch: counts under a plan, and their algebra."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.encoding import Codes, Encoder
+from hushtable.errors import DataError, PlanError, UsageError
+from hushtable.plan import Plan
+from hushtable.readers import Batch, Reader, as_reader
+from hushtable.scoring import gate_values
+from hushtable.threads import map_in_order, n_threads
+
+__all__ = ["Sketch", "numbered", "whole_weights"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """Counts of rows under a plan: a commutative monoid under ``+``.
+
+    ``a + b`` is, to the bit, the sketch of both sites' rows together, in any order, however
+    they were split. ``sum(sketches, start=Sketch.zero(plan))`` adds many.
+
+    A sketch holds exact counts: it is not private, and not meant to leave a site.
+
+    Attributes
+    ----------
+    plan : Plan
+        What was counted under.
+    counts : ndarray of shape (n_cells,), int64
+        Rows in each cell, all tables end to end as ``plan.family.offsets`` says.
+    tally : ndarray of shape (n_features, 2), int64
+        For each feature, rows whose value was missing, and rows whose value was outside the
+        range (and clipped to it) or an unseen category. Rows, whatever their weight.
+    sampled : bool
+        Whether each table holds a random sample instead of all rows.
+    """
+
+    plan: Plan
+    counts: NDArray[np.int64]
+    tally: NDArray[np.int64] = field(repr=False)
+    sampled: bool = False
+
+    def __post_init__(self) -> None:
+        shapes = {"counts": (self.plan.family.n_cells,), "tally": (len(self.plan.schema), 2)}
+        for name, shape in shapes.items():
+            array = getattr(self, name)
+            if array.dtype != np.int64 or array.shape != shape:
+                raise PlanError(
+                    f"sketch: {name} is {array.dtype} {array.shape}; its plan needs int64 {shape}"
+                )
+            if len(array) and array.min() < 0:
+                raise PlanError(f"sketch: {name} holds a negative number")
+
+    @classmethod
+    def zero(cls, plan: Plan) -> "Sketch":
+        """Return the sketch of no rows, the identity of ``+``."""
+        return cls(
+            plan,
+            np.zeros(plan.family.n_cells, np.int64),
+            np.zeros((len(plan.schema), 2), np.int64),
+        )
+
+    @classmethod
+    def from_data(
+        cls,
+        plan: Plan,
+        X: Any,
+        *,
+        sample_weight: Any = None,
+        max_samples: int | None = None,
+        random_state: int | np.random.Generator | None = None,
+        n_jobs: int | None = None,
+    ) -> "Sketch":
+        """Count rows.
+
+        Parameters
+        ----------
+        plan : Plan
+            The hash functions to count under.
+        X : array, data frame, Arrow object or path
+            Rows, as `hushtable.readers.as_reader` takes them, with the plan's features as
+            columns in the plan's order. Missing values are allowed.
+        sample_weight : array-like of shape (n,), optional
+            Whole numbers, 0 or more: a row of weight w counts as w equal rows, exactly.
+        max_samples : int, optional
+            Count, in each table, only a random sample of this many rows, drawn without
+            replacement and anew for each table (paper, Algorithm 1). None counts every row
+            in every table.
+        random_state : int or numpy Generator, optional
+            Seed of the samples; not used without ``max_samples``.
+        n_jobs : int, optional
+            Threads; None is one, -1 every core. The counts are the same for any number.
+
+        Returns
+        -------
+        Sketch
+
+        Raises
+        ------
+        DataError
+            If there are no rows, the columns are not the plan's, or a value is of the wrong
+            kind; the message names the column.
+        """
+        reader = as_reader(X, text_columns=plan.schema.categorical_names)
+        if max_samples is not None:
+            if sample_weight is not None:
+                raise UsageError("sample_weight needs all rows in every table: drop max_samples")
+            reader = reader.repeatable()
+        counter = _Counter(plan, n_threads(n_jobs))
+        if max_samples is not None:
+            counter.draw_samples(_n_rows(reader), max_samples, np.random.default_rng(random_state))
+        return counter.count(reader, whole_weights(sample_weight, reader))
+
+    @property
+    def n_rows(self) -> int:
+        """Rows counted in each table (the sum of the weights, or the sample's size)."""
+        return self.plan.rows_counted(self.counts)
+
+    # --- the algebra ------------------------------------------------------------------------
+
+    def __add__(self, other: "Sketch") -> "Sketch":
+        if not isinstance(other, Sketch):
+            return NotImplemented
+        if self.plan.plan_id != other.plan.plan_id:
+            raise PlanError(
+                f"two sketches of different plans do not add: {self.plan.difference(other.plan)}"
+            )
+        return Sketch(
+            self.plan,
+            self.counts + other.counts,
+            self.tally + other.tally,
+            self.sampled or other.sampled,
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sketch):
+            return NotImplemented
+        return (
+            self.plan.plan_id == other.plan.plan_id
+            and self.sampled == other.sampled
+            and np.array_equal(self.counts, other.counts)
+            and np.array_equal(self.tally, other.tally)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def outside(self) -> dict[str, int]:
+        """Return, for each feature that has some, how many rows lay outside the plan."""
+        return {
+            name: int(rows)
+            for name, rows in zip(self.plan.schema.names, self.tally[:, 1], strict=True)
+            if rows
+        }
+
+
+class _Counter:
+    """One pass of counting: an accumulator for each thread, added up at the end."""
+
+    def __init__(self, plan: Plan, threads: int) -> None:
+        self._plan = plan
+        self._encoder = Encoder(plan.schema)
+        self._threads = threads
+        self._idle: SimpleQueue[Sketch] = SimpleQueue()
+        for _ in range(threads):
+            self._idle.put(Sketch.zero(plan))
+        self._samples: list[NDArray[np.int64]] | None = None
+        self._gate = None
+        if plan.first_counts is not None:
+            self._gate = gate_values(plan.first_counts, plan.first_rows)
+
+    def draw_samples(self, n_rows: int, max_samples: int, rng: np.random.Generator) -> None:
+        """Draw the rows of each table: ``max_samples`` of ``n_rows``, without replacement."""
+        if max_samples < 1:
+            raise UsageError(f"max_samples={max_samples}: needs at least 1")
+        size = min(max_samples, n_rows)
+        self._samples = [
+            np.sort(rng.choice(n_rows, size, replace=False))
+            for _ in range(self._plan.family.n_tables)
+        ]
+
+    def count(self, reader: Reader, weights: NDArray[np.int64] | None) -> Sketch:
+        self._encoder.check(reader)
+        rows = 0
+        for added in map_in_order(self._add, numbered(reader, weights), self._threads):
+            rows += added
+        if rows == 0:
+            raise DataError(
+                f"{reader.source} has no rows (0 sample(s)) while a minimum of 1 is required"
+            )
+        total = Sketch.zero(self._plan)
+        while not self._idle.empty():
+            total = total + self._idle.get()
+        return Sketch(self._plan, total.counts, total.tally, self._samples is not None)
+
+    def _add(self, item: tuple[int, Batch, NDArray[np.int64] | None]) -> int:
+        start, batch, weights = item
+        codes = self._encoder.encode(batch, start)
+        sketch = self._idle.get()
+        sketch.tally[...] += codes.tally
+        if self._samples is not None:
+            self._add_samples(codes, start, sketch.counts, self._samples)
+        else:
+            if self._gate is not None:
+                values, threshold = self._gate
+                dense = self._plan.family.sum(codes, values) >= threshold
+                weights = dense.astype(np.int64) if weights is None else weights * dense
+            self._plan.family.count(codes, sketch.counts, weights)
+        self._idle.put(sketch)
+        return codes.n_rows
+
+    def _add_samples(
+        self,
+        codes: Codes,
+        start: int,
+        counts: NDArray[np.int64],
+        samples: list[NDArray[np.int64]],
+    ) -> None:
+        for table, rows in enumerate(samples):
+            first, last = np.searchsorted(rows, [start, start + codes.n_rows])
+            if first < last:
+                here = codes.take(rows[first:last] - start)
+                self._plan.family.count(here, counts, table=table)
+
+
+def numbered(
+    reader: Reader, weights: NDArray[np.int64] | None = None
+) -> Iterator[tuple[int, Batch, NDArray[np.int64] | None]]:
+    """Yield (number of the first row, batch, weights), without rows of weight zero."""
+    start = 0
+    for batch in reader.read():
+        stop = start + len(batch)
+        if weights is None:
+            yield start, batch, None
+        else:
+            here = weights[start:stop]
+            keep = here > 0
+            if keep.all():
+                yield start, batch, here
+            elif isinstance(batch, np.ndarray):
+                yield start, batch[keep], here[keep]
+            else:
+                yield start, batch.filter(keep), here[keep]
+        start = stop
+    if weights is not None and start != len(weights):
+        raise DataError(f"sample_weight has {len(weights)} entries for {start} rows")
+
+
+def whole_weights(sample_weight: Any, reader: Reader) -> NDArray[np.int64] | None:
+    """Return weights as int64 of shape (n,), or None; raises `DataError` on anything else."""
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight)
+    if weights.ndim == 0:
+        weights = np.full(_n_rows(reader), weights)
+    if weights.ndim != 1:
+        raise DataError(f"Sample weights must be 1D array or scalar, got {weights.ndim}D array")
+    if reader.n_rows is not None and len(weights) != reader.n_rows:
+        raise DataError(
+            f"sample_weight.shape == {weights.shape}, expected {(reader.n_rows,)}: one a row"
+        )
+    try:
+        whole = weights.astype(np.int64)
+    except (TypeError, ValueError):
+        raise DataError("sample_weight holds something that is not a number") from None
+    if not np.array_equal(whole, weights) or (len(whole) and whole.min() < 0):
+        raise DataError(
+            "sample_weight must hold whole numbers, 0 or more: a row of weight w counts as w rows"
+        )
+    if not whole.any():
+        raise DataError("every sample_weight is zero: there is no row to count")
+    return whole
+
+
+def _n_rows(reader: Reader) -> int:
+    if reader.n_rows is not None:
+        return reader.n_rows
+    return sum(len(batch) for batch in reader.read())
