@@ -133,7 +133,9 @@ class RandomFeature(HashFamily):
     def _rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Row of the codes that each hash function reads: none missing, and some missing."""
         feature = self.feature.astype(np.int64)
-        return feature, feature + self.missing * np.int64(len(self.schema))
+        # A set of categories holds the side of a missing value itself.
+        high = (self.missing == 1) & (self._subset_sizes() == 0)
+        return feature, feature + high * len(self.schema)
 
     @cached_property
     def _subset_at(self) -> NDArray[np.int64]:
@@ -243,11 +245,8 @@ class EquiWidth(HashFamily):
     bins: int
 
     def __post_init__(self) -> None:
-        if (
-            not isinstance(self.bins, int)
-            or not 2 <= self.bins <= 256
-            or kernels.LEVELS % self.bins
-        ):
+        power_of_two = isinstance(self.bins, int) and not self.bins & (self.bins - 1)
+        if not power_of_two or not 2 <= self.bins <= 256:
             raise PlanError(f"bins={self.bins!r}: needs a power of two from 2 to 256")
 
     @cached_property

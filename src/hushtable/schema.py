@@ -46,7 +46,7 @@ class Feature:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise PlanError(f"feature name {self.name!r}: needs a text that is not empty")
+            raise PlanError(f"a column's name is {self.name!r}: name it, or leave the column out")
         if self.kind == "numeric":
             self._check_range()
         elif self.kind == "categorical":
@@ -114,7 +114,10 @@ class Feature:
         if not isinstance(content, dict):
             raise PlanError(f"a feature must be a table, not {type(content).__name__}")
         name, kind = content.get("name"), content.get("kind")
-        needed = {"numeric": ["low", "high"], "categorical": ["categories"]}.get(str(kind), [])
+        kinds = {"numeric": ["low", "high"], "categorical": ["categories"]}
+        if kind not in kinds:
+            raise PlanError(f"feature {name!r}: kind {kind!r}: needs 'numeric' or 'categorical'")
+        needed = kinds[kind]
         missing = [key for key in needed if key not in content]
         if missing:
             what = "the public range" if kind == "numeric" else "its public categories"

@@ -1,7 +1,6 @@
 """Rows in memory: matrices, data frames, Arrow objects and streams."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from hushtable.readers._reader import (
     split,
 )
 
-__all__ = ["c_stream", "matrix", "pandas_frame", "stream", "table"]
+__all__ = ["c_stream", "matrix", "pandas_frame", "polars_frame", "stream", "table"]
 
 
 def matrix(data: Any) -> Reader:
@@ -117,10 +116,12 @@ def stream(schema: pa.Schema, read: Callable[[], Any], *, one_shot: bool = False
 
 
 def c_stream(data: Any) -> Reader:
-    """Read anything with ``__arrow_c_stream__``."""
-    first = pa.RecordBatchReader.from_stream(data)
-    # A data frame gives the same stream as often as asked; a bare stream gives it once.
-    if not hasattr(data, "shape"):
-        return stream(first.schema, lambda: first, one_shot=True)
-    again = stream(first.schema, lambda: pa.RecordBatchReader.from_stream(data))
-    return replace(again, n_rows=int(data.shape[0]))
+    """Read anything with ``__arrow_c_stream__``, once."""
+    opened = pa.RecordBatchReader.from_stream(data)
+    return stream(opened.schema, lambda: opened, one_shot=True)
+
+
+def polars_frame(frame: Any) -> Reader:
+    """Read a polars DataFrame, as often as asked."""
+    names = tuple(frame.columns)
+    return Reader(names, len(names), len(frame), lambda: split(iter(frame.to_arrow().to_batches())))

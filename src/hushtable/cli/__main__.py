@@ -1,0 +1,8 @@
+"""``python -m hushtable.cli``: the same as the command ``hushtable``."""
+
+import sys
+
+from hushtable.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

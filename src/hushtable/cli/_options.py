@@ -1,0 +1,67 @@
+"""Arguments and options that several commands share."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+__all__ = [
+    "Columns",
+    "Data",
+    "Detector",
+    "Drop",
+    "Json",
+    "Output",
+    "Seed",
+    "Tables",
+    "Threads",
+]
+
+
+class Detector(StrEnum):
+    """Detectors as the command line spells them."""
+
+    HUSHTABLE = "hushtable"
+    LSH_ITABLES = "lsh-itables"
+
+
+def _threads(value: int) -> int:
+    if value < -1 or value == 0:
+        raise typer.BadParameter(f"{value}: needs 1 or more, or -1 for every core")
+    return value
+
+
+Data: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="Rows in CSV or Parquet: a file, a folder of files, or a glob pattern in quotes.",
+    ),
+]
+Output: TypeAlias = Annotated[
+    Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")
+]
+Columns: TypeAlias = Annotated[
+    str | None,
+    typer.Option(metavar="A,B,...", help="Use these columns only, in this order."),
+]
+Drop: TypeAlias = Annotated[
+    str | None, typer.Option(metavar="A,B,...", help="Use all columns but these.")
+]
+Threads: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        metavar="N", callback=_threads, help="Threads; -1 is every core. The result is the same."
+    ),
+]
+Tables: TypeAlias = Annotated[
+    int, typer.Option(metavar="M", min=1, max=10_000, help="Number of tables.")
+]
+Seed: TypeAlias = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=0, help="Seed of the hash functions, for the same result again."),
+]
+Json: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object, for machines.")
+]

@@ -1,0 +1,151 @@
+"""What commands print and write."""
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hushtable.cli._errors import explain
+from hushtable.errors import FileError, UsageError
+
+if TYPE_CHECKING:
+    from hushtable.schema import Schema
+    from hushtable.sketch import Sketch
+
+__all__ = [
+    "Target",
+    "finish",
+    "print_table",
+    "print_tally",
+    "shown",
+    "size",
+    "start_afresh",
+    "tally",
+    "written",
+]
+
+#: Lines of a list at most; JSON has them all.
+MOST_LINES = 40
+
+_written: list[str] = []
+
+
+def start_afresh() -> None:
+    """Forget what an earlier command in this process wrote; let no character fail to print."""
+    _written.clear()
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def written() -> list[str]:
+    """Files that this command has completed."""
+    return list(_written)
+
+
+class Target:
+    """A file to be written: refused early if it cannot be, replaced only by a complete one.
+
+    Parameters
+    ----------
+    path : Path
+        Where.
+    inputs : iterable of str or Path
+        Files that are read, and must not be the one that is written.
+    """
+
+    def __init__(self, path: Path, inputs: Iterable[str | Path] = ()) -> None:
+        self.path = path
+        for name in inputs:
+            if path.exists() and os.path.exists(name) and os.path.samefile(path, name):
+                raise UsageError(f"{path} is both read and written: give another -o")
+        folder = path.parent
+        if path.is_dir():
+            raise FileError(f"cannot write {path}: it is a folder: name a file")
+        if not folder.is_dir():
+            raise FileError(f"cannot write {path}: there is no folder {folder}: make it first")
+        if not os.access(folder, os.W_OK):
+            raise FileError(f"cannot write {path}: {folder} is read-only: use another folder")
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Name the file if the body fails to write it; note it as written otherwise."""
+        try:
+            yield
+        except OSError as error:
+            raise FileError(
+                f"cannot write {self.path}: {explain(error)} (nothing was written)"
+            ) from error
+        _written.append(str(self.path))
+
+    def __str__(self) -> str:
+        return f"{self.path} ({size(self.path)})"
+
+
+def size(path: str | Path) -> str:
+    """Return a file's size for people."""
+    n = os.path.getsize(path)
+    for unit, bytes_ in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if n >= bytes_:
+            return f"{n / bytes_:.3g} {unit}" if n < 1000 * bytes_ else f"{n / bytes_:,.0f} {unit}"
+    return f"{n} bytes"
+
+
+def finish(as_json: bool, facts: dict[str, Any], text: Callable[[], None]) -> None:
+    """Print the outcome, for machines or for people."""
+    if as_json:
+        print(json.dumps(facts, allow_nan=False))
+    else:
+        text()
+
+
+def shown(name: str) -> str:
+    """Return a name that may come from somebody else's file, safe to print on a terminal."""
+    return name if name.isprintable() else repr(name)
+
+
+def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
+    """Print a table; the first ``left`` columns hold text, the others numbers."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for j, header in enumerate(headers):
+        table.add_column(header, justify="left" if j < left else "right", overflow="fold")
+    for row in rows[:MOST_LINES]:
+        table.add_row(*(Text(cell) for cell in row))
+    # A pipe has no width of its own; 80 columns would fold what a file can hold.
+    Console(width=None if sys.stdout.isatty() else 120, highlight=False).print(table)
+    if len(rows) > MOST_LINES:
+        print(f"... and {len(rows) - MOST_LINES:,} more (--json lists all)")
+
+
+def tally(schema: "Schema", counts: Any) -> dict[str, dict[str, int]]:
+    """Return missing and outside counts of the features that have some."""
+    return {
+        name: {"missing": int(missing), "outside": int(outside)}
+        for name, (missing, outside) in zip(schema.names, counts, strict=True)
+        if missing or outside
+    }
+
+
+def print_tally(sketch_or_schema: "Sketch | Schema", counts: Any) -> None:
+    """Print how many values were missing, or outside the plan, feature by feature."""
+    schema = getattr(sketch_or_schema, "plan", sketch_or_schema)
+    schema = getattr(schema, "schema", schema)
+    found = tally(schema, counts)
+    if not found:
+        print("No value is missing, and none is outside the plan's ranges and categories.")
+        return
+    rows = [
+        (shown(name), f"{count['missing']:,}", f"{count['outside']:,}")
+        for name, count in found.items()
+    ]
+    print_table(["feature", "missing", "outside"], rows)
+    if any(count["outside"] for count in found.values()):
+        print("Outside: numbers beyond the range, counted at its ends; categories not listed.")

@@ -1,0 +1,225 @@
+"""The random-feature family: what the paper proves of it, measured."""
+
+import numpy as np
+import pytest
+
+from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.encoding import Encoder
+from hushtable.errors import PlanError, UsageError
+from hushtable.hashing import RandomFeature, family_from_content
+
+
+def unit_schema(d):
+    return Schema(tuple(Feature.numeric(f"x{j}", low=0, high=1) for j in range(d)))
+
+
+def functions(schema, n, seed=0, detector="lsh_itables"):
+    """Features and cuts of the first n hash functions that a detector draws."""
+    plan = Plan.draw(schema, detector=detector, n_tables=2000, random_state=seed)
+    return plan.family.feature[:n], plan.family.cut[:n]
+
+
+@pytest.mark.parametrize("detector", ["lsh_itables", "hushtable"])
+def test_collision_rate_is_that_of_equation_1(rng, detector):
+    """Pr[h(x) = h(q)] = 1 - (1/d) sum_i |x_i - q_i| / (max_i - min_i)."""
+    d, n = 5, 9000
+    schema = unit_schema(d)
+    feature, cut = functions(schema, n, detector=detector)
+    encoder = Encoder(schema)
+    for _ in range(20):
+        x, q = rng.random((2, d)) ** rng.integers(1, 4)
+        codes = encoder.encode(np.stack([x, q])).codes
+        same = (codes[feature, 0] >= cut) == (codes[feature, 1] >= cut)
+        expected = 1 - np.abs(x - q).mean()
+        error = np.sqrt(expected * (1 - expected) / n)
+        assert abs(same.mean() - expected) < 4.5 * error + 1e-4
+
+
+def test_the_ends_of_a_range_never_collide():
+    schema = unit_schema(1)
+    feature, cut = functions(schema, 9000)
+    codes = Encoder(schema).encode(np.array([[0.0], [1.0]])).codes
+    assert ((codes[feature, 0] < cut) & (codes[feature, 1] >= cut)).all()
+
+
+def test_lemma_orders_counters_by_neighbours(rng):
+    """Lemma 1: more neighbours within r, a larger counter in expectation.
+
+    60 rows lie around one corner and 20 around the opposite one, their distances uniform on
+    [0, r]; 300 rows lie farther than r from both. With l = 2 log(s) / log(1 / p(r)), the far
+    rows hardly count, and the expected counter is the number of neighbours times p(r/2).
+    """
+    d, depth, s = 8, 32, 380
+    r = 1 - s ** (-2 / depth)  # p(r) = 1 - r, in mean distance a feature
+    low, high = np.zeros((1, d)), np.ones((1, d))
+    X = np.concatenate([
+        low + r * (np.arange(60)[:, np.newaxis] + 0.5) / 60,
+        high - r * (np.arange(20)[:, np.newaxis] + 0.5) / 20,
+        rng.uniform(0.45, 0.55, size=(300, d)),
+    ])  # fmt: skip
+    draw = {"min_depth": depth, "max_depth": depth, "n_cells": 1 << 16, "n_tables": 1000}
+    plan = Plan.draw(unit_schema(d), random_state=0, **draw)
+    counts = Sketch.from_data(plan, X).counts.astype(float)
+    corners = Encoder(plan.schema).encode(np.concatenate([low, high]))
+    mean_low, mean_high = plan.family.sum(corners, counts) / 1000
+    assert mean_low > mean_high
+    assert mean_low / mean_high == pytest.approx(60 / 20, rel=0.2)
+
+
+def test_depths_are_the_papers():
+    """Section 3.3: between 2 and 10 hash functions at s = 1000, 6.2 on average."""
+    depth = Plan.draw(
+        unit_schema(3), detector="lsh_itables", n_tables=10_000, random_state=0
+    ).family.depth
+    assert (depth.min(), depth.max()) == (2, 10)
+    assert depth.mean() == pytest.approx(6.2, abs=0.15)
+    for s in (1, 2, 3, 16, 256):
+        plan = Plan.draw(
+            unit_schema(2), detector="lsh_itables", max_samples=s, n_tables=500, random_state=0
+        )
+        assert plan.family.depth.min() >= 1
+        assert plan.family.depth.max() <= max(2, np.ceil(np.log2(s)))
+
+
+def test_refined_depths_cells_and_stratified_draws():
+    schema = unit_schema(7)
+    family = Plan.draw(schema, n_tables=200, random_state=0).family
+    assert set(family.depth) == set(range(8, 25))
+    assert (np.diff(family.offsets) == 256).all()
+    # Systematic over the features: each gets its share of the functions, to within one.
+    share = np.bincount(family.feature, minlength=7)
+    assert share.max() - share.min() <= 1
+    # Stratified over the cuts of each feature: one cut in each of n equal parts of the range.
+    for j in range(7):
+        u = np.sort((family.cut[family.feature == j] - 2.0) / 65_279)
+        assert (np.abs(u - (np.arange(len(u)) + 0.5) / len(u)) <= 0.5 / len(u) + 1e-4).all()
+
+
+def test_marginals_steer_features_and_cuts(rng):
+    n = 4000
+    X = np.column_stack([
+        rng.random(n),  # light tails: kurtosis 1.8
+        rng.standard_t(2, n),  # heavy tails
+        np.where(rng.random(n) < 0.5, 0.0, 1.0),  # two values: kurtosis 1
+    ])  # fmt: skip
+    edge = float(np.abs(X[:, 1]).max())
+    schema = Schema((
+        Feature.numeric("light", low=0, high=1),
+        Feature.numeric("heavy", low=-edge, high=edge),
+        Feature.numeric("two", low=0, high=1),
+        Feature.numeric("constant", low=3, high=3),
+    ))  # fmt: skip
+    X = np.column_stack([X, np.full(n, 3.0)])
+    marginals = Sketch.from_data(Plan.marginals(schema), X)
+    family = Plan.draw(schema, marginals=marginals, n_tables=400, random_state=0).family
+    share = np.bincount(family.feature, minlength=4) / len(family.feature)
+    binned = np.floor((X[:, :3] - [0, -edge, 0]) / [1, 2 * edge, 1] * 64).clip(0, 63)
+    deviation = binned - binned.mean(axis=0)
+    kurtosis = (deviation**4).mean(axis=0) / (deviation**2).mean(axis=0) ** 2
+    weight = np.append(np.log1p(kurtosis), 0.0)
+    np.testing.assert_allclose(share, weight / weight.sum(), atol=2e-3)
+    # A quarter of the cuts follows the quantiles: the middle half of the rows of the heavy
+    # feature spans little of its range, and draws a quarter of a half of the cuts.
+    q1, q3 = np.quantile(X[:, 1], [0.25, 0.75])
+    width = (q3 - q1) / (2 * edge)
+    u = (family.cut[family.feature == 1] - 2.0) / 65_279
+    inside = ((u >= (q1 + edge) / (2 * edge)) & (u <= (q3 + edge) / (2 * edge))).mean()
+    # The histogram of 64 cells smears the middle over its cell, hence the tolerance.
+    assert 0.75 * width < inside < 0.25 * 0.5 + 0.75 * width + 0.02
+
+
+def test_missing_values_fall_on_a_side_drawn_for_each_function():
+    schema = unit_schema(2)
+    family = Plan.draw(schema, n_tables=400, random_state=0).family
+    assert family.missing.mean() == pytest.approx(0.5, abs=0.03)
+    codes = Encoder(schema).encode(np.array([[np.nan, 0.5], [0.2, 0.5]]))
+    assert codes.codes.shape == (4, 2)
+    assert codes.codes[0, 0] == 0
+    assert codes.codes[2, 0] == 65_535
+
+
+def test_sets_of_categories_have_two_sides():
+    schema = Schema((
+        Feature.categorical("two", ["a", "b"]),
+        Feature.categorical("many", [f"c{i}" for i in range(9)]),
+        Feature.categorical("one", ["a"]),
+        Feature.categorical("none", []),
+    ))  # fmt: skip
+    family = Plan.draw(schema, detector="lsh_itables", n_tables=300, random_state=0).family
+    at = 0
+    for h, j in enumerate(family.feature):
+        size = len(schema.features[j].categories) + 2
+        sides = family.subsets[at : at + size]
+        assert sides[0] == family.missing[h]
+        if size > 3:
+            assert set(sides[1:-1]) == {0, 1}
+        at += size
+    assert at == len(family.subsets)
+
+
+def test_draws_are_reproducible_and_differ_by_seed():
+    schema = unit_schema(3)
+    for detector in ("hushtable", "lsh_itables"):
+        a = Plan.draw(schema, detector=detector, random_state=5)
+        assert a.plan_id == Plan.draw(schema, detector=detector, random_state=5).plan_id
+        assert a.plan_id != Plan.draw(schema, detector=detector, random_state=6).plan_id
+        fresh = Plan.draw(schema, detector=detector).plan_id
+        assert fresh != Plan.draw(schema, detector=detector).plan_id
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"n_tables": 0}, "n_tables=0"),
+        ({"n_tables": 2.5}, "n_tables=2.5"),
+        ({"n_tables": True}, "n_tables=True"),
+        ({"n_cells": 100}, "power of two"),
+        ({"min_depth": 9, "max_depth": 8}, "max_depth=8"),
+        ({"detector": "forest"}, "needs one of"),
+        ({"detector": "lsh_itables", "max_samples": 0}, "max_samples=0"),
+        ({"detector": "lsh_itables", "n_cells": 64}, "n_cells"),
+    ],
+)
+def test_wrong_parameters_are_named(parameters, message):
+    with pytest.raises((UsageError, PlanError), match=message):
+        Plan.draw(unit_schema(2), **parameters)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"depth": np.array([0], np.uint8)}, "1 to 32"),
+        ({"depth": np.array([33], np.uint8)}, "1 to 32"),
+        ({"depth": np.array([], np.uint8)}, "1 to 32"),
+        ({"depth": np.array([3], np.uint8)}, "add up to 3"),
+        ({"depth": np.array([2], np.int64)}, "depth must be one row of uint8"),
+        ({"feature": np.array([0, 9], np.uint16)}, "does not have"),
+        ({"cut": np.array([1, 9], np.uint16)}, "codes from 2"),
+        ({"cut": np.array([65_281, 9], np.uint16)}, "codes from 2"),
+        ({"missing": np.array([0, 2], np.uint8)}, "0 or 1"),
+        ({"subsets": np.array([0, 1], np.uint8)}, "do not fit"),
+        ({"max_cells": 100}, "power of two"),
+        ({"max_cells": 1 << 17}, "power of two"),
+    ],
+)
+def test_impossible_hash_functions_are_refused(change, message):
+    arrays = {
+        "depth": np.array([2], np.uint8),
+        "feature": np.array([0, 1], np.uint16),
+        "cut": np.array([2, 65_280], np.uint16),
+        "missing": np.array([0, 1], np.uint8),
+        "subsets": np.array([], np.uint8),
+        "max_cells": 256,
+    }
+    RandomFeature(schema=unit_schema(2), **arrays)
+    with pytest.raises(PlanError, match=message):
+        RandomFeature(schema=unit_schema(2), **(arrays | change))
+
+
+def test_an_unknown_family_is_refused():
+    with pytest.raises(PlanError, match="'Forest' is unknown"):
+        family_from_content("Forest", {}, {}, unit_schema(1))
+    with pytest.raises(PlanError, match="unexpected keyword"):
+        family_from_content("EquiWidth", {"bins": 64, "depth": 3}, {}, unit_schema(1))
+    with pytest.raises(PlanError, match="bins=48"):
+        family_from_content("EquiWidth", {"bins": 48}, {}, unit_schema(1))

@@ -1,0 +1,149 @@
+"""Kernels against the naive oracle: equal, not close."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import naive
+from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.kernels import LEVELS
+from hushtable.scorer import Scorer
+from strategies import as_table, schemas_and_rows
+
+DRAWS = {
+    "lsh_itables": {"detector": "lsh_itables", "n_tables": 5},
+    "shallow": {"n_tables": 6, "min_depth": 1, "max_depth": 5, "n_cells": 64},
+    "folded": {"n_tables": 5, "n_cells": 16},
+    "deep": {"n_tables": 3, "min_depth": 17, "max_depth": 32, "n_cells": 2},
+}
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+@given(data=schemas_and_rows(), seed=st.integers(0, 99))
+def test_counts_equal_the_oracles(draw, data, seed):
+    schema, rows = data
+    plan = Plan.draw(schema, random_state=seed, **DRAWS[draw])
+    sketch = Sketch.from_data(plan, as_table(schema, rows))
+    assert sketch.counts.tolist() == naive.count(plan, rows)
+
+
+@given(data=schemas_and_rows())
+def test_marginal_counts_equal_the_oracles(data):
+    schema, rows = data
+    plan = Plan.marginals(schema)
+    sketch = Sketch.from_data(plan, as_table(schema, rows))
+    assert sketch.counts.tolist() == naive.count(plan, rows, naive.marginal_cells)
+
+
+@pytest.mark.parametrize(
+    ("draw", "value"),
+    [
+        ("lsh_itables", lambda c, n: np.log2(max(c, 1))),
+        ("shallow", lambda c, n: np.log2(c + 0.05 * n)),
+        ("folded", lambda c, n: np.log2(c + 0.05 * n)),
+        ("deep", lambda c, n: np.log2(c + 0.05 * n)),
+    ],
+)
+@given(data=schemas_and_rows(), seed=st.integers(0, 99))
+def test_scores_equal_the_oracles(draw, value, data, seed):
+    schema, rows = data
+    plan = Plan.draw(schema, random_state=seed, **DRAWS[draw])
+    table = as_table(schema, rows)
+    sketch = Sketch.from_data(plan, table)
+
+    def exact(count):
+        return np.rint(value(count, len(rows)) * 2**20) / 2**20
+
+    expected = naive.scores(plan, sketch.counts.tolist(), rows, exact)
+    assert Scorer(sketch).score(table).tolist() == expected
+
+
+@given(data=schemas_and_rows(), seed=st.integers(0, 99))
+def test_second_pass_counts_the_denser_rows(data, seed):
+    schema, rows = data
+    plan = Plan.draw(schema, random_state=seed, n_tables=4, n_cells=16)
+    table = as_table(schema, rows)
+    first = Sketch.from_data(plan, table)
+    second = Sketch.from_data(plan.second_pass(first), table)
+
+    def exact(count):
+        return np.rint(np.log2(count + 1.0) * 2**20) / 2**20
+
+    each = naive.scores(plan, first.counts.tolist(), rows, exact)
+    # Whole numbers: the mean over the rows is compared without rounding.
+    units = [round(s * plan.family.n_tables * 2**20) for s in each]
+    dense = [row for row, u in zip(rows, units, strict=True) if u * len(rows) >= sum(units)]
+    assert second.counts.tolist() == naive.count(plan, dense)
+    assert 0 < second.n_rows <= len(rows)
+
+
+def test_threshold_of_the_second_pass_needs_counts_only():
+    # The rows' mean of S1 is the cells' mean of log2(c + 1), weighted by the counts.
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    schema = Schema(tuple(Feature.numeric(f"x{j}", low=-4, high=4) for j in range(3)))
+    plan = Plan.draw(schema, n_tables=10, random_state=0)
+    counts = Sketch.from_data(plan, X).counts
+    each = naive.scores(plan, counts.tolist(), X.tolist(), lambda c: np.log2(c + 1))
+    from_counts = (counts * np.log2(counts + 1)).sum() / (10 * len(X))
+    assert np.mean(each) == pytest.approx(from_counts, rel=1e-12)
+
+
+def test_blocks_of_any_length(rng):
+    # Lengths around the block and batch sizes, where loops have their ends.
+    schema = Schema((Feature.numeric("x", low=0, high=1), Feature.numeric("y", low=0, high=1)))
+    plan = Plan.draw(schema, n_tables=7, random_state=1)
+    X = rng.random((1600, 2))
+    for n in (1, 2, 511, 512, 513, 1023, 1024, 1600):
+        sketch = Sketch.from_data(plan, X[:n])
+        assert sketch.counts.tolist() == naive.count(plan, X[:n].tolist()), n
+
+
+def test_levels_are_monotone_and_reach_both_ends():
+    schema = Schema((Feature.numeric("x", low=-1, high=3),))
+    from hushtable.encoding import Encoder
+
+    x = np.sort(np.concatenate([[-1.0, 3.0, -9.0, 9.0], np.linspace(-1, 3, 10_001)]))
+    codes = Encoder(schema).encode(x[:, np.newaxis]).codes[0]
+    assert (np.diff(codes.astype(int)) >= 0).all()
+    assert (codes[0], codes[-1]) == (1, LEVELS)
+
+
+@pytest.mark.slow
+def test_no_index_out_of_bounds(tmp_path):
+    """Numba checks every index when told to; a wrong one is silent otherwise."""
+    script = """
+import numpy as np
+from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.scorer import Scorer
+schema = Schema((
+    Feature.numeric("x", low=0, high=1), Feature.categorical("c", ["a", "b", "c"]),
+    Feature.numeric("y", low=0, high=1),
+))
+import pyarrow as pa
+rng = np.random.default_rng(0)
+n = 1300
+table = pa.table({
+    "x": np.where(rng.random(n) < .1, np.nan, rng.normal(size=n)),
+    "c": pa.array(rng.choice(np.array(["a", "b", "c", "z", None]), n)),
+    "y": rng.random(n),
+})
+for kw in (dict(detector="lsh_itables"), dict(n_cells=2), dict(min_depth=30, max_depth=32)):
+    for m in (1, 3, 4, 9):
+        plan = Plan.draw(schema, n_tables=m, random_state=0, **kw)
+        sketch = Sketch.from_data(plan, table, sample_weight=rng.integers(0, 3, n))
+        Scorer(sketch).score(table)
+Scorer(Sketch.from_data(Plan.marginals(schema), table)).score(table)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
