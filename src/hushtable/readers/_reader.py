@@ -76,9 +76,12 @@ def slices(n_rows: int) -> Iterator[slice]:
 
 
 def column_names(schema: pa.Schema) -> tuple[str, ...]:
-    """Return the names of the columns; raises `DataError` if there are none."""
+    """Return the names of the columns; raises `DataError` if there are none, or one twice."""
     if len(schema.names) == 0:
         raise DataError("the data has no columns: a minimum of 1 is required")
+    twice = [name for name in schema.names if schema.names.count(name) > 1]
+    if twice:
+        raise DataError(f"column {twice[0]!r} is listed twice: rename one of the two")
     return tuple(schema.names)
 
 

@@ -1,0 +1,193 @@
+"""Every line of bad input, through Python: a clear error, and nothing lost."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import scipy.sparse
+
+from hushtable import Feature, HushTable, HushTableError, LSHiTables, Plan, Schema, Sketch
+from hushtable.errors import DataError, DataTypeError
+
+DETECTORS = [HushTable, LSHiTables]
+
+
+@pytest.fixture
+def plan():
+    return Plan.draw(
+        Schema((
+            Feature.numeric("age", low=0, high=120),
+            Feature.categorical("ward", ["north", "south"]),
+        )),
+        n_tables=4,
+        random_state=0,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def fine():
+    return pd.DataFrame({"age": [30.0, 40.0, 50.0], "ward": ["north", "south", "north"]})
+
+
+def csv(tmp_path, text, name="a.csv"):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("make", DETECTORS)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is empty"),
+        ("a,b\n", "no rows"),
+        ("a,b\n1,2\n", "1 sample"),
+        ("a,b\n1,2\n3\n", "Expected 2 columns"),
+        ("a,b\n1,inf\n2,3\n", "infinity: feature 'b' in row 0"),
+        ("a,b\n1,\n2,\n", "'b' is missing in every row"),
+        ("a,b\n1,9007199254740993\n2,3\n", r"'b' holds the integer 900719925474099.*2\*\*53"),
+        ("a,a\n1,2\n3,4\n", "'a' is listed twice"),
+        (",b\n1,2\n3,4\n", "name is ''"),
+        (b"a,b\n1,\xff\n2,x\n", "'b' has type binary"),
+        (b"\x00\x01\x02\x03", "a.csv|no rows|0 sample|name"),
+    ],
+)
+def test_files_that_cannot_be_fitted(make, tmp_path, text, message):
+    with pytest.raises(DataError, match=message):
+        make().fit(csv(tmp_path, text))
+
+
+def test_paths_that_are_not_there(tmp_path):
+    for path in ("none.csv", "none*.csv", "."):
+        with pytest.raises(DataError, match="no such file|no CSV or Parquet"):
+            HushTable().fit(tmp_path / path)
+    with pytest.raises(DataError, match="ends in"):
+        HushTable().fit(csv(tmp_path, "a\n1\n", "a.xlsx"))
+    with pytest.raises(DataError, match="not a parquet file"):
+        HushTable().fit(csv(tmp_path, "a\n1\n", "a.parquet"))
+    pq.write_table(pa.table({"a": [1.0, 2.0]}), tmp_path / "b.parquet")
+    (tmp_path / "b.parquet").write_bytes((tmp_path / "b.parquet").read_bytes()[:-40])
+    with pytest.raises(DataError, match=r"b\.parquet"):
+        HushTable().fit(tmp_path / "b.parquet")
+
+
+def test_files_of_a_folder_that_do_not_match(tmp_path):
+    csv(tmp_path, "a,b\n1,2\n", "1.csv")
+    csv(tmp_path, "a,c\n1,2\n", "2.csv")
+    with pytest.raises(DataError, match=r"only there \['c'\], missing \['b'\]"):
+        HushTable().fit(tmp_path)
+    csv(tmp_path, "b,a\n1,2\n", "2.csv")
+    with pytest.raises(DataError, match="same names, other order"):
+        HushTable().fit(tmp_path)
+    csv(tmp_path, "a,b\nx,2\n", "2.csv")
+    with pytest.raises(DataError, match="numbers in some rows and text in others"):
+        HushTable().fit(tmp_path)
+
+
+def test_text_far_down_in_a_column_of_numbers(tmp_path):
+    lines = ["a"] + ["1"] * 3_000_000 + ["oops"]
+    with pytest.raises(DataError, match="oops"):
+        HushTable().fit(csv(tmp_path, "\n".join(lines)))
+
+
+@pytest.mark.parametrize("make", DETECTORS)
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.empty((0, 3)), "0 sample"),
+        (np.empty((3, 0)), "0 feature"),
+        (np.zeros((1, 3)), "1 sample"),
+        (np.zeros(3), "Expected 2D"),
+        (np.zeros((2, 2, 2)), "Expected 2D"),
+        (np.array([[1.0, np.inf], [2.0, 3.0]]), "infinity: feature 'x1' in row 0"),
+        (np.array([[1.0, 0], [-np.inf, 3.0]]), "infinity: feature 'x0' in row 1"),
+        (np.array([[1.0, np.nan], [2.0, np.nan]]), "'x1' is missing in every row"),
+        (np.array([[1, 2**53 + 1], [1, 1]]), r"2\*\*53"),
+        (np.array([[1, -(2**63)], [1, 1]]), r"-9223372036854775808.*2\*\*53"),
+        (np.array([[1, 2**64 - 1], [1, 1]], np.uint64), r"2\*\*53"),
+        (np.array([[-1e308], [1e308]]), "finite"),
+        (np.array([[1j], [2]]), "Complex"),
+        ([[1, 2], [3]], "rows and columns"),
+        (pa.table({"a": pa.array([[1], [2]])}), "type list"),
+        (pd.DataFrame(), "0 feature"),
+        (pd.DataFrame({"a": [1, 2**60]}), r"2\*\*53"),
+    ],
+)
+def test_rows_in_memory_that_cannot_be_fitted(make, X, message):
+    with pytest.raises(DataError, match=message):
+        make().fit(X)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        scipy.sparse.eye(3).tocsr(),
+        np.array([[1, "a"], ["b", 2]], dtype=object),
+        np.array([[1, {"a": 1}], [2, 3]], dtype=object),
+        pd.DataFrame({"a": [1, "b"]}),
+        pd.DataFrame({"a": [1.0, 2.0], 3: [1.0, 2.0]}),
+    ],
+)
+def test_types_that_are_not_taken(X):
+    with pytest.raises(DataTypeError):
+        HushTable().fit(X)
+
+
+def test_large_integers_that_a_float_holds_are_fine():
+    HushTable(n_tables=2).fit(np.array([[2**53], [-(2**53)]]))
+
+
+def test_too_many_categories():
+    names = pd.DataFrame({"name": [f"patient {i}" for i in range(10_001)]})
+    with pytest.raises(DataError, match=r"'name' has more than 10,000.*identifiers"):
+        HushTable().fit(names)
+
+
+def test_rows_that_do_not_fit_the_plan(plan, fine):
+    Sketch.from_data(plan, fine)
+    for rows, message in [
+        (fine[["age"]], r"1 columns, the plan has 2.*missing: \['ward'\]"),
+        (fine.assign(x=1), r"unknown: \['x'\]"),
+        (fine[["ward", "age"]], "same names, other order"),
+        (fine.rename(columns={"age": "Age"}), r"unknown: \['Age'\]; missing: \['age'\]"),
+        (fine.assign(age="old"), "'age' is numeric in the plan.*'old' in row 0"),
+        (fine.assign(age=[1.0, np.inf, 2.0]), "infinity: feature 'age' in row 1"),
+        (fine.iloc[:0], "no rows"),
+        (fine.assign(ward=pd.to_datetime(["2024-01-01"] * 3)), None),
+    ]:
+        if message is None:
+            # A date is text that is none of the categories.
+            assert Sketch.from_data(plan, rows).outside() == {"ward": 3}
+            continue
+        with pytest.raises(DataError, match=message):
+            Sketch.from_data(plan, rows)
+
+
+def test_what_is_counted_rather_than_refused(plan, fine):
+    one = Sketch.from_data(plan, fine.iloc[:1])
+    assert one.n_rows == 1
+    missing = Sketch.from_data(plan, fine.assign(age=np.nan, ward=None))
+    assert missing.tally[:, 0].tolist() == [3, 3]
+    outside = Sketch.from_data(plan, fine.assign(age=[-1.0, 500.0, 50.0], ward="west"))
+    assert outside.outside() == {"age": 2, "ward": 3}
+
+
+def test_a_failed_fit_leaves_the_old_one(X):
+    detector = HushTable(random_state=0).fit(X)
+    before = detector.score_samples(X)
+    bad = X.copy()
+    bad[400, 2] = np.inf
+    with pytest.raises(HushTableError):
+        detector.partial_fit(bad)
+    with pytest.raises(HushTableError):
+        detector.fit(bad)
+    assert (detector.score_samples(X) == before).all()
+
+
+def test_errors_are_of_one_family_and_of_the_expected_kind():
+    with pytest.raises(ValueError, match="0 feature") as caught:
+        HushTable().fit(np.empty((3, 0)))
+    assert isinstance(caught.value, HushTableError)
+    with pytest.raises(TypeError):
+        HushTable().fit(scipy.sparse.eye(3).tocsr())

@@ -1,0 +1,271 @@
+"""The estimators: scikit-learn's contract, thresholds, merged detectors, PyOD's convention."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from hushtable import Feature, HushTable, LSHiTables, Plan, PyODAdapter, Schema, Sketch
+from hushtable.errors import DataError, PlanError, UsageError
+from hushtable.scorer import Scorer
+
+DETECTORS = [HushTable, LSHiTables]
+
+
+# One check asks for an environment variable that SciPy reads at import; it skips itself.
+@pytest.mark.filterwarnings("ignore:.*SCIPY_ARRAY_API")
+@parametrize_with_checks([
+    HushTable(),
+    HushTable(passes=2, n_tables=20, contamination=0.1),
+    LSHiTables(),
+    LSHiTables(max_samples=10, contamination=0.1),
+    PyODAdapter(HushTable(random_state=0)),
+    PyODAdapter(LSHiTables(random_state=0)),
+])  # fmt: skip
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("make", DETECTORS)
+def test_the_outlier_is_lowest_and_flagged(make, X):
+    detector = make(random_state=0).fit(X)
+    scores = detector.score_samples(X)
+    assert scores.argmin() == 0
+    assert detector.predict(X)[0] == -1
+    np.testing.assert_array_equal(detector.decision_function(X), scores - detector.offset_)
+    np.testing.assert_array_equal(detector.fit_predict(X), detector.predict(X))
+
+
+@pytest.mark.parametrize("make", DETECTORS)
+@pytest.mark.parametrize("n_jobs", [2, 7, -1])
+def test_threads_change_no_bit(make, n_jobs, rng):
+    X = rng.normal(size=(40_000, 3))
+    one = make(n_tables=10, random_state=0).fit(X)
+    many = make(n_tables=10, random_state=0, n_jobs=n_jobs).fit(X)
+    assert many.sketch_ == one.sketch_
+    assert (many.score_samples(X) == one.score_samples(X)).all()
+    assert many.offset_ == one.offset_
+
+
+def test_scores_do_not_depend_on_the_order_of_rows(rng):
+    X = rng.normal(size=(500, 3))
+    order = rng.permutation(500)
+    a = HushTable(random_state=0).fit(X)
+    b = HushTable(random_state=0).fit(X[order])
+    assert (a.score_samples(X)[order] == b.score_samples(X[order])).all()
+
+
+# --- fitting in parts ------------------------------------------------------------------------
+
+
+def test_merged_parts_are_the_pooled_detector(rng):
+    X = rng.normal(size=(900, 3))
+    pooled = HushTable(random_state=0).fit(X)
+    plan = pooled.plan_
+    parts = [Sketch.from_data(plan, part) for part in (X[:100], X[100:850], X[850:])]
+    merged = HushTable.from_counts(sum(parts, start=Sketch.zero(plan)))
+    assert merged.sketch_ == pooled.sketch_
+    assert merged.offset_ == pooled.offset_
+    assert (merged.score_samples(X) == pooled.score_samples(X)).all()
+    assert (merged.predict(X) == pooled.predict(X)).all()
+
+
+def test_two_rounds_in_several_places_are_the_fit(rng):
+    """Marginals first, then tables, then the second pass: each summed over the sites."""
+    X = rng.standard_t(3, size=(900, 3))
+    sites = [X[:200], X[200:800], X[800:]]
+    pooled = HushTable(passes=2, random_state=7).fit(X)
+    schema = pooled.plan_.schema
+
+    def gather(plan):
+        return sum((Sketch.from_data(plan, x) for x in sites), start=Sketch.zero(plan))
+
+    marginals = gather(Plan.marginals(schema))
+    plan = Plan.draw(schema, marginals=marginals, random_state=7)
+    second = plan.second_pass(gather(plan))
+    merged = HushTable.from_counts(gather(second))
+    assert merged.plan_.plan_id == pooled.plan_.plan_id
+    assert merged.passes == 2
+    assert (merged.score_samples(X) == pooled.score_samples(X)).all()
+
+
+def test_partial_fit_adds_to_the_counts(rng):
+    X = rng.uniform(-1, 1, size=(600, 2))
+    X[0], X[1] = -1, 1  # the first part spans the range
+    detector = HushTable(random_state=0).partial_fit(X[:300])
+    plan = detector.plan_
+    detector.partial_fit(X[300:])
+    assert detector.plan_ is plan
+    assert detector.sketch_ == Sketch.from_data(plan, X)
+    assert detector.offset_ == HushTable.from_counts(detector.sketch_).offset_
+    sampled = LSHiTables(max_samples=50, random_state=0).partial_fit(X[:300]).partial_fit(X[300:])
+    assert sampled.sketch_.n_rows == 100
+    with pytest.raises(AttributeError, match="partial_fit"):
+        HushTable(passes=2).partial_fit(X)
+
+
+def test_sample_weight_repeats_rows(rng):
+    X = rng.normal(size=(80, 2))
+    weights = rng.integers(0, 4, 80)
+    weighted = HushTable(random_state=0).fit(X, sample_weight=weights)
+    repeated = HushTable(random_state=0).fit(np.repeat(X, weights, axis=0))
+    assert weighted.plan_.plan_id == repeated.plan_.plan_id
+    assert weighted.sketch_.counts.tolist() == repeated.sketch_.counts.tolist()
+    share = HushTable(random_state=0, contamination=0.1)
+    assert (
+        share.fit(X, sample_weight=weights).offset_
+        == share.fit(np.repeat(X, weights, axis=0)).offset_
+    )
+
+
+# --- the threshold ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", DETECTORS)
+def test_contamination_is_the_share_of_flagged_rows(make, rng):
+    X = rng.normal(size=(1000, 3))
+    for share in (0.01, 0.1, 0.5):
+        flagged = make(contamination=share, random_state=0).fit_predict(X) == -1
+        assert flagged.mean() == pytest.approx(share, abs=0.006)
+    detector = make(random_state=0).fit(X)
+    before = detector.offset_
+    assert detector.set_threshold(X, 0.2) is detector
+    assert (detector.predict(X) == -1).mean() == pytest.approx(0.2, abs=0.006)
+    assert detector.offset_ != before
+
+
+def test_auto_threshold_is_the_mean_of_the_rarer_halves(rng):
+    X = rng.normal(size=(301, 2))
+    detector = HushTable(n_tables=5, random_state=0).fit(X)
+    scorer = Scorer(detector.sketch_)
+    offsets = detector.plan_.family.offsets
+    means = []
+    for t in range(5):
+        table = slice(offsets[t], offsets[t + 1])
+        rows = np.sort(np.repeat(scorer.values[table], detector.sketch_.counts[table]))
+        # 301 rows: the rarer half is 150 rows and half of the next.
+        means.append((rows[:150].sum() + rows[150] / 2) / 150.5)
+    assert detector.offset_ == pytest.approx(np.mean(means), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_auto_threshold_flags_at_most_half_of_the_counted_rows(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.choice([0.0, 1.0, 5.0], size=(60, 2)) + rng.normal(size=(60, 2)) * rng.choice([0, 1])
+    detector = HushTable(n_tables=rng.integers(1, 6), random_state=seed).fit(X)
+    assert (detector.predict(X) == -1).mean() <= 0.5
+
+
+# --- scikit-learn's surroundings -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", DETECTORS)
+def test_pickle_clone_pipeline_and_frames(make, X):
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    detector = make(random_state=0).fit(frame)
+    again = pickle.loads(pickle.dumps(detector))
+    assert (again.score_samples(frame) == detector.score_samples(frame)).all()
+    copy = clone(detector)
+    assert copy.get_params() == detector.get_params()
+    assert not hasattr(copy, "plan_")
+    pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), make(random_state=0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        pipeline.fit(frame).score_samples(frame)
+    assert pipeline[-1].feature_names_in_.tolist() == list("abcd")
+    result = cross_validate(
+        make(random_state=0), X, np.zeros(len(X)), scoring=lambda e, X, y: e.score_samples(X).mean()
+    )
+    assert np.isfinite(result["test_score"]).all()
+
+
+def test_random_state_of_every_kind(X):
+    a, b = (HushTable(random_state=np.random.RandomState(3)).fit(X) for _ in range(2))
+    assert a.plan_.plan_id == b.plan_.plan_id
+    assert HushTable().fit(X).plan_.plan_id != HushTable().fit(X).plan_.plan_id
+    generator = HushTable(random_state=np.random.default_rng(3)).fit(X)
+    same = HushTable(random_state=3).fit(X)
+    assert generator.plan_.plan_id == same.plan_.plan_id
+
+
+@pytest.mark.parametrize("make", DETECTORS)
+def test_columns_are_checked_as_scikit_learn_does(make, X):
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    named = make(n_tables=5, random_state=0).fit(frame)
+    plain = make(n_tables=5, random_state=0).fit(X)
+    with pytest.raises(ValueError, match=r"unseen at fit time:\n- z\n.*now missing:\n- d"):
+        named.predict(frame.rename(columns={"d": "z"}))
+    with pytest.raises(ValueError, match="must be in the same order"):
+        named.predict(frame[["b", "a", "c", "d"]])
+    with pytest.raises(ValueError, match="X has 3 features"):
+        plain.predict(X[:, :3])
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        named.predict(X)
+    with pytest.warns(UserWarning, match="fitted without feature names"):
+        plain.predict(frame)
+    with pytest.raises(TypeError, match="string names"):
+        named.predict(frame.rename(columns={"d": 3}))
+
+
+@pytest.mark.parametrize("make", DETECTORS)
+def test_not_fitted(make, X):
+    with pytest.raises(NotFittedError):
+        make().score_samples(X)
+    with pytest.raises(NotFittedError):
+        make().save("nowhere.hush")
+
+
+@pytest.mark.parametrize(
+    ("detector", "message"),
+    [
+        (HushTable(contamination=0.6), "at most 0.5"),
+        (HushTable(contamination="some"), "needs 'auto'"),
+        (HushTable(contamination=True), "needs 'auto'"),
+        (HushTable(passes=3), "needs 1 or 2"),
+        (HushTable(n_tables=0), "n_tables=0"),
+        (HushTable(n_jobs=0), "n_jobs=0"),
+        (LSHiTables(max_samples=0), "max_samples=0"),
+        (PyODAdapter(contamination=0.0), "above 0"),
+    ],
+)
+def test_wrong_parameters_are_named(detector, message, X):
+    with pytest.raises(ValueError, match=message):
+        detector.fit(X)
+
+
+def test_from_counts_refuses_what_it_cannot_do(rng):
+    schema = Schema((Feature.numeric("x", low=0, high=1),))
+    x = rng.random((30, 1))
+    refined = Sketch.from_data(Plan.draw(schema, random_state=0), x)
+    with pytest.raises(PlanError, match="'hushtable' plan, LSHiTables needs"):
+        LSHiTables.from_counts(refined)
+    with pytest.raises(PlanError, match="'marginals' plan"):
+        HushTable.from_counts(Sketch.from_data(Plan.marginals(schema), x))
+    with pytest.raises(UsageError, match="set_threshold"):
+        HushTable.from_counts(refined, contamination=0.1)
+    with pytest.raises(UsageError, match="no rows were counted"):
+        HushTable.from_counts(Sketch.zero(refined.plan))
+    # A schema's names are the data's names: a frame in another order is refused.
+    detector = HushTable.from_counts(refined)
+    with pytest.raises(DataError, match="unseen at fit time"):
+        detector.score_samples(pd.DataFrame(x, columns=["y"]))
+
+
+def test_pyod_convention(X):
+    adapter = PyODAdapter(LSHiTables(random_state=0), contamination=0.1).fit(X)
+    plain = LSHiTables(random_state=0).fit(X)
+    np.testing.assert_array_equal(adapter.decision_scores_, -plain.score_samples(X))
+    np.testing.assert_array_equal(adapter.decision_function(X), adapter.decision_scores_)
+    np.testing.assert_array_equal(adapter.predict(X), adapter.labels_)
+    assert set(adapter.labels_) == {0, 1}
+    assert adapter.labels_.mean() == pytest.approx(0.1, abs=0.01)
+    assert ((adapter.decision_scores_ > adapter.threshold_) == adapter.labels_).all()
+    assert PyODAdapter().fit(X).labels_[0] == 1
