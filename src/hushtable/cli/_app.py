@@ -2,17 +2,23 @@
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from hushtable.cli import demo, fit, inspect_, merge, plan, score, sketch
+from hushtable.cli._errors import INTERRUPTED
 from hushtable.cli._output import start_afresh
 
 __all__ = ["run"]
 
 # Help as plain text: it comes in half the time of panels, and pipes and greps well.
-_LOOK = {"rich_markup_mode": None, "add_completion": False, "pretty_exceptions_enable": False}
+_LOOK: dict[str, Any] = {
+    "rich_markup_mode": None,
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+}
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -33,14 +39,19 @@ def _root(
 ) -> None:
     """Private, mergeable outlier detection with small tables of counts.
 
-    One site: fit and score. Several sites that may not pool their rows: plan, sketch at each,
-    merge, score at each. "hushtable demo" shows it in a few seconds.
+    One site: fit, score. Several sites that may not pool their rows: plan draft and plan draw
+    once, sketch at each site, merge, score at each site.
     """
 
 
+class _InOrderOfUse(TyperGroup):
+    def list_commands(self, ctx: Any) -> list[str]:
+        return ["demo", "fit", "score", "plan", "sketch", "merge", "inspect"]
+
+
 def _app() -> typer.Typer:
-    app = typer.Typer(callback=_root, context_settings=_SETTINGS, **_LOOK)  # type: ignore[arg-type]
-    plans = typer.Typer(help=plan.__doc__, **_LOOK)  # type: ignore[arg-type]
+    app = typer.Typer(cls=_InOrderOfUse, callback=_root, context_settings=_SETTINGS, **_LOOK)
+    plans = typer.Typer(help="Make the plan that several sites share.", **_LOOK)
     plans.command("draft")(plan.draft)
     plans.command("draw")(plan.draw)
     plans.command("marginals")(plan.marginals)
@@ -58,5 +69,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command; failures are raised."""
     start_afresh()
     code = _app()(list(arguments), prog_name="hushtable", standalone_mode=False)
+    if code == INTERRUPTED:  # what Typer makes of Ctrl-C
+        raise KeyboardInterrupt
     sys.stdout.flush()
     return code if isinstance(code, int) else 0

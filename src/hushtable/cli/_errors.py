@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hushtable.errors import HushTableError, UsageError
 
-__all__ = ["WRONG_USAGE", "explain", "report"]
+__all__ = ["INTERRUPTED", "explain", "report"]
 
 REFUSED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
@@ -77,18 +77,24 @@ def report(error: BaseException, *, as_json: bool) -> int:
         _abandon_stdout()  # the reader, such as head, has had enough: nothing to complain about
         return REFUSED
     failure = _failure(error)
+    message = _printable(failure.message)
     if failure.code == REFUSED and os.environ.get("HUSHTABLE_DEBUG"):
         traceback.print_exception(error)
     prefix = "" if failure.code == INTERRUPTED else "hushtable: error: "
     with contextlib.suppress(OSError):
-        print(prefix + failure.message, file=sys.stderr, flush=True)
+        print(prefix + message, file=sys.stderr, flush=True)
     try:
         if as_json:
-            print(json.dumps({"error": failure.message, "kind": failure.kind}))
+            print(json.dumps({"error": message, "kind": failure.kind}))
         sys.stdout.flush()
     except OSError:
         _abandon_stdout()
     return failure.code
+
+
+def _printable(message: str) -> str:
+    """Escape what a damaged file may have put into a message and a terminal might obey."""
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in message)
 
 
 def _abandon_stdout() -> None:

@@ -1,6 +1,7 @@
 """What commands print and write."""
 
 import contextlib
+import glob
 import json
 import os
 import sys
@@ -13,11 +14,11 @@ from hushtable.errors import FileError, UsageError
 
 if TYPE_CHECKING:
     from hushtable.schema import Schema
-    from hushtable.sketch import Sketch
 
 __all__ = [
     "Target",
     "finish",
+    "listed",
     "print_table",
     "print_tally",
     "shown",
@@ -59,12 +60,12 @@ class Target:
 
     def __init__(self, path: Path, inputs: Iterable[str | Path] = ()) -> None:
         self.path = path
-        for name in inputs:
-            if path.exists() and os.path.exists(name) and os.path.samefile(path, name):
-                raise UsageError(f"{path} is both read and written: give another -o")
+        if path.is_file() and any(_takes_in(name, path) for name in inputs):
+            raise UsageError(f"{path} is both read and written: give another -o")
         folder = path.parent
-        if path.is_dir():
-            raise FileError(f"cannot write {path}: it is a folder: name a file")
+        if path.exists() and not path.is_file():
+            what = "a folder" if path.is_dir() else "not a regular file"
+            raise FileError(f"cannot write {path}: it is {what}: name a file")
         if not folder.is_dir():
             raise FileError(f"cannot write {path}: there is no folder {folder}: make it first")
         if not os.access(folder, os.W_OK):
@@ -85,26 +86,51 @@ class Target:
         return f"{self.path} ({size(self.path)})"
 
 
+def _takes_in(source: str | Path, path: Path) -> bool:
+    """Whether a file is among those that a path, folder or pattern of rows names."""
+    if os.path.isfile(source):
+        return os.path.samefile(source, path)
+    if path.suffix not in (".csv", ".parquet"):
+        return False
+    found = (
+        Path(source).rglob("*")
+        if os.path.isdir(source)
+        else glob.iglob(str(source), recursive=True)
+    )
+    return any(os.path.samefile(name, path) for name in found if os.path.isfile(name))
+
+
 def size(path: str | Path) -> str:
     """Return a file's size for people."""
     n = os.path.getsize(path)
     for unit, bytes_ in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if n >= bytes_:
-            return f"{n / bytes_:.3g} {unit}" if n < 1000 * bytes_ else f"{n / bytes_:,.0f} {unit}"
+            return f"{n / bytes_:,.1f} {unit}"
     return f"{n} bytes"
 
 
 def finish(as_json: bool, facts: dict[str, Any], text: Callable[[], None]) -> None:
     """Print the outcome, for machines or for people."""
-    if as_json:
-        print(json.dumps(facts, allow_nan=False))
-    else:
-        text()
+    try:
+        if as_json:
+            print(json.dumps(facts, allow_nan=False))
+        else:
+            text()
+        sys.stdout.flush()
+    except OSError as error:
+        error.filename = error.filename or "standard output"
+        raise
 
 
 def shown(name: str) -> str:
     """Return a name that may come from somebody else's file, safe to print on a terminal."""
     return name if name.isprintable() else repr(name)
+
+
+def listed(names: Sequence[str], most: int = 3) -> str:
+    """Return names for a sentence, the first few of many."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(shown(name) for name in names[:most]) + more
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
@@ -114,7 +140,7 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], left: int
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for j, header in enumerate(headers):
         table.add_column(header, justify="left" if j < left else "right", overflow="fold")
     for row in rows[:MOST_LINES]:
@@ -134,18 +160,22 @@ def tally(schema: "Schema", counts: Any) -> dict[str, dict[str, int]]:
     }
 
 
-def print_tally(sketch_or_schema: "Sketch | Schema", counts: Any) -> None:
+def print_tally(schema: "Schema", counts: Any, n_rows: int) -> None:
     """Print how many values were missing, or outside the plan, feature by feature."""
-    schema = getattr(sketch_or_schema, "plan", sketch_or_schema)
-    schema = getattr(schema, "schema", schema)
     found = tally(schema, counts)
     if not found:
-        print("No value is missing, and none is outside the plan's ranges and categories.")
+        print("No value is missing or outside the plan.\n")
         return
+    print()
     rows = [
         (shown(name), f"{count['missing']:,}", f"{count['outside']:,}")
         for name, count in found.items()
     ]
     print_table(["feature", "missing", "outside"], rows)
+    print()
     if any(count["outside"] for count in found.values()):
-        print("Outside: numbers beyond the range, counted at its ends; categories not listed.")
+        print("Outside: numbers beyond the range (they count as its end), categories not listed.\n")
+    doubtful = [name for name, count in found.items() if 2 * count["outside"] > n_rows]
+    if doubtful:
+        print(f"Most rows lie outside in {listed(doubtful)}: does the data have another unit")
+        print("than the plan, or other names for the categories?\n")

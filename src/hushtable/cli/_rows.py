@@ -1,0 +1,97 @@
+"""The rows that a command reads: the file, and which of its columns."""
+
+import csv
+import os
+from typing import TYPE_CHECKING
+
+from hushtable.cli._errors import explain
+from hushtable.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from hushtable.readers import Reader
+    from hushtable.schema import Schema
+
+__all__ = ["open_rows"]
+
+
+def open_rows(
+    data: str,
+    columns: str | None = None,
+    drop: str | None = None,
+    schema: "Schema | None" = None,
+) -> "Reader":
+    """Open the rows, with the columns that the options pick.
+
+    Parameters
+    ----------
+    data : str
+        Path or pattern.
+    columns, drop : str, optional
+        What --columns and --drop say.
+    schema : Schema, optional
+        What the columns must be, in this order.
+    """
+    from hushtable.encoding import Encoder
+
+    if columns is not None and drop is not None:
+        raise UsageError("--columns and --drop exclude each other: give one of them")
+    texts = frozenset() if schema is None else schema.categorical_names
+    reader = _open(data, texts)
+    if columns is not None or drop is not None:
+        chosen = _chosen(reader, columns, drop)
+        # As text, a column that is not used cannot hold a number that is too large.
+        unused = frozenset(reader.names or ()) - frozenset(chosen)
+        reader = _open(data, texts | unused).select(chosen)
+    if schema is not None:
+        try:
+            Encoder(schema).check(reader)
+        except DataError as error:
+            raise DataError(f"{error}{_hint(reader, schema)}") from None
+    return reader
+
+
+def _open(data: str, text_columns: frozenset[str]) -> "Reader":
+    from hushtable.readers import as_reader
+
+    try:
+        return as_reader(data, text_columns=text_columns)
+    except OSError as error:
+        raise DataError(f"cannot read {data}: {explain(error)}") from error
+
+
+def _names(option: str) -> list[str]:
+    """Split at commas; a name that holds one stands in double quotes, as in a CSV file."""
+    return [name.strip() for name in next(csv.reader([option], skipinitialspace=True), [])]
+
+
+def _chosen(reader: "Reader", columns: str | None, drop: str | None) -> list[str]:
+    names = list(reader.names or ())
+    named = _names(columns if columns is not None else drop or "")
+    lacking = [name for name in named if name not in names]
+    if lacking:
+        raise DataError(f"{reader.source} has no column {lacking}: its columns are {names}")
+    chosen = named if columns is not None else [name for name in names if name not in named]
+    if not chosen:
+        raise UsageError("no column is left: name fewer in --drop, or some in --columns")
+    if len(set(chosen)) < len(chosen):
+        raise UsageError("--columns names a column twice: name each once")
+    return chosen
+
+
+def _hint(reader: "Reader", schema: "Schema") -> str:
+    """Say which option makes the columns fit, if one does."""
+    names, wanted = list(reader.names or ()), schema.names
+    if not schema.named or not set(wanted) <= set(names):
+        return ""
+    extra = [name for name in names if name not in wanted]
+    if [name for name in names if name in wanted] == wanted:
+        return f"; --drop {_joined(extra)} leaves the others out"
+    return f"; --columns {_joined(wanted)} puts them in order"
+
+
+def _joined(names: list[str]) -> str:
+    import shlex
+
+    fields = [f'"{name}"' if "," in name or name != name.strip() else name for name in names]
+    text = ",".join(fields)
+    return shlex.quote(text) if os.name == "posix" else text

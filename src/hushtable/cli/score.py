@@ -1,0 +1,186 @@
+"""``hushtable score``: a model and rows to a score a row."""
+
+import heapq
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hushtable.cli._options import Columns, Data, Drop, Json, Threads
+from hushtable.cli._output import Target, finish, print_table, print_tally, tally
+from hushtable.cli._progress import watched
+from hushtable.cli._rows import open_rows
+from hushtable.errors import DataError, FileError, UsageError
+
+if TYPE_CHECKING:
+    from hushtable.scorer import Scorer
+
+__all__ = ["score"]
+
+_SHOWN = 5
+#: Rows written at a time: a Parquet row group of about 4 MB.
+_GROUP_ROWS = 1 << 18
+
+
+def score(
+    data: Data,
+    model: Annotated[
+        Path,
+        typer.Option(metavar="FILE", help="Model of hushtable fit, or a (merged) sketch."),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", metavar="FILE", help="Scores to write: .parquet or .csv."),
+    ],
+    threads: Threads = -1,
+    columns: Columns = None,
+    drop: Drop = None,
+    as_json: Json = False,
+) -> None:
+    """Score rows and write the scores.
+
+    The output has a row for each row of DATA: its number from 0, its score in bits (low is
+    abnormal), and whether it is an outlier.
+
+    \b
+    Example:
+      hushtable score patients.csv --drop id,name --model model.hush -o scores.parquet
+    """  # noqa: D301 (\b keeps the lines of the example apart)
+    if output.suffix not in (".parquet", ".csv"):
+        raise UsageError(f"-o {output}: needs a name that ends in .parquet or .csv")
+    target = Target(output, [data, model])
+    scorer, offset = _open_model(model)
+    schema = scorer.plan.schema
+    reader = open_rows(data, columns, drop, schema)
+
+    summary = _Summary(len(schema), offset)
+    with watched(reader, quiet=as_json) as watch, target.writing():
+        batches = scorer.batches(watch.reader, n_jobs=threads)
+        _write(output, summary.rows(batches, reader.source))
+
+    facts = {
+        "command": "score",
+        "scores": str(output),
+        "rows": summary.n_rows,
+        "outliers": summary.n_outliers,
+        "offset": offset,
+        "lowest": [{"row": row, "score": value} for value, row in summary.lowest],
+        "tally": tally(schema, summary.tally),
+    }
+
+    def text() -> None:
+        share = summary.n_outliers / summary.n_rows
+        print(
+            f"Scored {summary.n_rows:,} rows: {summary.n_outliers:,} outliers ({share:.2%}), "
+            f"those below {offset:.4g} bits."
+        )
+        print_tally(schema, summary.tally, summary.n_rows)
+        print("The lowest scores (rows are numbered from 0):\n")
+        lowest = [(f"{row:,}", f"{value:.4f}") for value, row in summary.lowest]
+        print_table(["row", "score"], lowest, left=0)
+        print(f"\nWrote {target}: row, score, outlier.")
+
+    finish(as_json, facts, text)
+
+
+def _open_model(path: Path) -> tuple["Scorer", float]:
+    """Read a detector or a sketch without scikit-learn, which takes a second to import."""
+    from hushtable import files
+    from hushtable.scorer import Scorer
+
+    content = files.read(path)
+    if content.kind not in ("detector", "sketch"):
+        raise FileError(
+            f"{path} holds a {content.kind}: give a model of hushtable fit, or a sketch"
+        )
+    sketch = files.sketch_from(content, path)
+    if sketch.plan.detector == "marginals":
+        raise FileError(
+            f"{path} holds marginals, which do not score: draw a plan with them "
+            f"(hushtable plan draw schema.toml --marginals {path} -o plan.hush) and sketch again"
+        )
+    scorer = Scorer(sketch)
+    if content.kind == "sketch":
+        return scorer, scorer.auto_offset()
+    offset = content.manifest.get("offset")
+    if isinstance(offset, bool) or not isinstance(offset, int | float) or not math.isfinite(offset):
+        raise FileError(f"{path}: the threshold is not a number: get the file again")
+    return scorer, float(offset)
+
+
+class _Summary:
+    """What the scores come to, gathered as they pass."""
+
+    def __init__(self, n_features: int, offset: float) -> None:
+        import numpy as np
+
+        self.offset = offset
+        self.n_rows = 0
+        self.n_outliers = 0
+        self.tally = np.zeros((n_features, 2), np.int64)
+        self.lowest: list[tuple[float, int]] = []
+
+    def rows(
+        self, batches: Iterator[tuple[Any, Any]], source: str
+    ) -> Iterator[tuple[int, Any, Any]]:
+        """Yield (number of the first row, scores, outliers) of each batch."""
+        for scores, counts in batches:
+            outliers = scores < self.offset
+            self.n_outliers += int(outliers.sum())
+            self.tally += counts
+            self._note_lowest(scores)
+            yield self.n_rows, scores, outliers
+            self.n_rows += len(scores)
+        if self.n_rows == 0:
+            raise DataError(f"{source} has no rows: there is nothing to score")
+
+    def _note_lowest(self, scores: Any) -> None:
+        import numpy as np
+
+        # Only what may be among the lowest so far; ties go to the earlier row.
+        bar = np.partition(scores, _SHOWN)[_SHOWN] if len(scores) > _SHOWN else np.inf
+        if len(self.lowest) == _SHOWN:
+            bar = min(bar, self.lowest[-1][0])
+        found = np.flatnonzero(scores <= bar)
+        new = zip(scores[found].tolist(), (found + self.n_rows).tolist(), strict=True)
+        self.lowest = heapq.nsmallest(_SHOWN, [*self.lowest, *new])
+
+
+def _write(path: Path, rows: Iterator[tuple[int, Any, Any]]) -> None:
+    """Write the scores as they come; the path holds all of them, or what it held before."""
+    import pyarrow as pa
+
+    from hushtable.files import replacing
+
+    schema = pa.schema([("row", pa.int64()), ("score", pa.float64()), ("outlier", pa.bool_())])
+    with replacing(path) as temporary:
+        if path.suffix == ".csv":
+            from pyarrow import csv
+
+            writer = csv.CSVWriter(str(temporary), schema)
+        else:
+            from pyarrow import parquet
+
+            writer = parquet.ParquetWriter(str(temporary), schema)
+        with writer:
+            for table in _grouped(rows, schema):
+                writer.write_table(table)
+
+
+def _grouped(rows: Iterator[tuple[int, Any, Any]], schema: Any) -> Iterator[Any]:
+    import numpy as np
+    import pyarrow as pa
+
+    batches, waiting = [], 0
+    for start, scores, outliers in rows:
+        numbers = np.arange(start, start + len(scores))
+        arrays = [pa.array(column) for column in (numbers, scores, outliers)]
+        batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+        waiting += len(scores)
+        if waiting >= _GROUP_ROWS:
+            yield pa.Table.from_batches(batches).combine_chunks()
+            batches, waiting = [], 0
+    if batches:
+        yield pa.Table.from_batches(batches).combine_chunks()

@@ -1,0 +1,61 @@
+"""``hushtable sketch``: rows to counts under a plan."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hushtable.cli._options import Columns, Data, Drop, Json, Output, Threads
+from hushtable.cli._output import Target, finish, print_tally, tally
+from hushtable.cli._progress import watched
+from hushtable.cli._rows import open_rows
+from hushtable.errors import FileError
+
+__all__ = ["sketch"]
+
+
+def sketch(
+    data: Data,
+    plan: Annotated[Path, typer.Option(metavar="FILE", help="Plan of hushtable plan draw.")],
+    output: Output,
+    threads: Threads = -1,
+    columns: Columns = None,
+    drop: Drop = None,
+    as_json: Json = False,
+) -> None:
+    """Count rows under a plan and write the counts as a sketch.
+
+    A sketch holds exact counts. It is not private: give it to those only who may know them.
+
+    \b
+    Example:
+      hushtable sketch patients.csv --drop id,name --plan plan.hush -o site.sketch.hush
+    """  # noqa: D301 (\b keeps the lines of the example apart)
+    target = Target(output, [data, plan])
+
+    from hushtable import files
+    from hushtable.sketch import Sketch
+
+    content = files.read(plan)
+    if content.kind != "plan":
+        raise FileError(f"{plan} holds a {content.kind}: give a plan of hushtable plan draw")
+    drawn = files.plan_from(content, plan)
+    reader = open_rows(data, columns, drop, drawn.schema)
+    with watched(reader, quiet=as_json) as watch:
+        counted = Sketch.from_data(drawn, watch.reader, n_jobs=threads)
+    with target.writing():
+        files.write_sketch(output, counted)
+    facts = {
+        "command": "sketch",
+        "sketch": str(output),
+        "rows": counted.n_rows,
+        "plan_id": drawn.plan_id,
+        "tally": tally(drawn.schema, counted.tally),
+    }
+
+    def text() -> None:
+        print(f"Counted {counted.n_rows:,} rows under plan {drawn.plan_id[:12]}.")
+        print_tally(drawn.schema, counted.tally, watch.rows)
+        print(f"Wrote {target}. It holds exact counts and is not private.")
+
+    finish(as_json, facts, text)

@@ -1,0 +1,54 @@
+"""What several tests of the command line share."""
+
+from pathlib import Path
+
+import numpy as np
+
+from hushtable.cli import main
+
+SCHEMA = """
+[[feature]]
+name = "age"
+kind = "numeric"
+low = 0
+high = 120
+unit = "year"
+
+[[feature]]
+name = "income"
+kind = "numeric"
+low = 0
+high = 200_000
+
+[[feature]]
+name = "ward"
+kind = "categorical"
+categories = ["north", "south"]
+"""
+
+
+def write_rows(path, n_rows, seed=0):
+    """Write a CSV file: an outlier in row 7, a missing age in every fiftieth row."""
+    rng = np.random.default_rng(seed)
+    age = np.char.mod("%d", rng.integers(20, 80, n_rows)).astype(object)
+    age[::50] = ""
+    income = np.minimum(rng.lognormal(10, 0.3, n_rows), 150_000.0)
+    income[7], age[7] = 199_999.0, "119"
+    ward = rng.choice(["north", "south"], n_rows)
+    lines = [f"{a},{i:.2f},{w}" for a, i, w in zip(age, income, ward, strict=True)]
+    path.write_text("\n".join(["age,income,ward", *lines]) + "\n")
+    return path
+
+
+def do(*arguments):
+    """Run a command that must succeed."""
+    assert main([str(argument) for argument in arguments]) == 0, arguments
+
+
+def contents(folder):
+    """Return every file under a folder with its bytes."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(Path(folder).rglob("*"))
+        if path.is_file()
+    }

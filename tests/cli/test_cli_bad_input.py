@@ -1,0 +1,287 @@
+"""Bad rows, columns and options, through the command line: a clear error, and nothing lost."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hushtable import schema as schemas
+
+
+@pytest.fixture
+def csv(tmp_path):
+    def csv(text, name="bad.csv"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return csv
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    def parquet(columns):
+        pq.write_table(pa.table(columns), tmp_path / "bad.parquet")
+        return tmp_path / "bad.parquet"
+
+    return parquet
+
+
+@pytest.fixture
+def readers(site, tmp_path, old):
+    """The commands that read rows, without DATA; each would replace a file that is there."""
+    scores = tmp_path / "old.csv"
+    scores.write_bytes(b"precious")
+    return {
+        "fit": ["fit", "-o", old],
+        "lsh": ["fit", "--detector", "lsh-itables", "-o", old],
+        "score": ["score", "--model", site / "model.hush", "-o", scores],
+        "score by sketch": ["score", "--model", site / "a.sketch.hush", "-o", scores],
+        "sketch": ["sketch", "--plan", site / "plan.hush", "-o", old],
+        "marginals": ["sketch", "--plan", site / "marginals.hush", "-o", old],
+        "draft": ["plan", "draft", "--force", "-o", old],
+    }
+
+
+ALL = ["fit", "lsh", "score", "score by sketch", "sketch", "marginals", "draft"]
+UNDER_A_PLAN = ["score", "score by sketch", "sketch", "marginals"]
+
+
+@pytest.mark.parametrize("command", ALL)
+def test_no_file_an_empty_file_or_no_rows(refused, readers, csv, parquet, tmp_path, command):
+    arguments = readers[command]
+    refused(*arguments, tmp_path / "none.csv", says=["none.csv: no such file", "check the path"])
+    refused(*arguments, tmp_path / "none-*.csv", says=["none-*.csv: no such file"])
+    refused(*arguments, csv(""), says="bad.csv: the file is empty")
+    refused(*arguments, csv("age,income,ward\n"), says="bad.csv has no rows")
+    empty = {"age": pa.array([], pa.float64()), "income": pa.array([], pa.float64())}
+    refused(*arguments, parquet({**empty, "ward": pa.array([], pa.string())}), says="no rows")
+
+
+@pytest.mark.parametrize("command", ALL)
+def test_files_that_are_no_table(refused, readers, csv, command):
+    arguments = readers[command]
+    refused(*arguments, csv("1\n", "bad.xlsx"), says=["ends in", ".csv"])
+    refused(*arguments, csv("no", "bad.parquet"), says="not a parquet file that can be read")
+    refused(*arguments, csv("age,income,ward\n1,2,north\n3\n"), says="Expected 3 columns, got 1")
+    refused(*arguments, csv("no", "bad.csv.gz"), says=["cannot read ", "bad.csv.gz"])
+    message = refused(*arguments, csv("age,income,ward\n1,2,north\n\x1b[2J\n"))
+    assert "\x1b" not in message
+
+
+def test_one_row(run, refused, readers, csv):
+    row = csv("age,income,ward\n50,1000,north\n")
+    for command in ("fit", "lsh"):
+        refused(*readers[command], row, says=["bad.csv has 1 sample (row)", "at least 2"])
+    for command in (*UNDER_A_PLAN, "draft"):
+        assert run(*readers[command], row).code == 0
+
+
+def test_no_usable_column(refused, readers, parquet, csv):
+    lists = parquet({"age": [[1.0], [2.0]], "income": [[1.0], [2.0]], "ward": ["north", "south"]})
+    for command in ALL:
+        refused(*readers[command], lists, says=["'age' has type list", "leave it out"])
+    for command in ("fit", "lsh", "draft"):
+        rows = csv("a,b\n1,2\n3,4\n")
+        refused(*readers[command], rows, "--drop", "a,b", code=2, says="no column is left")
+
+
+@pytest.mark.parametrize("command", UNDER_A_PLAN)
+def test_wrong_columns(refused, readers, csv, command):
+    arguments = readers[command]
+    lacking = csv("age,ward\n50,north\n")
+    refused(*arguments, lacking, says=["has 2 columns", "missing: ['income']"])
+    renamed = csv("age,wage,ward\n50,1000,north\n")
+    refused(*arguments, renamed, says=["unknown: ['wage']; missing: ['income']"])
+    extra = csv("id,age,income,ward\n1,50,1000,north\n")
+    refused(*arguments, extra, says=["unknown: ['id']", "--drop id leaves the others out"])
+    order = csv("income,age,ward\n1000,50,north\n")
+    says = ["same names, other order", "--columns age,income,ward puts them in order"]
+    refused(*arguments, order, says=says)
+    both = csv("income,age,x y,ward\n1000,50,1,north\n")
+    refused(*arguments, both, says="--columns age,income,ward puts them in order")
+
+
+@pytest.mark.parametrize("command", UNDER_A_PLAN)
+def test_what_the_error_advises_works(run, readers, csv, command):
+    extra = csv("id,age,income,ward\n1,50,1000,north\n")
+    assert run(*readers[command], extra, "--drop", "id").code == 0
+    order = csv("income,age,ward\n1000,50,north\n")
+    assert run(*readers[command], order, "--columns", "age,income,ward").code == 0
+
+
+@pytest.mark.parametrize("command", ALL)
+def test_columns_that_are_not_there(refused, readers, csv, command):
+    rows = csv("age,income,ward\n50,1000,north\n")
+    arguments = readers[command]
+    refused(*arguments, rows, "--drop", "id", says=["no column ['id']", "its columns are ['age'"])
+    refused(*arguments, rows, "--columns", "age,x", says=["no column ['x']", "'income'"])
+    says = "--columns and --drop exclude each other"
+    refused(*arguments, rows, "--columns", "age", "--drop", "ward", code=2, says=says)
+    refused(*arguments, rows, "--columns", "age,age", code=2, says="names a column twice")
+    twice = csv("age,age,ward\n50,51,north\n")
+    refused(*arguments, twice, "--drop", "ward", says="column 'age' is listed twice: rename one")
+
+
+@pytest.mark.parametrize("command", UNDER_A_PLAN)
+def test_text_in_a_numeric_column(refused, readers, csv, command):
+    rows = csv("age,income,ward\n50,1000,north\nold,1000,north\n")
+    says = ["column 'age' is numeric in the plan", "text", "correct the value or leave it empty"]
+    refused(*readers[command], rows, says=says)
+
+
+@pytest.mark.parametrize("command", UNDER_A_PLAN)
+def test_text_far_down_a_numeric_column(refused, readers, csv, command):
+    """Types are settled on the first block of a CSV file; this value comes after it."""
+    rows = csv("age,income,ward\n" + "50,1000,north\n" * 400_000 + "old,1000,north\n")
+    refused(*readers[command], rows, says=["bad.csv", "'old'"])
+
+
+@pytest.mark.parametrize("command", ["fit", "lsh", *UNDER_A_PLAN])
+@pytest.mark.parametrize("value", ["inf", "-inf"])
+def test_infinities(refused, readers, csv, command, value):
+    rows = csv(f"age,income,ward\n50,1000,north\n50,{value},north\n")
+    says = ["infinity: feature 'income' in row 1", "finite numbers"]
+    refused(*readers[command], rows, says=says)
+
+
+def test_a_column_without_any_value(run, refused, readers, csv):
+    rows = csv("age,income,ward\n50,,north\n60,,south\n")
+    for command in ("fit", "lsh"):
+        says = ["column 'income' is missing in every row", "leave the column out"]
+        refused(*readers[command], rows, says=says)
+        assert run(*readers[command], rows, "--drop", "income").code == 0
+    for command in UNDER_A_PLAN:
+        facts = run(*readers[command], rows, "--json").json
+        assert facts["tally"] == {"income": {"missing": 2, "outside": 0}}
+
+
+def test_more_categories_than_allowed(refused, readers, parquet, tmp_path, old):
+    many = [f"p{i}" for i in range(schemas.MAX_CATEGORIES + 1)]
+    rows = parquet({"name": many, "x": np.arange(len(many))})
+    for command in ("fit", "lsh"):
+        says = ["column 'name' has more than 10,000 different texts", "leave identifiers out"]
+        refused(*readers[command], rows, says=says)
+    listed = ", ".join(f'"{name}"' for name in many)
+    table = f'[[feature]]\nname = "name"\nkind = "categorical"\ncategories = [{listed}]\n'
+    (tmp_path / "many.toml").write_text(table)
+    for command in ("draw", "marginals"):
+        says = ["many.toml: feature 'name' has 10,001 categories", "at most 10,000"]
+        refused("plan", command, tmp_path / "many.toml", "-o", old, says=says)
+
+
+def test_values_outside_are_clipped_counted_and_reported(run, readers, csv):
+    rows = csv("age,income,ward\n50,1e9,north\n-1,-5,west\n60,1000,south\n")
+    for command in ("sketch", "score by sketch"):
+        result = run(*readers[command], rows)
+        assert result.code == 0
+        lines = [line.split() for line in result.out.splitlines()]
+        for line in (["age", "0", "1"], ["income", "0", "2"], ["ward", "0", "1"]):
+            assert line in lines
+        assert "Most rows lie outside in income" in result.out
+        assert run(*readers[command], rows, "--json").json["tally"]["income"]["outside"] == 2
+
+
+@pytest.mark.parametrize("command", ["fit", "lsh", *UNDER_A_PLAN])
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_integers_beyond_2_to_the_53(refused, readers, csv, parquet, command, kind):
+    if kind == "csv":
+        rows = csv(f"age,income,ward\n50,1000,north\n50,{2**53 + 2},north\n")
+    else:
+        rows = parquet({"age": [50, 50], "income": [1000, -(2**60)], "ward": ["north", "south"]})
+    says = ["'income' holds the integer", "2**53", "leave identifiers out"]
+    refused(*readers[command], rows, says=says)
+
+
+@pytest.mark.parametrize("command", ["fit", "lsh", *UNDER_A_PLAN])
+def test_an_identifier_beyond_2_to_the_53_can_be_left_out(run, readers, csv, command):
+    rows = csv(f"id,age,income,ward\n{2**60},50,1000,north\n{2**60 + 1},60,1000,south\n")
+    assert run(*readers[command], rows, "--drop", "id").code == 0
+    assert run(*readers[command], rows, "--columns", "age,income,ward").code == 0
+
+
+# --- schemas ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "an empty file"),
+        ("low =", "not a TOML file"),
+        ('[[feature]]\nname = "a"\nkind = "numeric"\n', "'a': low and high not given: fill in"),
+        ('[[feature]]\nname = "a"\nkind = "categorical"\n', "'a': categories not given: fill in"),
+        ('[[feature]]\nname = "a"\nkind = "numeric"\nlow = 2\nhigh = 1\n', "swap them"),
+        ('[[feature]]\nname = "a"\nkind = "numeric"\nlow = 0\nhigh = inf\n', "two finite numbers"),
+        ('[[feature]]\nname = "a"\nkind = "number"\n', "'numeric' or 'categorical'"),
+    ],
+)
+@pytest.mark.parametrize("command", ["draw", "marginals"])
+def test_schemas_that_are_not_finished(refused, tmp_path, old, command, text, says):
+    schema = tmp_path / "schema.toml"
+    schema.write_text(text)
+    refused("plan", command, schema, "-o", old, says=["schema.toml: ", says])
+    refused("plan", command, tmp_path / "no.toml", "-o", old, says="no.toml: No such file")
+
+
+def test_a_draft_does_not_replace_a_schema(run, refused, site, tmp_path):
+    schema = tmp_path / "schema.toml"
+    schema.write_text("filled in")
+    arguments = ["plan", "draft", site / "rows.csv", "-o", schema]
+    refused(*arguments, says=["schema.toml exists", "--force"])
+    assert run(*arguments, "--force").code == 0
+    assert "[[feature]]" in schema.read_text()
+
+
+# --- usage ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["fti"], "'fti'"),
+        (["fit"], "DATA"),
+        (["fit", "ROWS"], "--output"),
+        (["fit", "ROWS", "-o", "OLD", "--nothing"], "--nothing"),
+        (["fit", "ROWS", "-o", "OLD", "--tables", "0"], "--tables"),
+        (["fit", "ROWS", "-o", "OLD", "--tables", "many"], "--tables"),
+        (["fit", "ROWS", "-o", "OLD", "--passes", "3"], "needs 1 or 2"),
+        (["fit", "ROWS", "-o", "OLD", "--passes", "2", "--detector", "lsh-itables"], "--detector"),
+        (["fit", "ROWS", "-o", "OLD", "--contamination", "0.6"], "at most 0.5"),
+        (["fit", "ROWS", "-o", "OLD", "--contamination", "few"], "needs auto, or a share"),
+        (["fit", "ROWS", "-o", "OLD", "--threads", "0"], "-1 for every core"),
+        (["fit", "ROWS", "-o", "OLD", "--detector", "forest"], "forest"),
+        (["fit", "ROWS", "-o", "ROWS"], "both read and written"),
+        (["score", "ROWS", "--model", "MODEL", "-o", "OLD"], ".parquet or .csv"),
+        (["score", "ROWS", "--model", "MODEL", "-o", "ROWS"], "both read and written"),
+        (["score", "ROWS", "-o", "OLD"], "--model"),
+        (["sketch", "ROWS", "-o", "OLD"], "--plan"),
+        (["merge", "-o", "OLD"], "SKETCH"),
+        (["merge", "A", "A", "-o", "OLD"], "given twice"),
+        (["merge", "A", "OLD", "-o", "OLD"], "both read and written"),
+        (["plan", "draw", "SCHEMA", "--detector", "lsh-itables", "--marginals", "M", "-o", "OLD"],
+         "takes no marginals"),
+    ],
+)  # fmt: skip
+def test_wrong_usage(refused, site, tmp_path, old, arguments, says):
+    rows = tmp_path / "rows.csv"
+    rows.write_bytes((site / "rows.csv").read_bytes())
+    paths = {
+        "ROWS": rows,
+        "OLD": old,
+        "MODEL": site / "model.hush",
+        "A": site / "a.sketch.hush",
+        "M": site / "marginals.sketch.hush",
+        "SCHEMA": site / "schema.toml",
+    }
+    refused(*(paths.get(argument, argument) for argument in arguments), code=2, says=says)
+
+
+def test_wrong_usage_says_where_help_is(refused):
+    refused("fit", code=2, says="Try: hushtable fit --help")
+    refused("plan", "drow", code=2, says="Try: hushtable plan --help")
+
+
+def test_a_group_alone_is_no_command(run):
+    result = run("plan")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == "hushtable: error: Missing command.\nTry: hushtable plan --help\n"

@@ -1,0 +1,77 @@
+"""The real process: its exit code, how soon it answers, what it loads."""
+
+import statistics
+import subprocess
+import sys
+import time
+
+import pytest
+
+PROGRAM = [sys.executable, "-m", "hushtable.cli"]
+
+LOADED = """
+import sys
+from hushtable.cli import main
+code = main(sys.argv[1:])
+print(sorted(name for name in sys.modules if "." not in name), file=sys.stderr)
+sys.exit(code)
+"""
+
+
+def seconds(command, runs):
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def loaded(*arguments):
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(eval(done.stderr.splitlines()[-1]))
+
+
+def test_exit_codes(site):
+    for code, arguments in ((1, ["inspect", site / "rows.csv"]), (2, ["inspect"]), (0, ["-h"])):
+        done = subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True)
+        assert done.returncode == code
+        assert ("hushtable: error: " in done.stderr) == (code > 0)
+
+
+def test_help_loads_nothing_heavy():
+    heavy = {"numpy", "numba", "pyarrow", "sklearn", "scipy", "pandas", "safetensors"}
+    assert not loaded("--help") & heavy
+    assert not loaded("fit", "--help") & heavy
+
+
+def test_score_loads_no_scikit_learn(site, tmp_path):
+    names = loaded(
+        "score", site / "rows.csv", "--model", site / "model.hush", "-o", tmp_path / "s.parquet"
+    )
+    assert "numba" in names
+    assert "sklearn" not in names
+
+
+@pytest.mark.slow
+def test_help_answers_at_once():
+    median = seconds([*PROGRAM, "--help"], 11)
+    print(f"hushtable --help: median of 11 runs {median:.2f} s")
+    assert median < 0.4
+
+
+@pytest.mark.slow
+def test_a_thousand_rows_are_scored_at_once(site, tmp_path):
+    head, rows = (site / "rows.csv").read_text().split("\n", 1)
+    data = tmp_path / "rows.csv"
+    data.write_text(head + "\n" + "".join((rows * 3).splitlines(keepends=True)[:1000]))
+    command = [*PROGRAM, "score", data, "--model", site / "model.hush", "-o", tmp_path / "s.csv"]
+    seconds(command, 1)
+    median = seconds(command, 5)
+    print(f"hushtable score on 1,000 rows: median of 5 runs {median:.2f} s")
+    assert median < 2.5
