@@ -60,7 +60,7 @@ def test_files_that_cannot_be_fitted(make, tmp_path, text, message):
 
 def test_paths_that_are_not_there(tmp_path):
     for path in ("none.csv", "none*.csv", "."):
-        with pytest.raises(DataError, match="no such file|no CSV or Parquet"):
+        with pytest.raises(DataError, match=r"no such file|no CSV or Parquet"):
             HushTable().fit(tmp_path / path)
     with pytest.raises(DataError, match="ends in"):
         HushTable().fit(csv(tmp_path, "a\n1\n", "a.xlsx"))

@@ -4,16 +4,16 @@ import os
 import subprocess
 import sys
 
+import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import as_table, schemas_and_rows
 
-import naive
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.kernels import LEVELS
 from hushtable.scorer import Scorer
-from strategies import as_table, schemas_and_rows
 
 DRAWS = {
     "lsh_itables": {"detector": "lsh_itables", "n_tables": 5},

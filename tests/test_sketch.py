@@ -1,6 +1,7 @@
 """The algebra: counts add exactly, however the rows were cut apart."""
 
 import functools
+import itertools
 import operator
 
 import numpy as np
@@ -8,11 +9,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from strategies import as_table, schemas_and_rows
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.readers import _reader
-from strategies import as_table, schemas_and_rows
 
 DETECTORS = ["hushtable", "lsh_itables", "marginals", "second pass"]
 
@@ -38,7 +39,7 @@ def test_merge_of_any_split_in_any_order_equals_the_whole(detector, data, cuts, 
     order.shuffle(shuffled)
     parts = [
         Sketch.from_data(plan, as_table(schema, shuffled[a:b]))
-        for a, b in zip(edges[:-1], edges[1:], strict=True)
+        for a, b in itertools.pairwise(edges)
     ]
     order.shuffle(parts)
     assert sum(parts, start=Sketch.zero(plan)) == whole

@@ -20,24 +20,11 @@ import numpy as np
 import rfc8785
 import safetensors
 import safetensors.numpy
+from numpy.typing import NDArray
 
 from hushtable.errors import FileError, PlanError
-from hushtable.hashing import Arrays
-from hushtable.plan import Plan, array_digests
-from hushtable.sketch import Sketch
 
-__all__ = [
-    "KINDS",
-    "PROTOCOL",
-    "Content",
-    "plan_from",
-    "read",
-    "replacing",
-    "sketch_from",
-    "write",
-    "write_plan",
-    "write_sketch",
-]
+__all__ = ["KINDS", "PROTOCOL", "Arrays", "Content", "array_digests", "read", "replacing", "write"]
 
 #: Version of the file format. To bump it: raise the number; keep a reader for every older one
 #: (a function from an old `Content` to a new one, applied in `read`); save the files of the old
@@ -45,9 +32,10 @@ __all__ = [
 #: ``docs/file-format.md``; publish the new JSON Schema beside the old.
 PROTOCOL = 1
 
-KINDS = ("plan", "sketch", "release", "detector")
-
+Arrays = dict[str, NDArray[Any]]
 T = TypeVar("T")
+
+KINDS = ("plan", "sketch", "release", "detector")
 
 _KEY = "hushtable"
 #: Bytes of the manifest at most: 65,535 features with 10,000 categories do not fit, real ones do.
@@ -56,11 +44,19 @@ _MAX_MANIFEST = 64 << 20
 
 @dataclass(frozen=True)
 class Content:
-    """What a file says: its kind, its manifest's entries, its arrays."""
+    """What a file says: where it lies, its kind, its manifest's entries, its arrays."""
 
+    path: str | os.PathLike[str]
     kind: str
     manifest: dict[str, Any]
     arrays: Arrays
+
+    def build(self, make: Callable[["Content"], T]) -> T:
+        """Return ``make(self)``; what it refuses becomes a `FileError` that names the file."""
+        try:
+            return make(self)
+        except PlanError as error:
+            raise FileError(f"{self.path}: {error}") from None
 
 
 def write(path: str | os.PathLike[str], kind: str, entries: dict[str, Any], arrays: Arrays) -> None:
@@ -131,7 +127,7 @@ def read(path: str | os.PathLike[str]) -> Content:
         ) from None
     if array_digests(arrays) != manifest["arrays"]:
         raise FileError(f"{path}: the arrays are not those the file was written with: get it again")
-    return Content(manifest["kind"], manifest, arrays)
+    return Content(path, manifest["kind"], manifest, arrays)
 
 
 def _manifest(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -160,73 +156,15 @@ def _manifest(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
     return manifest
 
 
-# --- plans and sketches -----------------------------------------------------------------------
-
-_COUNTS, _TALLY = "counts", "tally"
-
-
-def write_plan(path: str | os.PathLike[str], plan: Plan) -> None:
-    """Write a plan."""
-    entries = {"plan_id": plan.plan_id, "plan": plan.to_dict()}
-    write(path, "plan", entries, _prefixed(plan.arrays()))
-
-
-def write_sketch(
-    path: str | os.PathLike[str],
-    sketch: Sketch,
-    kind: str = "sketch",
-    entries: dict[str, Any] | None = None,
-) -> None:
-    """Write a sketch, or a file of another kind that holds one."""
-    plan = sketch.plan
-    entries = {
-        "plan_id": plan.plan_id,
-        "plan": plan.to_dict(),
-        "sampled": sketch.sampled,
-        **(entries or {}),
-    }
-    arrays = {**_prefixed(plan.arrays()), _COUNTS: sketch.counts, _TALLY: sketch.tally}
-    write(path, kind, entries, arrays)
-
-
-def _prefixed(arrays: Arrays) -> Arrays:
-    return {f"plan.{name}": array for name, array in arrays.items()}
-
-
-def plan_from(content: Content, path: str | os.PathLike[str]) -> Plan:
-    """Build the plan that a file of any kind holds."""
-
-    def build() -> Plan:
-        arrays = {
-            name.removeprefix("plan."): array
-            for name, array in content.arrays.items()
-            if name.startswith("plan.")
+def array_digests(arrays: Arrays) -> dict[str, Any]:
+    """Return dtype, shape and SHA-256 (of the little-endian bytes) of each array."""
+    return {
+        name: {
+            "dtype": str(array.dtype),
+            "shape": list(array.shape),
+            "sha256": hashlib.sha256(
+                np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+            ).hexdigest(),
         }
-        plan = Plan.from_content(content.manifest.get("plan"), arrays)
-        if plan.plan_id != content.manifest.get("plan_id"):
-            raise PlanError("the plan's content does not have the plan id that the file states")
-        return plan
-
-    return _built(build, path)
-
-
-def sketch_from(content: Content, path: str | os.PathLike[str]) -> Sketch:
-    """Build the sketch that a file of kind sketch or detector holds."""
-    plan = plan_from(content, path)
-
-    def build() -> Sketch:
-        if _COUNTS not in content.arrays or _TALLY not in content.arrays:
-            raise PlanError(f"a file of kind {content.kind} holds no counts")
-        if not isinstance(content.manifest.get("sampled"), bool):
-            raise PlanError("sampled must be true or false")
-        arrays = content.arrays
-        return Sketch(plan, arrays[_COUNTS], arrays[_TALLY], content.manifest["sampled"])
-
-    return _built(build, path)
-
-
-def _built(build: Callable[[], T], path: str | os.PathLike[str]) -> T:
-    try:
-        return build()
-    except PlanError as error:
-        raise FileError(f"{path}: {error}") from None
+        for name, array in sorted(arrays.items())
+    }

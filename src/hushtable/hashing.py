@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from hushtable import kernels
 from hushtable.encoding import Codes
 from hushtable.errors import PlanError
+from hushtable.files import Arrays
 from hushtable.schema import Schema
 
 __all__ = ["EquiWidth", "HashFamily", "RandomFeature", "family_from_content"]
@@ -25,8 +26,6 @@ MAX_CELLS = 1 << 16
 MAX_DEPTH = 32
 
 _EVERY_ROW_ONCE = np.empty(0, np.int64)
-
-Arrays = dict[str, NDArray[Any]]
 
 
 class HashFamily(ABC):

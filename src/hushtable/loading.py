@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Union
 
 from hushtable import files
 from hushtable.errors import FileError
+from hushtable.plan import Plan
+from hushtable.sketch import Sketch
 
 if TYPE_CHECKING:
     from hushtable.detectors import HushTable, LSHiTables
-    from hushtable.plan import Plan
-    from hushtable.sketch import Sketch
 
 __all__ = ["load"]
 
 
-def load(path: str | os.PathLike[str]) -> Union["Plan", "Sketch", "HushTable", "LSHiTables"]:
+def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, "HushTable", "LSHiTables"]:
     """Read a .hush file. Nothing in it is executed.
 
     Parameters
@@ -36,9 +36,9 @@ def load(path: str | os.PathLike[str]) -> Union["Plan", "Sketch", "HushTable", "
     """
     content = files.read(path)
     if content.kind == "plan":
-        return files.plan_from(content, path)
+        return content.build(Plan.from_file)
     if content.kind == "sketch":
-        return files.sketch_from(content, path)
+        return content.build(Sketch.from_file)
     if content.kind == "release":
         raise FileError(f"{path}: a release, which this version does not read: upgrade hushtable")
     # scikit-learn takes a second to import: only for those who load a detector.
@@ -48,4 +48,4 @@ def load(path: str | os.PathLike[str]) -> Union["Plan", "Sketch", "HushTable", "
     known = {c.__name__: c for c in (detectors.HushTable, detectors.LSHiTables)}
     if name not in known:
         raise FileError(f"{path}: detector {name!r} is none of {sorted(known)}: upgrade hushtable")
-    return known[name]._from_content(content, path)
+    return content.build(known[name].from_file)

@@ -3,14 +3,16 @@
 import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
+from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import rfc8785
 from numpy.typing import NDArray
 
+from hushtable import files
 from hushtable.errors import PlanError, UsageError
-from hushtable.hashing import Arrays, EquiWidth, HashFamily, family_from_content
+from hushtable.hashing import EquiWidth, HashFamily, family_from_content
 from hushtable.recipes import MARGINAL_BINS, recipe
 from hushtable.schema import Schema
 from hushtable.scoring import ScoreRule
@@ -18,7 +20,7 @@ from hushtable.scoring import ScoreRule
 if TYPE_CHECKING:
     from hushtable.sketch import Sketch
 
-__all__ = ["Plan", "array_digests"]
+__all__ = ["Plan"]
 
 #: The array of the first pass's counts, beside the family's own arrays.
 _FIRST = "first_counts"
@@ -189,13 +191,13 @@ class Plan:
             "score": self.score.to_dict(),
         }
 
-    def arrays(self) -> Arrays:
+    def arrays(self) -> files.Arrays:
         """Return the drawn arrays, and the counts of the first pass where there are some."""
         first = {} if self.first_counts is None else {_FIRST: self.first_counts}
         return {**self.family.arrays(), **first}
 
     @classmethod
-    def from_content(cls, content: Any, arrays: Arrays) -> "Plan":
+    def from_content(cls, content: Any, arrays: files.Arrays) -> "Plan":
         """Build the plan that `to_dict` and `arrays` described; raises `PlanError` otherwise."""
         shape = {"detector": str, "data_dependent": bool, "schema": dict, "family": dict}
         shape["score"] = dict
@@ -220,10 +222,38 @@ class Plan:
             first,
         )
 
+    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+        """Return what a file of any kind carries of its plan: manifest entries and arrays."""
+        arrays = {f"plan.{name}": array for name, array in self.arrays().items()}
+        return {"plan_id": self.plan_id, "plan": self.to_dict()}, arrays
+
+    @classmethod
+    def from_file(cls, content: files.Content) -> "Plan":
+        """Build the plan that a file of any kind carries; raises `PlanError` if it does not fit."""
+        arrays = {
+            name.removeprefix("plan."): array
+            for name, array in content.arrays.items()
+            if name.startswith("plan.")
+        }
+        plan = cls.from_content(content.manifest.get("plan"), arrays)
+        if plan.plan_id != content.manifest.get("plan_id"):
+            raise PlanError("the plan's content does not have the plan id that the file states")
+        return plan
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the plan to a .hush file, atomically.
+
+        Parameters
+        ----------
+        path : path
+            Where; an existing file is replaced only by a complete new one.
+        """
+        files.write(path, "plan", *self.entries())
+
     @cached_property
     def plan_id(self) -> str:
         """SHA-256 of the plan's canonical content (RFC 8785) with the digests of its arrays."""
-        content = self.to_dict() | {"arrays": array_digests(self.arrays())}
+        content = self.to_dict() | {"arrays": files.array_digests(self.arrays())}
         return hashlib.sha256(rfc8785.dumps(content)).hexdigest()
 
     def difference(self, other: "Plan") -> str:
@@ -255,17 +285,3 @@ def _schema_difference(mine: Schema, theirs: Schema) -> str:
         if a != b:
             return f"feature {a.name!r}: {a.to_dict()} against {b.to_dict()}"
     return "one schema is public, the other was read off data"
-
-
-def array_digests(arrays: Arrays) -> dict[str, Any]:
-    """Return dtype, shape and SHA-256 (of the little-endian bytes) of each array."""
-    return {
-        name: {
-            "dtype": str(array.dtype),
-            "shape": list(array.shape),
-            "sha256": hashlib.sha256(
-                np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
-            ).hexdigest(),
-        }
-        for name, array in sorted(arrays.items())
-    }

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from os import PathLike
 from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable import files
 from hushtable.encoding import Codes, Encoder
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plan import Plan
@@ -148,6 +150,32 @@ class Sketch:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    # --- files --------------------------------------------------------------------------------
+
+    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+        """Return what a file carries of a sketch: manifest entries and arrays."""
+        entries, arrays = self.plan.entries()
+        counts = {"counts": self.counts, "tally": self.tally}
+        return entries | {"sampled": self.sampled}, arrays | counts
+
+    @classmethod
+    def from_file(cls, content: files.Content) -> "Sketch":
+        """Build the sketch that a file carries; raises `PlanError` if it holds none."""
+        arrays, sampled = content.arrays, content.manifest.get("sampled")
+        if "counts" not in arrays or "tally" not in arrays or not isinstance(sampled, bool):
+            raise PlanError(f"a file of kind {content.kind} holds no counts")
+        return cls(Plan.from_file(content), arrays["counts"], arrays["tally"], sampled)
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the sketch to a .hush file, atomically. It holds exact counts: keep it home.
+
+        Parameters
+        ----------
+        path : path
+            Where; an existing file is replaced only by a complete new one.
+        """
+        files.write(path, "sketch", *self.entries())
 
     def outside(self) -> dict[str, int]:
         """Return, for each feature that has some, how many rows lay outside the plan."""

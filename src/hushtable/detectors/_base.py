@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hushtable import files
-from hushtable.errors import DataError, FileError, PlanError, UsageError
+from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.infer import schema_from_batches
 from hushtable.plan import Plan
 from hushtable.readers import Reader, as_reader
@@ -244,27 +244,26 @@ class TableDetector(OutlierMixin, BaseEstimator):
         }
         if not isinstance(parameters["random_state"], int | None):
             parameters["random_state"] = None  # a generator's state is not part of the model
-        entries = {
+        entries, arrays = self.sketch_.entries()
+        entries |= {
             "detector": type(self).__name__,
             "parameters": parameters,
             "offset": self.offset_,
         }
-        files.write_sketch(path, self.sketch_, "detector", entries)
+        files.write(path, "detector", entries, arrays)
 
     @classmethod
-    def _from_content(cls, content: files.Content, path: str | os.PathLike[str]) -> Self:
-        """Rebuild what `save` wrote; `hushtable.load` comes here."""
-        sketch = files.sketch_from(content, path)
+    def from_file(cls, content: files.Content) -> Self:
+        """Build the detector that a file carries; raises `PlanError` if it does not fit."""
         parameters, offset = content.manifest.get("parameters"), content.manifest.get("offset")
         if (
             not isinstance(parameters, dict)
             or set(parameters) != set(cls._get_param_names())
             or isinstance(offset, bool)
             or not isinstance(offset, int | float)
-            or sketch.plan.detector != cls._recipe
         ):
-            raise FileError(f"{path}: not the content of a {cls.__name__}: get the file again")
-        self = cls.from_counts(sketch)
+            raise PlanError(f"not the content of a {cls.__name__}")
+        self = cls.from_counts(Sketch.from_file(content))
         self.set_params(**parameters)
         self.offset_ = float(offset)
         return self

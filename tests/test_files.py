@@ -1,0 +1,310 @@
+"""The .hush file: what comes back, what is refused, what survives."""
+
+import itertools
+import json
+import os
+import struct
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+import rfc8785
+import safetensors.numpy
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch, files, load
+from hushtable.errors import FileError, HushTableError
+
+GOLDEN = Path(__file__).parent / "golden"
+SCHEMA = Schema((
+    Feature.numeric("age", low=0, high=120, unit="year"),
+    Feature.categorical("sex", ["f", "m", "é"]),
+    Feature.numeric("pulse", low=20.5, high=250),
+))  # fmt: skip
+ROWS = [[30.0, "f", 60.0], [121.0, "m", np.nan], [np.nan, None, 0.1], [50.0, "x", 99.9]]
+
+
+def table():
+    import pyarrow as pa
+
+    columns = zip(*ROWS, strict=True)
+    kinds = [pa.float64(), pa.string(), pa.float64()]
+    arrays = [pa.array(c, k, from_pandas=True) for c, k in zip(columns, kinds, strict=True)]
+    return pa.table(arrays, names=SCHEMA.names)
+
+
+def plans():
+    marginals = Plan.marginals(SCHEMA)
+    counts = Sketch.from_data(marginals, table())
+    refined = Plan.draw(SCHEMA, marginals=counts, n_tables=3, n_cells=16, random_state=1)
+    return {
+        "marginals": marginals,
+        "hushtable": refined,
+        "lsh-itables": Plan.draw(SCHEMA, detector="lsh_itables", n_tables=3, random_state=1),
+        "second-pass": refined.second_pass(Sketch.from_data(refined, table())),
+    }
+
+
+@pytest.fixture
+def sketch_file(tmp_path):
+    path = tmp_path / "a.hush"
+    Sketch.from_data(plans()["hushtable"], table()).save(path)
+    return path
+
+
+def rewrite(path, change=lambda manifest: None, arrays=None, *, honest=True):
+    """Write a file anew with another manifest; ``honest`` gives it digests that fit."""
+    content = files.read(path)
+    manifest = json.loads(json.dumps(content.manifest))
+    change(manifest)
+    arrays = content.arrays if arrays is None else arrays
+    if honest:
+        manifest["arrays"] = files.array_digests(arrays)
+        manifest["digest"] = files._digest(manifest)
+    text = rfc8785.dumps(manifest).decode()
+    path.write_bytes(safetensors.numpy.save(arrays, metadata={"hushtable": text}))
+
+
+# --- round trips -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", plans())
+def test_plans_and_sketches_come_back(tmp_path, name):
+    plan = plans()[name]
+    plan.save(tmp_path / "p.hush")
+    again = load(tmp_path / "p.hush")
+    assert isinstance(again, Plan)
+    assert again.plan_id == plan.plan_id
+    assert again.schema == plan.schema
+    sketch = Sketch.from_data(plan, table())
+    sketch.save(tmp_path / "s.hush")
+    assert load(tmp_path / "s.hush") == sketch
+    assert load(tmp_path / "s.hush") + sketch == sketch + sketch
+    assert Sketch.from_data(again, table()) == sketch
+
+
+@pytest.mark.parametrize(
+    "detector",
+    [
+        HushTable(n_tables=7, random_state=3, contamination=0.1),
+        HushTable(n_tables=7, passes=2, random_state=3),
+        HushTable(random_state=np.random.RandomState(0), n_jobs=2),
+        LSHiTables(n_tables=np.int64(6), max_samples=100, random_state=3),
+    ],
+)
+def test_detectors_come_back(tmp_path, detector, X):
+    detector.fit(X)
+    detector.save(tmp_path / "d.hush")
+    again = load(tmp_path / "d.hush")
+    assert type(again) is type(detector)
+    assert (again.score_samples(X) == detector.score_samples(X)).all()
+    assert (again.predict(X) == detector.predict(X)).all()
+    assert again.n_features_in_ == 4
+    for name in ("n_tables", "contamination", "n_jobs"):
+        assert getattr(again, name) == getattr(detector, name)
+    if getattr(detector, "passes", 1) == 1:
+        again.partial_fit(X)
+        assert again.sketch_.n_rows == 2 * detector.sketch_.n_rows
+
+
+def test_files_are_the_same_bytes_each_time(tmp_path):
+    for name, plan in plans().items():
+        plan.save(tmp_path / "1.hush")
+        plan.save(tmp_path / "2.hush")
+        assert (tmp_path / "1.hush").read_bytes() == (tmp_path / "2.hush").read_bytes(), name
+
+
+def test_the_manifest_keeps_its_published_schema(tmp_path, X):
+    path = Path(__file__).parents[1] / "docs" / "hush-manifest-1.schema.json"
+    validator = jsonschema.Draft202012Validator(json.loads(path.read_text()))
+    validator.check_schema(validator.schema)
+    for name, plan in plans().items():
+        plan.save(tmp_path / f"{name}.hush")
+        Sketch.from_data(plan, table()).save(tmp_path / f"{name}.sketch.hush")
+    HushTable().fit(X).save(tmp_path / "d.hush")
+    LSHiTables().fit(X).save(tmp_path / "e.hush")
+    for file in tmp_path.glob("*.hush"):
+        validator.validate(files.read(file).manifest)
+    # ... and says something: it refuses what the reader refuses.
+    manifest = files.read(tmp_path / "d.hush").manifest
+    for key in ("protocol", "kind", "digest", "arrays", "plan", "plan_id", "offset"):
+        broken = {k: v for k, v in manifest.items() if k != key}
+        assert list(validator.iter_errors(broken)), key
+
+
+# --- golden files: read for ever ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.glob("protocol-*/*.hush")), ids=lambda f: f.name)
+def test_golden_files_are_read(file):
+    expected = json.loads((file.parent / "expected.json").read_text())[file.name]
+    loaded = load(file)
+    plan = loaded if isinstance(loaded, Plan) else loaded.plan
+    assert plan.plan_id == expected["plan_id"]
+    if isinstance(loaded, Sketch):
+        assert np.flatnonzero(loaded.counts).tolist() == expected["cells"]
+        assert loaded == Sketch.from_data(plan, table())
+
+
+def test_golden_files_are_what_is_written_today(tmp_path):
+    """The same seed draws the same functions, on every platform and version."""
+    folder = GOLDEN / f"protocol-{files.PROTOCOL}"
+    expected = json.loads((folder / "expected.json").read_text())
+    for name, plan in plans().items():
+        assert plan.plan_id == expected[f"{name}.plan.hush"]["plan_id"], name
+
+
+# --- damage ----------------------------------------------------------------------------------
+
+
+def test_every_truncation_is_refused(sketch_file):
+    whole = sketch_file.read_bytes()
+    for length in [*range(0, 64), *range(64, len(whole), 97), len(whole) - 1]:
+        sketch_file.write_bytes(whole[:length])
+        with pytest.raises(FileError, match=r"a\.hush"):
+            load(sketch_file)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@given(position=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
+def test_no_flipped_bit_goes_unnoticed(sketch_file, position, bit):
+    whole = sketch_file.read_bytes()
+    original = load(sketch_file)
+    at = int(position * len(whole))
+    flipped = bytearray(whole)
+    flipped[at] ^= 1 << bit
+    try:
+        sketch_file.write_bytes(flipped)
+        same = load(sketch_file) == original
+    except FileError:
+        same = True
+    finally:
+        sketch_file.write_bytes(whole)
+    # Padding of the JSON header, and who wrote the file, may change without a change of meaning.
+    assert same
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=400))
+def test_noise_is_refused(tmp_path, content):
+    (tmp_path / "noise.hush").write_bytes(content)
+    with pytest.raises(FileError):
+        load(tmp_path / "noise.hush")
+
+
+def test_other_safetensors_files_are_refused(tmp_path):
+    path = tmp_path / "a.hush"
+    safetensors.numpy.save_file({"x": np.zeros(3)}, path)
+    with pytest.raises(FileError, match="not one of hushtable"):
+        load(path)
+    for text in ("", "[]", "3", "{", "[" * 100_000, '{"protocol": 1}', '{"protocol": "1"}'):
+        header = json.dumps({"__metadata__": {"hushtable": text}}).encode()
+        path.write_bytes(struct.pack("<Q", len(header)) + header)
+        with pytest.raises(FileError):
+            load(path)
+
+
+def set_in(*keys, value):
+    def change(manifest):
+        target = manifest
+        for key in keys[:-1]:
+            target = target[key]
+        target[keys[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "honest", "message"),
+    [
+        (set_in("protocol", value=2), True, "protocol 2, this version reads up to 1: upgrade"),
+        (set_in("protocol", value=0), True, "names no protocol"),
+        (set_in("protocol", value=True), True, "names no protocol"),
+        (set_in("kind", value="model"), True, "'model' is none of"),
+        (set_in("kind", value="release"), True, "release.*upgrade"),
+        (set_in("kind", value="detector"), True, "detector None is none of"),
+        (set_in("sampled", value=True), False, "edited"),
+        (set_in("plan", "schema", "features", 0, "high", value=99.0), False, "edited"),
+        # An edit that makes the digests fit still has another plan id.
+        (set_in("plan", "schema", "features", 0, "high", value=99.0), True, "plan id"),
+        (set_in("plan_id", value="0" * 64), True, "plan id"),
+        (set_in("plan", value=None), True, "a plan needs"),
+        (set_in("plan", "schema", "features", value=[]), True, "at least one"),
+        (set_in("plan", "schema", "features", 0, value=3), True, "must be a table"),
+        (set_in("plan", "family", "name", value="os.system"), True, "unknown"),
+        (set_in("plan", "family", "max_cells", value="16"), True, "whole numbers"),
+        (set_in("plan", "family", "rows", value=16), True, "unexpected"),
+        (set_in("plan", "score", "name", value="eval"), True, "'eval' is unknown"),
+        (set_in("plan", "score", "smoothing", value=-1), True, "smoothing"),
+        (set_in("sampled", value="yes"), True, "holds no counts"),
+    ],
+)
+def test_edited_manifests_are_refused(sketch_file, change, honest, message):
+    rewrite(sketch_file, change, honest=honest)
+    with pytest.raises(FileError, match=message):
+        load(sketch_file)
+
+
+def test_edited_arrays_are_refused(sketch_file):
+    arrays = dict(files.read(sketch_file).arrays)
+    whole = sketch_file.read_bytes()
+    for name, array, honest, message in [
+        ("counts", arrays["counts"] + 1, False, "not those"),
+        ("counts", arrays["counts"] - 9, True, "negative"),
+        ("counts", arrays["counts"][:-1], True, "counts is"),
+        ("counts", arrays["counts"].astype(np.float64), True, "counts is float64"),
+        ("counts", None, True, "holds no counts"),
+        ("extra", arrays["counts"], False, "not those"),
+        ("plan.depth", arrays["plan.depth"] + 1, True, "add up"),
+        ("plan.cut", arrays["plan.cut"][::-1].copy(), True, "cuts must be"),
+        ("plan.extra", arrays["counts"], True, "unexpected"),
+    ]:
+        sketch_file.write_bytes(whole)
+        changed = {**arrays, name: array}
+        changed = {key: value for key, value in changed.items() if value is not None}
+        rewrite(sketch_file, arrays=changed, honest=honest)
+        with pytest.raises(FileError, match=message):
+            load(sketch_file)
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def test_a_failed_write_keeps_the_old_file(sketch_file, monkeypatch):
+    before = sketch_file.read_bytes()
+    plan = plans()["marginals"]
+
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    def interrupted(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    for place, error in itertools.product(
+        [(Path, "write_bytes"), (os, "fsync"), (os, "replace")], [full, interrupted]
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(*place, error)
+            with pytest.raises((OSError, KeyboardInterrupt)):
+                plan.save(sketch_file)
+        assert sketch_file.read_bytes() == before
+        assert os.listdir(sketch_file.parent) == ["a.hush"]
+
+
+def test_places_that_cannot_be_written_or_read(tmp_path):
+    plan = plans()["marginals"]
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "none" / "a.hush", tmp_path / "file" / "a.hush", tmp_path):
+        with pytest.raises(OSError, match=r"."):
+            plan.save(place)
+        with pytest.raises(OSError, match=r"."):
+            load(place)
+    assert sorted(os.listdir(tmp_path)) == ["file"]
+
+
+def test_errors_name_the_file_and_are_of_the_family(tmp_path):
+    (tmp_path / "b.hush").write_text("no")
+    with pytest.raises(HushTableError, match=r"b\.hush.*get it again"):
+        load(tmp_path / "b.hush")
