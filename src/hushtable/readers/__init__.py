@@ -66,6 +66,8 @@ def as_reader(data: Any, *, text_columns: frozenset[str] = frozenset()) -> Reade
             schema,
             lambda: (b for frame in data.collect_batches() for b in frame.to_arrow().to_batches()),
         )
+    if module == "polars" and hasattr(data, "collect"):
+        data = data.collect()  # before polars 1.34, a lazy frame gave no batches
     if module == "polars" and hasattr(data, "to_arrow"):
         return _memory.polars_frame(data)
     if hasattr(data, "__arrow_c_stream__"):
