@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+# Before SciPy is imported: scikit-learn's checks of array API input ask for it.
+os.environ["SCIPY_ARRAY_API"] = "1"
 # Before numba is imported: one cache of compiled kernels for every test run.
 os.environ.setdefault(
     "NUMBA_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".cache" / "numba")

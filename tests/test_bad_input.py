@@ -1,5 +1,7 @@
 """Every line of bad input, through Python: a clear error, and nothing lost."""
 
+import gzip
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -49,7 +51,8 @@ def csv(tmp_path, text, name="a.csv"):
         ("a,b\n1,9007199254740993\n2,3\n", r"'b' holds the integer 900719925474099.*2\*\*53"),
         ("a,a\n1,2\n3,4\n", "'a' is listed twice"),
         (",b\n1,2\n3,4\n", "name is ''"),
-        (b"a,b\n1,\xff\n2,x\n", "'b' has type binary"),
+        (b"a,b\n1,\xff\n2,x\n", "'b' has type binary.*not UTF-8"),
+        (b"a,\xff\n1,2\n3,4\n", "column names are not UTF-8"),
         (b"\x00\x01\x02\x03", "a.csv|no rows|0 sample|name"),
     ],
 )
@@ -70,6 +73,13 @@ def test_paths_that_are_not_there(tmp_path):
     (tmp_path / "b.parquet").write_bytes((tmp_path / "b.parquet").read_bytes()[:-40])
     with pytest.raises(DataError, match=r"b\.parquet"):
         HushTable().fit(tmp_path / "b.parquet")
+
+
+def test_a_damaged_archive(tmp_path):
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 100_000)[:-200])
+    with pytest.raises(DataError, match=r"a\.csv\.gz"):
+        HushTable().fit(path)
 
 
 def test_files_of_a_folder_that_do_not_match(tmp_path):

@@ -20,8 +20,6 @@ from hushtable.scorer import Scorer
 DETECTORS = [HushTable, LSHiTables]
 
 
-# One check asks for an environment variable that SciPy reads at import; it skips itself.
-@pytest.mark.filterwarnings("ignore:.*SCIPY_ARRAY_API")
 @parametrize_with_checks([
     HushTable(),
     HushTable(passes=2, n_tables=20, contamination=0.1),

@@ -226,6 +226,17 @@ def test_missing_values_in_some_rows_only_change_those_rows(rng):
     assert (np.flatnonzero(before != after) == [7]).all()
 
 
+@pytest.mark.parametrize("name", ["csv", "parquet", "folder", "pandas"])
+def test_unused_columns_are_not_read(table, tmp_path, name):
+    identifiers = pa.array(range(2**60, 2**60 + ROWS))
+    rows = CONTAINERS[name](table.append_column("id", identifiers), tmp_path)
+    chosen = ["ward", "age"]
+    wanted = table.select(chosen)
+    plan = Plan.marginals(schema_of(wanted))
+    reader = as_reader(rows).select(chosen)
+    assert Sketch.from_data(plan, reader) == Sketch.from_data(plan, wanted)
+
+
 def test_select_takes_columns_by_name(table):
     reader = as_reader(table).select(["visits", "age"])
     batch = next(reader.read())

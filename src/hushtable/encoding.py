@@ -131,10 +131,10 @@ class Encoder:
         texts = as_texts(column, feature.name)
         index = pc.index_in(texts, self._categories[feature.name], skip_nulls=True)
         unseen = len(feature.categories)
-        codes: NDArray[np.uint16] = pc.fill_null(index, unseen).to_numpy().astype(np.uint16) + 1
-        missing = texts.is_null().to_numpy(zero_copy_only=False)
-        codes[missing] = kernels.MISSING_LOW
-        tally += (missing.sum(), (codes == unseen + 1).sum())
+        places: NDArray[Any] = np.from_dlpack(pc.fill_null(index, unseen))
+        codes = (places + 1).astype(np.uint16)
+        codes[np.from_dlpack(texts.is_null().cast(pa.uint8())) == 1] = kernels.MISSING_LOW
+        tally += (texts.null_count, (codes == unseen + 1).sum())
         return codes
 
 

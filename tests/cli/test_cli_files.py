@@ -5,7 +5,7 @@ import json
 import pytest
 from cli_helpers import contents
 
-from hushtable import files
+from hushtable import Sketch, files, load
 
 
 @pytest.fixture
@@ -131,17 +131,18 @@ def test_another_kind_than_needed(refused, site, tmp_path, old, command, given, 
 
 def test_a_model_whose_threshold_is_no_number(refused, site, tmp_path):
     content = files.read(site / "model.hush")
-    sketch = files.sketch_from(content, "model.hush")
+    sketch = content.build(Sketch.from_file)
     for offset in (None, "1", True, [1.0]):
-        files.write_sketch(tmp_path / "m.hush", sketch, "detector", {"offset": offset})
+        entries, arrays = sketch.entries()
+        files.write(tmp_path / "m.hush", "detector", entries | {"offset": offset}, arrays)
         arguments = ["score", site / "rows.csv", "--model", tmp_path / "m.hush"]
         says = ["m.hush: the threshold is not a number", "get the file again"]
         refused(*arguments, "-o", tmp_path / "s.csv", says=says)
 
 
 def test_a_release_is_of_a_later_version(refused, site, tmp_path, old):
-    sketch = files.sketch_from(files.read(site / "a.sketch.hush"), "a")
-    files.write_sketch(tmp_path / "r.hush", sketch, "release")
+    sketch = load(site / "a.sketch.hush")
+    files.write(tmp_path / "r.hush", "release", *sketch.entries())
     refused("merge", tmp_path / "r.hush", "-o", old, says="holds a release: give a sketch")
 
 

@@ -35,13 +35,9 @@ def open_rows(
 
     if columns is not None and drop is not None:
         raise UsageError("--columns and --drop exclude each other: give one of them")
-    texts = frozenset() if schema is None else schema.categorical_names
-    reader = _open(data, texts)
+    reader = _open(data, frozenset() if schema is None else schema.categorical_names)
     if columns is not None or drop is not None:
-        chosen = _chosen(reader, columns, drop)
-        # As text, a column that is not used cannot hold a number that is too large.
-        unused = frozenset(reader.names or ()) - frozenset(chosen)
-        reader = _open(data, texts | unused).select(chosen)
+        reader = reader.select(_chosen(reader, columns, drop))
     if schema is not None:
         try:
             Encoder(schema).check(reader)

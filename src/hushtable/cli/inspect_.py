@@ -28,10 +28,12 @@ def inspect(
       hushtable inspect plan.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
     from hushtable import files
+    from hushtable.plan import Plan
+    from hushtable.sketch import Sketch
 
     content = files.read(file)
-    plan = files.plan_from(content, file)
-    sketch = files.sketch_from(content, file) if content.kind in ("sketch", "detector") else None
+    plan = content.build(Plan.from_file)
+    sketch = content.build(Sketch.from_file) if content.kind in ("sketch", "detector") else None
     facts = {"command": "inspect", "file": str(file), **_facts(content, plan, sketch)}
     finish(as_json, facts, lambda: _print(file, facts, plan, sketch))
 

@@ -34,8 +34,6 @@ def merge(
     target = Target(output, sketches)
     _refuse_repeated(sketches)
 
-    from hushtable import files
-
     first, *others = sketches
     total = read_sketch(first)
     rows = {str(first): total.n_rows}
@@ -55,7 +53,7 @@ def merge(
         if twin is not path:
             alike.append([str(twin), str(path)])
     with target.writing():
-        files.write_sketch(output, total)
+        total.save(output)
     facts = {
         "command": "merge",
         "sketch": str(output),
@@ -91,8 +89,9 @@ def _digest(sketch: "Sketch") -> bytes:
 def read_sketch(path: Path) -> "Sketch":
     """Read a file that must hold a sketch."""
     from hushtable import files
+    from hushtable.sketch import Sketch
 
     content = files.read(path)
     if content.kind != "sketch":
         raise FileError(f"{path} holds a {content.kind}: give a sketch of hushtable sketch")
-    return files.sketch_from(content, path)
+    return content.build(Sketch.from_file)

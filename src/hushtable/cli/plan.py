@@ -211,10 +211,8 @@ def _read_schema(path: Path) -> "Schema":
 
 
 def _save(plan: "Plan", target: Target, command: str, as_json: bool, because: str) -> None:
-    from hushtable import files
-
     with target.writing():
-        files.write_plan(target.path, plan)
+        plan.save(target.path)
     facts = {
         "command": command,
         "plan": str(target.path),

@@ -89,13 +89,14 @@ def _open_model(path: Path) -> tuple["Scorer", float]:
     """Read a detector or a sketch without scikit-learn, which takes a second to import."""
     from hushtable import files
     from hushtable.scorer import Scorer
+    from hushtable.sketch import Sketch
 
     content = files.read(path)
     if content.kind not in ("detector", "sketch"):
         raise FileError(
             f"{path} holds a {content.kind}: give a model of hushtable fit, or a sketch"
         )
-    sketch = files.sketch_from(content, path)
+    sketch = content.build(Sketch.from_file)
     if sketch.plan.detector == "marginals":
         raise FileError(
             f"{path} holds marginals, which do not score: draw a plan with them "

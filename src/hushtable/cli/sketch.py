@@ -34,17 +34,18 @@ def sketch(
     target = Target(output, [data, plan])
 
     from hushtable import files
+    from hushtable.plan import Plan
     from hushtable.sketch import Sketch
 
     content = files.read(plan)
     if content.kind != "plan":
         raise FileError(f"{plan} holds a {content.kind}: give a plan of hushtable plan draw")
-    drawn = files.plan_from(content, plan)
+    drawn = content.build(Plan.from_file)
     reader = open_rows(data, columns, drop, drawn.schema)
     with watched(reader, quiet=as_json) as watch:
         counted = Sketch.from_data(drawn, watch.reader, n_jobs=threads)
     with target.writing():
-        files.write_sketch(output, counted)
+        counted.save(output)
     facts = {
         "command": "sketch",
         "sketch": str(output),

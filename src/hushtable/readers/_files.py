@@ -1,7 +1,7 @@
 """Rows in files: CSV and Parquet, one, a folder of them, or a glob pattern."""
 
 import glob
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -55,12 +55,18 @@ def files(pattern: str, text_columns: frozenset[str]) -> Reader:
                 f"{part.source} has other columns than {first.source}: {_difference(part, first)}"
             )
     counts = [part.n_rows for part in parts]
+
+    def project(columns: list[str]) -> Callable[[], Iterator[Batch]]:
+        chosen = [part.select(columns) for part in parts]
+        return lambda: (batch for part in chosen for batch in part.read())
+
     return Reader(
         first.names,
         first.n_columns,
         None if None in counts else sum(count or 0 for count in counts),
         lambda: (batch for part in parts for batch in part.read()),
         source=pattern,
+        project=project,
     )
 
 
@@ -79,7 +85,13 @@ def _file(path: Path, text_columns: frozenset[str]) -> Reader:
         raise DataError(f"{path}: the file is empty")
     try:
         return _parquet(path) if kind == "parquet" else _csv(path, text_columns)
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: the column names are not UTF-8: save the file as UTF-8") from None
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"{path}: not a {kind} file that can be read: {error}") from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
         raise DataError(f"{path}: not a {kind} file that can be read: {error}") from None
 
 
@@ -89,12 +101,17 @@ def _parquet(path: Path) -> Reader:
     with parquet.ParquetFile(path, pre_buffer=False) as file:
         names, n_rows = column_names(file.schema_arrow), file.metadata.num_rows
 
-    def batches() -> Iterator[Batch]:
-        with parquet.ParquetFile(path, pre_buffer=False) as file:
-            rows = file.iter_batches(FILE_ROWS, use_threads=False)
-            yield from split(named_errors(rows, str(path)))
+    def project(columns: list[str] | None) -> Callable[[], Iterator[Batch]]:
+        def batches() -> Iterator[Batch]:
+            with parquet.ParquetFile(path, pre_buffer=False) as file:
+                rows = file.iter_batches(FILE_ROWS, columns=columns, use_threads=False)
+                # The file gives its columns in its own order.
+                ordered = (batch.select(columns or names) for batch in rows)
+                yield from split(named_errors(ordered, str(path)))
 
-    return Reader(names, len(names), n_rows, batches, source=str(path))
+        return batches
+
+    return Reader(names, len(names), n_rows, project(None), source=str(path), project=project)
 
 
 def _csv(path: Path, text_columns: frozenset[str]) -> Reader:
@@ -105,31 +122,37 @@ def _csv(path: Path, text_columns: frozenset[str]) -> Reader:
     parsing = csv.ParseOptions(delimiter=_delimiter(sample), newlines_in_values=True)
     reading = csv.ReadOptions(block_size=1 << 22, use_threads=False)
 
-    def open_csv(types: dict[str, pa.DataType]) -> csv.CSVStreamingReader:
-        options = csv.ConvertOptions(column_types=types, strings_can_be_null=True)
+    def open_csv(
+        types: dict[str, pa.DataType], columns: list[str] | None = None
+    ) -> csv.CSVStreamingReader:
+        options = csv.ConvertOptions(
+            column_types=types, strings_can_be_null=True, include_columns=columns
+        )
         return csv.open_csv(path, reading, parsing, options)
 
     # Arrow settles the types on the first block; a later "1.5" in a column of whole numbers,
     # or a value in a column that began empty, must not be an error.
     with open_csv({}) as file:
         guessed = file.schema
-    whole = {f.name for f in guessed if pa.types.is_integer(f.type)}
-    types: dict[str, pa.DataType] = {
-        f.name: pa.float64()
-        for f in guessed
-        if pa.types.is_integer(f.type) or pa.types.is_null(f.type)
-    }
-    types |= {name: pa.string() for name in text_columns & set(guessed.names)}
     names = column_names(guessed)
+    whole = {f.name for f in guessed if pa.types.is_integer(f.type)} - text_columns
+    empty = {f.name for f in guessed if pa.types.is_null(f.type)}
+    types = dict.fromkeys(whole | empty, pa.float64())
+    types |= dict.fromkeys(text_columns & set(names), pa.string())
 
-    def batches() -> Iterator[Batch]:
-        with open_csv(types) as file:
-            for batch in split(named_errors(file, str(path))):
-                for name in whole - text_columns:
-                    _check_whole(name, batch)
-                yield batch
+    def project(columns: list[str] | None) -> Callable[[], Iterator[Batch]]:
+        checked = whole.intersection(columns or names)
 
-    return Reader(names, len(names), None, batches, source=str(path))
+        def batches() -> Iterator[Batch]:
+            with open_csv(types, columns) as file:
+                for batch in split(named_errors(file, str(path))):
+                    for name in checked:
+                        _check_whole(name, batch)
+                    yield batch
+
+        return batches
+
+    return Reader(names, len(names), None, project(None), source=str(path), project=project)
 
 
 def _check_whole(name: str, batch: pa.RecordBatch) -> None:

@@ -37,6 +37,8 @@ class Reader:
         Whether only one pass is possible.
     source : str
         What the rows come from, for messages.
+    project : callable, optional
+        Returns a ``read`` of the named columns only, where the source need not read the others.
     """
 
     names: tuple[str, ...] | None
@@ -45,6 +47,7 @@ class Reader:
     read: Callable[[], Iterator[Batch]]
     one_shot: bool = False
     source: str = "the data"
+    project: Callable[[list[str]], Callable[[], Iterator[Batch]]] | None = None
 
     def select(self, names: Sequence[str]) -> "Reader":
         """Return a reader of the named columns only, in that order."""
@@ -54,12 +57,14 @@ class Reader:
                 f"{self.source} has no column {lacking}: its columns are {list(self.names or ())}"
             )
         chosen = list(names)
-        return replace(
-            self,
-            names=tuple(chosen),
-            n_columns=len(chosen),
-            read=lambda: (cast(pa.RecordBatch, batch).select(chosen) for batch in self.read()),
-        )
+        if self.project is not None:
+            read = self.project(chosen)
+        else:
+
+            def read() -> Iterator[Batch]:
+                return (cast(pa.RecordBatch, batch).select(chosen) for batch in self.read())
+
+        return replace(self, names=tuple(chosen), n_columns=len(chosen), read=read, project=None)
 
     def repeatable(self) -> "Reader":
         """Return a reader that allows several passes; a one-shot stream is read into memory."""
@@ -98,6 +103,10 @@ def named_errors(batches: Iterator[Any], source: str) -> Iterator[Any]:
         yield from batches
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise DataError(f"{source}: {error}") from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise DataError(f"{source}: {error}") from None  # a damaged archive, for one
 
 
 def integer_too_large(column: str, value: object) -> DataError:
