@@ -32,6 +32,21 @@ def test_counts_equal_the_oracles(draw, data, seed):
     assert sketch.counts.tolist() == naive.count(plan, rows)
 
 
+@pytest.mark.parametrize("draw", [*DRAWS, "marginals"])
+@given(data=schemas_and_rows(), seed=st.integers(0, 99))
+def test_samples_of_all_rows_count_all_rows(draw, data, seed):
+    """Samples go through a kernel of their own."""
+    schema, rows = data
+    plan = (
+        Plan.marginals(schema)
+        if draw == "marginals"
+        else Plan.draw(schema, random_state=seed, **DRAWS[draw])
+    )
+    table = as_table(schema, rows)
+    sampled = Sketch.from_data(plan, table, max_samples=1000, random_state=0)
+    assert sampled.counts.tolist() == Sketch.from_data(plan, table).counts.tolist()
+
+
 @given(data=schemas_and_rows())
 def test_marginal_counts_equal_the_oracles(data):
     schema, rows = data

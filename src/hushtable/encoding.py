@@ -38,10 +38,6 @@ class Codes:
         """Number of rows."""
         return int(self.codes.shape[1])
 
-    def take(self, rows: NDArray[np.intp]) -> "Codes":
-        """Return the given rows only (with the whole batch's tally)."""
-        return Codes(np.ascontiguousarray(self.codes[:, rows]), self.tally)
-
 
 class Encoder:
     """Turns batches into codes under one schema."""

@@ -66,9 +66,18 @@ class HashFamily(ABC):
         codes: Codes,
         counts: NDArray[np.int64],
         weights: NDArray[np.int64] | None = None,
-        table: int | None = None,
     ) -> None:
-        """Add rows to ``counts`` (n_cells,), in every table or in one."""
+        """Add every row, ``weights`` (n,) times, to ``counts`` (n_cells,), in every table."""
+
+    @abstractmethod
+    def count_pairs(
+        self,
+        codes: Codes,
+        rows: NDArray[np.int64],
+        tables: NDArray[np.int64],
+        counts: NDArray[np.int64],
+    ) -> None:
+        """Add, for each pair p, row ``rows[p]`` to ``counts`` in table ``tables[p]`` only."""
 
     @abstractmethod
     def sum(self, codes: Codes, values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -210,11 +219,19 @@ class RandomFeature(HashFamily):
         codes: Codes,
         counts: NDArray[np.int64],
         weights: NDArray[np.int64] | None = None,
-        table: int | None = None,
     ) -> None:
-        tables = np.arange(self.n_tables) if table is None else np.array([table])
         weights = _EVERY_ROW_ONCE if weights is None else weights
-        kernels.count_random_feature(codes.codes, self._functions(codes), tables, weights, counts)
+        kernels.count_random_feature(codes.codes, self._functions(codes), weights, counts)
+
+    def count_pairs(
+        self,
+        codes: Codes,
+        rows: NDArray[np.int64],
+        tables: NDArray[np.int64],
+        counts: NDArray[np.int64],
+    ) -> None:
+        functions = self._functions(codes)
+        kernels.count_pairs_random_feature(codes.codes, functions, rows, tables, counts)
 
     def sum(self, codes: Codes, values: NDArray[np.float64]) -> NDArray[np.float64]:
         totals = np.empty(codes.n_rows)
@@ -273,10 +290,23 @@ class EquiWidth(HashFamily):
         codes: Codes,
         counts: NDArray[np.int64],
         weights: NDArray[np.int64] | None = None,
-        table: int | None = None,
     ) -> None:
         weights = _EVERY_ROW_ONCE if weights is None else weights
         kernels.count_equi_width(codes.codes, self._widths, self.offsets, weights, counts)
+
+    def count_pairs(
+        self,
+        codes: Codes,
+        rows: NDArray[np.int64],
+        tables: NDArray[np.int64],
+        counts: NDArray[np.int64],
+    ) -> None:
+        code = codes.codes[tables, rows].astype(np.int64)
+        missing = self.offsets[tables + 1] - 1
+        cell = np.where(
+            code == 0, missing, self.offsets[tables] + (code - 1) // self._widths[tables]
+        )
+        np.add.at(counts, cell, 1)
 
     def sum(self, codes: Codes, values: NDArray[np.float64]) -> NDArray[np.float64]:
         totals = np.empty(codes.n_rows)

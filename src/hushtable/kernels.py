@@ -176,8 +176,8 @@ def _add(cells, n, weights, start, offset, counts):
 
 
 @_kernel
-def count_random_feature(codes, functions, tables, weights, counts):
-    """Count rows into the cells of ``tables`` (indices) of a RandomFeature family.
+def count_random_feature(codes, functions, weights, counts):
+    """Count rows into the cells of every table of a RandomFeature family.
 
     ``functions`` is (first, rows, cuts, subset_at, subsets, folded, offsets): table t is made
     of hash functions ``first[t]..first[t + 1]``; hash function h compares row ``rows[h]`` of
@@ -189,9 +189,30 @@ def count_random_feature(codes, functions, tables, weights, counts):
     upper, cells = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint16)
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
-        for t in tables:
+        for t in range(len(offsets) - 1):
             _random_feature_cells(t, start, stop, codes, functions, upper, cells)
             _add(cells, stop - start, weights, start, offsets[t], counts)
+
+
+@_kernel
+def count_pairs_random_feature(codes, functions, pair_row, pair_table, counts):
+    """Count row ``pair_row[p]`` in table ``pair_table[p]`` for each p: samples, a row at a time."""
+    first, rows, cuts, subset_at, subsets, _, offsets = functions
+    for p in range(len(pair_row)):
+        i, t = pair_row[p], pair_table[p]
+        bits = np.uint32(0)
+        for h in range(first[t], first[t + 1]):
+            code = codes[rows[h], i]
+            if subset_at[h] < 0:
+                side = np.uint32(code >= cuts[h])
+            else:
+                side = np.uint32(subsets[subset_at[h] + code])
+            bits = np.uint32(np.uint32(bits << np.uint32(1)) | side)
+        size = offsets[t + 1] - offsets[t]
+        cell = np.uint32(bits)
+        if size < 1 << (first[t + 1] - first[t]):
+            cell = np.uint32(_fold(bits, size))
+        counts[offsets[t] + cell] += 1
 
 
 @_kernel

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.encoding import Encoder
-from hushtable.readers import Batch, as_reader
+from hushtable.readers import Batch, Reader, as_reader
 from hushtable.sketch import Sketch, numbered
-from hushtable.threads import map_in_order, n_threads
+from hushtable.threads import for_each, map_in_order, n_threads
 
 __all__ = ["Scorer"]
 
@@ -37,15 +37,17 @@ class Scorer:
 
     def batches(self, X: Any, *, n_jobs: int | None = None) -> Iterator[tuple[Any, Any]]:
         """Yield (scores, tally) of each batch of rows, in order; memory stays flat."""
-        reader = self._encoder.check(as_reader(X, text_columns=self.plan.schema.categorical_names))
+        yield from map_in_order(self._score, numbered(self._open(X)), n_threads(n_jobs))
 
-        def score(item: tuple[int, Batch, Any]) -> tuple[Any, Any]:
-            start, batch, _ = item
-            codes = self._encoder.encode(batch, start)
-            totals = self.plan.family.sum(codes, self.values)
-            return totals / self.plan.family.n_tables, codes.tally
+    def _open(self, X: Any) -> Reader:
+        reader = as_reader(X, text_columns=self.plan.schema.categorical_names)
+        return self._encoder.check(reader)
 
-        yield from map_in_order(score, numbered(reader), n_threads(n_jobs))
+    def _score(self, item: tuple[int, Batch, Any]) -> tuple[NDArray[np.float64], Any]:
+        start, batch, _ = item
+        codes = self._encoder.encode(batch, start)
+        totals = self.plan.family.sum(codes, self.values)
+        return totals / self.plan.family.n_tables, codes.tally
 
     def score(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return the mean over the tables of each row's cell scores, in bits; low = abnormal.
@@ -61,8 +63,18 @@ class Scorer:
         -------
         ndarray of shape (n,), float64
         """
-        scores = [scores for scores, _ in self.batches(X, n_jobs=n_jobs)]
-        return np.concatenate(scores) if scores else np.empty(0)
+        reader = self._open(X)
+        if reader.n_rows is None:
+            parts = [scores for scores, _ in self.batches(reader, n_jobs=n_jobs)]
+            return np.concatenate(parts) if parts else np.empty(0)
+        result = np.empty(reader.n_rows)
+
+        def fill(item: tuple[int, Batch, Any]) -> None:
+            scores, _ = self._score(item)
+            result[item[0] : item[0] + len(scores)] = scores
+
+        for_each(fill, numbered(reader), n_threads(n_jobs))
+        return result
 
     def auto_offset(self) -> float:
         """Return a threshold from the counts alone.

@@ -1,5 +1,6 @@
 """The sketch: counts under a plan, and their algebra."""
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from os import PathLike
@@ -7,15 +8,16 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.encoding import Codes, Encoder
+from hushtable.encoding import Encoder
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plan import Plan
 from hushtable.readers import Batch, Reader, as_reader
 from hushtable.scoring import gate_values
-from hushtable.threads import map_in_order, n_threads
+from hushtable.threads import for_each, n_threads
 
 __all__ = ["Sketch", "numbered", "whole_weights"]
 
@@ -37,7 +39,8 @@ class Sketch:
         Rows in each cell, all tables end to end as ``plan.family.offsets`` says.
     tally : ndarray of shape (n_features, 2), int64
         For each feature, rows whose value was missing, and rows whose value was outside the
-        range (and clipped to it) or an unseen category. Rows, whatever their weight.
+        range (and clipped to it) or an unseen category. Rows, whatever their weight; with
+        ``max_samples``, rows that some table counted.
     sampled : bool
         Whether each table holds a random sample instead of all rows.
     """
@@ -196,7 +199,8 @@ class _Counter:
         self._idle: SimpleQueue[Sketch] = SimpleQueue()
         for _ in range(threads):
             self._idle.put(Sketch.zero(plan))
-        self._samples: list[NDArray[np.int64]] | None = None
+        self._rows: list[int] = []
+        self._sample: NDArray[np.int64] | None = None
         self._gate = None
         if plan.first_counts is not None:
             self._gate = gate_values(plan.first_counts, plan.first_rows)
@@ -205,54 +209,56 @@ class _Counter:
         """Draw the rows of each table: ``max_samples`` of ``n_rows``, without replacement."""
         if max_samples < 1:
             raise UsageError(f"max_samples={max_samples}: needs at least 1")
-        size = min(max_samples, n_rows)
-        self._samples = [
-            np.sort(rng.choice(n_rows, size, replace=False))
-            for _ in range(self._plan.family.n_tables)
-        ]
+        size, tables = min(max_samples, n_rows), self._plan.family.n_tables
+        # (row, table) pairs as row * tables + table: sorted, they are in the order of reading.
+        pairs = [rng.choice(n_rows, size, replace=False) * tables + t for t in range(tables)]
+        self._sample = np.sort(np.concatenate(pairs))
 
     def count(self, reader: Reader, weights: NDArray[np.int64] | None) -> Sketch:
-        self._encoder.check(reader)
-        rows = 0
-        for added in map_in_order(self._add, numbered(reader, weights), self._threads):
-            rows += added
-        if rows == 0:
+        for_each(self._add, numbered(self._encoder.check(reader), weights), self._threads)
+        if not sum(self._rows):
             raise DataError(
                 f"{reader.source} has no rows (0 sample(s)) while a minimum of 1 is required"
             )
         total = Sketch.zero(self._plan)
         while not self._idle.empty():
             total = total + self._idle.get()
-        return Sketch(self._plan, total.counts, total.tally, self._samples is not None)
+        return Sketch(self._plan, total.counts, total.tally, self._sample is not None)
 
-    def _add(self, item: tuple[int, Batch, NDArray[np.int64] | None]) -> int:
+    def _add(self, item: tuple[int, Batch, NDArray[np.int64] | None]) -> None:
         start, batch, weights = item
+        self._rows.append(len(batch))
+        if self._sample is not None:
+            self._add_sample(start, batch, self._sample)
+            return
         codes = self._encoder.encode(batch, start)
-        sketch = self._idle.get()
-        sketch.tally[...] += codes.tally
-        if self._samples is not None:
-            self._add_samples(codes, start, sketch.counts, self._samples)
-        else:
-            if self._gate is not None:
-                values, threshold = self._gate
-                dense = self._plan.family.sum(codes, values) >= threshold
-                weights = dense.astype(np.int64) if weights is None else weights * dense
+        if self._gate is not None:
+            values, threshold = self._gate
+            dense = self._plan.family.sum(codes, values) >= threshold
+            weights = dense.astype(np.int64) if weights is None else weights * dense
+        with self._accumulator() as sketch:
+            sketch.tally[...] += codes.tally
             self._plan.family.count(codes, sketch.counts, weights)
-        self._idle.put(sketch)
-        return codes.n_rows
 
-    def _add_samples(
-        self,
-        codes: Codes,
-        start: int,
-        counts: NDArray[np.int64],
-        samples: list[NDArray[np.int64]],
-    ) -> None:
-        for table, rows in enumerate(samples):
-            first, last = np.searchsorted(rows, [start, start + codes.n_rows])
-            if first < last:
-                here = codes.take(rows[first:last] - start)
-                self._plan.family.count(here, counts, table=table)
+    def _add_sample(self, start: int, batch: Batch, sample: NDArray[np.int64]) -> None:
+        tables = self._plan.family.n_tables
+        first, last = np.searchsorted(sample, [start * tables, (start + len(batch)) * tables])
+        rows, table = np.divmod(sample[first:last] - start * tables, tables)
+        # Only the rows that some table samples are encoded.
+        used, place = np.unique(rows, return_inverse=True)
+        chosen = batch[used] if isinstance(batch, np.ndarray) else batch.take(pa.array(used))
+        codes = self._encoder.encode(chosen, start)
+        with self._accumulator() as sketch:
+            sketch.tally[...] += codes.tally
+            self._plan.family.count_pairs(codes, place, table, sketch.counts)
+
+    @contextlib.contextmanager
+    def _accumulator(self) -> Iterator[Sketch]:
+        sketch = self._idle.get()
+        try:
+            yield sketch
+        finally:
+            self._idle.put(sketch)
 
 
 def numbered(

@@ -54,7 +54,7 @@ class HushTable(TableDetector):
         Score below which a row is an outlier, in bits.
     n_features_in_ : int
         Number of features seen in `fit`.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of str
         Names of the features, where the data had some.
 
     Examples

@@ -12,7 +12,7 @@ from hushtable.errors import DataError
 __all__ = ["BATCH_ROWS", "FILE_ROWS", "Batch", "Reader", "integer_too_large"]
 
 #: Rows in a batch: small enough for the cache, large enough to hide Python's overhead.
-BATCH_ROWS = 16_384
+BATCH_ROWS = 8_192
 #: Rows read at a time from a Parquet file; measured to keep memory flat at no cost in time.
 FILE_ROWS = 65_536
 
