@@ -83,6 +83,17 @@ def table_of_means(outcomes: Sequence[Outcome]) -> str:
     return common.markdown_table(("detector", "mean ROC-AUC", "±", "mean AP", "±"), rows)
 
 
+def table_of_thresholds(outcomes: Sequence[Outcome]) -> str:
+    """Lay out the shares of rows that the detectors flag by themselves, over sets and seeds."""
+    rows = []
+    for detector in outcomes[0].flagged:
+        shares = 100 * np.array([outcome.flagged[detector] for outcome in outcomes])
+        figures = (shares.mean(), np.median(shares), shares.min(), shares.max())
+        rows.append((detector, *(f"{figure:.1f}" for figure in figures)))
+    header = ("rows flagged, %", "mean", "median", "least", "most")
+    return common.markdown_table(header, rows)
+
+
 def _error(values: NDArray[np.float64]) -> str:
     if len(values) < 2:
         return "n/a"
@@ -96,7 +107,8 @@ def main(arguments: argparse.Namespace) -> int:
         print(f"{title} x 100, mean of {arguments.seeds} seeds:\n")
         print(table_of_sets(outcomes, metric) + "\n")
     print(f"Means over {len(outcomes)} sets; ±: standard error over the seeds.\n")
-    print(table_of_means(outcomes))
+    print(table_of_means(outcomes) + "\n")
+    print(table_of_thresholds(outcomes))
     results = [dataclasses.asdict(outcome) for outcome in outcomes]
     common.write_results("adbench", {"seeds": arguments.seeds, "sets": results})
     common.print_environment()

@@ -91,7 +91,10 @@ Detectors = dict[str, Callable[[int], Any]]
 
 @dataclass
 class Outcome:
-    """The accuracy of several detectors on one set: a figure for each detector and seed."""
+    """How several detectors do on one set: figures for each detector and seed.
+
+    ``flagged`` is the share of the rows below each detector's own threshold.
+    """
 
     name: str
     rows: int
@@ -99,6 +102,7 @@ class Outcome:
     outliers: int
     auc: dict[str, list[float]] = field(default_factory=dict)
     ap: dict[str, list[float]] = field(default_factory=dict)
+    flagged: dict[str, list[float]] = field(default_factory=dict)
 
 
 def evaluate(
@@ -111,9 +115,14 @@ def evaluate(
     for data in sets:
         outcome = Outcome(data.name, *data.X.shape, int(data.y.sum()))
         for name, make in detectors.items():
-            scores = [-make(seed).fit(data.X).score_samples(data.X) for seed in seeds]
-            outcome.auc[name] = [float(roc_auc_score(data.y, s)) for s in scores]
-            outcome.ap[name] = [float(average_precision_score(data.y, s)) for s in scores]
+            fitted = [make(seed).fit(data.X) for seed in seeds]
+            scores = [detector.score_samples(data.X) for detector in fitted]
+            outcome.auc[name] = [float(roc_auc_score(data.y, -s)) for s in scores]
+            outcome.ap[name] = [float(average_precision_score(data.y, -s)) for s in scores]
+            outcome.flagged[name] = [
+                float((s < detector.offset_).mean())
+                for s, detector in zip(scores, fitted, strict=True)
+            ]
         outcomes.append(outcome)
         progress(f"{data.name}: {outcome.rows} x {outcome.columns}")
     return outcomes

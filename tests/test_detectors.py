@@ -138,6 +138,10 @@ def test_contamination_is_the_share_of_flagged_rows(make, rng):
     assert detector.set_threshold(X, 0.2) is detector
     assert (detector.predict(X) == -1).mean() == pytest.approx(0.2, abs=0.006)
     assert detector.offset_ != before
+    with pytest.raises(DataError, match="no rows"):
+        detector.set_threshold(X[:0], 0.2)
+    with pytest.raises(UsageError, match="at most"):
+        detector.set_threshold(X, 0.7)
 
 
 def test_auto_threshold_is_the_mean_of_the_rarer_halves(rng):
@@ -247,8 +251,6 @@ def test_from_counts_refuses_what_it_cannot_do(rng):
         LSHiTables.from_counts(refined)
     with pytest.raises(PlanError, match="'marginals' plan"):
         HushTable.from_counts(Sketch.from_data(Plan.marginals(schema), x))
-    with pytest.raises(UsageError, match="set_threshold"):
-        HushTable.from_counts(refined, contamination=0.1)
     with pytest.raises(UsageError, match="no rows were counted"):
         HushTable.from_counts(Sketch.zero(refined.plan))
     # A schema's names are the data's names: a frame in another order is refused.

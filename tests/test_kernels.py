@@ -63,6 +63,7 @@ def test_marginal_counts_equal_the_oracles(data):
         ("folded", lambda c, n: np.log2(c + 0.05 * n)),
         ("deep", lambda c, n: np.log2(c + 0.05 * n)),
     ],
+    ids=["lsh_itables", "shallow", "folded", "deep"],
 )
 @given(data=schemas_and_rows(), seed=st.integers(0, 99))
 def test_scores_equal_the_oracles(draw, value, data, seed):

@@ -43,18 +43,22 @@ def signature(function):
     return [name for name in parameters if name not in ("self", "cls")]
 
 
-@pytest.mark.parametrize("detector", [hushtable.HushTable, hushtable.LSHiTables], ids=str)
+@pytest.mark.parametrize("detector", [hushtable.HushTable, hushtable.LSHiTables])
 def test_constructor_docstrings_match_signatures(detector):
     assert documented_parameters(inspect.getdoc(detector)) == signature(detector.__init__)
 
 
-@pytest.mark.parametrize(("cls", "name", "member"), METHODS, ids=lambda v: str(v)[:40])
-def test_method_docstrings_match_signatures(cls, name, member):
+@pytest.mark.parametrize(
+    ("name", "member"),
+    [(f"{cls.__name__}.{name}", member) for cls, name, member in METHODS],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_method_docstrings_match_signatures(name, member):
     docstring = inspect.getdoc(member)
-    assert docstring, f"{cls.__name__}.{name} has no docstring"
+    assert docstring, f"{name} has no docstring"
     documented = documented_parameters(docstring)
     if documented:
-        assert documented == signature(member), f"{cls.__name__}.{name}"
+        assert documented == signature(member), name
 
 
 @pytest.mark.parametrize("module", ["_hushtable", "_lsh_itables", "_pyod"])

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable import kernels
-from hushtable.columns import as_numbers, as_texts
+from hushtable.columns import as_numbers, as_texts, filled
 from hushtable.errors import DataError
 from hushtable.readers import Batch, Reader
 from hushtable.schema import Feature, Schema
@@ -127,8 +127,7 @@ class Encoder:
         texts = as_texts(column, feature.name)
         index = pc.index_in(texts, self._categories[feature.name], skip_nulls=True)
         unseen = len(feature.categories)
-        places: NDArray[Any] = np.from_dlpack(pc.fill_null(index, unseen))
-        codes = (places + 1).astype(np.uint16)
+        codes = (filled(index, unseen) + 1).astype(np.uint16)
         codes[np.from_dlpack(texts.is_null().cast(pa.uint8())) == 1] = kernels.MISSING_LOW
         tally += (texts.null_count, (codes == unseen + 1).sum())
         return codes

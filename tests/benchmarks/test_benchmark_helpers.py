@@ -92,6 +92,8 @@ def test_run_turns_bad_data_into_a_message_and_an_exit_code(capsys, monkeypatch)
 
 def test_evaluate_judges_by_the_labels(labelled):
     class ByFirstColumn:
+        offset_ = 0.0
+
         def __init__(self, sign):
             self.sign = sign
 
@@ -106,6 +108,8 @@ def test_evaluate_judges_by_the_labels(labelled):
     assert outcome.auc["first"] == pytest.approx([1.0, 0.0])
     assert outcome.ap["first"][0] == 1.0
     assert outcome.ap["first"][1] < 0.02
+    above = np.mean(labelled.X[:, 0] > 0)
+    assert outcome.flagged["first"] == pytest.approx([above, 1 - above])
 
 
 def test_normal_rows_are_drawn_in_place_and_repeatable():

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from hushtable import HushTable
+
 PROGRAM = [sys.executable, "-m", "hushtable.cli"]
 
 LOADED = """
@@ -51,11 +53,18 @@ def test_help_loads_nothing_heavy():
 
 
 def test_score_loads_no_scikit_learn(site, tmp_path):
-    names = loaded(
-        "score", site / "rows.csv", "--model", site / "model.hush", "-o", tmp_path / "s.parquet"
-    )
+    arguments = ["score", site / "rows.csv", "--model", site / "model.hush"]
+    names = loaded(*arguments, "-o", tmp_path / "s.parquet")
     assert "numba" in names
     assert "sklearn" not in names
+
+
+def test_scoring_numbers_does_not_load_pandas(tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b\n" + "1,2\n3,\n5,6\n" * 20)
+    HushTable(n_tables=3).fit(tmp_path / "rows.csv").save(tmp_path / "model.hush")
+    arguments = ["score", tmp_path / "rows.csv", "--model", tmp_path / "model.hush"]
+    for output in ("s.csv", "s.parquet"):
+        assert "pandas" not in loaded(*arguments, "-o", tmp_path / output)
 
 
 @pytest.mark.slow

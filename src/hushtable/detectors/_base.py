@@ -56,10 +56,11 @@ class TableDetector(OutlierMixin, BaseEstimator):
                 f"{reader.source} has 1 sample (row): n_samples = 1 leaves nothing to compare "
                 "with; needs at least 2"
             )
-        self._set_columns(reader)
         self._rng = _generator(self.random_state)
         plan = self._draw_plan(schema, reader, weights, n_rows)
-        return self._finish(self._sketch(plan, reader, weights), reader, weights)
+        sketch = self._sketch(plan, reader, weights)
+        self._set_columns(schema)
+        return self._finish(sketch, reader, weights)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add rows to the counts; the first call draws the plan.
@@ -88,20 +89,18 @@ class TableDetector(OutlierMixin, BaseEstimator):
         return self._finish(self.sketch_ + self._sketch(self.plan_, reader, None), reader, None)
 
     @classmethod
-    def from_counts(
-        cls, sketch: Sketch, *, contamination: str | float = "auto", n_jobs: int | None = None
-    ) -> Self:
+    def from_counts(cls, sketch: Sketch, *, n_jobs: int | None = None) -> Self:
         """Make a fitted detector of merged counts.
+
+        Its `offset_` follows from the counts (``contamination="auto"``); `set_threshold` moves
+        it to a share of given rows.
 
         Parameters
         ----------
         sketch : Sketch
             The sum of the sites' sketches, under a plan of this detector.
-        contamination : "auto" or float, default="auto"
-            As in the constructor; a share needs rows, so give those later with
-            `set_threshold`, and "auto" here.
         n_jobs : int, optional
-            Threads for scoring.
+            Threads for scoring; None is one, -1 every core.
 
         Returns
         -------
@@ -111,22 +110,16 @@ class TableDetector(OutlierMixin, BaseEstimator):
         ------
         PlanError
             If the plan is another detector's.
+        UsageError
+            If no row was counted.
         """
         if sketch.plan.detector != cls._recipe:
             raise PlanError(
                 f"these counts are of a {sketch.plan.detector!r} plan, {cls.__name__} needs "
                 f"{cls._recipe!r}: use the detector that drew the plan"
             )
-        if contamination != "auto":
-            raise UsageError(
-                f"contamination={contamination!r}: counts alone do not tell a share; use 'auto', "
-                "then set_threshold(X, contamination) on rows"
-            )
         self = cls(**cls._parameters_of(sketch.plan), n_jobs=n_jobs)
-        names = sketch.plan.schema.names
-        self._set_columns(Reader(
-            tuple(names) if sketch.plan.schema.named else None, len(names), 0, lambda: iter(())
-        ))  # fmt: skip
+        self._set_columns(sketch.plan.schema)
         return self._finish(sketch, None, None)
 
     @classmethod
@@ -162,10 +155,15 @@ class TableDetector(OutlierMixin, BaseEstimator):
         self
         """
         check_is_fitted(self)
-        scores = self._scorer.score(X, n_jobs=self.n_jobs)
-        if sample_weight is not None:
-            scores = np.repeat(scores, sample_weight)
-        self.offset_ = float(np.percentile(scores, 100.0 * _share(contamination)))
+        share = _share(contamination)
+        reader = as_reader(X, text_columns=self.plan_.schema.categorical_names).repeatable()
+        weights = whole_weights(sample_weight, reader)
+        scores = self._scorer.score(reader, n_jobs=self.n_jobs)
+        if weights is not None:
+            scores = np.repeat(scores, weights)
+        if len(scores) == 0:
+            raise DataError(f"{reader.source} has no rows: needs some to take a share of")
+        self.offset_ = float(np.percentile(scores, 100.0 * share))
         return self
 
     def _check_contamination(self) -> None:
@@ -270,10 +268,10 @@ class TableDetector(OutlierMixin, BaseEstimator):
 
     # --- columns, as scikit-learn checks them -------------------------------------------------
 
-    def _set_columns(self, reader: Reader) -> None:
-        self.n_features_in_ = reader.n_columns
-        if reader.names is not None:
-            self.feature_names_in_ = np.array(reader.names, dtype=object)
+    def _set_columns(self, schema: Schema) -> None:
+        self.n_features_in_ = len(schema)
+        if schema.named:
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 

@@ -76,8 +76,12 @@ class Reader:
 
 
 def slices(n_rows: int) -> Iterator[slice]:
-    """Cut ``n_rows`` rows into batches."""
-    return (slice(at, min(at + BATCH_ROWS, n_rows)) for at in range(0, n_rows, BATCH_ROWS))
+    """Cut ``n_rows`` rows into equal batches, a multiple of four: 2 or 4 threads end together."""
+    batches = max(1, -(-n_rows // BATCH_ROWS))
+    if batches > 1:
+        batches += -batches % 4
+    size = max(1, -(-n_rows // batches))
+    return (slice(at, min(at + size, n_rows)) for at in range(0, n_rows, size))
 
 
 def column_names(schema: pa.Schema) -> tuple[str, ...]:
