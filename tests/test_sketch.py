@@ -167,6 +167,10 @@ def test_refusals(rng):
         Sketch.from_data(plan, x, sample_weight=[1, 1, 0.5, 1, 1])
     with pytest.raises(DataError, match=r"whole numbers"):
         Sketch.from_data(plan, x, sample_weight=[1, 1, -1, 1, 1])
+    with pytest.raises(DataError, match=r"whole numbers"):
+        Sketch.from_data(plan, x, sample_weight=[1, 1, np.nan, 1, 1])
+    with pytest.raises(DataError, match=r"not a number"):
+        Sketch.from_data(plan, x, sample_weight=["a"] * 5)
     with pytest.raises(DataError, match=r"expected \(5,\)"):
         Sketch.from_data(plan, x, sample_weight=[1, 1])
     with pytest.raises(DataError, match=r"2 entries for 5 rows"):

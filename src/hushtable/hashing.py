@@ -126,6 +126,11 @@ class RandomFeature(HashFamily):
 
     def __post_init__(self) -> None:
         self._check()
+        for key in self._dtypes():
+            # A copy of its own, read-only: the plan's id stands for its content.
+            array = getattr(self, key).copy()
+            array.setflags(write=False)
+            object.__setattr__(self, key, array)
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:  # type: ignore[override]

@@ -65,6 +65,9 @@ class Plan:
             raise PlanError("the first pass's counts do not fit the plan's tables")
         if self.first_rows == 0:
             raise PlanError("the first pass counted no rows: nothing to refine by")
+        first = first.copy()
+        first.setflags(write=False)
+        object.__setattr__(self, "first_counts", first)
 
     @classmethod
     def draw(

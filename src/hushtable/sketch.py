@@ -298,7 +298,8 @@ def whole_weights(sample_weight: Any, reader: Reader) -> NDArray[np.int64] | Non
             f"sample_weight.shape == {weights.shape}, expected {(reader.n_rows,)}: one a row"
         )
     try:
-        whole = weights.astype(np.int64)
+        with np.errstate(invalid="ignore"):  # NaN: refused below
+            whole = weights.astype(np.int64)
     except (TypeError, ValueError):
         raise DataError("sample_weight holds something that is not a number") from None
     if not np.array_equal(whole, weights) or (len(whole) and whole.min() < 0):

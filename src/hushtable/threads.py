@@ -8,6 +8,7 @@ import itertools
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from numbers import Integral
 from typing import TypeVar
 
 from hushtable.errors import UsageError
@@ -25,12 +26,12 @@ def n_threads(n_jobs: int | None) -> int:
     """Threads that ``n_jobs`` asks for, as scikit-learn counts: None is 1, -1 is every core."""
     if n_jobs is None:
         return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int) or n_jobs == 0:
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
         raise UsageError(f"n_jobs={n_jobs!r}: needs a whole number other than 0, or None for 1")
     if n_jobs > 0:
-        return n_jobs
+        return int(n_jobs)
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, (cores or 1) + 1 + n_jobs)
+    return max(1, (cores or 1) + 1 + int(n_jobs))
 
 
 def for_each(function: Callable[[T], object], items: Iterable[T], threads: int) -> None:
