@@ -33,7 +33,7 @@ class HushTable(TableDetector):
         Number of tables, the paper's m. 400 is a little more accurate and four times the work.
     passes : {1, 2}, default=1
         2 counts a second time, only the rows that are denser than average, and scores by both
-        counts: more accurate, for two more readings of the data.
+        counts: more accurate, for one more reading of the data.
     contamination : "auto" or float in (0, 0.5], default="auto"
         Where `offset_` lies. A share: that share of the rows of the last `fit` or
         `partial_fit` are outliers. "auto": the mean score, over the tables, of the rarer half
