@@ -73,7 +73,7 @@ def test_depths_are_the_papers():
     ).family.depth
     assert (depth.min(), depth.max()) == (2, 10)
     assert depth.mean() == pytest.approx(6.2, abs=0.15)
-    for s in (1, 2, 3, 16, 256):
+    for s in (1, 2, 3, 16, 256, 65_536):
         plan = Plan.draw(
             unit_schema(2), detector="lsh_itables", max_samples=s, n_tables=500, random_state=0
         )
@@ -177,6 +177,7 @@ def test_draws_are_reproducible_and_differ_by_seed():
         ({"min_depth": 9, "max_depth": 8}, "max_depth=8"),
         ({"detector": "forest"}, "needs one of"),
         ({"detector": "lsh_itables", "max_samples": 0}, "max_samples=0"),
+        ({"detector": "lsh_itables", "max_samples": 65_537}, "max_samples=65537"),
         ({"detector": "lsh_itables", "n_cells": 64}, "n_cells"),
     ],
 )

@@ -73,13 +73,11 @@ class Encoder:
                 f"features{detail}: give the plan's columns in the plan's order"
             )
         if names is not None and self.schema.named and names != expected:
-            unknown, lacking = (
-                sorted(set(names) - set(expected)),
-                sorted(set(expected) - set(names)),
-            )
-            detail = (
-                f"unknown: {unknown}; missing: {lacking}" if unknown else "same names, other order"
-            )
+            unknown = sorted(set(names) - set(expected))
+            lacking = sorted(set(expected) - set(names))
+            detail = f"unknown: {unknown}; missing: {lacking}"
+            if not unknown:
+                detail = "same names, other order"
             raise DataError(
                 f"{reader.source}: the columns are not the plan's features ({detail}): "
                 f"needs {list(expected)}"

@@ -11,7 +11,7 @@ from hushtable import kernels
 from hushtable.columns import as_numbers, as_texts, is_text
 from hushtable.encoding import infinite
 from hushtable.errors import DataError
-from hushtable.readers import Batch, Reader
+from hushtable.readers import Batch, Reader, no_rows
 from hushtable.schema import MAX_CATEGORIES, Feature, Schema
 
 __all__ = ["schema_from_batches"]
@@ -104,15 +104,13 @@ def schema_from_batches(reader: Reader, batches: Iterable[tuple[int, Batch]]) ->
             ranges.add(batch, start)
             continue
         for j, column in enumerate(batch.columns):
-            if j in categories or is_text(column.type):
+            if is_text(column.type):
                 categories.setdefault(j, _Categories(names[j])).add(column)
             else:
                 numbers = as_numbers(column, names[j], start)
                 ranges.add(numbers[:, np.newaxis], start, slice(j, j + 1))
     if n_rows == 0:
-        raise DataError(
-            f"{reader.source} has no rows (0 sample(s)) while a minimum of 1 is required"
-        )
+        raise no_rows(reader)
     for j in categories:
         if ranges.high[j] >= ranges.low[j]:
             raise DataError(

@@ -64,14 +64,15 @@ def draw_lsh_itables(
     are drawn with replacement; 2**l cells a table.
     """
     m = _whole("n_tables", n_tables, 1, 10_000)
-    s = _whole("max_samples", max_samples, 1, 2**31)
+    # At s = 65,536 a table may have 2**16 cells, as many as one can have.
+    s = _whole("max_samples", max_samples, 1, 1 << 16)
     edge = 1.0 / math.sqrt(s)
     f = edge + rng.random(m) * max(0.0, 1.0 - 2.0 * edge)
     longest = np.log(s) / np.log(np.maximum(2.0, 1.0 / f))
     shortest = 1.0 + 0.5 * longest
     # Below s = 16 the interval may run backwards; its ends still bound the depth.
     depth = np.rint(shortest + rng.random(m) * (longest - shortest))
-    depth = np.clip(depth, 1, 16).astype(np.uint8)
+    depth = np.maximum(depth, 1).astype(np.uint8)
     functions = int(depth.sum())
     feature = np.minimum((rng.random(functions) * len(schema)).astype(np.int64), len(schema) - 1)
     return _random_feature(schema, rng, depth, feature, rng.random(functions), 1 << 16)

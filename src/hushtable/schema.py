@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal
 
@@ -154,7 +154,7 @@ class Schema:
 
     features: tuple[Feature, ...]
     public: bool = True
-    named: bool = field(default=True)
+    named: bool = True
 
     def __post_init__(self) -> None:
         features = tuple(self.features)

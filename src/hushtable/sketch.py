@@ -15,7 +15,7 @@ from hushtable import files
 from hushtable.encoding import Encoder
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plan import Plan
-from hushtable.readers import Batch, Reader, as_reader
+from hushtable.readers import Batch, Reader, as_reader, no_rows
 from hushtable.scoring import gate_values
 from hushtable.threads import for_each, n_threads
 
@@ -217,9 +217,7 @@ class _Counter:
     def count(self, reader: Reader, weights: NDArray[np.int64] | None) -> Sketch:
         for_each(self._add, numbered(self._encoder.check(reader), weights), self._threads)
         if not sum(self._rows):
-            raise DataError(
-                f"{reader.source} has no rows (0 sample(s)) while a minimum of 1 is required"
-            )
+            raise no_rows(reader)
         total = Sketch.zero(self._plan)
         while not self._idle.empty():
             total = total + self._idle.get()

@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from hushtable import files
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.infer import schema_from_batches
 from hushtable.plan import Plan
-from hushtable.readers import Reader, as_reader
+from hushtable.readers import Reader, as_reader, no_rows
 from hushtable.schema import Schema
 from hushtable.scorer import Scorer
 from hushtable.sketch import Sketch, numbered, whole_weights
@@ -24,7 +25,7 @@ __all__ = ["TableDetector"]
 Floats = NDArray[np.float64]
 
 
-class TableDetector(OutlierMixin, BaseEstimator):
+class TableDetector(OutlierMixin, BaseEstimator, ABC):
     """A detector that scores rows by merged tables of counts.
 
     A subclass names its recipe and says how it draws its plan and counts its rows.
@@ -39,8 +40,9 @@ class TableDetector(OutlierMixin, BaseEstimator):
 
     # --- fitting ------------------------------------------------------------------------------
 
+    @abstractmethod
     def _draw_plan(self, schema: Schema, reader: Reader, weights: Any, n_rows: int) -> Plan:
-        raise NotImplementedError  # pragma: no cover
+        """Draw the hash functions for rows of this schema."""
 
     def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
         return Sketch.from_data(plan, reader, sample_weight=weights, n_jobs=self.n_jobs)
@@ -162,7 +164,7 @@ class TableDetector(OutlierMixin, BaseEstimator):
         if weights is not None:
             scores = np.repeat(scores, weights)
         if len(scores) == 0:
-            raise DataError(f"{reader.source} has no rows: needs some to take a share of")
+            raise no_rows(reader)
         self.offset_ = float(np.percentile(scores, 100.0 * share))
         return self
 
@@ -190,10 +192,7 @@ class TableDetector(OutlierMixin, BaseEstimator):
         self._check_columns(reader)
         scores = self._scorer.score(reader, n_jobs=self.n_jobs)
         if len(scores) == 0:
-            raise DataError(
-                f"Found array with 0 sample(s) (shape=(0, {reader.n_columns})) while a minimum of "
-                "1 is required."
-            )
+            raise no_rows(reader)
         return scores
 
     def decision_function(self, X: Any) -> Floats:

@@ -25,8 +25,8 @@ class LSHiTables(TableDetector):
     n_tables : int, default=100
         Number of tables, the paper's m.
     max_samples : int, default=1000
-        Rows sampled for each table, without replacement: s = min(max_samples, n). It also sets
-        the depths: l ~ U(1 + 0.5 log_b(s), log_b(s)) with b = max(2, 1/f) and
+        Rows sampled for each table, without replacement: s = min(max_samples, n), at most
+        65,536. It also sets the depths: l ~ U(1 + 0.5 log_b(s), log_b(s)) with b = max(2, 1/f) and
         f ~ U(1/sqrt(s), 1 - 1/sqrt(s)) (section 3.3, Parameter settings).
     contamination : "auto" or float in (0, 0.5], default="auto"
         Where `offset_` lies. A share: that share of the rows of the last `fit` or

@@ -10,9 +10,16 @@ from typing import Any
 import pyarrow as pa
 
 from hushtable.readers import _files, _memory
-from hushtable.readers._reader import BATCH_ROWS, FILE_ROWS, Batch, Reader, integer_too_large
+from hushtable.readers._reader import (
+    BATCH_ROWS,
+    FILE_ROWS,
+    Batch,
+    Reader,
+    integer_too_large,
+    no_rows,
+)
 
-__all__ = ["BATCH_ROWS", "Batch", "Reader", "as_reader", "integer_too_large"]
+__all__ = ["BATCH_ROWS", "Batch", "Reader", "as_reader", "integer_too_large", "no_rows"]
 
 
 def as_reader(data: Any, *, text_columns: frozenset[str] = frozenset()) -> Reader:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from hushtable.errors import DataError
 
-__all__ = ["BATCH_ROWS", "FILE_ROWS", "Batch", "Reader", "integer_too_large"]
+__all__ = ["BATCH_ROWS", "FILE_ROWS", "Batch", "Reader", "integer_too_large", "no_rows"]
 
 #: Rows in a batch: small enough for the cache, large enough to hide Python's overhead.
 BATCH_ROWS = 8_192
@@ -118,4 +118,11 @@ def integer_too_large(column: str, value: object) -> DataError:
     return DataError(
         f"{column} holds the integer {value}: whole numbers beyond 2**53 = {2**53} cannot be told "
         "apart as float64; leave identifiers out, or convert the column to float yourself"
+    )
+
+
+def no_rows(reader: Reader) -> DataError:
+    """Explain that there is nothing to work on."""
+    return DataError(
+        f"{reader.source} has no rows: found 0 sample(s) while a minimum of 1 is required"
     )
