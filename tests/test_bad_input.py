@@ -53,7 +53,7 @@ def csv(tmp_path, text, name="a.csv"):
         (",b\n1,2\n3,4\n", "name is ''"),
         (b"a,b\n1,\xff\n2,x\n", "'b' has type binary.*not UTF-8"),
         (b"a,\xff\n1,2\n3,4\n", "column names are not UTF-8"),
-        (b"\x00\x01\x02\x03", "a.csv|no rows|0 sample|name"),
+        (b"\x00\x01\x02\x03", "not a csv file that can be read"),
     ],
 )
 def test_files_that_cannot_be_fitted(make, tmp_path, text, message):
