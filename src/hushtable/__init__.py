@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hushtable.errors import HushTableError
     from hushtable.loading import load
     from hushtable.plan import Plan
+    from hushtable.privacy.release import Release
     from hushtable.schema import Feature, Schema
     from hushtable.sketch import Sketch
 
@@ -22,6 +23,7 @@ __all__ = [
     "LSHiTables",
     "Plan",
     "PyODAdapter",
+    "Release",
     "Schema",
     "Sketch",
     "load",
@@ -34,6 +36,7 @@ _HOMES = {
     "LSHiTables": "detectors",
     "Plan": "plan",
     "PyODAdapter": "detectors",
+    "Release": "privacy.release",
     "Schema": "schema",
     "Sketch": "sketch",
     "load": "loading",

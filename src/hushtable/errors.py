@@ -3,7 +3,16 @@
 Every message says what was found, what was needed, and what to do next.
 """
 
-__all__ = ["DataError", "DataTypeError", "FileError", "HushTableError", "PlanError", "UsageError"]
+__all__ = [
+    "DataError",
+    "DataTypeError",
+    "FileError",
+    "HushTableError",
+    "MissingExtraError",
+    "PlanError",
+    "PrivacyError",
+    "UsageError",
+]
 
 
 class HushTableError(Exception):
@@ -28,3 +37,16 @@ class FileError(HushTableError, ValueError):
 
 class UsageError(HushTableError, ValueError):
     """A call that asks for something that does not exist or does not go together."""
+
+
+class PrivacyError(HushTableError, ValueError):
+    """A release, or a step towards one, that would break a promise of privacy."""
+
+
+class MissingExtraError(HushTableError, ImportError):
+    """A library that an optional part needs, and that is not installed."""
+
+    def __init__(self, what: str, library: str, extra: str) -> None:
+        super().__init__(
+            f"{what} needs {library}, which is not installed: pip install 'hushtable[{extra}]'"
+        )

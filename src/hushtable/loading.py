@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Union
 from hushtable import files
 from hushtable.errors import FileError
 from hushtable.plan import Plan
+from hushtable.privacy.release import Release
 from hushtable.sketch import Sketch
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["load"]
 
 
-def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, "HushTable", "LSHiTables"]:
+def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, Release, "HushTable", "LSHiTables"]:
     """Read a .hush file. Nothing in it is executed.
 
     Parameters
@@ -24,7 +25,7 @@ def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, "HushTable", "LSHi
 
     Returns
     -------
-    Plan, Sketch or fitted detector
+    Plan, Sketch, Release or fitted detector
         Whichever the file holds.
 
     Raises
@@ -40,7 +41,7 @@ def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, "HushTable", "LSHi
     if content.kind == "sketch":
         return content.build(Sketch.from_file)
     if content.kind == "release":
-        raise FileError(f"{path}: a release, which this version does not read: upgrade hushtable")
+        return content.build(Release.from_file)
     # scikit-learn takes a second to import: only for those who load a detector.
     from hushtable import detectors
 

@@ -11,13 +11,17 @@ import rfc8785
 from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.errors import PlanError, UsageError
+from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.hashing import EquiWidth, HashFamily, family_from_content
-from hushtable.recipes import MARGINAL_BINS, recipe
+from hushtable.privacy.budget import Spent
+from hushtable.privacy.rules import MARGINAL_BINS as PRIVATE_MARGINAL_BINS
+from hushtable.privacy.rules import RANGE_BINS, Design
+from hushtable.recipes import MARGINAL_BINS, Marginals, recipe
 from hushtable.schema import Schema
 from hushtable.scoring import ScoreRule
 
 if TYPE_CHECKING:
+    from hushtable.privacy.release import Release
     from hushtable.sketch import Sketch
 
 __all__ = ["Plan"]
@@ -42,12 +46,18 @@ class Plan:
     score : ScoreRule
         How the count of a cell becomes a score.
     detector : str
-        Which detector's draw this is: ``"hushtable"``, ``"lsh_itables"`` or ``"marginals"``.
+        Which detector's draw this is: ``"hushtable"`` or ``"lsh_itables"``; ``"marginals"`` and
+        ``"ranges"`` for the histograms of a first round.
     data_dependent : bool
         Whether ranges, cuts or weights were read off raw data, so that the plan itself tells
-        something about rows. A plan from a public schema alone is not.
+        something about rows. A plan from a public schema, or from private releases, is not.
     first_counts : ndarray of shape (n_cells,), int64, or None
         In a plan of the second pass: the merged counts of the first.
+    behind : tuple of Spent
+        Private releases that the plan was drawn from: what they cost counts in every release
+        under it.
+    design : Design or None
+        The public numbers that a private plan was laid out for; says what accuracy to expect.
     """
 
     schema: Schema
@@ -56,8 +66,12 @@ class Plan:
     detector: str
     data_dependent: bool
     first_counts: NDArray[np.int64] | None = None
+    behind: tuple[Spent, ...] = ()
+    design: Design | None = None
 
     def __post_init__(self) -> None:
+        if not set(self.schema.paid) <= set(self.behind):
+            raise PlanError("the plan leaves out releases that its ranges were read off")
         first = self.first_counts
         if first is None:
             return
@@ -75,8 +89,12 @@ class Plan:
         schema: Schema,
         *,
         detector: str = "hushtable",
-        marginals: "Sketch | None" = None,
+        marginals: "Sketch | Release | None" = None,
         random_state: int | np.random.Generator | None = None,
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        expected_rows: int | None = None,
+        sites: int = 1,
         **parameters: Any,
     ) -> "Plan":
         """Draw the hash functions of a detector.
@@ -88,12 +106,24 @@ class Plan:
             any data.
         detector : {"hushtable", "lsh_itables"}
             Which detector's tables to draw.
-        marginals : Sketch, optional
+        marginals : Sketch or Release, optional
             Merged counts under ``Plan.marginals(schema)``; refines the cuts and the weights
-            of the features (``"hushtable"`` only).
+            of the features (``"hushtable"`` only). A plan drawn from a `Release` may be
+            released under; one drawn from exact counts may not.
         random_state : int or numpy Generator, optional
             Seed of the hash functions (PCG64; only its uniform doubles are used). None takes
             fresh entropy.
+        epsilon, delta : float, optional
+            Lay the tables out for counts that will be released at this total budget of one
+            person, all rounds together (``"hushtable"`` only): depths and numbers of tables
+            follow from it and from ``expected_rows``; ``plan.design.words()`` says what
+            accuracy to expect.
+        expected_rows : int, optional
+            Public guess of the rows of all sites together; needed with ``epsilon``. It is not
+            read off the data.
+        sites : int, default=1
+            Number of releases that will be added, each with the whole noise; 1 where the
+            sites share the noise under a secure sum.
         **parameters
             ``n_tables`` for both; ``max_samples`` (which sets the depths) for
             ``"lsh_itables"``; ``n_cells``, ``min_depth`` and ``max_depth`` for ``"hushtable"``.
@@ -108,40 +138,135 @@ class Plan:
             If the detector or a parameter is unknown or out of range.
         PlanError
             If the marginals were counted under another schema.
+        PrivacyError
+            If epsilon or delta do not protect, or the marginals of a private plan are exact.
         """
         chosen = recipe(detector)
+        design = _design(epsilon, delta, expected_rows, sites)
+        if design is not None:
+            if not chosen.takes_marginals:
+                raise UsageError(f"detector {detector!r} has one layout: leave epsilon out")
+            parameters = design.parameters() | parameters
+        behind = {spent.release: spent for spent in schema.paid}
         if marginals is not None:
             if not chosen.takes_marginals:
                 raise UsageError(f"detector {detector!r} takes no marginals: leave them out")
-            expected = cls.marginals(schema)
-            if marginals.plan.plan_id != expected.plan_id:
+            source = marginals.plan
+            if source.detector != "marginals" or source.schema != schema:
                 raise PlanError(
                     "the marginals were counted under another plan: "
-                    + expected.difference(marginals.plan)
+                    + cls.marginals(schema).difference(source)
                 )
-            parameters["marginals"] = marginals.counts
+            if marginals.ledger is not None:
+                paid = marginals.ledger.as_spent("marginals", marginals.release_id)
+                behind |= {spent.release: spent for spent in paid}
+            elif design is not None:
+                raise PrivacyError(
+                    "these marginals are exact counts, and a private plan must not depend on "
+                    "them: release them first, sketch.release(epsilon=...)"
+                )
+            noise_sd = 0.0 if marginals.ledger is None else marginals.ledger.noise_sd
+            offsets = source.family.offsets
+            parameters["marginals"] = Marginals(marginals.counts, offsets, noise_sd)
         rng = np.random.default_rng(random_state)
         try:
             family = chosen.draw(schema, rng, **parameters)
         except TypeError as error:
             raise UsageError(f"detector {detector!r}: {error}") from None
+        raw_marginals = marginals is not None and marginals.ledger is None
         return cls(
             schema,
             family,
             chosen.score,
             detector,
-            data_dependent=not schema.public or marginals is not None,
+            data_dependent=not schema.public or raw_marginals,
+            behind=tuple(behind.values()),
+            design=design,
         )
 
     @classmethod
-    def marginals(cls, schema: Schema) -> "Plan":
-        """One histogram a feature: the plan of an optional first round that refines the next."""
+    def marginals(
+        cls,
+        schema: Schema,
+        *,
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        expected_rows: int | None = None,
+        sites: int = 1,
+    ) -> "Plan":
+        """One histogram a feature: the plan of an optional first round that refines the next.
+
+        Parameters
+        ----------
+        schema : Schema
+            The features.
+        epsilon, delta, expected_rows, sites
+            As in `draw`, the same numbers: the budget of all rounds together, of which
+            `Sketch.release` gives a tenth to the marginals.
+
+        Raises
+        ------
+        PrivacyError
+            If there would be too few rows for private marginals to pay: draw in one round.
+        """
+        design = _design(epsilon, delta, expected_rows, sites)
+        if design is not None and not design.pays_marginals(len(schema)):
+            raise PrivacyError(
+                f"a first round does not pay: {design.expected_rows:,} rows and {len(schema):,} "
+                f"features at epsilon {design.epsilon:g} leave mostly noise in the marginals; "
+                "draw the plan in one round, without them"
+            )
+        bins = MARGINAL_BINS if design is None else PRIVATE_MARGINAL_BINS
+        return cls._histograms(schema, bins, "marginals", design)
+
+    @classmethod
+    def ranges(
+        cls,
+        schema: Schema,
+        *,
+        epsilon: float,
+        delta: float = 1e-6,
+        expected_rows: int,
+        sites: int = 1,
+    ) -> "Plan":
+        """Histograms that narrow ranges known only roughly: an optional round before all others.
+
+        ``Sketch.from_data(plan, X).release(epsilon).ranges()`` is the schema with narrower
+        ranges. It takes a twentieth of the budget, and pays where public ranges are more than
+        about four times as wide as the data, and rows are many.
+
+        Parameters
+        ----------
+        schema : Schema
+            The features, with ranges that are public but loose.
+        epsilon, delta, expected_rows, sites
+            As in `draw`.
+
+        Raises
+        ------
+        PrivacyError
+            If there would be too few rows to find a range under the noise.
+        """
+        design = _design(epsilon, delta, expected_rows, sites)
+        assert design is not None
+        if not design.finds_ranges(len(schema)):
+            raise PrivacyError(
+                f"ranges cannot be found privately: {design.expected_rows:,} rows and "
+                f"{len(schema):,} features at epsilon {design.epsilon:g} do not stand out of the "
+                "noise; give public ranges in the schema"
+            )
+        return cls._histograms(schema, RANGE_BINS, "ranges", design)
+
+    @classmethod
+    def _histograms(cls, schema: Schema, bins: int, name: str, design: Design | None) -> "Plan":
         return cls(
             schema,
-            EquiWidth(schema, MARGINAL_BINS),
+            EquiWidth(schema, bins),
             ScoreRule("log2"),
-            "marginals",
+            name,
             data_dependent=not schema.public,
+            behind=schema.paid,
+            design=design,
         )
 
     def second_pass(self, first: "Sketch") -> "Plan":
@@ -162,6 +287,8 @@ class Plan:
             raise PlanError(f"the first pass has another plan: {self.difference(first.plan)}")
         if self.first_counts is not None:
             raise UsageError("this plan is of the second pass already: a third gains nothing")
+        if first.ledger is not None:
+            raise UsageError("a second pass needs exact counts of the first, not a release")
         return replace(self, first_counts=first.counts, data_dependent=True)
 
     @property
@@ -173,8 +300,18 @@ class Plan:
         """Return how many rows a vector of counts holds (by its first table)."""
         return int(counts[: self.family.offsets[1]].sum())
 
-    def cell_scores(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the score of every cell, in bits, given the merged counts."""
+    def cell_scores(self, counts: NDArray[np.int64], noise_sd: float = 0.0) -> NDArray[np.float64]:
+        """Return the score of every cell, in bits, given the merged counts.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n_cells,), int64
+            Merged counts.
+        noise_sd : float
+            Standard deviation of the noise on each of them; 0 for exact counts.
+        """
+        if noise_sd > 0.0:
+            return self.score.noisy_values(counts, noise_sd)
         if self.first_counts is not None:
             return self.score.two_pass_values(self.first_counts, counts, self.first_rows)
         n_rows = self.rows_counted(counts)
@@ -192,6 +329,8 @@ class Plan:
             "schema": self.schema.to_dict(),
             "family": {"name": self.family.name, **self.family.parameters()},
             "score": self.score.to_dict(),
+            **({"behind": [spent.to_dict() for spent in self.behind]} if self.behind else {}),
+            **({} if self.design is None else {"design": self.design.to_dict()}),
         }
 
     def arrays(self) -> files.Arrays:
@@ -206,7 +345,8 @@ class Plan:
         shape["score"] = dict
         if (
             not isinstance(content, dict)
-            or set(content) != set(shape)
+            or set(content) - {"behind", "design"} != set(shape)
+            or not isinstance(content.get("behind", []), list)
             or not all(isinstance(content[key], kind) for key, kind in shape.items())
         ):
             raise PlanError(f"a plan needs the entries {sorted(shape)}, each of its kind")
@@ -223,6 +363,8 @@ class Plan:
             content["detector"],
             content["data_dependent"],
             first,
+            tuple(Spent.from_dict(spent) for spent in content.get("behind", ())),
+            Design.from_dict(content["design"]) if "design" in content else None,
         )
 
     def entries(self) -> tuple[dict[str, Any], files.Arrays]:
@@ -262,8 +404,9 @@ class Plan:
     def difference(self, other: "Plan") -> str:
         """Say in words what two plans differ in."""
         parts = []
+        theirs_all = other.to_dict()
         for key, mine in self.to_dict().items():
-            theirs = other.to_dict()[key]
+            theirs = theirs_all.get(key)
             if mine != theirs:
                 parts.append(
                     _schema_difference(self.schema, other.schema)
@@ -279,6 +422,21 @@ class Plan:
             f"Plan({self.detector!r}, {len(self.schema)} features, {self.family.n_tables} tables, "
             f"{self.family.n_cells} cells, plan_id={self.plan_id[:12]!r})"
         )
+
+
+def _design(
+    epsilon: float | None, delta: float, expected_rows: int | None, sites: int
+) -> Design | None:
+    if epsilon is None:
+        if expected_rows is not None:
+            raise UsageError("expected_rows lays out a private plan: give epsilon with it")
+        return None
+    if expected_rows is None:
+        raise UsageError(
+            "epsilon needs expected_rows, a public guess of the rows of all sites together: the "
+            "tables are laid out for it before any row is seen"
+        )
+    return Design(epsilon, delta, expected_rows, sites)
 
 
 def _schema_difference(mine: Schema, theirs: Schema) -> str:

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any, Literal
 
 from hushtable.errors import PlanError
+from hushtable.privacy.budget import Spent
 
 __all__ = ["MAX_CATEGORIES", "Feature", "Schema"]
 
@@ -150,11 +151,15 @@ class Schema:
         that was read off the data says False, and so does every plan drawn from it.
     named : bool, default=True
         Whether the names are the data's own; False for a matrix without column names.
+    paid : tuple of Spent
+        Private releases that the ranges were read off (`Release.ranges`), which every release
+        under this schema has to count. Such ranges are as good as public.
     """
 
     features: tuple[Feature, ...]
     public: bool = True
     named: bool = True
+    paid: tuple[Spent, ...] = ()
 
     def __post_init__(self) -> None:
         features = tuple(self.features)
@@ -182,11 +187,12 @@ class Schema:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as JSON carries it."""
-        return {
+        content = {
             "public": self.public,
             "named": self.named,
             "features": [feature.to_dict() for feature in self.features],
         }
+        return content | ({"paid": [spent.to_dict() for spent in self.paid]} if self.paid else {})
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Schema":
@@ -196,8 +202,11 @@ class Schema:
         for key in ("public", "named"):
             if not isinstance(content.get(key), bool):
                 raise PlanError(f"schema: {key} must be true or false")
+        if not isinstance(content.get("paid", []), list):
+            raise PlanError("schema: paid must be a list of earlier releases")
         features = tuple(Feature.from_dict(feature) for feature in content["features"])
-        return cls(features, public=content["public"], named=content["named"])
+        paid = tuple(Spent.from_dict(spent) for spent in content.get("paid", ()))
+        return cls(features, content["public"], content["named"], paid)
 
     @classmethod
     def from_toml(cls, path: "str | PathLike[str]") -> "Schema":

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.encoding import Encoder
+from hushtable.privacy.release import Release
 from hushtable.readers import Batch, Reader, as_reader
 from hushtable.sketch import Sketch, numbered
 from hushtable.threads import for_each, map_in_order, n_threads
@@ -20,7 +21,7 @@ class Scorer:
 
     Parameters
     ----------
-    sketch : Sketch
+    sketch : Sketch or Release
         The counts, and the plan that says how they become scores.
 
     Attributes
@@ -29,10 +30,11 @@ class Scorer:
         Score of every cell, in bits.
     """
 
-    def __init__(self, sketch: Sketch) -> None:
+    def __init__(self, sketch: Sketch | Release) -> None:
         self.sketch = sketch
         self.plan = sketch.plan
-        self.values = self.plan.cell_scores(sketch.counts)
+        noise_sd = 0.0 if sketch.ledger is None else sketch.ledger.noise_sd
+        self.values = self.plan.cell_scores(sketch.counts, noise_sd)
         self._encoder = Encoder(self.plan.schema)
 
     def batches(self, X: Any, *, n_jobs: int | None = None) -> Iterator[tuple[Any, Any]]:
@@ -84,7 +86,12 @@ class Scorer:
         of risk (expected shortfall: Acerbi and Tasche, 2002), so that the mean over the tables
         is at most the mean score of the rarer half of the rows themselves: never more than
         half of the counted rows lie below.
+
+        From noised counts the same is estimated; NaN if the noise leaves it too uncertain.
         """
+        ledger = self.sketch.ledger
+        if ledger is not None:
+            return self._noisy_offset(ledger.noise_sd)
         # In a plan of the second pass, all rows were counted in the first.
         counts = self.sketch.counts if self.plan.first_counts is None else self.plan.first_counts
         offsets = self.plan.family.offsets
@@ -96,3 +103,23 @@ class Scorer:
             share = np.diff(np.minimum(rows, half), prepend=0.0) / half
             shortfalls.append(share @ self.values[first:last][order])
         return float(np.mean(shortfalls))
+
+    def _noisy_offset(self, noise_sd: float) -> float:
+        """Estimate the threshold from counts with Gaussian noise.
+
+        The rows' mean of f(score) is the cells' sum of true count times f, which Stein's lemma
+        gives without bias from the noised counts c: sum of c f - sigma^2 df/dc. (A cell drawn
+        high by noise scores high too: the plain sum of c f would count that as rows.) The mean
+        takes the place of the median: q + 2 E min(score - q, 0), q the mean score, is at most
+        the mean of the rarer half. For Laplace noise the lemma holds roughly.
+        """
+        counts = self.sketch.counts
+        family, n_rows = self.plan.family, max(1, self.sketch.n_rows)
+        table = np.repeat(np.arange(family.n_tables), np.diff(family.offsets))
+        correction = noise_sd**2 * self.plan.score.noisy_slopes(counts, noise_sd)
+        mean = np.bincount(table, counts * self.values - correction) / n_rows
+        below = self.values < mean[table]
+        rarer = counts * (self.values - mean[table]) - correction
+        offsets = mean + 2.0 * np.bincount(table, np.where(below, rarer, 0.0)) / n_rows
+        error = offsets.std() / np.sqrt(family.n_tables)
+        return float(offsets.mean()) if 3.0 * error < (mean - offsets).mean() else float("nan")

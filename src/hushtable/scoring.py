@@ -54,6 +54,26 @@ class ScoreRule:
             return _exact(np.log2(np.maximum(counts, 1)))
         return _exact(np.log2(counts + self.smoothing * n_rows))
 
+    def noisy_values(self, counts: Counts, noise_sd: float) -> NDArray[np.float64]:
+        """Return the score of every cell from counts with noise, for which this rule stands in.
+
+        ``log2`` is the paper's and stays as it is: log2(max(c, 1)). ``smoothed_log2`` becomes
+        asinh(c / (2 sigma)) / ln 2, which is log2(c / sigma) for counts far above the noise, and
+        straight, c / (2 sigma), for counts within it: what noise makes of an empty cell then
+        averages out over the tables.
+        """
+        if self.name == "log2":
+            return self.values(counts, 0)
+        return _exact(np.arcsinh(counts / (2.0 * noise_sd)) / np.log(2.0))
+
+    def noisy_slopes(self, counts: Counts, noise_sd: float) -> NDArray[np.float64]:
+        """Return the derivative of `noisy_values` by the count."""
+        if self.name == "log2":
+            slopes = np.where(counts > 1, 1.0, 0.0) / np.maximum(counts, 1)
+        else:
+            slopes = 1.0 / np.hypot(counts, 2.0 * noise_sd)
+        return np.asarray(slopes / np.log(2.0), np.float64)
+
     def two_pass_values(self, first: Counts, second: Counts, n_rows: int) -> NDArray[np.float64]:
         """Return log2(C2 + 1) plus this rule's score of C1, for a plan of the second pass."""
         return _exact(np.log2(second + 1.0)) + self.values(first, n_rows)

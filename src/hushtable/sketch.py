@@ -1,11 +1,11 @@
 """The sketch: counts under a plan, and their algebra."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.encoding import Encoder
-from hushtable.errors import DataError, PlanError, UsageError
+from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.plan import Plan
+from hushtable.privacy.budget import Adjacency, Mechanism
+from hushtable.privacy.release import Release, release_counts
 from hushtable.readers import Batch, Reader, as_reader, no_rows
 from hushtable.scoring import gate_values
 from hushtable.threads import for_each, n_threads
@@ -29,7 +31,8 @@ class Sketch:
     ``a + b`` is, to the bit, the sketch of both sites' rows together, in any order, however
     they were split. ``sum(sketches, start=Sketch.zero(plan))`` adds many.
 
-    A sketch holds exact counts: it is not private, and not meant to leave a site.
+    A sketch holds exact counts: it is not private, and not meant to leave a site. What leaves
+    is its `release`.
 
     Attributes
     ----------
@@ -43,12 +46,18 @@ class Sketch:
         ``max_samples``, rows that some table counted.
     sampled : bool
         Whether each table holds a random sample instead of all rows.
+    largest_weight : int
+        Times that a row was counted at most; above 1 only with ``sample_weight``.
     """
+
+    #: Exact counts have no ledger; those of a `Release` have one.
+    ledger: ClassVar[None] = None
 
     plan: Plan
     counts: NDArray[np.int64]
     tally: NDArray[np.int64] = field(repr=False)
     sampled: bool = False
+    largest_weight: int = 1
 
     def __post_init__(self) -> None:
         shapes = {"counts": (self.plan.family.n_cells,), "tally": (len(self.plan.schema), 2)}
@@ -126,9 +135,95 @@ class Sketch:
         """Rows counted in each table (the sum of the weights, or the sample's size)."""
         return self.plan.rows_counted(self.counts)
 
+    # --- what may leave -----------------------------------------------------------------------
+
+    def release(
+        self,
+        epsilon: float,
+        delta: float = 1e-6,
+        *,
+        mechanism: Mechanism = "discrete-gaussian",
+        adjacency: Adjacency = "add-remove",
+        rows_per_person: int = 1,
+        after: Release | Sequence[Release] = (),
+        share: float | None = None,
+        random_state: None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Release:
+        """Return the counts with noise: what may leave the site.
+
+        Epsilon is the total for one person: over all tables of this release, the releases that
+        the plan was drawn from (marginals, ranges), and those named in ``after``.
+
+        Parameters
+        ----------
+        epsilon : float
+            Whoever sees the release, whatever else they know, can tell the presence of one
+            person apart by at most a factor e^epsilon.
+        delta : float, default=1e-6
+            Probability with which that may fail; at most 1/n. Laplace noise needs none.
+        mechanism : {"discrete-gaussian", "discrete-laplace", "laplace-per-table"}
+            ``"discrete-gaussian"``: accounted in zCDP; the least noise from about ten tables on.
+            ``"discrete-laplace"``: pure epsilon, no delta.
+            ``"laplace-per-table"``: the paper's, for its experiments. ``epsilon`` is then what
+            the paper counts, for *one table* by itself: Laplace noise of scale 1 / epsilon. The
+            ledger states the true total, m times as much.
+        adjacency : {"add-remove", "replace-one"}
+            Whether the data of two neighbours differ by one person more or less, or by one
+            person's values (for data whose number of rows is public).
+        rows_per_person : int, default=1
+            Rows that one person has at most; the guarantee is for all of them together.
+        after : Release or sequence of Release, optional
+            Earlier releases about the same rows, which count towards epsilon. Those behind
+            the plan count by themselves.
+        share : float in (0, 1], optional
+            Share of the budget that this release takes. By default a tenth for marginals, a
+            twentieth for ranges, and all that is left for a detector's tables.
+        random_state : None
+            Refused: noise from a seed can be subtracted by whoever guesses the seed.
+        progress : callable, optional
+            Is told, now and then, how many more cells are done.
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        PrivacyError
+            If the promise could not be kept: the plan depends on raw data, the budget is
+            exhausted, delta is above 1/n, rows weigh more than ``rows_per_person``, ...
+        MissingExtraError
+            If OpenDP is not installed.
+        """
+        if random_state is not None:
+            raise PrivacyError(
+                "noise takes no seed: whoever guesses random_state subtracts the noise; leave it "
+                "out (the seed of the hash functions belongs to Plan.draw)"
+            )
+        return release_counts(
+            self.plan,
+            self.counts,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            adjacency=adjacency,
+            rows_per_person=rows_per_person,
+            share=share,
+            after=after,
+            sampled=self.sampled,
+            largest_weight=self.largest_weight,
+            progress=progress,
+        )
+
     # --- the algebra ------------------------------------------------------------------------
 
     def __add__(self, other: "Sketch") -> "Sketch":
+        if isinstance(other, Release):
+            raise PrivacyError(
+                "a raw sketch and a release do not add: the sum would be neither exact nor "
+                "private; release the sketch first"
+            )
         if not isinstance(other, Sketch):
             return NotImplemented
         if self.plan.plan_id != other.plan.plan_id:
@@ -140,6 +235,7 @@ class Sketch:
             self.counts + other.counts,
             self.tally + other.tally,
             self.sampled or other.sampled,
+            max(self.largest_weight, other.largest_weight),
         )
 
     def __eq__(self, other: object) -> bool:
@@ -160,7 +256,10 @@ class Sketch:
         """Return what a file carries of a sketch: manifest entries and arrays."""
         entries, arrays = self.plan.entries()
         counts = {"counts": self.counts, "tally": self.tally}
-        return entries | {"sampled": self.sampled}, arrays | counts
+        entries["sampled"] = self.sampled
+        if self.largest_weight > 1:
+            entries["largest_weight"] = self.largest_weight
+        return entries, arrays | counts
 
     @classmethod
     def from_file(cls, content: files.Content) -> "Sketch":
@@ -168,7 +267,11 @@ class Sketch:
         arrays, sampled = content.arrays, content.manifest.get("sampled")
         if "counts" not in arrays or "tally" not in arrays or not isinstance(sampled, bool):
             raise PlanError(f"a file of kind {content.kind} holds no counts")
-        return cls(Plan.from_file(content), arrays["counts"], arrays["tally"], sampled)
+        weight = content.manifest.get("largest_weight", 1)
+        if isinstance(weight, bool) or not isinstance(weight, int) or weight < 1:
+            raise PlanError(f"largest_weight={weight!r}: needs a whole number above 0")
+        plan = Plan.from_file(content)
+        return cls(plan, arrays["counts"], arrays["tally"], sampled, weight)
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the sketch to a .hush file, atomically. It holds exact counts: keep it home.
@@ -221,7 +324,8 @@ class _Counter:
         total = Sketch.zero(self._plan)
         while not self._idle.empty():
             total = total + self._idle.get()
-        return Sketch(self._plan, total.counts, total.tally, self._sample is not None)
+        largest = 1 if weights is None else int(weights.max())
+        return Sketch(self._plan, total.counts, total.tally, self._sample is not None, largest)
 
     def _add(self, item: tuple[int, Batch, NDArray[np.int64] | None]) -> None:
         start, batch, weights = item

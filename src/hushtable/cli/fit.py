@@ -91,6 +91,7 @@ def fit(
         model.save(output)
 
     family, schema = model.plan_.family, model.plan_.schema
+    sketch: Any = model.sketch_  # after fit, exact counts
     name = type(model).__name__
     facts = {
         "command": "fit",
@@ -102,7 +103,7 @@ def fit(
         "cells": family.n_cells,
         "offset": model.offset_,
         "plan_id": model.plan_.plan_id,
-        "tally": tally(schema, model.sketch_.tally),
+        "tally": tally(schema, sketch.tally),
     }
 
     def text() -> None:
@@ -116,7 +117,7 @@ def fit(
             + (f" ({listed(texts)})." if texts else ".")
         )
         print(f"Rows that score below {model.offset_:.4g} bits are outliers.")
-        print_tally(schema, model.sketch_.tally, watch.rows)
+        print_tally(schema, sketch.tally, watch.rows)
         print(f"Wrote {target}. It holds ranges and counts of your rows: keep it where they are.")
 
     finish(as_json, facts, text)

@@ -12,9 +12,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from hushtable import files
-from hushtable.errors import DataError, PlanError, UsageError
+from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.infer import schema_from_batches
 from hushtable.plan import Plan
+from hushtable.privacy.release import Release
 from hushtable.readers import Reader, as_reader, no_rows
 from hushtable.schema import Schema
 from hushtable.scorer import Scorer
@@ -86,21 +87,27 @@ class TableDetector(OutlierMixin, BaseEstimator, ABC):
         reader = as_reader(X, text_columns=self.plan_.schema.categorical_names).repeatable()
         self._check_contamination()
         self._check_columns(reader)
+        if isinstance(self.sketch_, Release):
+            raise PrivacyError(
+                "this detector was made from a release, which exact counts of more rows cannot be "
+                "added to: release the new rows' sketch, and make a detector of both releases"
+            )
         if not hasattr(self, "_rng"):
             self._rng = _generator(self.random_state)
         return self._finish(self.sketch_ + self._sketch(self.plan_, reader, None), reader, None)
 
     @classmethod
-    def from_counts(cls, sketch: Sketch, *, n_jobs: int | None = None) -> Self:
+    def from_counts(cls, sketch: Sketch | Release, *, n_jobs: int | None = None) -> Self:
         """Make a fitted detector of merged counts.
 
         Its `offset_` follows from the counts (``contamination="auto"``); `set_threshold` moves
-        it to a share of given rows.
+        it to a share of given rows. Where the noise of a release leaves no threshold to be
+        told from the counts, `offset_` is NaN, and `set_threshold` is needed before `predict`.
 
         Parameters
         ----------
-        sketch : Sketch
-            The sum of the sites' sketches, under a plan of this detector.
+        sketch : Sketch or Release
+            The sum of the sites' sketches or releases, under a plan of this detector.
         n_jobs : int, optional
             Threads for scoring; None is one, -1 every core.
 
@@ -129,7 +136,7 @@ class TableDetector(OutlierMixin, BaseEstimator, ABC):
         """Return the constructor parameters that a plan shows."""
         return {"n_tables": plan.family.n_tables}
 
-    def _finish(self, sketch: Sketch, reader: Reader | None, weights: Any) -> Self:
+    def _finish(self, sketch: Sketch | Release, reader: Reader | None, weights: Any) -> Self:
         self.plan_, self.sketch_ = sketch.plan, sketch
         self._scorer = Scorer(sketch)
         if self.contamination == "auto" or reader is None:
@@ -207,6 +214,12 @@ class TableDetector(OutlierMixin, BaseEstimator, ABC):
         -------
         ndarray of shape (n,), float64
         """
+        check_is_fitted(self)
+        if np.isnan(self.offset_):
+            raise UsageError(
+                "the noise in the released counts leaves no threshold to be told from them: set "
+                "one on your own rows, set_threshold(X, 0.05), or use score_samples"
+            )
         scores: Floats = self.score_samples(X) - self.offset_
         return scores
 
@@ -245,7 +258,7 @@ class TableDetector(OutlierMixin, BaseEstimator, ABC):
         entries |= {
             "detector": type(self).__name__,
             "parameters": parameters,
-            "offset": self.offset_,
+            "offset": None if np.isnan(self.offset_) else self.offset_,  # JSON knows no NaN
         }
         files.write(path, "detector", entries, arrays)
 
@@ -257,12 +270,13 @@ class TableDetector(OutlierMixin, BaseEstimator, ABC):
             not isinstance(parameters, dict)
             or set(parameters) != set(cls._get_param_names())
             or isinstance(offset, bool)
-            or not isinstance(offset, int | float)
+            or not isinstance(offset, int | float | None)
         ):
             raise PlanError(f"not the content of a {cls.__name__}")
-        self = cls.from_counts(Sketch.from_file(content))
+        kind = Release if "ledger" in content.manifest else Sketch
+        self = cls.from_counts(kind.from_file(content))
         self.set_params(**parameters)
-        self.offset_ = float(offset)
+        self.offset_ = float("nan") if offset is None else float(offset)
         return self
 
     # --- columns, as scikit-learn checks them -------------------------------------------------

@@ -48,8 +48,8 @@ class HushTable(TableDetector):
     ----------
     plan_ : Plan
         Schema, hash functions and score rule.
-    sketch_ : Sketch
-        The counts.
+    sketch_ : Sketch or Release
+        The counts; a `Release` where the detector was made from one.
     offset_ : float
         Score below which a row is an outlier, in bits.
     n_features_in_ : int

@@ -1,0 +1,1 @@
+"""Audits of a release (to come in the same change)."""

@@ -1,0 +1,70 @@
+"""What can be read off noised histograms: shares of the rows, and where they lie.
+
+Everything here is post-processing: it costs no privacy.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import PrivacyError
+
+__all__ = ["onto_simplex", "span"]
+
+Floats = NDArray[np.float64]
+
+
+def onto_simplex(noisy: Floats, total: float) -> Floats:
+    """Return the closest counts of 0 or more that add up to ``total``: max(noisy - tau, 0).
+
+    Projection onto the simplex (Duchi et al., 2008): small cells, mostly noise, become 0.
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (n_cells,)
+        Counts of one table with noise.
+    total : float
+        Rows that they are known, or estimated, to hold; above 0.
+    """
+    falling = np.sort(noisy)[::-1]
+    excess = (np.cumsum(falling) - total) / np.arange(1, len(noisy) + 1)
+    tau = excess[np.flatnonzero(falling > excess)[-1]]
+    projected: Floats = np.maximum(noisy - tau, 0.0)
+    return projected
+
+
+def span(noisy: Floats, total: float, noise_sd: float) -> tuple[float, float]:
+    """Return the part of a range, as shares of it from 0 to 1, in which the rows lie.
+
+    Bins whose count stands out of the noise (5 standard deviations) are marked; neighbours are
+    joined in pairs until the marked bins hold half of the rows; the span of the marked bins is
+    widened by its own width on each side.
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (n_bins,)
+        A histogram with noise; the number of bins is a power of two.
+    total : float
+        Rows, as estimated.
+    noise_sd : float
+        Standard deviation of the noise on a bin.
+
+    Raises
+    ------
+    PrivacyError
+        If nothing stands out of the noise.
+    """
+    while True:
+        marked = np.flatnonzero(noisy > 5.0 * noise_sd)
+        if noisy[marked].sum() >= total / 2.0 and len(marked):
+            break
+        if len(noisy) <= 2:
+            raise PrivacyError(
+                f"about {max(total, 0.0):,.0f} rows do not stand out of noise of "
+                f"{noise_sd:,.0f} counts a bin: too few to find a range privately; give public "
+                "ranges in the schema"
+            )
+        noisy = noisy.reshape(-1, 2).sum(axis=1)
+        noise_sd *= np.sqrt(2.0)
+    low, high = marked[0] / len(noisy), (marked[-1] + 1) / len(noisy)
+    width = high - low
+    return float(max(0.0, low - width)), float(min(1.0, high + width))
