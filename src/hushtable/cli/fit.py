@@ -1,6 +1,6 @@
 """``hushtable fit``: rows to a model."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
