@@ -366,8 +366,10 @@ def calibrated_scale(
         )
     left = total - spent
     wanted = left if share is None else share * total
-    # A share of what the last digit of a scale hides is no overspending; `within` has the word.
-    if left <= 1e-9 * total or wanted > left * (1.0 + 1e-4):
+    # What is left by the rounding of scales is nothing to release with, and what they exceed a
+    # share by nothing to refuse over: the loop below has the last word on the total.
+    rounding = 1e-4 * total
+    if left <= rounding or wanted > left + rounding:
         raise PrivacyError(
             f"the budget is exhausted: earlier releases on these rows cost {spent / total:.1%} of "
             f"epsilon={epsilon:g}"

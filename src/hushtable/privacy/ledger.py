@@ -124,15 +124,16 @@ class Ledger:
         Sites hold different people, so that the dearest site counts, not the sum (parallel
         composition: McSherry, 2009).
         """
-        return self._behind_plan + Cost.largest(
+        return Cost.total(spent.cost for spent in self.behind_plan) + self._dearest
+
+    @property
+    def _dearest(self) -> Cost:
+        """Cost at the dearest site, with what that site had released before."""
+        return Cost.largest(
             self.sensitivity.cost(self.mechanism, share.scale)
             + Cost.total(spent.cost for spent in share.earlier)
             for share in self.shares
         )
-
-    @property
-    def _behind_plan(self) -> Cost:
-        return Cost.total(spent.cost for spent in self.behind_plan)
 
     @cached_property
     def rho(self) -> float:
@@ -158,12 +159,10 @@ class Ledger:
     def as_spent(self, what: str, release: str) -> tuple[Spent, ...]:
         """Return what a plan drawn from this release has behind it."""
         terms = (self.sensitivity.adjacency, self.sensitivity.rows_per_person)
-        own = Cost.largest(
-            self.sensitivity.cost(self.mechanism, share.scale)
-            + Cost.total(spent.cost for spent in share.earlier)
-            for share in self.shares
-        )
-        return (*self.behind_plan, Spent(release, what, own, *terms))
+        if len(self.shares) == 1:
+            earlier = self.shares[0].earlier
+            return (*self.behind_plan, *earlier, Spent(release, what, self.own, *terms))
+        return (*self.behind_plan, Spent(release, what, self._dearest, *terms))
 
     # --- algebra ----------------------------------------------------------------------------
 

@@ -22,20 +22,19 @@ MARGINAL_BINS, MARGINAL_SHARE = 32, 0.10
 #: The same in a round before it, that narrows loose ranges.
 RANGE_BINS, RANGE_SHARE = 128, 0.05
 
-#: T below which the row applies; depths and number of tables.
+#: T below which the row applies; depths, number of tables, cells of a table at most.
 _STEPS = (
-    (30.0, (1, 4), 400),
-    (100.0, (2, 8), 400),
-    (300.0, (4, 12), 200),
-    (math.inf, (8, 24), 200),
+    (30.0, (1, 4), 400, 256),
+    (100.0, (2, 8), 400, 256),
+    (300.0, (4, 12), 200, 256),
+    (math.inf, (8, 24), 200, 64),
 )
 #: T below which the row applies; loss against counts without noise, in points of ROC-AUC.
 _LOSSES = ((10.0, 10.0), (300.0, 1.9), (math.inf, 0.3))
 #: T / sqrt(d) from which a first round for the marginals pays.
 _TWO_ROUNDS = 30.0
-#: T / sqrt(d) from which half of the rows, in four of the bins, stand out of the noise: with a
-#: twentieth of the budget, 5 sqrt(1 / .05) standard deviations a bin.
-_RANGES_FOUND = 8.0 * 5.0 / math.sqrt(RANGE_SHARE)
+#: T / sqrt(d) from which ranges are found that serve better than ones ten times too wide.
+_RANGES_FOUND = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +86,8 @@ class Design:
 
     def parameters(self) -> dict[str, int]:
         """Return how the tables are drawn: their number, depths and cells."""
-        (low, high), tables = next((d, m) for bound, d, m in _STEPS if self.signal < bound)
-        return {"n_tables": tables, "n_cells": 256, "min_depth": low, "max_depth": high}
+        (low, high), tables, cells = next(step[1:] for step in _STEPS if self.signal < step[0])
+        return {"n_tables": tables, "n_cells": cells, "min_depth": low, "max_depth": high}
 
     @property
     def expected_loss(self) -> float:
