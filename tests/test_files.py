@@ -14,7 +14,7 @@ import safetensors.numpy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch, files, load
+from hushtable import Feature, HushTable, LSHiTables, Plan, Release, Schema, Sketch, files, load
 from hushtable.errors import FileError, HushTableError
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -44,6 +44,32 @@ def plans():
         "hushtable": refined,
         "lsh-itables": Plan.draw(SCHEMA, detector="lsh_itables", n_tables=3, random_state=1),
         "second-pass": refined.second_pass(Sketch.from_data(refined, table())),
+    }
+
+
+def releases():
+    """Three rounds at one site, and the sum of two sites; the noise differs at every call."""
+    terms = {"epsilon": 1.0, "expected_rows": 100_000}
+
+    def release(plan, **more):
+        return Sketch.from_data(plan, table()).release(1.0, **more)
+
+    plan = Plan.ranges(SCHEMA, **terms)
+    rows = np.zeros(plan.family.n_cells, np.int64)
+    rows[plan.family.offsets[:-1] + 1] = 100_000  # enough to find ranges by
+    ranges = Sketch(plan, rows, np.zeros((3, 2), np.int64)).release(1.0)
+    narrowed = ranges.ranges()
+    marginals = release(Plan.marginals(narrowed, **terms))
+    layout = {"n_tables": 3, "n_cells": 16, "random_state": 1}
+    refined = Plan.draw(narrowed, marginals=marginals, **terms, **layout)
+    north = release(Plan.draw(SCHEMA, **terms, **layout), share=0.5)
+    south = release(north.plan, after=release(Plan.marginals(SCHEMA)))
+    return {
+        "ranges": ranges,
+        "marginals": marginals,
+        "hushtable": release(refined),
+        "merged": north + south,
+        "laplace": release(plans()["lsh-itables"], mechanism="laplace-per-table"),
     }
 
 
@@ -123,6 +149,13 @@ def test_the_manifest_keeps_its_published_schema(tmp_path, X):
     for name, plan in plans().items():
         plan.save(tmp_path / f"{name}.hush")
         Sketch.from_data(plan, table()).save(tmp_path / f"{name}.sketch.hush")
+    for name, release in releases().items():
+        release.save(tmp_path / f"{name}.release.hush")
+        if name in ("hushtable", "merged"):
+            release.plan.save(tmp_path / f"{name}.private.hush")
+            HushTable.from_counts(release).save(tmp_path / f"{name}.detector.hush")
+    weights = Sketch.from_data(plan, table(), sample_weight=[3, 1, 1, 1])
+    weights.save(tmp_path / "w.hush")
     HushTable().fit(X).save(tmp_path / "d.hush")
     LSHiTables().fit(X).save(tmp_path / "e.hush")
     for file in tmp_path.glob("*.hush"):
@@ -132,6 +165,11 @@ def test_the_manifest_keeps_its_published_schema(tmp_path, X):
     for key in ("protocol", "kind", "digest", "arrays", "plan", "plan_id", "offset"):
         broken = {k: v for k, v in manifest.items() if k != key}
         assert list(validator.iter_errors(broken)), key
+    manifest = files.read(tmp_path / "merged.release.hush").manifest
+    for key in manifest["ledger"]:
+        broken = {k: v for k, v in manifest["ledger"].items() if k != key}
+        assert list(validator.iter_errors(manifest | {"ledger": broken})), key
+    assert list(validator.iter_errors(manifest | {"sampled": False}))
 
 
 # --- golden files: read for ever ---------------------------------------------------------------
@@ -146,6 +184,10 @@ def test_golden_files_are_read(file):
     if isinstance(loaded, Sketch):
         assert np.flatnonzero(loaded.counts).tolist() == expected["cells"]
         assert loaded == Sketch.from_data(plan, table())
+    if isinstance(loaded, Release):
+        assert loaded.release_id == expected["release_id"]
+        assert loaded.counts.sum() == expected["sum"]
+        assert loaded.ledger.epsilon == pytest.approx(expected["epsilon"], abs=1e-6)
 
 
 def test_golden_files_are_what_is_written_today(tmp_path):

@@ -1,4 +1,4 @@
-"""Write the golden files of the current protocol. Run once, when a protocol is new."""
+"""Write the golden files that the current protocol does not have yet; those it has stay."""
 
 import json
 import sys
@@ -7,18 +7,34 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from test_files import plans, table
+from test_files import plans, releases, table
 
 from hushtable import Sketch, files
 
 folder = Path(__file__).parent / f"protocol-{files.PROTOCOL}"
 folder.mkdir(exist_ok=True)
-expected = {}
+index = folder / "expected.json"
+expected = json.loads(index.read_text()) if index.exists() else {}
+
+
+def keep(name, what, **facts):
+    if name not in expected:
+        what.save(folder / name)
+        expected[name] = facts
+
+
 for name, plan in plans().items():
     sketch = Sketch.from_data(plan, table())
-    plan.save(folder / f"{name}.plan.hush")
-    sketch.save(folder / f"{name}.sketch.hush")
-    expected[f"{name}.plan.hush"] = {"plan_id": plan.plan_id}
     cells = np.flatnonzero(sketch.counts).tolist()
-    expected[f"{name}.sketch.hush"] = {"plan_id": plan.plan_id, "cells": cells}
-(folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
+    keep(f"{name}.plan.hush", plan, plan_id=plan.plan_id)
+    keep(f"{name}.sketch.hush", sketch, plan_id=plan.plan_id, cells=cells)
+for name, release in releases().items():
+    keep(
+        f"{name}.release.hush",
+        release,
+        plan_id=release.plan.plan_id,
+        release_id=release.release_id,
+        sum=int(release.counts.sum()),
+        epsilon=round(release.ledger.epsilon, 6),
+    )
+index.write_text(json.dumps(expected, indent=1) + "\n")
