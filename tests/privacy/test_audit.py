@@ -1,0 +1,122 @@
+"""Audits: the correct release stands, every planted mistake is found out."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from hushtable import Feature, Plan, Schema
+from hushtable.bench.planted import DELTA, EPSILON, MISTAKES, audit_all
+from hushtable.errors import PrivacyError
+from hushtable.privacy import audit
+from hushtable.privacy.audit import Finding, audit_canaries, audit_noise, canary_p_value
+from hushtable.privacy.budget import Sensitivity, calibrated_scale
+
+CORRECT, *WRONG = MISTAKES
+#: A correct release fails a test at this confidence once in ten million runs.
+SURE = 1 - 1e-7
+
+
+def test_the_correct_release_stands():
+    findings = audit_all(CORRECT, draws=1000, trials=30, confidence=SURE)
+    assert len(findings) == 3
+    for finding in findings:
+        assert not finding.rejects, finding.words()
+
+
+@pytest.mark.parametrize("mistake", WRONG, ids=lambda m: m.name)
+def test_every_planted_mistake_is_rejected(mistake):
+    """The strongest audit clears its 95% bound by many standard deviations."""
+    findings = audit_all(mistake, draws=1000, trials=60)
+    assert any(finding.rejects for finding in findings), [f.words() for f in findings]
+
+
+@pytest.mark.slow
+def test_the_audit_of_30_000_draws():
+    """It bounds epsilon 1 from below so closely that a claim of half of it would not stand."""
+    scale = calibrated_scale("discrete-gaussian", Sensitivity(100), epsilon=1.0, delta=1e-6)
+    terms = {"mechanism": "discrete-gaussian", "scale": scale, "tables": 100, "delta": 1e-6}
+    finding = audit_noise(epsilon=1.0, confidence=SURE, **terms)
+    assert not finding.rejects
+    assert finding.gaussian_bound < 1.0
+    finding = audit_noise(epsilon=0.5, **terms)
+    print(finding.words(), f"assuming Gaussian noise: {finding.gaussian_bound:.2f}")
+    assert finding.gaussian_bound > 0.5
+
+
+def test_laplace_is_audited_by_its_own_likelihood():
+    """A pure epsilon of 1 stands; noise for half the tables' sensitivity does not at 8."""
+    terms = {"mechanism": "discrete-laplace", "tables": 20, "delta": 0.0}
+    assert not audit_noise(scale=20.0, epsilon=1.0, draws=2000, confidence=SURE, **terms).rejects
+    assert audit_noise(scale=1.0, epsilon=1.0, draws=2000, **terms).rejects
+
+
+def test_canaries_work_on_categories_and_missing_ranges():
+    schema = Schema((
+        Feature.categorical("a", [f"c{i}" for i in range(50)]),
+        Feature.categorical("b", []),
+        Feature.numeric("c", low=3, high=3),
+        Feature.numeric("d", low=0, high=1),
+    ))  # fmt: skip
+    plan = Plan.draw(schema, random_state=0, n_tables=50)
+
+    def raw(sketch):
+        release = sketch.release(1.0)
+        return type(release)(sketch.plan, sketch.counts, release.ledger)
+
+    finding = audit_canaries(raw, plan, epsilon=EPSILON, delta=DELTA, random_state=0)
+    assert finding.rejects
+
+
+@pytest.mark.parametrize(("guesses", "right", "epsilon"), [(60, 45, 0.5), (60, 58, 2.0), (9, 9, 0)])
+def test_the_p_value_is_that_of_the_theorem(guesses, right, epsilon):
+    q, canaries, delta = math.exp(epsilon) / (1 + math.exp(epsilon)), 100, 1e-3
+    tail = sum(stats.binom.pmf(j, guesses, q) for j in range(right, guesses + 1))
+    alpha, window = 0.0, 0.0
+    for i in range(1, right + 1):
+        window += stats.binom.pmf(right - i, guesses, q)
+        alpha = max(alpha, window / i)
+    expected = min(1.0, tail + 2 * canaries * delta * alpha)
+    assert canary_p_value(canaries, guesses, right, epsilon, delta) == pytest.approx(expected)
+
+
+def test_more_right_guesses_prove_more():
+    bounds = [audit._canary_bound(1000, 600, right, 1e-6, 0.05) for right in range(300, 601, 20)]
+    assert bounds == sorted(bounds)
+    assert bounds[0] == 0.0
+    # All of 600 right: (e^eps / (1 + e^eps))^600 = .05 at epsilon 5.3.
+    assert bounds[-1] == pytest.approx(5.3, abs=0.05)
+
+
+def test_the_bound_of_perfect_and_of_blind_guesses():
+    n, delta = 1000, 0.0
+    perfect = audit._epsilon_bound(np.zeros(n), np.ones(n), delta, 0.05)
+    # 0 of 500 false at an eighth of 10%: at most 1.0%; 500 of 500 true: at least 99.1%.
+    worst = 1 - 0.0125 ** (1 / 500)
+    assert perfect == pytest.approx(math.log((1 - worst) / worst), rel=1e-3)
+    assert audit._epsilon_bound(np.zeros(n), np.zeros(n), delta, 0.05) == 0.0
+
+
+def test_the_gaussian_curve_agrees_with_the_accountant():
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    for mu in (0.2, 1.0, 3.0):
+        exact = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=1e-4)
+        expected = exact.get_epsilon_for_delta(1e-6)
+        assert audit._gaussian_epsilon(mu, 1e-6) == pytest.approx(expected, abs=2e-3)
+
+
+def test_words_say_the_verdict():
+    finding = Finding("attack", 1.0, 1e-6, 3.456, 0.95, 100)
+    assert finding.words() == (
+        "attack: epsilon is at least 3.46 (95% confidence, 100 trials); the claim of 1 is rejected"
+    )
+
+
+def test_planted_mistakes_cannot_be_had_from_the_package(X):
+    """What the planted range does, a release refuses."""
+    from hushtable import HushTable
+
+    with pytest.raises(PrivacyError, match="read off the data"):
+        HushTable().fit(X).sketch_.release(1.0)

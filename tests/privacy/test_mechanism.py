@@ -1,0 +1,137 @@
+"""Noise: its distribution, its independence, its speed."""
+
+import math
+import statistics
+import sys
+import time
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from hushtable.errors import MissingExtraError, PrivacyError
+from hushtable.privacy import mechanism
+from hushtable.privacy.budget import Sensitivity
+from hushtable.privacy.mechanism import add_noise, library, noise_sd
+
+GAUSSIAN, LAPLACE = "discrete-gaussian", "discrete-laplace"
+#: A correct sampler fails one of the tests of fit once in a million runs.
+RARE = 1e-7
+
+
+def weights(kind, scale, x):
+    return np.exp(-(x**2) / (2 * scale**2)) if kind == GAUSSIAN else np.exp(-np.abs(x) / scale)
+
+
+def pmf(kind, scale):
+    reach = math.ceil(40 * scale) + 40
+    x = np.arange(-reach, reach + 1, dtype=np.float64)
+    p = weights(kind, scale, x)
+    return x, p / p.sum()
+
+
+def fit(sample, kind, scale):
+    """P-value of a chi-square test over some thirty groups of about equal probability."""
+    x, p = pmf(kind, scale)
+    middle = np.cumsum(p) - p / 2
+    _, group = np.unique(np.floor(30 * middle).clip(0, 29), return_inverse=True)
+    expected = np.bincount(group, p * len(sample))
+    seen = np.bincount(group[(sample - x[0]).astype(int)], minlength=len(expected))
+    assert expected.min() > 50
+    return stats.chi2.sf(((seen - expected) ** 2 / expected).sum(), len(expected) - 1)
+
+
+@pytest.mark.parametrize("kind", [GAUSSIAN, LAPLACE])
+@pytest.mark.parametrize("scale", [0.7, 4.5, 45.3])
+def test_noise_fits_its_distribution(kind, scale):
+    n = 150_000
+    sample = add_noise(np.zeros(n, np.int64), kind, scale)
+    assert fit(sample, kind, scale) > RARE
+    # ... and the test can tell: 5% more or less noise does not fit.
+    for wrong in (scale * 1.05, scale / 1.05):
+        assert fit(sample, kind, wrong) < RARE
+    assert abs(sample.mean()) < 6 * sample.std() / math.sqrt(n)
+
+
+@pytest.mark.parametrize("kind", [GAUSSIAN, LAPLACE])
+@pytest.mark.parametrize("scale", [0.7, 1.6, 4.5, 45.3])
+def test_the_standard_deviation_is_that_of_the_distribution(kind, scale):
+    x, p = pmf(kind, scale)
+    exact = math.sqrt((p * x**2).sum())
+    assert noise_sd(kind, scale) == pytest.approx(exact, rel=2e-3)
+    assert noise_sd(kind, scale) >= exact * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("length", [1, 4095, 4096, 4097, 10_000])
+def test_every_cell_gets_noise_of_its_own(length):
+    counts = np.arange(length) * 1_000_000
+    noise = add_noise(counts, GAUSSIAN, 100.0) - counts
+    assert noise.shape == (length,)
+    assert np.abs(noise).max() < 1200  # 12 standard deviations
+    if length > 1:
+        # As many distinct values as 100 sd allow: no chunk repeats another.
+        assert len(np.unique(noise)) > min(length, 300) / 2
+        # Neighbours do not go together: 6 standard errors.
+        together = np.corrcoef(noise[:-1], noise[1:])[0, 1]
+        assert abs(together) < 6 / math.sqrt(length)
+        assert noise.std() == pytest.approx(100, rel=6 / math.sqrt(2 * length))
+
+
+def test_two_calls_differ_whatever_numpys_seed():
+    noised = []
+    for _ in range(2):
+        np.random.seed(7)  # noqa: NPY002 (what the noise must not listen to)
+        noised.append(add_noise(np.zeros(100, np.int64), GAUSSIAN, 50.0))
+    assert not np.array_equal(*noised)
+
+
+def test_counts_stay_as_they_were():
+    counts = np.arange(10)
+    add_noise(counts, GAUSSIAN, 10.0)
+    assert np.array_equal(counts, np.arange(10))
+
+
+def test_progress_adds_up():
+    done = []
+    add_noise(np.zeros(10_001, np.int64), GAUSSIAN, 5.0, progress=done.append)
+    assert sum(done) == 10_001
+    assert len(done) > 1
+
+
+@pytest.mark.parametrize("tables", [1, 7, 100, 1555])
+@pytest.mark.parametrize("scale", [2.0, 45.3088, 1234.5])
+def test_opendps_own_map_agrees_with_the_cost(tables, scale):
+    gauss = mechanism._sampler(GAUSSIAN, scale, 10)
+    sensitivity = Sensitivity(tables)
+    rho = gauss.map(math.nextafter(math.sqrt(sensitivity.l2_squared), math.inf))
+    assert rho == pytest.approx(sensitivity.cost(GAUSSIAN, scale).rho, rel=1e-9)
+    epsilon = mechanism._sampler(LAPLACE, scale, 10).map(sensitivity.l1)
+    assert epsilon == pytest.approx(sensitivity.cost(LAPLACE, scale).pure, rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf, 2.0**41])
+def test_a_scale_that_is_none_is_refused(scale):
+    with pytest.raises(PrivacyError, match="noise of scale"):
+        add_noise(np.zeros(3, np.int64), GAUSSIAN, scale)
+
+
+def test_a_missing_opendp_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    for call in (library, lambda: add_noise(np.zeros(3, np.int64), GAUSSIAN, 1.0)):
+        with pytest.raises(MissingExtraError, match=r"pip install 'hushtable\[private\]'"):
+            call()
+
+
+@pytest.mark.slow
+def test_speed():
+    def seconds(cells):
+        start = time.perf_counter()
+        add_noise(np.zeros(cells, np.int64), GAUSSIAN, 45.3088)
+        return time.perf_counter() - start
+
+    seconds(10)
+    few = statistics.median(seconds(30_000) for _ in range(5))
+    many = seconds(1_000_000)
+    print(f"30,000 cells: {few:.2f} s; 1,000,000 cells: {many:.1f} s")
+    assert few < 0.5
+    assert many < 15
