@@ -21,7 +21,7 @@ from hushtable.readers import Batch, Reader, as_reader, no_rows
 from hushtable.scoring import gate_values
 from hushtable.threads import for_each, n_threads
 
-__all__ = ["Sketch", "numbered", "whole_weights"]
+__all__ = ["Sketch", "counts_from_file", "numbered", "whole_weights"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,6 +290,14 @@ class Sketch:
             for name, rows in zip(self.plan.schema.names, self.tally[:, 1], strict=True)
             if rows
         }
+
+
+def counts_from_file(content: files.Content) -> Sketch | Release:
+    """Build the counts that a file carries; raises `PlanError` if it holds none."""
+    detector_of_a_release = content.kind == "detector" and "ledger" in content.manifest
+    if content.kind == "release" or detector_of_a_release:
+        return Release.from_file(content)
+    return Sketch.from_file(content)
 
 
 class _Counter:

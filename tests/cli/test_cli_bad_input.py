@@ -255,7 +255,7 @@ def test_a_draft_does_not_replace_a_schema(run, refused, site, tmp_path):
         (["score", "ROWS", "--model", "MODEL", "-o", "ROWS"], "both read and written"),
         (["score", "ROWS", "-o", "OLD"], "--model"),
         (["sketch", "ROWS", "-o", "OLD"], "--plan"),
-        (["merge", "-o", "OLD"], "SKETCH"),
+        (["merge", "-o", "OLD"], "FILE"),
         (["merge", "A", "A", "-o", "OLD"], "given twice"),
         (["merge", "A", "OLD", "-o", "OLD"], "both read and written"),
         (["plan", "draw", "SCHEMA", "--detector", "lsh-itables", "--marginals", "M", "-o", "OLD"],

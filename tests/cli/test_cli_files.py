@@ -140,10 +140,11 @@ def test_a_model_whose_threshold_is_no_number(refused, site, tmp_path):
         refused(*arguments, "-o", tmp_path / "s.csv", says=says)
 
 
-def test_a_release_is_of_a_later_version(refused, site, tmp_path, old):
+def test_a_sketch_that_calls_itself_a_release_is_refused(refused, site, tmp_path, old):
     sketch = load(site / "a.sketch.hush")
     files.write(tmp_path / "r.hush", "release", *sketch.entries())
-    refused("merge", tmp_path / "r.hush", "-o", old, says="holds a release: give a sketch")
+    refused("merge", tmp_path / "r.hush", "-o", old, says="holds no release")
+    refused("inspect", tmp_path / "r.hush", says="r.hush")
 
 
 # --- plans that differ ------------------------------------------------------------------------

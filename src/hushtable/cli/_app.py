@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hushtable.cli import demo, fit, inspect_, merge, plan, score, sketch
+from hushtable.cli import demo, draft, fit, inspect_, merge, plan, release, score, sketch
 from hushtable.cli._errors import INTERRUPTED
 from hushtable.cli._output import start_afresh
 
@@ -40,26 +40,28 @@ def _root(
     """Private, mergeable outlier detection with small tables of counts.
 
     One site: fit, score. Several sites that may not pool their rows: plan draft and plan draw
-    once, sketch at each site, merge, score at each site.
+    once; sketch and release at each site; merge; score at each site.
     """
 
 
 class _InOrderOfUse(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
-        return ["demo", "fit", "score", "plan", "sketch", "merge", "inspect"]
+        return ["demo", "fit", "score", "plan", "sketch", "release", "merge", "inspect", "bench"]
 
 
 def _app() -> typer.Typer:
     app = typer.Typer(cls=_InOrderOfUse, callback=_root, context_settings=_SETTINGS, **_LOOK)
     plans = typer.Typer(help="Make the plan that several sites share.", **_LOOK)
-    plans.command("draft")(plan.draft)
+    plans.command("draft")(draft.draft)
     plans.command("draw")(plan.draw)
     plans.command("marginals")(plan.marginals)
+    plans.command("ranges")(plan.ranges)
     app.command("demo")(demo.demo)
     app.command("fit")(fit.fit)
     app.command("score")(score.score)
     app.add_typer(plans, name="plan")
     app.command("sketch")(sketch.sketch)
+    app.command("release")(release.release)
     app.command("merge")(merge.merge)
     app.command("inspect")(inspect_.inspect)
     return app

@@ -9,11 +9,15 @@ import typer
 __all__ = [
     "Columns",
     "Data",
+    "Delta",
     "Detector",
     "Drop",
+    "Epsilon",
+    "ExpectedRows",
     "Json",
     "Output",
     "Seed",
+    "Sites",
     "Tables",
     "Threads",
 ]
@@ -61,6 +65,25 @@ Tables: TypeAlias = Annotated[
 Seed: TypeAlias = Annotated[
     int | None,
     typer.Option(metavar="N", min=0, help="Seed of the hash functions, for the same result again."),
+]
+Epsilon: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        metavar="E",
+        help="Lay the plan out for private release at this total of one person, all rounds "
+        "together; needs --expected-rows.",
+    ),
+]
+Delta: TypeAlias = Annotated[
+    float, typer.Option(metavar="D", help="Probability with which the bound may fail.")
+]
+ExpectedRows: TypeAlias = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Public guess of the rows of all sites together."),
+]
+Sites: TypeAlias = Annotated[
+    int,
+    typer.Option(metavar="K", min=1, help="Releases that will be merged, each with its own noise."),
 ]
 Json: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON object, for machines.")

@@ -19,6 +19,7 @@ __all__ = [
     "Target",
     "finish",
     "listed",
+    "print_sentences",
     "print_table",
     "print_tally",
     "shown",
@@ -131,6 +132,14 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     """Return names for a sentence, the first few of many."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(shown(name) for name in names[:most]) + more
+
+
+def print_sentences(sentences: Iterable[str], indent: str = "") -> None:
+    """Print sentences, each folded to lines that a terminal and a printout hold."""
+    import textwrap
+
+    for sentence in sentences:
+        print(textwrap.fill(sentence, 88, initial_indent=indent, subsequent_indent=indent))
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:

@@ -12,7 +12,7 @@ from hushtable.errors import DataError
 if TYPE_CHECKING:
     from hushtable.readers import Batch, Reader
 
-__all__ = ["Watch", "compile_notice", "watched"]
+__all__ = ["Watch", "cells_bar", "compile_notice", "watched"]
 
 
 class Watch:
@@ -84,20 +84,32 @@ def watched(reader: "Reader", *, passes: int = 1, quiet: bool = False) -> Iterat
         yield Watch(reader, passes, bar)
 
 
-def _bar() -> Any:
+@contextlib.contextmanager
+def cells_bar(total: int, *, quiet: bool = False) -> Iterator[Callable[[int], None] | None]:
+    """Show how many cells have their noise; give a function that is told of more, or None."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    with _bar("cells") as bar:
+        task = bar.add_task("Adding noise", total=total)
+        yield lambda cells: bar.advance(task, cells)
+
+
+def _bar(unit: str = "rows") -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
     from rich.text import Text
 
-    class Rows(ProgressColumn):
+    class Done(ProgressColumn):
         def render(self, task: Any) -> Text:
             done = f"{int(task.completed):,}"
-            return Text(f"{done} rows" if task.total is None else f"{done} of {task.total:,} rows")
+            of = "" if task.total is None else f" of {task.total:,}"
+            return Text(f"{done}{of} {unit}")
 
     return Progress(
         TextColumn("{task.description}"),
         BarColumn(complete_style="green", pulse_style="green"),
-        Rows(),
+        Done(),
         TimeRemainingColumn(compact=True),
         console=Console(stderr=True, highlight=False),
         transient=True,

@@ -73,7 +73,8 @@ at several:
   hushtable plan draft mine.csv -o schema.toml    # then fill in the public ranges
   hushtable plan draw schema.toml -o plan.hush
   hushtable sketch mine.csv --plan plan.hush -o site.sketch.hush    # at each site
-  hushtable merge north.sketch.hush south.sketch.hush -o all.hush
+  hushtable release site.sketch.hush --epsilon 1 -o site.hush       # its noise makes it private
+  hushtable merge north.hush south.hush -o all.hush
   hushtable score mine.csv --model all.hush -o scores.csv    # at each site"""
 
 

@@ -1,16 +1,19 @@
 """``hushtable inspect``: what a .hush file holds."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hushtable.cli._options import Json
-from hushtable.cli._output import finish, listed, print_table, shown, size
+from hushtable.cli._output import finish, listed, print_sentences, print_table, shown, size
 
 if TYPE_CHECKING:
     from hushtable.files import Content
     from hushtable.plan import Plan
+    from hushtable.privacy.budget import Cost
+    from hushtable.privacy.release import Release
     from hushtable.schema import Feature
     from hushtable.sketch import Sketch
 
@@ -18,7 +21,7 @@ __all__ = ["inspect"]
 
 
 def inspect(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Plan, sketch or model.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Plan, sketch, release or model.")],
     as_json: Json = False,
 ) -> None:
     """Show what a .hush file holds, after checking that it is intact.
@@ -29,16 +32,25 @@ def inspect(
     """  # noqa: D301 (\b keeps the lines of the example apart)
     from hushtable import files
     from hushtable.plan import Plan
-    from hushtable.sketch import Sketch
+    from hushtable.sketch import Sketch, counts_from_file
 
     content = files.read(file)
     plan = content.build(Plan.from_file)
-    sketch = content.build(Sketch.from_file) if content.kind in ("sketch", "detector") else None
-    facts = {"command": "inspect", "file": str(file), **_facts(content, plan, sketch)}
-    finish(as_json, facts, lambda: _print(file, facts, plan, sketch))
+    sketch: Sketch | None = None
+    release: Release | None = None
+    if content.kind != "plan":
+        counts = content.build(counts_from_file)
+        if isinstance(counts, Sketch):
+            sketch = counts
+        else:
+            release = counts
+    facts = {"command": "inspect", "file": str(file), **_facts(content, plan, sketch, release)}
+    finish(as_json, facts, lambda: _print(file, facts, plan, sketch, release))
 
 
-def _facts(content: "Content", plan: "Plan", sketch: "Sketch | None") -> dict[str, Any]:
+def _facts(
+    content: "Content", plan: "Plan", sketch: "Sketch | None", release: "Release | None"
+) -> dict[str, Any]:
     writer = content.manifest.get("writer")
     facts: dict[str, Any] = {
         "kind": content.kind,
@@ -52,7 +64,16 @@ def _facts(content: "Content", plan: "Plan", sketch: "Sketch | None") -> dict[st
         "passes": 1 if plan.first_counts is None else 2,
         "tables": plan.family.n_tables,
         "cells": plan.family.n_cells,
+        "behind": [spent.to_dict() for spent in plan.behind],
+        "design": None if plan.design is None else plan.design.to_dict(),
     }
+    if release is not None:
+        facts |= {
+            "release_id": release.release_id,
+            "rows_estimated": release.n_rows,
+            "ledger": release.ledger.to_dict(),
+            "words": release.ledger.words(),
+        }
     features = [feature.to_dict() for feature in plan.schema.features]
     if sketch is not None:
         facts |= {"rows": sketch.n_rows, "sampled": sketch.sampled}
@@ -66,7 +87,13 @@ def _facts(content: "Content", plan: "Plan", sketch: "Sketch | None") -> dict[st
     return {**facts, "features": features}
 
 
-def _print(file: Path, facts: dict[str, Any], plan: "Plan", sketch: "Sketch | None") -> None:
+def _print(
+    file: Path,
+    facts: dict[str, Any],
+    plan: "Plan",
+    sketch: "Sketch | None",
+    release: "Release | None",
+) -> None:
     version = shown(str(facts["writer"].get("hushtable", "unknown")))
     lines = {
         "File": f"{file} ({size(file)})",
@@ -82,11 +109,25 @@ def _print(file: Path, facts: dict[str, Any], plan: "Plan", sketch: "Sketch | No
             lines["Rows counted"] += " in each table, a random sample"
         if plan.first_counts is not None:
             lines["Rows counted"] += f" in the second pass, {plan.first_rows:,} in the first"
+    if plan.design is not None:
+        design = plan.design
+        lines["Laid out for"] = (
+            f"epsilon {design.epsilon:g}, delta {design.delta:g}, {design.expected_rows:,} rows"
+            + (f", {design.sites} releases" if design.sites > 1 else "")
+        )
     if isinstance(facts.get("offset"), int | float):
         lines["Threshold"] = f"{facts['offset']:.4f} bits: rows below are outliers"
+    elif "offset" in facts:
+        lines["Threshold"] = "none: the noise leaves none to be told from the counts"
     lines["Features"] = f"{len(plan.schema):,}"
+    if sketch is not None:
+        lines["May leave"] = "no: it holds exact counts"
+    if release is not None and facts["kind"] == "release":
+        lines["May leave"] = "yes, as the ledger below says"
     for label, value in lines.items():
         print(f"{label:<17}{value}")
+    if release is not None:
+        _print_ledger(release)
     headers = ["feature", "kind", "range or categories"]
     rows = [[shown(f.name), f.kind, _values(f)] for f in plan.schema.features]
     if sketch is not None:
@@ -97,7 +138,47 @@ def _print(file: Path, facts: dict[str, Any], plan: "Plan", sketch: "Sketch | No
     print_table(headers, rows, left=3)
 
 
+def _print_ledger(release: "Release") -> None:
+    """Show the ledger: first in words that somebody can sign, then in numbers."""
+    ledger = release.ledger
+    print("\nWhat this costs a person\n")
+    print_sentences(ledger.words(), indent="  ")
+    sensitivity = ledger.sensitivity
+    lines = {
+        "Mechanism": f"{ledger.mechanism}, one scale for all cells of all tables",
+        "Noise a cell": f"{ledger.noise_sd:,.4g} counts (standard deviation)",
+        "Neighbours": f"{sensitivity.adjacency}, at most {sensitivity.rows_per_person:,} a person",
+        "Sensitivity": f"L1 {sensitivity.l1:,}, L2 {math.sqrt(sensitivity.l2_squared):.4g}, "
+        f"over {sensitivity.tables:,} tables",
+        "Total": f"rho {ledger.rho:.4g}, epsilon {ledger.epsilon:.6g}, delta {ledger.delta:g}",
+        "Rows, estimated": f"{release.n_rows:,}",
+    }
+    print()
+    for label, value in lines.items():
+        print(f"  {label:<17}{value}")
+    print()
+    rows = [
+        [spent.release[:12], f"{spent.what}, behind the plan", "", _rho(spent.cost)]
+        for spent in ledger.behind_plan
+    ]
+    for share in ledger.shares:
+        rows += [
+            [spent.release[:12], f"{spent.what}, earlier", "", _rho(spent.cost)]
+            for spent in share.earlier
+        ]
+        own = sensitivity.cost(ledger.mechanism, share.scale)
+        what = f"these tables ({shown(share.library)})"
+        rows.append([share.release[:12], what, f"{share.scale:g}", _rho(own)])
+    print_table(["release", "what", "noise scale", "rho"], rows, left=2)
+
+
+def _rho(cost: "Cost") -> str:
+    return f"{cost.rho:.4g}"
+
+
 def _dependence(plan: "Plan") -> str:
+    if not plan.data_dependent and plan.behind:
+        return "through private releases only: their cost counts in every release under it"
     if not plan.data_dependent:
         return "no: drawn from public ranges alone"
     if not plan.schema.public:

@@ -3,74 +3,121 @@
 import hashlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hushtable.cli._counts import cost, read_counts
 from hushtable.cli._options import Json, Output
-from hushtable.cli._output import Target, finish, print_table, shown
-from hushtable.errors import FileError, PlanError, UsageError
+from hushtable.cli._output import Target, finish, print_sentences, print_table, shown
+from hushtable.errors import PlanError, PrivacyError, UsageError
 
 if TYPE_CHECKING:
+    from hushtable.privacy.release import Release
     from hushtable.sketch import Sketch
 
-__all__ = ["merge", "read_sketch"]
+__all__ = ["merge"]
 
 
 def merge(
-    sketches: Annotated[list[Path], typer.Argument(metavar="SKETCH", help="Files to add up.")],
+    counts: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="Sketches, or releases, to add up.")
+    ],
     output: Output,
     as_json: Json = False,
 ) -> None:
-    """Add up sketches of the same plan.
+    """Add up sketches, or releases, of the same plan.
 
-    The sum is, to the bit, the sketch of all rows in one place.
+    The sum of sketches is, to the bit, the sketch of all rows in one place. The sum of releases
+    is a release: noise and ledgers add up too.
 
     \b
     Example:
-      hushtable merge north.sketch.hush south.sketch.hush -o all.hush
+      hushtable merge north.hush south.hush -o all.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
     # A pattern such as *.hush may take in the last sum, and count its rows a second time.
-    target = Target(output, sketches)
-    _refuse_repeated(sketches)
+    target = Target(output, counts)
+    _refuse_repeated(counts)
 
-    first, *others = sketches
-    total = read_sketch(first)
-    rows = {str(first): total.n_rows}
+    first, *others = counts
+    total: Any = read_counts(first)
+    parts = {str(first): total}
     seen = {_digest(total): first}
     alike = []
     for path in others:
-        other = read_sketch(path)
-        try:
-            total = total + other
-        except PlanError:
-            raise PlanError(
-                f"{path} was counted under another plan than {first}, and does not add: "
-                f"{other.plan.difference(total.plan)}; sketch the rows again under one plan"
-            ) from None
-        rows[str(path)] = other.n_rows
+        other = read_counts(path)
+        total = _add(total, first, other, path)
+        parts[str(path)] = other
         twin = seen.setdefault(_digest(other), path)
         if twin is not path:
             alike.append([str(twin), str(path)])
+    private = total.ledger is not None
     with target.writing():
         total.save(output)
     facts = {
         "command": "merge",
-        "sketch": str(output),
+        "release" if private else "sketch": str(output),
         "rows": total.n_rows,
-        "inputs": [{"sketch": name, "rows": n} for name, n in rows.items()],
+        "inputs": [_facts(name, part) for name, part in parts.items()],
         "alike": alike,
         "plan_id": total.plan.plan_id,
     }
+    if private:
+        facts |= {"release_id": total.release_id, **cost(total), "words": total.ledger.words()}
 
     def text() -> None:
-        lines = [(shown(name), f"{n:,}") for name, n in rows.items()]
-        print_table(["sketch", "rows"], [*lines, ("sum", f"{total.n_rows:,}")])
+        print_table(*_table(parts, total))
         for twin, path in alike:
             print(f"\n{path} holds the same counts as {twin}: are they the same rows?")
-        print(f"\nWrote {target}. It holds exact counts and is not private.")
+        if private:
+            print()
+            print_sentences(total.ledger.words())
+            print(f"\nWrote {target}.")
+        else:
+            print(f"\nWrote {target}. It holds exact counts and is not private.")
 
     finish(as_json, facts, text)
+
+
+def _add(total: Any, first: Path, other: Any, path: Path) -> Any:
+    """Add, or say in words which two files do not go together."""
+    if (total.ledger is None) != (other.ledger is None):
+        raw, released = (first, path) if total.ledger is None else (path, first)
+        raise PrivacyError(
+            f"{raw} is a raw sketch and {released} a release: their sum would be neither exact nor "
+            f"private; release the sketch first (hushtable release {raw} --epsilon 1 -o FILE)"
+        )
+    try:
+        return total + other
+    except PlanError:
+        again = "sketch" if total.ledger is None else "sketch and release"
+        raise PlanError(
+            f"{path} was counted under another plan than {first}, and does not add: "
+            f"{other.plan.difference(total.plan)}; {again} the rows again under one plan"
+        ) from None
+    except PrivacyError as error:
+        raise PrivacyError(f"{path} and the files before it: {error}") from None
+
+
+def _facts(name: str, part: "Sketch | Release") -> dict[str, Any]:
+    if part.ledger is None:
+        return {"sketch": name, "rows": part.n_rows}
+    return {"release": name, "rows": part.n_rows, "epsilon": part.ledger.epsilon}
+
+
+def _table(parts: dict[str, Any], total: Any) -> tuple[list[str], list[list[str]]]:
+    lines = [*((shown(name), part) for name, part in parts.items()), ("sum", total)]
+    if total.ledger is None:
+        return ["sketch", "rows"], [[name, f"{part.n_rows:,}"] for name, part in lines]
+    return ["release", "rows, estimated", "epsilon, total", "noise a cell"], [
+        [
+            name,
+            f"{part.n_rows:,}",
+            f"{part.ledger.epsilon:.3g}",
+            f"{part.ledger.noise_sd:,.1f}",
+        ]
+        for name, part in lines
+    ]
 
 
 def _refuse_repeated(paths: list[Path]) -> None:
@@ -82,16 +129,5 @@ def _refuse_repeated(paths: list[Path]) -> None:
         seen[real] = path
 
 
-def _digest(sketch: "Sketch") -> bytes:
-    return hashlib.sha256(sketch.counts.data).digest()
-
-
-def read_sketch(path: Path) -> "Sketch":
-    """Read a file that must hold a sketch."""
-    from hushtable import files
-    from hushtable.sketch import Sketch
-
-    content = files.read(path)
-    if content.kind != "sketch":
-        raise FileError(f"{path} holds a {content.kind}: give a sketch of hushtable sketch")
-    return content.build(Sketch.from_file)
+def _digest(counts: "Sketch | Release") -> bytes:
+    return hashlib.sha256(counts.counts.data).digest()

@@ -1,134 +1,41 @@
-"""A plan for several sites: draft a schema, draw the hash functions that all share."""
+"""``hushtable plan``: what several sites share, from a schema with public ranges."""
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hushtable.cli._options import Columns, Data, Detector, Drop, Json, Output, Seed, Tables
-from hushtable.cli._output import Target, finish, written
-from hushtable.cli._rows import open_rows
-from hushtable.errors import DataError, FileError, PlanError
+from hushtable.cli._options import (
+    Delta,
+    Detector,
+    Epsilon,
+    ExpectedRows,
+    Json,
+    Output,
+    Seed,
+    Sites,
+)
+from hushtable.cli._output import Target, finish, print_sentences
+from hushtable.errors import PlanError
 
 if TYPE_CHECKING:
     from hushtable.plan import Plan
-    from hushtable.readers import Reader
     from hushtable.schema import Schema
 
-__all__ = ["draft", "draw", "marginals"]
-
-_HEAD = """\
-# A draft: names and kinds of the columns. Every range and every list of categories is for you
-# to fill in; take the "# " away from the lines that you complete.
-#
-# Ranges and categories must be public knowledge (a codebook, a data sheet, the law) and not
-# be read off the data: they are in the plan, which goes to every site. A value beyond its
-# range counts as the nearest end; a category that is not listed counts as unseen. Where the
-# categories of a column are numbers, make its kind "categorical" and list them as text.
-#
-# Then: hushtable plan draw schema.toml -o plan.hush
-"""
-
-
-def draft(
-    data: Data,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Schema to write; default: print it."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-    columns: Columns = None,
-    drop: Drop = None,
-    as_json: Json = False,
-) -> None:
-    """Draft a schema from the names and types of the columns.
-
-    Nothing else is read off the data. A person fills in the ranges and categories, which must
-    be public knowledge.
-
-    \b
-    Example:
-      hushtable plan draft patients.csv --drop id,name -o schema.toml
-    """  # noqa: D301 (\b keeps the lines of the example apart)
-    if output is not None and output.exists() and not force:
-        raise FileError(
-            f"{output} exists, and somebody may have filled it in: name another file, or replace "
-            "it with --force"
-        )
-    target = None if output is None else Target(output, [data])
-    features = _features(open_rows(data, columns, drop))
-    text = "\n".join([_HEAD, *map(_table, features)])
-    if target is not None:
-        from hushtable.files import replacing
-
-        with target.writing(), replacing(target.path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-    facts = {
-        "command": "plan draft",
-        "schema": written()[0] if written() else None,
-        "features": [{"name": name, "kind": kind} for name, kind, _ in features],
-        "toml": text,
-    }
-
-    def say() -> None:
-        if target is None:
-            print(text, end="")
-        else:
-            print(f"Wrote {target}: {len(features):,} columns. Fill in ranges and categories, then")
-            print(f"  hushtable plan draw {target.path} -o plan.hush")
-
-    finish(as_json, facts, say)
-
-
-def _features(reader: "Reader") -> list[tuple[str, str, str]]:
-    """Name, kind and unit of each column, by its type alone."""
-    from hushtable.columns import as_numbers, is_text
-
-    batch: Any = next(reader.read(), None)
-    if batch is None or len(batch) == 0:
-        raise DataError(f"{reader.source} has no rows: the kinds of its columns cannot be told")
-    features = []
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if is_text(column.type):
-            features.append((name, "categorical", ""))
-            continue
-        as_numbers(column.slice(0, 0), name)  # refuses types that are neither
-        features.append((name, "numeric", _note(column.type)))
-    return features
-
-
-def _note(kind: Any) -> str:
-    """Say in what unit a range is, where the type tells."""
-    import pyarrow as pa
-
-    if pa.types.is_boolean(kind):
-        return "false is 0, true is 1"
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return "in seconds since 1970-01-01: the start of 2020 is 1577836800"
-    if pa.types.is_time(kind) or pa.types.is_duration(kind):
-        return "in seconds"
-    return ""
-
-
-def _table(feature: tuple[str, str, str]) -> str:
-    name, kind, note = feature
-    lines = ["[[feature]]", f"name = {_quoted(name)}", f'kind = "{kind}"']
-    if kind == "categorical":
-        lines += ["# categories = []"]
-    else:
-        lines += [f"# {note}"] if note else []
-        lines += ["# low = ", "# high = "]
-    return "\n".join(lines) + "\n"
-
-
-def _quoted(text: str) -> str:
-    """Return a basic string of TOML: one of JSON, with the one escape that only TOML asks for."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
+__all__ = ["draw", "marginals", "ranges"]
 
 _SchemaFile = Annotated[
     Path, typer.Argument(metavar="SCHEMA", help="Schema in TOML, with its ranges filled in.")
+]
+
+
+_Ranges = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Merged release under hushtable plan ranges; narrows the ranges of SCHEMA.",
+    ),
 ]
 
 
@@ -138,65 +45,149 @@ def draw(
     detector: Annotated[
         Detector, typer.Option(help="Detector whose tables to draw.")
     ] = Detector.HUSHTABLE,
-    tables: Tables = 100,
+    tables: Annotated[
+        int | None,
+        typer.Option(
+            metavar="M",
+            min=1,
+            max=10_000,
+            help="Number of tables; by default 100, or what suits --epsilon.",
+        ),
+    ] = None,
     seed: Seed = None,
     marginals: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Merged sketch under hushtable plan marginals; refines the plan (hushtable only).",
+            help="Merged sketch or release under hushtable plan marginals; refines the plan "
+            "(hushtable only).",
         ),
     ] = None,
+    ranges: _Ranges = None,
+    epsilon: Epsilon = None,
+    delta: Delta = 1e-6,
+    expected_rows: ExpectedRows = None,
+    sites: Sites = 1,
     as_json: Json = False,
 ) -> None:
     """Draw the hash functions that all sites share.
 
-    Without --marginals, the plan depends on the schema and the seed only, not on any data.
+    Without --marginals, the plan depends on the schema, the seed and the other options only, not
+    on any data. With --epsilon, the tables are laid out for the noise of a private release.
 
     \b
     Example:
-      hushtable plan draw schema.toml -o plan.hush
+      hushtable plan draw schema.toml --epsilon 1 --expected-rows 50000 -o plan.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    target = Target(output, [schema, *([] if marginals is None else [marginals])])
+    target = Target(output, [p for p in (schema, marginals, ranges) if p is not None])
 
     from hushtable.plan import Plan
 
     counts = None
     if marginals is not None:
-        from hushtable.cli.merge import read_sketch
+        from hushtable.cli._counts import read_counts
 
-        counts = read_sketch(marginals)
+        counts = read_counts(marginals)
+    parameters = {"n_tables": 100} if epsilon is None else {}
+    if tables is not None:
+        parameters["n_tables"] = tables
     plan = Plan.draw(
-        _read_schema(schema),
+        _schema(schema, ranges),
         detector=detector.value.replace("-", "_"),
         marginals=counts,
         random_state=seed,
-        n_tables=tables,
+        epsilon=epsilon,
+        delta=delta,
+        expected_rows=expected_rows,
+        sites=sites,
+        **parameters,
     )
-    because = (
-        "depends on no data, only on the schema and the seed"
-        if counts is None
-        else f"depends on data: the merged marginals of {counts.n_rows:,} rows"
-    )
-    _save(plan, target, "plan draw", as_json, because)
+    notes = []
+    if plan.data_dependent and counts is not None:
+        notes = [
+            f"It depends on data: the merged marginals of {counts.n_rows:,} rows. No sketch",
+            "under it can be released privately.",
+        ]
+    if plan.design is not None and counts is None and plan.design.pays_marginals(len(plan.schema)):
+        notes = [
+            "A first round for the marginals would pay: hushtable plan marginals with the same",
+            "options, then sketch, release, merge, and give the sum to --marginals here.",
+        ]
+    _save(plan, target, "plan draw", as_json, notes)
 
 
-def marginals(schema: _SchemaFile, output: Output, as_json: Json = False) -> None:
+def marginals(
+    schema: _SchemaFile,
+    output: Output,
+    ranges: _Ranges = None,
+    epsilon: Epsilon = None,
+    delta: Delta = 1e-6,
+    expected_rows: ExpectedRows = None,
+    sites: Sites = 1,
+    as_json: Json = False,
+) -> None:
     """Make the plan of an optional first round: one histogram for each column.
 
     Sketch it at each site, merge, and give the sum to "hushtable plan draw --marginals": the
-    tables then follow the data, and detect better. The histograms are exact counts too.
+    tables then follow the data, and detect better. For a private plan, release each sketch
+    before merging; give the same --epsilon and --expected-rows in both rounds.
 
     \b
     Example:
       hushtable plan marginals schema.toml -o marginals.plan.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
+    target = Target(output, [p for p in (schema, ranges) if p is not None])
+
+    from hushtable.plan import Plan
+
+    terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
+    plan = Plan.marginals(_schema(schema, ranges), epsilon=epsilon, **terms)
+    _save(plan, target, "plan marginals", as_json)
+
+
+def ranges(
+    schema: _SchemaFile,
+    output: Output,
+    epsilon: Annotated[float, typer.Option(metavar="E", help="Total of all rounds together.")],
+    expected_rows: Annotated[
+        int, typer.Option(metavar="N", help="Public guess of the rows of all sites together.")
+    ],
+    delta: Delta = 1e-6,
+    sites: Sites = 1,
+    as_json: Json = False,
+) -> None:
+    """Make the plan of a round that narrows ranges which are far too wide.
+
+    Sketch, release and merge under it, and give the sum to --ranges of "plan marginals" and "plan
+    draw". It takes a twentieth of the budget, and needs many rows.
+
+    \b
+    Example:
+      hushtable plan ranges schema.toml --epsilon 1 --expected-rows 50000 -o ranges.plan.hush
+    """  # noqa: D301 (\b keeps the lines of the example apart)
     target = Target(output, [schema])
 
     from hushtable.plan import Plan
 
-    plan = Plan.marginals(_read_schema(schema))
-    _save(plan, target, "plan marginals", as_json, "depends on no data, only on the schema")
+    terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
+    plan = Plan.ranges(_read_schema(schema), epsilon=epsilon, **terms)
+    _save(plan, target, "plan ranges", as_json)
+
+
+def _schema(path: Path, ranges: Path | None) -> "Schema":
+    """Read a schema, and narrow its ranges by a release of them."""
+    schema = _read_schema(path)
+    if ranges is None:
+        return schema
+    from hushtable.cli._counts import read_release
+
+    release = read_release(ranges)
+    if release.plan.schema != schema:
+        raise PlanError(
+            f"{ranges} holds ranges of another schema than {path}: give the schema that hushtable "
+            "plan ranges was given"
+        )
+    return release.ranges()
 
 
 def _read_schema(path: Path) -> "Schema":
@@ -210,9 +201,12 @@ def _read_schema(path: Path) -> "Schema":
         raise PlanError(message if str(path) in message else f"{path}: {message}") from None
 
 
-def _save(plan: "Plan", target: Target, command: str, as_json: bool, because: str) -> None:
+def _save(
+    plan: "Plan", target: Target, command: str, as_json: bool, notes: Sequence[str] = ()
+) -> None:
     with target.writing():
         plan.save(target.path)
+    design = plan.design
     facts = {
         "command": command,
         "plan": str(target.path),
@@ -222,6 +216,9 @@ def _save(plan: "Plan", target: Target, command: str, as_json: bool, because: st
         "features": len(plan.schema),
         "tables": plan.family.n_tables,
         "cells": plan.family.n_cells,
+        "behind": [spent.to_dict() for spent in plan.behind],
+        "design": None if design is None else design.to_dict(),
+        "expected_loss": None if design is None else design.expected_loss,
     }
 
     def text() -> None:
@@ -229,8 +226,21 @@ def _save(plan: "Plan", target: Target, command: str, as_json: bool, because: st
             f"Plan {plan.plan_id[:12]}: {plan.detector}, {len(plan.schema):,} features, "
             f"{plan.family.n_tables:,} tables, {plan.family.n_cells:,} cells."
         )
-        print(f"It {because}.")
+        if plan.behind:
+            what = " and ".join(f"{spent.what} {spent.release[:12]}" for spent in plan.behind)
+            print_sentences([
+                f"It depends on data through private releases only ({what}), whose cost counts in "
+                "every release under it."
+            ])  # fmt: skip
+        elif not plan.data_dependent:
+            print("It depends on no data, only on the schema, the seed and public numbers.")
+        if design is not None and plan.detector not in ("marginals", "ranges"):
+            print_sentences([design.words()])
+        for line in notes:
+            print(line)
         print(f"Wrote {target}. At each site:")
         print(f"  hushtable sketch DATA --plan {target.path} -o site.sketch.hush")
+        if design is not None:
+            print(f"  hushtable release site.sketch.hush --epsilon {design.epsilon:g} -o site.hush")
 
     finish(as_json, facts, text)

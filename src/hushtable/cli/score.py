@@ -28,7 +28,9 @@ def score(
     data: Data,
     model: Annotated[
         Path,
-        typer.Option(metavar="FILE", help="Model of hushtable fit, or a (merged) sketch."),
+        typer.Option(
+            metavar="FILE", help="Model of hushtable fit, or a (merged) sketch or release."
+        ),
     ],
     output: Annotated[
         Path,
@@ -37,12 +39,19 @@ def score(
     threads: Threads = -1,
     columns: Columns = None,
     drop: Drop = None,
+    contamination: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Flag this share of the rows instead of those below the model's threshold.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Score rows and write the scores.
 
     The output has a row for each row of DATA: its number from 0, its score in bits (low is
-    abnormal), and whether it is an outlier.
+    abnormal), and whether it is an outlier. Scores tell of the rows: keep them where the rows are.
 
     \b
     Example:
@@ -55,8 +64,15 @@ def score(
     schema = scorer.plan.schema
     reader = open_rows(data, columns, drop, schema)
 
-    summary = _Summary(len(schema), offset)
-    with watched(reader, quiet=as_json) as watch, target.writing():
+    passes = 1
+    if contamination is not None:
+        if not 0.0 < contamination <= 0.5:
+            raise UsageError(f"--contamination {contamination}: needs a share above 0, at most 0.5")
+        passes, reader = 2, reader.repeatable()
+    with watched(reader, passes=passes, quiet=as_json) as watch, target.writing():
+        if contamination is not None:
+            offset = _offset(scorer, watch.reader, contamination, threads)
+        summary = _Summary(len(schema), offset)
         batches = scorer.batches(watch.reader, n_jobs=threads)
         _write(output, summary.rows(batches, reader.source))
 
@@ -64,23 +80,32 @@ def score(
         "command": "score",
         "scores": str(output),
         "rows": summary.n_rows,
-        "outliers": summary.n_outliers,
-        "offset": offset,
+        "outliers": None if math.isnan(offset) else summary.n_outliers,
+        "offset": None if math.isnan(offset) else offset,
         "lowest": [{"row": row, "score": value} for value, row in summary.lowest],
         "tally": tally(schema, summary.tally),
     }
 
     def text() -> None:
         share = summary.n_outliers / summary.n_rows
-        print(
-            f"Scored {summary.n_rows:,} rows: {summary.n_outliers:,} outliers ({share:.2%}), "
-            f"those below {offset:.4g} bits."
-        )
+        if math.isnan(offset):
+            print(f"Scored {summary.n_rows:,} rows. The noise in the released counts leaves no")
+            print("threshold to be told from them, and the column outlier is empty:")
+            print("--contamination 0.05 would flag the lowest 5% of these rows.")
+        else:
+            print(
+                f"Scored {summary.n_rows:,} rows: {summary.n_outliers:,} outliers ({share:.2%}), "
+                f"those below {offset:.4g} bits."
+            )
         print_tally(schema, summary.tally, summary.n_rows)
         print("The lowest scores (rows are numbered from 0):\n")
         lowest = [(f"{row:,}", f"{value:.4f}") for value, row in summary.lowest]
         print_table(["row", "score"], lowest, left=0)
         print(f"\nWrote {target}: row, score, outlier.")
+        if scorer.sketch.ledger is not None:
+            print(
+                "Scores tell of your rows: the model's privacy does not cover them. Keep them here."
+            )
 
     finish(as_json, facts, text)
 
@@ -89,26 +114,39 @@ def _open_model(path: Path) -> tuple["Scorer", float]:
     """Read a detector or a sketch without scikit-learn, which takes a second to import."""
     from hushtable import files
     from hushtable.scorer import Scorer
-    from hushtable.sketch import Sketch
+    from hushtable.sketch import counts_from_file
 
     content = files.read(path)
-    if content.kind not in ("detector", "sketch"):
+    if content.kind == "plan":
         raise FileError(
-            f"{path} holds a {content.kind}: give a model of hushtable fit, or a sketch"
+            f"{path} holds a plan: give a model of hushtable fit, a sketch, or a release"
         )
-    sketch = content.build(Sketch.from_file)
-    if sketch.plan.detector == "marginals":
+    counts = content.build(counts_from_file)
+    if counts.plan.detector in ("marginals", "ranges"):
         raise FileError(
-            f"{path} holds marginals, which do not score: draw a plan with them "
-            f"(hushtable plan draw schema.toml --marginals {path} -o plan.hush) and sketch again"
+            f"{path} holds {counts.plan.detector}, which do not score: draw a plan with them "
+            f"(hushtable plan draw schema.toml --{counts.plan.detector} {path} -o plan.hush) and "
+            "sketch again"
         )
-    scorer = Scorer(sketch)
-    if content.kind == "sketch":
+    scorer = Scorer(counts)
+    if content.kind != "detector":
         return scorer, scorer.auto_offset()
     offset = content.manifest.get("offset")
+    if offset is None and counts.ledger is not None:
+        return scorer, math.nan
     if isinstance(offset, bool) or not isinstance(offset, int | float) or not math.isfinite(offset):
         raise FileError(f"{path}: the threshold is not a number: get the file again")
     return scorer, float(offset)
+
+
+def _offset(scorer: "Scorer", reader: Any, share: float, threads: int) -> float:
+    """Return the score below which a share of the rows lies; holds 8 bytes a row."""
+    import numpy as np
+
+    scores = [batch for batch, _ in scorer.batches(reader, n_jobs=threads)]
+    if not scores:
+        raise DataError(f"{reader.source} has no rows: there is nothing to score")
+    return float(np.percentile(np.concatenate(scores), 100.0 * share))
 
 
 class _Summary:
@@ -128,8 +166,8 @@ class _Summary:
     ) -> Iterator[tuple[int, Any, Any]]:
         """Yield (number of the first row, scores, outliers) of each batch."""
         for scores, counts in batches:
-            outliers = scores < self.offset
-            self.n_outliers += int(outliers.sum())
+            outliers = None if math.isnan(self.offset) else scores < self.offset
+            self.n_outliers += 0 if outliers is None else int(outliers.sum())
             self.tally += counts
             self._note_lowest(scores)
             yield self.n_rows, scores, outliers
@@ -184,7 +222,9 @@ def _grouped(rows: Iterator[tuple[int, Any, Any]], schema: Any) -> Iterator[Any]
         arrays = [
             column(pa.int64(), n_rows, np.arange(start, start + n_rows)),
             column(pa.float64(), n_rows, scores),
-            column(pa.bool_(), n_rows, np.packbits(outliers, bitorder="little")),
+            pa.nulls(n_rows, pa.bool_())
+            if outliers is None
+            else column(pa.bool_(), n_rows, np.packbits(outliers, bitorder="little")),
         ]
         batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
         waiting += n_rows

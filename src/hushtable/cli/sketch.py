@@ -25,7 +25,7 @@ def sketch(
 ) -> None:
     """Count rows under a plan and write the counts as a sketch.
 
-    A sketch holds exact counts. It is not private: give it to those only who may know them.
+    A sketch holds exact counts. It is not private: keep it, and send its release.
 
     \b
     Example:
@@ -57,6 +57,9 @@ def sketch(
     def text() -> None:
         print(f"Counted {counted.n_rows:,} rows under plan {drawn.plan_id[:12]}.")
         print_tally(drawn.schema, counted.tally, watch.rows)
-        print(f"Wrote {target}. It holds exact counts and is not private.")
+        print(f"Wrote {target}. It holds exact counts and is not private: keep it here.")
+        if not drawn.data_dependent:
+            print("What may leave is its release:")
+            print(f"  hushtable release {output} --epsilon 1 -o site.hush")
 
     finish(as_json, facts, text)

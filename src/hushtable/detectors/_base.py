@@ -19,7 +19,7 @@ from hushtable.privacy.release import Release
 from hushtable.readers import Reader, as_reader, no_rows
 from hushtable.schema import Schema
 from hushtable.scorer import Scorer
-from hushtable.sketch import Sketch, numbered, whole_weights
+from hushtable.sketch import Sketch, counts_from_file, numbered, whole_weights
 
 __all__ = ["TableDetector"]
 
@@ -273,8 +273,7 @@ class TableDetector(OutlierMixin, BaseEstimator, ABC):
             or not isinstance(offset, int | float | None)
         ):
             raise PlanError(f"not the content of a {cls.__name__}")
-        kind = Release if "ledger" in content.manifest else Sketch
-        self = cls.from_counts(kind.from_file(content))
+        self = cls.from_counts(counts_from_file(content))
         self.set_params(**parameters)
         self.offset_ = float("nan") if offset is None else float(offset)
         return self

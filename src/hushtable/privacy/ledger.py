@@ -208,11 +208,11 @@ class Ledger:
             counted += ", ".join(f"{spent.what} {spent.release[:12]}" for spent in before) + ")"
         lines.append(counted + ".")
         if len(self.shares) > 1:
-            lines.append(
-                f"{len(self.shares)} releases are merged. It holds for a person at one site; for "
-                f"one at 2 sites the factor is e^{_up(self.epsilon_at(2))}, for one at all "
-                f"{len(self.shares)} e^{_up(self.epsilon_at(len(self.shares)))}."
-            )
+            k = len(self.shares)
+            several = f"for one at 2 sites the factor is e^{_up(self.epsilon_at(2))}"
+            if k > 2:
+                several += f", for one at all {k} e^{_up(self.epsilon_at(k))}"
+            lines.append(f"{k} releases are merged. It holds for a person at one site; {several}.")
         return lines
 
     def _change(self) -> str:

@@ -1,0 +1,57 @@
+"""Files of counts: raw sketches, and releases."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hushtable.errors import FileError
+
+if TYPE_CHECKING:
+    from hushtable.privacy.release import Release
+    from hushtable.sketch import Sketch
+
+__all__ = ["cost", "read_counts", "read_release", "read_sketch"]
+
+
+def read_counts(path: Path) -> "Sketch | Release":
+    """Read a file that must hold a sketch or a release."""
+    from hushtable import files
+    from hushtable.sketch import counts_from_file
+
+    content = files.read(path)
+    if content.kind not in ("sketch", "release"):
+        raise FileError(
+            f"{path} holds a {content.kind}: give a sketch of hushtable sketch, or a release"
+        )
+    return content.build(counts_from_file)
+
+
+def read_sketch(path: Path) -> "Sketch":
+    """Read a file that must hold a sketch."""
+    from hushtable.sketch import Sketch
+
+    counts = read_counts(path)
+    if not isinstance(counts, Sketch):
+        raise FileError(
+            f"{path} is a release already: its noise is in it, send it as it is (a release is made "
+            "from a sketch of hushtable sketch)"
+        )
+    return counts
+
+
+def read_release(path: Path) -> "Release":
+    """Read a file that must hold a release."""
+    from hushtable.privacy.release import Release
+
+    counts = read_counts(path)
+    if not isinstance(counts, Release):
+        raise FileError(
+            f"{path} is a raw sketch, whose exact counts must not leave: a release is needed "
+            f"(hushtable release {path} --epsilon 1 -o FILE)"
+        )
+    return counts
+
+
+def cost(release: "Release") -> dict[str, float]:
+    """Return what a release cost, for machines."""
+    ledger = release.ledger
+    return {"epsilon": ledger.epsilon, "delta": ledger.delta, "noise_sd": ledger.noise_sd}
