@@ -22,6 +22,7 @@ from pyod.models.hbos import HBOS
 from sklearn.ensemble import IsolationForest
 
 from hushtable import HushTable, LSHiTables
+from hushtable.errors import DataError
 
 PEER = "IsolationForest"
 #: A peer's call that would take longer, in seconds, is extrapolated.
@@ -287,7 +288,7 @@ def find_cover(given: Path | None) -> Path | None:
         return given
     try:
         path = common.data_folder() / "10_cover.npz"
-    except common.BadData:
+    except DataError:
         return None
     return path if path.exists() else None
 

@@ -6,7 +6,9 @@ import json
 import common
 import numpy as np
 import pytest
-from common import BadData, LabelledSet, Rows, Target
+from common import LabelledSet, Rows, Target
+
+from hushtable.errors import DataError
 
 
 @pytest.fixture
@@ -47,12 +49,12 @@ def test_load_reads_what_was_saved(folder, labelled):
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path, monkeypatch):
-    with pytest.raises(BadData, match=r"nowhere is not a folder.*HUSHTABLE_DATA"):
+    with pytest.raises(DataError, match=r"nowhere is not a folder.*HUSHTABLE_DATA"):
         common.data_folder(tmp_path / "nowhere")
     monkeypatch.setenv("HUSHTABLE_DATA", str(tmp_path / "unset"))
-    with pytest.raises(BadData, match="unset is not a folder"):
+    with pytest.raises(DataError, match="unset is not a folder"):
         common.data_folder()
-    with pytest.raises(BadData, match=r"holds no \.npz file"):
+    with pytest.raises(DataError, match=r"holds no \.npz file"):
         common.find_sets(tmp_path)
 
 
@@ -67,21 +69,21 @@ def test_a_folder_that_is_not_there_is_named(tmp_path, monkeypatch):
 )
 def test_an_unusable_file_is_named(arrays, complaint, tmp_path):
     np.savez(tmp_path / "odd.npz", **arrays)
-    with pytest.raises(BadData, match=rf"odd\.npz: .*{complaint}"):
+    with pytest.raises(DataError, match=rf"odd\.npz: .*{complaint}"):
         common.load(tmp_path / "odd.npz")
 
 
 def test_a_file_that_is_no_npz_is_named(tmp_path):
     (tmp_path / "text.npz").write_text("nothing")
-    with pytest.raises(BadData, match=r"text\.npz: needs arrays"):
+    with pytest.raises(DataError, match=r"text\.npz: needs arrays"):
         common.load(tmp_path / "text.npz")
-    with pytest.raises(BadData, match=r"gone\.npz is missing"):
+    with pytest.raises(DataError, match=r"gone\.npz is missing"):
         common.load(tmp_path / "gone.npz")
 
 
 def test_run_turns_bad_data_into_a_message_and_an_exit_code(capsys, monkeypatch):
     def fails(arguments):
-        raise BadData("no such folder")
+        raise DataError("no such folder")
 
     monkeypatch.setattr("sys.argv", ["bench"])
     with pytest.raises(SystemExit) as exit_of:

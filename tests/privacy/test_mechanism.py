@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import MissingExtraError, PrivacyError
 from hushtable.privacy import mechanism
 from hushtable.privacy.budget import Sensitivity
@@ -124,14 +125,20 @@ def test_a_missing_opendp_names_the_extra(monkeypatch):
 
 @pytest.mark.slow
 def test_speed():
-    def seconds(cells):
-        start = time.perf_counter()
-        add_noise(np.zeros(cells, np.int64), GAUSSIAN, 45.3088)
-        return time.perf_counter() - start
+    schema = Schema((Feature.numeric("x", low=0, high=1),))
 
-    seconds(10)
-    few = statistics.median(seconds(30_000) for _ in range(5))
-    many = seconds(1_000_000)
-    print(f"30,000 cells: {few:.2f} s; 1,000,000 cells: {many:.1f} s")
+    def seconds(tables):
+        """Release tables of 256 cells."""
+        sketch = Sketch.zero(Plan.draw(schema, random_state=0, n_tables=tables))
+        start = time.perf_counter()
+        release = sketch.release(1.0)
+        return time.perf_counter() - start, len(release.counts)
+
+    seconds(1)
+    few, few_cells = statistics.median_low(seconds(118) for _ in range(5))
+    many, many_cells = seconds(3907)
+    print(f"{few_cells:,} cells: {few:.2f} s; {many_cells:,} cells: {many:.1f} s")
+    assert few_cells > 30_000
+    assert many_cells > 1_000_000
     assert few < 0.5
     assert many < 15

@@ -271,6 +271,8 @@ def test_a_second_release_on_the_same_rows_counts_the_first(plan, sketch):
     assert third.ledger.rho == pytest.approx(total)
     with pytest.raises(PrivacyError, match="the budget is exhausted"):
         sketch.release(1.0, after=second)
+    with pytest.raises(PrivacyError, match="count those rows twice"):
+        first + second
 
 
 # --- merging ------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from hushtable.cli import demo, draft, fit, inspect_, merge, plan, release, score, sketch
+from hushtable.cli import bench, demo, draft, fit, inspect_, merge, plan, release, score, sketch
 from hushtable.cli._errors import INTERRUPTED
 from hushtable.cli._output import start_afresh
 
@@ -49,6 +49,10 @@ class _InOrderOfUse(TyperGroup):
         return ["demo", "fit", "score", "plan", "sketch", "release", "merge", "inspect", "bench"]
 
 
+def _nothing() -> None:
+    """Keep a group with one command a group."""
+
+
 def _app() -> typer.Typer:
     app = typer.Typer(cls=_InOrderOfUse, callback=_root, context_settings=_SETTINGS, **_LOOK)
     plans = typer.Typer(help="Make the plan that several sites share.", **_LOOK)
@@ -64,6 +68,10 @@ def _app() -> typer.Typer:
     app.command("release")(release.release)
     app.command("merge")(merge.merge)
     app.command("inspect")(inspect_.inspect)
+    benchmarks = typer.Typer(help="Measure what the docs promise.", **_LOOK)
+    benchmarks.callback()(_nothing)
+    benchmarks.command("privacy")(bench.privacy)
+    app.add_typer(benchmarks, name="bench")
     return app
 
 

@@ -98,7 +98,14 @@ class Ledger:
             raise PrivacyError(
                 f"release {twice[:12]} would be counted twice: merge each release once"
             )
-        for spent in (*self.behind_plan, *(s for share in self.shares for s in share.earlier)):
+        earlier = [spent for share in self.shares for spent in share.earlier]
+        again = next((spent.release for spent in earlier if spent.release in ids), None)
+        if again is not None:
+            raise PrivacyError(
+                f"release {again[:12]} came before another of these, about the same rows: merging "
+                "both would count those rows twice, and their cost once; merge the later one only"
+            )
+        for spent in (*self.behind_plan, *earlier):
             same_unit = spent.rows_per_person == self.sensitivity.rows_per_person
             if spent.adjacency != self.sensitivity.adjacency or not same_unit:
                 raise PrivacyError(

@@ -1,0 +1,79 @@
+"""Figures of the benchmarks, drawn by matplotlib (extra ``bench``)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hushtable.bench.privacy import OURS, PAPERS, PRIVATE, THEIRS, Run, means
+from hushtable.errors import MissingExtraError
+
+__all__ = ["privacy_figure", "pyplot"]
+
+# Okabe and Ito's colours: told apart by colour-blind readers, and in grey.
+_BLUE, _ORANGE = "#0072B2", "#D55E00"
+
+
+def pyplot() -> Any:
+    """Return matplotlib's figure class, which needs no display; raises where it is missing."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtraError("the figure", "matplotlib", "bench") from None
+    return Figure
+
+
+def privacy_figure(
+    runs: Sequence[Run], membership: dict[str, list[dict[str, float]]], folder: Path
+) -> list[Path]:
+    """Draw accuracy, and what an adversary learns, against epsilon; return the files."""
+    figure = pyplot()(figsize=(9.0, 3.4), layout="constrained")
+    left, middle, right = figure.subplots(1, 3, width_ratios=[3, 3, 2])
+    for axes, metric, label in ((left, "auc", "ROC-AUC"), (middle, "ap", "average precision")):
+        _accuracy(axes, runs, metric)
+        axes.set_xlabel("total ε of one row (δ = $10^{-6}$)", fontsize=9)
+        axes.set_title(f"Mean {label}, %", fontsize=10)
+    _membership(right, membership)
+    files = [folder / f"privacy.{kind}" for kind in ("svg", "png")]
+    for file in files:
+        figure.savefig(file, dpi=200)
+    return files
+
+
+def _accuracy(axes: Any, runs: Sequence[Run], metric: str) -> None:
+    values = means(runs, metric)
+    epsilons = sorted({r.epsilon for r in runs if r.epsilon})
+    for system, exact, colour, name, marker in (
+        (PRIVATE, OURS, _BLUE, "HushTable", "o"),
+        (PAPERS, THEIRS, _ORANGE, "the paper's", "s"),
+    ):
+        mean = np.array([values[system, e].mean() for e in epsilons])
+        spread = np.array([values[system, e].std() for e in epsilons])
+        axes.fill_between(epsilons, mean - spread, mean + spread, color=colour, alpha=0.2, lw=0)
+        axes.plot(epsilons, mean, color=colour, marker=marker, ms=4, label=name)
+        level = values[exact, 0.0].mean()
+        axes.axhline(level, color=colour, ls="--", lw=0.9, label=f"{name}, no noise")
+    axes.set_xscale("log")
+    axes.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
+    axes.minorticks_off()
+    if metric == "auc":
+        axes.legend(fontsize=7.5, loc="lower right", frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _membership(axes: Any, membership: dict[str, list[dict[str, float]]]) -> None:
+    columns = [c for c in next(iter(membership.values()))[0] if c.startswith("outliers")]
+    names = [c.removeprefix("outliers, ") for c in columns]
+    for at, column in enumerate(columns):
+        heights = [np.mean([f[column] for f in seeds]) for seeds in membership.values()]
+        colour = _ORANGE if at == 0 else _BLUE
+        offsets = np.linspace(-0.12, 0.12, len(heights))
+        axes.plot(at + offsets, heights, "o", color=colour, ms=5, alpha=0.8, mew=0)
+    axes.axhline(0.5, color="0.4", ls="--", lw=0.9)
+    axes.annotate("guessing", (len(columns) - 0.55, 0.5), va="bottom", ha="right", fontsize=7.5)
+    axes.set_xticks(range(len(columns)), ["raw\ncounts", *(f"ε = {n}" for n in names[1:])])
+    axes.set(ylim=(0.35, 1.02), xlim=(-0.5, len(columns) - 0.5))
+    axes.set_title("Telling whether an outlier\nwas counted, AUC", fontsize=10)
+    axes.set_xlabel("a point for each data set", fontsize=9)
+    axes.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,299 @@
+"""What privacy costs in accuracy, what an adversary learns, and which mistakes audits find.
+
+Every epsilon is the total for one row. Ranges are the data's own minimum and maximum, taken as
+if they were public, for all systems alike: a little optimistic. A release carries one whole
+noise, as the sum over sites under a secure sum does.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from hushtable.bench.data import LabelledSet
+from hushtable.bench.planted import MISTAKES, audit_all
+from hushtable.bench.tables import Target, markdown_table
+from hushtable.plan import Plan
+from hushtable.privacy.audit import Finding
+from hushtable.privacy.rules import Design
+from hushtable.schema import Feature, Schema
+from hushtable.scorer import Scorer
+from hushtable.sketch import Sketch
+
+__all__ = [
+    "DELTA",
+    "N_AUDITED",
+    "PAPER_SETS",
+    "Run",
+    "accuracy",
+    "accuracy_targets",
+    "audit_targets",
+    "audits",
+    "means",
+    "membership",
+    "private_scorer",
+    "table_of_audits",
+    "table_of_means",
+    "table_of_membership",
+    "table_of_sets",
+]
+
+DELTA = 1e-6
+#: Rows that a set must have to count in the means, and rows taken of it at most.
+MIN_ROWS, MAX_ROWS = 1000, 20_000
+#: The paper's data sets, by the names of their files.
+PAPER_SETS = (
+    "4_breastw", "29_Pima", "6_cardio", "24_mnist", "25_musk", "28_pendigits", "31_satimage-2",
+    "38_thyroid", "32_shuttle", "10_cover", "kdd99",
+)  # fmt: skip
+
+PRIVATE, PAPERS = "private HushTable", "paper's mechanism"
+OURS, THEIRS = "HushTable, not private", "LSH iTables, not private"
+
+Floats = NDArray[np.float64]
+
+
+# --- the systems --------------------------------------------------------------------------------
+
+
+def _schema(X: Floats) -> Schema:
+    features = (
+        Feature.numeric(f"x{j}", low=float(x.min()), high=float(x.max())) for j, x in enumerate(X.T)
+    )
+    return Schema(tuple(features), named=False)
+
+
+def private_scorer(X: Floats, schema: Schema, epsilon: float, seed: int) -> Scorer:
+    """Count and release as a site does: marginals first where that pays, then the tables."""
+    terms: Any = {"epsilon": epsilon, "delta": DELTA, "expected_rows": len(X)}
+    marginals = None
+    if Design(**terms).pays_marginals(len(schema)):
+        marginals = Sketch.from_data(Plan.marginals(schema, **terms), X).release(epsilon, DELTA)
+    plan = Plan.draw(schema, marginals=marginals, random_state=seed, **terms)
+    return Scorer(Sketch.from_data(plan, X).release(epsilon, DELTA))
+
+
+def papers_scorer(X: Floats, schema: Schema, epsilon: float, seed: int) -> Scorer:
+    """Release as the paper does: samples of 1,000 rows, Laplace noise for each table by itself.
+
+    ``epsilon`` is divided by the number of tables. (The ledger counts twice as much, because a
+    row more pushes another out of a sample of fixed size; the paper is given the benefit.)
+    """
+    size = min(1000, len(X))
+    plan = Plan.draw(schema, detector="lsh_itables", max_samples=size, random_state=seed)
+    sketch = Sketch.from_data(plan, X, max_samples=size, random_state=seed)
+    each = epsilon / plan.family.n_tables
+    return Scorer(sketch.release(each, mechanism="laplace-per-table"))
+
+
+def _hushtable_scorer(X: Floats, schema: Schema, seed: int) -> Scorer:
+    marginals = Sketch.from_data(Plan.marginals(schema), X)
+    plan = Plan.draw(schema, marginals=marginals, random_state=seed)
+    return Scorer(Sketch.from_data(plan, X))
+
+
+def _lsh_itables_scorer(X: Floats, schema: Schema, seed: int) -> Scorer:
+    size = min(1000, len(X))
+    plan = Plan.draw(schema, detector="lsh_itables", max_samples=size, random_state=seed)
+    return Scorer(Sketch.from_data(plan, X, max_samples=size, random_state=seed))
+
+
+# --- accuracy -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One system on one set with one seed; ``epsilon`` is 0 for counts without noise."""
+
+    data: str
+    rows: int
+    features: int
+    system: str
+    epsilon: float
+    seed: int
+    auc: float
+    ap: float
+
+
+def accuracy(
+    sets: Sequence[LabelledSet], epsilons: Sequence[float], seeds: int
+) -> Iterator[list[Run]]:
+    """Yield the runs of each set and seed. The seed draws plans and samples, never noise."""
+    for data in sets:
+        X, schema = data.X, _schema(data.X)
+        for seed in range(seeds):
+            scorers = [
+                (OURS, 0.0, _hushtable_scorer(X, schema, seed)),
+                (THEIRS, 0.0, _lsh_itables_scorer(X, schema, seed)),
+            ]
+            for epsilon in epsilons:
+                scorers += [
+                    (PRIVATE, epsilon, private_scorer(X, schema, epsilon, seed)),
+                    (PAPERS, epsilon, papers_scorer(X, schema, epsilon, seed)),
+                ]
+            runs = []
+            for system, epsilon, scorer in scorers:
+                scores = -scorer.score(X, n_jobs=-1)
+                auc = float(roc_auc_score(data.y, scores))
+                ap = float(average_precision_score(data.y, scores))
+                runs.append(Run(data.name, len(X), X.shape[1], system, epsilon, seed, auc, ap))
+            yield runs
+
+
+def _values(
+    runs: Sequence[Run], system: str, epsilon: float, metric: str, keep: Callable[[Run], bool]
+) -> Floats:
+    """Return a metric in points, sets by seeds."""
+    chosen = [r for r in runs if (r.system, r.epsilon) == (system, epsilon) and keep(r)]
+    names = list(dict.fromkeys(r.data for r in chosen))
+    rows = [[100 * getattr(r, metric) for r in chosen if r.data == name] for name in names]
+    return np.array(rows)
+
+
+def _large(run: Run) -> bool:
+    return run.rows >= MIN_ROWS
+
+
+def means(runs: Sequence[Run], metric: str) -> dict[tuple[str, float], Floats]:
+    """Return, for each system and epsilon, the mean over the large sets for each seed."""
+    keys = dict.fromkeys((r.system, r.epsilon) for r in runs)
+    return {key: _values(runs, *key, metric, _large).mean(axis=0) for key in keys}
+
+
+def table_of_means(runs: Sequence[Run]) -> str:
+    """Lay out mean AUC and AP over the large sets against the total epsilon."""
+    auc, ap = means(runs, "auc"), means(runs, "ap")
+    rows = []
+    for epsilon in sorted({r.epsilon for r in runs if r.epsilon}):
+        row = [f"{epsilon:g}"]
+        for key in ((PRIVATE, epsilon), (PAPERS, epsilon)):
+            row += [f"{values[key].mean():.1f} ± {values[key].std():.1f}" for values in (auc, ap)]
+        rows.append(row)
+    row = ["no noise"]
+    for key in ((OURS, 0.0), (THEIRS, 0.0)):
+        row += [f"{values[key].mean():.1f} ± {values[key].std():.1f}" for values in (auc, ap)]
+    header = ["total epsilon", "HushTable AUC", "AP", "the paper's AUC", "AP"]
+    return markdown_table(header, [*rows, row])
+
+
+def table_of_sets(runs: Sequence[Run]) -> str:
+    """Lay out the AUC of each set against the total epsilon: HushTable / the paper's."""
+    epsilons = [0.0, *sorted({r.epsilon for r in runs if r.epsilon}, reverse=True)]
+    rows = []
+    for name, n_rows, features in dict.fromkeys((r.data, r.rows, r.features) for r in runs):
+        row = [name, f"{n_rows:,}", str(features)]
+        for epsilon in epsilons:
+            pair = (PRIVATE, PAPERS) if epsilon else (OURS, THEIRS)
+            row.append(" / ".join(f"{_of_set(runs, name, s, epsilon).mean():.1f}" for s in pair))
+        rows.append(row)
+    header = ["set", "rows", "features", "no noise", *(f"epsilon {e:g}" for e in epsilons[1:])]
+    return markdown_table(header, rows)
+
+
+def _of_set(runs: Sequence[Run], name: str, system: str, epsilon: float) -> Floats:
+    values: Floats = _values(runs, system, epsilon, "auc", lambda r: r.data == name)[0]
+    return values
+
+
+def accuracy_targets(runs: Sequence[Run]) -> list[Target]:
+    """Hold the private detector to what it promises, at epsilon 1 and 0.1."""
+    auc = {key: float(values.mean()) for key, values in means(runs, "auc").items()}
+    exact = auc[OURS, 0.0]
+    found = []
+    for epsilon, loss in ((1.0, 0.5), (0.1, 2.5)):
+        if (PRIVATE, epsilon) in auc:
+            claim = f"epsilon {epsilon:g}: AUC points lost to the noise"
+            found.append(Target(claim, exact - auc[PRIVATE, epsilon], "<=", loss, ".2f"))
+    if (PRIVATE, 0.1) in auc:
+        ahead = auc[PRIVATE, 0.1] - auc[PAPERS, 0.1]
+        claim = "epsilon 0.1: AUC points ahead of the paper's mechanism"
+        found.append(Target(claim, ahead, ">=", 5.0, ".2f"))
+        for name in dict.fromkeys(r.data for r in runs if r.data in PAPER_SETS):
+            ours, papers = (_of_set(runs, name, s, 0.1) for s in (PRIVATE, PAPERS))
+            spread = float(max(ours.std(), papers.std()))
+            claim = f"epsilon 0.1, {name}: points ahead, within the spread between seeds"
+            found.append(Target(claim, float(ours.mean() - papers.mean()), ">=", -spread, ".2f"))
+    return found
+
+
+# --- attacks ------------------------------------------------------------------------------------
+
+
+def membership(data: LabelledSet, epsilons: Sequence[float], seed: int) -> dict[str, float]:
+    """Tell rows in the counts from rows that are not, by their scores; return the AUCs.
+
+    Half of the rows are counted. The adversary holds the counts (raw, or released), scores all
+    rows, and takes high scores for members: among the outliers, whose cells are their own, and
+    among all rows.
+    """
+    rng = np.random.default_rng(seed)
+    member = np.zeros(len(data.X), bool)
+    member[rng.permutation(len(data.X))[: len(data.X) // 2]] = True
+    schema, X = _schema(data.X), data.X[member]
+    plan = Plan.draw(schema, random_state=seed)
+    raw = Scorer(Sketch.from_data(plan, X))
+    # Not the detector's smooth score: a single empty cell proves that a row was not counted.
+    raw.values = np.log2(raw.sketch.counts + 1.0 / 16.0)
+    scorers = {"raw": raw}
+    for epsilon in epsilons:
+        scorers[f"{epsilon:g}"] = private_scorer(X, schema, epsilon, seed)
+    found = {}
+    for name, scorer in scorers.items():
+        scores = scorer.score(data.X)
+        found[f"outliers, {name}"] = float(roc_auc_score(member[data.y], scores[data.y]))
+        found[f"all rows, {name}"] = float(roc_auc_score(member, scores))
+    return found
+
+
+def table_of_membership(found: dict[str, list[dict[str, float]]]) -> str:
+    """Lay out the mean over the seeds of each AUC, a row a set."""
+    columns = list(next(iter(found.values()))[0])
+    rows = [
+        (name, *(f"{np.mean([f[column] for f in seeds]):.2f}" for column in columns))
+        for name, seeds in found.items()
+    ]
+    return markdown_table(("set", *columns), rows)
+
+
+#: How many releases `audits` puts to the test: the correct one, and one for each mistake.
+N_AUDITED = len(MISTAKES)
+
+
+def audits(draws: int, trials: int) -> Iterator[tuple[str, list[Finding]]]:
+    """Put the correct release and every planted mistake before all audits."""
+    for mistake in MISTAKES:
+        yield mistake.name, audit_all(mistake, draws=draws, trials=trials)
+
+
+def table_of_audits(found: Sequence[tuple[str, list[Finding]]]) -> str:
+    """Lay out the lower bounds on epsilon, and who is rejected."""
+    rows = []
+    for name, findings in found:
+        gaussian = findings[0].gaussian_bound
+        rejected = any(finding.rejects for finding in findings)
+        rows.append(
+            (
+                name,
+                *(f"{finding.lower_bound:.2f}" for finding in findings),
+                "" if gaussian is None else f"{gaussian:.2f}",
+                "rejected" if rejected else "stands",
+            )
+        )
+    header = (
+        "planted mistake", "likelihood ratio", "canaries", "replay",
+        "likelihood ratio, if Gaussian", f"claim of epsilon {found[0][1][0].epsilon:g}",
+    )  # fmt: skip
+    return markdown_table(header, rows)
+
+
+def audit_targets(found: Sequence[tuple[str, list[Finding]]]) -> list[Target]:
+    """Hold the correct release to stand, and some audit to reject every mistake."""
+    targets = []
+    for at, (name, findings) in enumerate(found):
+        bound = max(finding.lower_bound for finding in findings)
+        claim = f"audit, {name}: highest lower bound on epsilon"
+        targets.append(Target(claim, bound, "<=" if at == 0 else ">", findings[0].epsilon, ".2f"))
+    return targets

@@ -1,0 +1,140 @@
+"""``hushtable bench``: the measurements behind what the docs say."""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from hushtable.cli._options import Json
+from hushtable.cli._output import finish
+from hushtable.errors import UsageError
+
+__all__ = ["privacy"]
+
+T = TypeVar("T")
+
+_FOLDER = Path("hushtable-bench")
+#: Sets for `--quick`, and for the attack on membership.
+_QUICK = ("6_cardio", "28_pendigits", "38_thyroid", "4_breastw")
+_ATTACKED = ("4_breastw", "6_cardio", "38_thyroid", "47_yeast", "43_WDBC")
+
+
+def _epsilons(text: str) -> list[float]:
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise UsageError(f"--epsilons {text}: needs numbers with commas, such as .1,1") from None
+    return sorted(set(values))
+
+
+def privacy(
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Labelled sets, .npz files with X and y; by default $HUSHTABLE_DATA.",
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds of the plans.")] = 10,
+    epsilons: Annotated[
+        str, typer.Option(metavar="E,...", help="Total budgets to compare.")
+    ] = ".1,.3,1,3",
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A glimpse in a minute: 2 seeds, 4 sets, 2 epsilons.")
+    ] = False,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where results are kept.")
+    ] = _FOLDER,
+    as_json: Json = False,
+) -> None:
+    """Measure what privacy costs, what an adversary learns, which mistakes audits find.
+
+    Tables are printed as Markdown; the folder receives them as JSON, and a figure as SVG and PNG.
+    The whole takes about a quarter of an hour. Exit code 1 says that a promised figure was missed.
+
+    \b
+    Example:
+      hushtable bench privacy --data labelled-sets -o results
+    """  # noqa: D301 (\b keeps the lines of the example apart)
+    from hushtable.bench import figures
+    from hushtable.bench import privacy as bench
+    from hushtable.bench.data import data_folder, find_sets, load
+
+    budgets = [0.1, 1.0] if quick else _epsilons(epsilons)
+    seeds = 2 if quick else seeds
+    files = find_sets(data_folder(data))
+    figures.pyplot()  # what is missing is said now, not in a quarter of an hour
+    output.mkdir(parents=True, exist_ok=True)
+    sets = [load(file).at_most(bench.MAX_ROWS) for file in files]
+    chosen = [d for d in sets if len(d.X) >= bench.MIN_ROWS or d.name in bench.PAPER_SETS]
+    # Without duplicates: a row that is in both halves tells nothing.
+    attacked = [d.distinct() for d in sets if d.name in _ATTACKED] or sets[:3]
+    if quick:
+        chosen = [d for d in chosen if d.name in _QUICK] or chosen[:4]
+        attacked = attacked[:2]
+
+    runs: list[bench.Run] = []
+    steps = bench.accuracy(chosen, budgets, seeds)
+    for more in _shown(steps, len(chosen) * seeds, "Accuracy", as_json):
+        runs += more
+    trials = [(d, seed) for d in attacked for seed in range(seeds)]
+    membership: dict[str, list[dict[str, float]]] = {}
+    for one, seed in _shown(trials, len(trials), "Membership", as_json):
+        membership.setdefault(one.name, []).append(bench.membership(one, (1.0, 0.1), seed))
+    found = list(
+        _shown(
+            bench.audits(*((1000, 60) if quick else (10_000, 200))),
+            bench.N_AUDITED,
+            "Audits",
+            as_json,
+        )
+    )
+    drawn = figures.privacy_figure(runs, membership, output)
+    targets = bench.audit_targets(found) + ([] if quick else bench.accuracy_targets(runs))
+    facts: dict[str, Any] = {
+        "command": "bench privacy",
+        "runs": [dataclasses.asdict(run) for run in runs],
+        "membership": membership,
+        "audits": {
+            name: [dataclasses.asdict(finding) for finding in findings] for name, findings in found
+        },
+        "targets": [dataclasses.asdict(t) | {"met": t.met} for t in targets],
+    }
+    (output / "privacy.json").write_text(json.dumps(facts, indent=1) + "\n")
+
+    def text() -> None:
+        from hushtable.bench.tables import print_environment, print_targets
+
+        large = len({run.data for run in runs if run.rows >= bench.MIN_ROWS})
+        print(f"# Accuracy\n\nMean over {large} sets of 1,000 rows and more, {seeds} seeds ± their")
+        print("standard deviation, x 100. Ranges are the data's own, taken as public.\n")
+        print(bench.table_of_means(runs))
+        print("\nROC-AUC x 100 of each set, HushTable / the paper's mechanism:\n")
+        print(bench.table_of_sets(runs))
+        print("\n# Membership\n\nAUC of telling rows that were counted from rows that were not:\n")
+        print(bench.table_of_membership(membership))
+        print("\n# Audits\n\nLower bounds on epsilon, each with 95% confidence:\n")
+        print(bench.table_of_audits(found))
+        print_environment(("opendp", "numba", "numpy", "scikit-learn"))
+        print_targets(targets)
+        print(f"\nWrote {output / 'privacy.json'} and {', '.join(str(file) for file in drawn)}.")
+
+    finish(as_json, facts, text)
+    if not all(target.met for target in targets):
+        raise typer.Exit(1)
+
+
+def _shown(steps: Iterable[T], total: int, label: str, quiet: bool) -> Iterator[T]:
+    """Show progress on a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield from steps
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    yield from track(steps, description=label, total=total, console=console, transient=True)
