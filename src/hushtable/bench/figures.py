@@ -71,7 +71,7 @@ def _membership(axes: Any, membership: dict[str, list[dict[str, float]]]) -> Non
         offsets = np.linspace(-0.12, 0.12, len(heights))
         axes.plot(at + offsets, heights, "o", color=colour, ms=5, alpha=0.8, mew=0)
     axes.axhline(0.5, color="0.4", ls="--", lw=0.9)
-    axes.annotate("guessing", (len(columns) - 0.55, 0.5), va="bottom", ha="right", fontsize=7.5)
+    axes.annotate("guessing", (-0.45, 0.485), va="top", ha="left", fontsize=7.5)
     axes.set_xticks(range(len(columns)), ["raw\ncounts", *(f"ε = {n}" for n in names[1:])])
     axes.set(ylim=(0.35, 1.02), xlim=(-0.5, len(columns) - 0.5))
     axes.set_title("Telling whether an outlier\nwas counted, AUC", fontsize=10)

@@ -42,8 +42,8 @@ class Release:
     """Noised counts under a plan, with the ledger that says what they cost.
 
     Made by `Sketch.release`. Releases of one plan and of different people's rows add,
-    ``north + south``: the noise adds up too, and the ledgers compose. Nothing else of the rows is in a release: no number of rows,
-    no count of missing values, no seed.
+    ``north + south``: the noise adds up too, and the ledgers compose. Nothing else of the rows
+    is in a release: no number of rows, no count of missing values, no seed.
 
     Attributes
     ----------
