@@ -56,7 +56,8 @@ def privacy(
     """Measure what privacy costs, what an adversary learns, which mistakes audits find.
 
     Tables are printed as Markdown; the folder receives them as JSON, and a figure as SVG and PNG.
-    The whole takes about eight minutes on two cores. Exit code 1 says that a promised figure was missed.
+    The whole takes about eight minutes on two cores. Exit code 1 says that a promised figure was
+    missed.
 
     \b
     Example:
