@@ -72,6 +72,15 @@ def test_a_sketch_may_not_leave(run, sites):
     assert "no: it holds exact counts" in " ".join(out.split())
 
 
+def test_a_detector_made_from_a_release_may_not_leave(run, sites, tmp_path):
+    from hushtable import HushTable, load
+
+    HushTable.from_counts(load(sites / "all.hush")).save(tmp_path / "d.hush")
+    out = " ".join(run("inspect", tmp_path / "d.hush").out.split())
+    assert "May leave no: its threshold may come from local rows" in out
+    assert "What this costs a person" in out
+
+
 def test_a_private_plan_says_what_it_is_for(run, sites):
     out = " ".join(run("inspect", sites / "plan.hush").out.split())
     assert "Laid out for epsilon 1, delta 1e-06, 20,000 rows" in out

@@ -409,6 +409,24 @@ def test_other_things_than_releases_cannot_come_before(sketch):
         sketch.release(1.0, after=[sketch])
 
 
+@pytest.mark.parametrize("mechanism", ["discrete-laplace", "laplace-per-table"])
+def test_a_pure_epsilon_does_not_follow_gaussian_noise(sketch, mechanism):
+    with pytest.raises(PrivacyError, match="pure epsilon cannot follow"):
+        sketch.release(1.0, mechanism=mechanism, after=sketch.release(0.1))
+
+
+def test_gaussian_noise_follows_a_pure_epsilon(sketch):
+    first = sketch.release(0.5, mechanism="discrete-laplace")
+    release = sketch.release(1.0, after=first)
+    assert 0.9999 < release.ledger.epsilon <= 1.0
+    assert release.ledger.rho == pytest.approx(first.ledger.rho + release.ledger.own.rho)
+
+
+def test_numpys_integers_are_whole_numbers(sketch, tmp_path):
+    sketch.release(1.0, rows_per_person=np.int64(2)).save(tmp_path / "r.hush")
+    assert load(tmp_path / "r.hush").ledger.sensitivity.rows_per_person == 2
+
+
 def test_earlier_releases_under_other_terms_do_not_add_up(sketch):
     first = sketch.release(0.1, rows_per_person=2)
     with pytest.raises(PrivacyError, match=r"2 rows a person.*do not add up"):

@@ -122,8 +122,10 @@ def _print(
     lines["Features"] = f"{len(plan.schema):,}"
     if sketch is not None:
         lines["May leave"] = "no: it holds exact counts"
-    if release is not None and facts["kind"] == "release":
+    elif facts["kind"] == "release":
         lines["May leave"] = "yes, as the ledger below says"
+    elif facts["kind"] == "detector":
+        lines["May leave"] = "no: its threshold may come from local rows; send the release instead"
     for label, value in lines.items():
         print(f"{label:<17}{value}")
     if release is not None:

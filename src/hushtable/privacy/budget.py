@@ -39,6 +39,7 @@ __all__ = [
     "check_delta",
     "check_epsilon",
     "check_mechanism",
+    "check_pure",
     "epsilon_from_rho",
     "rho_from_epsilon",
 ]
@@ -156,6 +157,7 @@ class Sensitivity:
                 f"rows_per_person={rows!r}: needs a whole number, 1 or more: the most rows that "
                 "one person has"
             )
+        object.__setattr__(self, "rows_per_person", int(rows))  # JSON knows no NumPy integer
 
     @property
     def _cells(self) -> int:
@@ -322,6 +324,15 @@ def check_delta(delta: Any, n_rows: int | None = None) -> float:
     return float(delta)
 
 
+def check_pure(cost: Cost, delta: float) -> None:
+    """Raise `PrivacyError` if a delta of 0 is claimed where Gaussian noise has a part."""
+    if delta == 0.0 and math.isinf(cost.pure):
+        raise PrivacyError(
+            "a pure epsilon cannot follow a release with Gaussian noise, which has a delta: use "
+            "mechanism='discrete-gaussian'"
+        )
+
+
 def calibrated_scale(
     mechanism: Mechanism,
     sensitivity: Sensitivity,
@@ -359,11 +370,7 @@ def calibrated_scale(
     gaussian = mechanism == "discrete-gaussian"
     total = rho_from_epsilon(epsilon, delta) if gaussian else epsilon
     spent = before.rho if gaussian else before.pure
-    if math.isinf(spent):
-        raise PrivacyError(
-            "a pure epsilon cannot follow a release with Gaussian noise, which has a delta: use "
-            "mechanism='discrete-gaussian'"
-        )
+    check_pure(before, delta)
     left = total - spent
     wanted = left if share is None else share * total
     # What is left by the rounding of scales is nothing to release with, and what they exceed a

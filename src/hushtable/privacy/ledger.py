@@ -13,6 +13,7 @@ from hushtable.privacy.budget import (
     Sensitivity,
     Spent,
     check_mechanism,
+    check_pure,
 )
 from hushtable.privacy.mechanism import noise_sd
 
@@ -114,6 +115,7 @@ class Ledger:
                     f"{self.sensitivity.adjacency} and {self.sensitivity.rows_per_person}: their "
                     "costs do not add up; give the same terms"
                 )
+        check_pure(self.cost, self.delta)
 
     # --- what it adds up to -----------------------------------------------------------------
 
