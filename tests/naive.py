@@ -40,7 +40,7 @@ def fmix32(h):
     return h ^ (h >> 16)
 
 
-def cells(plan, row):
+def random_feature_cells(plan, row):
     """The cell of a row in each table of a RandomFeature plan, counted from the first of all."""
     family, features = plan.family, plan.schema.features
     starts, at = [], 0
@@ -79,19 +79,126 @@ def marginal_cells(plan, row):
     return found
 
 
-def count(plan, rows, find=cells):
+def code(feature, value):
+    """1 + a number's level or a category's place, 0 for a missing value."""
+    if is_missing(value):
+        return 0
+    if feature.kind == "numeric":
+        return level(value, feature.low, feature.high) + 1
+    categories = list(feature.categories)
+    return 1 + (categories.index(value) if value in categories else len(categories))
+
+
+def count_min_cells(family, t, places):
+    """The cells of places, which table t's functions found, in the table's histograms."""
+    first = sum(map(int, family.depth[:t]))
+    factors = map(int, family.multiplier[first : first + len(places)])
+    key = sum(p * f for p, f in zip(places, factors, strict=True)) % 2**32
+    found = []
+    for r in range(family.sketch_rows):
+        at = t * family.sketch_rows + r
+        # Two histograms share one mixing, unless the last is without another.
+        mixed = fmix32(key ^ int(family.seed[at - r % 2]))
+        half = mixed >> 16 if r % 2 else mixed % 2**16
+        found.append(at * family.cells + half * family.cells // 2**16)
+    return found
+
+
+def grid_cells(plan, row):
+    """The cells of a row in all histograms of a SubspaceGrid plan."""
+    family, features = plan.family, plan.schema.features
+    found, h = [], 0
+    for t, depth in enumerate(family.depth):
+        places = []
+        for _ in range(depth):
+            j, width, shift = int(family.feature[h]), int(family.width[h]), int(family.shift[h])
+            c = code(features[j], row[j])
+            if c == 0:
+                places.append(0)
+            elif features[j].kind == "numeric":
+                places.append(1 + (c - 1 + shift) // width)
+            else:
+                places.append(1 + fmix32(c ^ shift) % (LEVELS // width + 1))
+            h += 1
+        found += count_min_cells(family, t, places)
+    return found
+
+
+def vector(plan, row):
+    """A row's vector of whole numbers: one for a number, sixteen for a category."""
+    coordinates = []
+    for feature, salt, value in zip(plan.schema.features, plan.family.salt, row, strict=True):
+        c = code(feature, value)
+        if feature.kind == "numeric":
+            coordinates.append(0 if c == 0 else 2 * c - 1 - LEVELS)
+        else:
+            corner = fmix32(c ^ int(salt))
+            edges = [23_080 if corner >> b & 1 else -23_080 for b in range(16)]
+            coordinates += [0] * 16 if c == 0 else edges
+    return coordinates
+
+
+def projected(plan, row, h):
+    """A row's product with the weights of function h."""
+    pairs = zip(vector(plan, row), plan.family.weight[h].tolist(), strict=True)
+    return sum(x * w for x, w in pairs)
+
+
+def projection_cells(plan, row):
+    """The cells of a row in all histograms of a RandomProjection plan."""
+    family, found, h = plan.family, [], 0
+    for t, depth in enumerate(family.depth):
+        places = []
+        for _ in range(depth):
+            shifted = projected(plan, row, h) + int(family.shift[h])
+            places.append(shifted // int(family.width[h]))
+            h += 1
+        found += count_min_cells(family, t, places)
+    return found
+
+
+def sim_hash_cells(plan, row):
+    """The cell of a row in each table of a SimHash plan, counted from the first of all."""
+    family, found, h, offset = plan.family, [], 0, 0
+    for depth in map(int, family.depth):
+        bits = 0
+        for _ in range(depth):
+            bits = 2 * bits + (projected(plan, row, h) >= int(family.cut[h]))
+            h += 1
+        found.append(offset + bits)
+        offset += 2**depth
+    return found
+
+
+FIND = {
+    "EquiWidth": marginal_cells,
+    "RandomFeature": random_feature_cells,
+    "RandomProjection": projection_cells,
+    "SimHash": sim_hash_cells,
+    "SubspaceGrid": grid_cells,
+}
+
+
+def cells(plan, row):
+    """The cells of a row in all histograms, counted from the first of all."""
+    return FIND[plan.family.name](plan, row)
+
+
+def count(plan, rows):
     """Counts of all cells."""
     counts = [0] * plan.family.n_cells
     for row in rows:
-        for cell in find(plan, row):
+        for cell in cells(plan, row):
             counts[cell] += 1
     return counts
 
 
-def scores(plan, counts, rows, value, find=cells):
-    """Mean over the tables of ``value(count)`` at each row's cells."""
+def scores(plan, counts, rows, value):
+    """Mean over the tables of the least ``value(count)`` in each row's cells of the table."""
     result = []
+    each = plan.family.n_histograms // plan.family.n_tables
     for row in rows:
-        values = [value(counts[cell]) for cell in find(plan, row)]
-        result.append(sum(values) / len(values))
+        values = [value(counts[cell]) for cell in cells(plan, row)]
+        least = [min(values[at : at + each]) for at in range(0, len(values), each)]
+        result.append(sum(least) / len(least))
     return result

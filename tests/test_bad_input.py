@@ -9,10 +9,20 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
 
-from hushtable import Feature, HushTable, HushTableError, LSHiTables, Plan, Schema, Sketch
+from hushtable import (
+    ACE,
+    Feature,
+    HushTable,
+    HushTableError,
+    LSHiTables,
+    Plan,
+    RSHash,
+    Schema,
+    Sketch,
+)
 from hushtable.errors import DataError, DataTypeError
 
-DETECTORS = [HushTable, LSHiTables]
+DETECTORS = [ACE, HushTable, LSHiTables, RSHash]
 
 
 @pytest.fixture

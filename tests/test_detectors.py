@@ -13,18 +13,35 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hushtable import Feature, HushTable, LSHiTables, Plan, PyODAdapter, Schema, Sketch
+from hushtable import (
+    ACE,
+    Feature,
+    HushTable,
+    LSHiTables,
+    Plan,
+    PyODAdapter,
+    RotatedRSHash,
+    RSHash,
+    Schema,
+    Sketch,
+)
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.scorer import Scorer
 
-DETECTORS = [HushTable, LSHiTables]
+DETECTORS = [ACE, HushTable, LSHiTables, RotatedRSHash, RSHash]
 
 
 @parametrize_with_checks([
+    ACE(),
+    ACE(n_bits=4, contamination=0.1),
     HushTable(),
     HushTable(passes=2, n_tables=20, contamination=0.1),
     LSHiTables(),
     LSHiTables(max_samples=10, contamination=0.1),
+    RotatedRSHash(),
+    RotatedRSHash(max_samples=10, contamination=0.1),
+    RSHash(),
+    RSHash(max_samples=10, contamination=0.1),
     PyODAdapter(HushTable(random_state=0)),
     PyODAdapter(LSHiTables(random_state=0)),
 ])  # fmt: skip
@@ -32,7 +49,7 @@ def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("make", DETECTORS)
+@pytest.mark.parametrize("make", [d for d in DETECTORS if d is not ACE])
 def test_the_outlier_is_lowest_and_flagged(make, X):
     detector = make(random_state=0).fit(X)
     scores = detector.score_samples(X)
@@ -40,6 +57,16 @@ def test_the_outlier_is_lowest_and_flagged(make, X):
     assert detector.predict(X)[0] == -1
     np.testing.assert_array_equal(detector.decision_function(X), scores - detector.offset_)
     np.testing.assert_array_equal(detector.fit_predict(X), detector.predict(X))
+
+
+def test_ace_sees_angles_not_lengths(rng):
+    X = rng.normal(loc=5.0, size=(500, 4))
+    X[0], X[1] = -5.0, 500.0
+    detector = ACE(random_state=0).fit(X)
+    scores = detector.score_samples(X)
+    assert scores.argmin() == 0
+    assert detector.predict(X[:1]) == [-1]
+    assert scores[1] > np.median(scores)
 
 
 @pytest.mark.parametrize("make", DETECTORS)
@@ -235,6 +262,9 @@ def test_not_fitted(make, X):
         (HushTable(n_tables=0), "n_tables=0"),
         (HushTable(n_jobs=0), "n_jobs=0"),
         (LSHiTables(max_samples=0), "max_samples=0"),
+        (RSHash(max_samples=0), "max_samples=0"),
+        (RotatedRSHash(n_tables=0), "n_tables=0"),
+        (ACE(n_bits=17), "n_bits=17"),
         (PyODAdapter(contamination=0.0), "above 0"),
     ],
 )

@@ -14,7 +14,20 @@ import safetensors.numpy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hushtable import Feature, HushTable, LSHiTables, Plan, Release, Schema, Sketch, files, load
+from hushtable import (
+    ACE,
+    Feature,
+    HushTable,
+    LSHiTables,
+    Plan,
+    Release,
+    RotatedRSHash,
+    RSHash,
+    Schema,
+    Sketch,
+    files,
+    load,
+)
 from hushtable.errors import FileError, HushTableError
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -42,7 +55,12 @@ def plans():
     return {
         "marginals": marginals,
         "hushtable": refined,
+        "ace": Plan.draw(SCHEMA, detector="ace", n_tables=3, n_bits=4, random_state=1),
         "lsh-itables": Plan.draw(SCHEMA, detector="lsh_itables", n_tables=3, random_state=1),
+        "rotated-rs-hash": Plan.draw(
+            SCHEMA, detector="rotated_rs_hash", n_tables=3, random_state=1
+        ),
+        "rs-hash": Plan.draw(SCHEMA, detector="rs_hash", n_tables=3, random_state=1),
         "second-pass": refined.second_pass(Sketch.from_data(refined, table())),
     }
 
@@ -118,6 +136,9 @@ def test_plans_and_sketches_come_back(tmp_path, name):
         HushTable(n_tables=7, passes=2, random_state=3),
         HushTable(random_state=np.random.RandomState(0), n_jobs=2),
         LSHiTables(n_tables=np.int64(6), max_samples=100, random_state=3),
+        RSHash(n_tables=6, random_state=3),
+        RotatedRSHash(n_tables=6, random_state=3),
+        ACE(n_tables=6, n_bits=5, random_state=3),
     ],
 )
 def test_detectors_come_back(tmp_path, detector, X):
@@ -157,7 +178,8 @@ def test_the_manifest_keeps_its_published_schema(tmp_path, X):
     weights = Sketch.from_data(plan, table(), sample_weight=[3, 1, 1, 1])
     weights.save(tmp_path / "w.hush")
     HushTable().fit(X).save(tmp_path / "d.hush")
-    LSHiTables().fit(X).save(tmp_path / "e.hush")
+    for detector in (ACE(n_tables=3), LSHiTables(), RSHash(), RotatedRSHash()):
+        detector.fit(X).save(tmp_path / f"{type(detector).__name__}.hush")
     for file in tmp_path.glob("*.hush"):
         validator.validate(files.read(file).manifest)
     # ... and says something: it refuses what the reader refuses.

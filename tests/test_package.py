@@ -43,7 +43,16 @@ def signature(function):
     return [name for name in parameters if name not in ("self", "cls")]
 
 
-@pytest.mark.parametrize("detector", [hushtable.HushTable, hushtable.LSHiTables])
+DETECTORS = [
+    hushtable.ACE,
+    hushtable.HushTable,
+    hushtable.LSHiTables,
+    hushtable.RSHash,
+    hushtable.RotatedRSHash,
+]
+
+
+@pytest.mark.parametrize("detector", DETECTORS)
 def test_constructor_docstrings_match_signatures(detector):
     assert documented_parameters(inspect.getdoc(detector)) == signature(detector.__init__)
 
@@ -61,7 +70,7 @@ def test_method_docstrings_match_signatures(name, member):
         assert documented == signature(member), name
 
 
-@pytest.mark.parametrize("module", ["_hushtable", "_lsh_itables", "_pyod"])
+@pytest.mark.parametrize("module", ["_ace", "_hushtable", "_lsh_itables", "_pyod", "_rs_hash"])
 def test_examples_in_docstrings_run(module):
     result = doctest.testmod(importlib.import_module(f"hushtable.detectors.{module}"))
     assert result.attempted

@@ -15,7 +15,9 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.readers import _reader
 
-DETECTORS = ["hushtable", "lsh_itables", "marginals", "second pass"]
+DETECTORS = [
+    "ace", "hushtable", "lsh_itables", "marginals", "rotated_rs_hash", "rs_hash", "second pass",
+]  # fmt: skip
 
 
 def draw(schema, detector, table, seed=0):

@@ -8,7 +8,7 @@ from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hushtable.detectors import HushTable, LSHiTables, PyODAdapter
+    from hushtable.detectors import ACE, HushTable, LSHiTables, PyODAdapter, RotatedRSHash, RSHash
     from hushtable.errors import HushTableError
     from hushtable.loading import load
     from hushtable.plan import Plan
@@ -17,26 +17,32 @@ if TYPE_CHECKING:
     from hushtable.sketch import Sketch
 
 __all__ = [
+    "ACE",
     "Feature",
     "HushTable",
     "HushTableError",
     "LSHiTables",
     "Plan",
     "PyODAdapter",
+    "RSHash",
     "Release",
+    "RotatedRSHash",
     "Schema",
     "Sketch",
     "load",
 ]
 
 _HOMES = {
+    "ACE": "detectors",
     "Feature": "schema",
     "HushTable": "detectors",
     "HushTableError": "errors",
     "LSHiTables": "detectors",
     "Plan": "plan",
     "PyODAdapter": "detectors",
+    "RSHash": "detectors",
     "Release": "privacy.release",
+    "RotatedRSHash": "detectors",
     "Schema": "schema",
     "Sketch": "sketch",
     "load": "loading",

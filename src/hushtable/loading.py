@@ -10,12 +10,12 @@ from hushtable.privacy.release import Release
 from hushtable.sketch import Sketch
 
 if TYPE_CHECKING:
-    from hushtable.detectors import HushTable, LSHiTables
+    from hushtable.detectors import TableDetector
 
 __all__ = ["load"]
 
 
-def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, Release, "HushTable", "LSHiTables"]:
+def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, Release, "TableDetector"]:
     """Read a .hush file. Nothing in it is executed.
 
     Parameters
@@ -43,10 +43,10 @@ def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, Release, "HushTabl
     if content.kind == "release":
         return content.build(Release.from_file)
     # scikit-learn takes a second to import: only for those who load a detector.
-    from hushtable import detectors
+    from hushtable.detectors import BY_RECIPE
 
     name = content.manifest.get("detector")
-    known = {c.__name__: c for c in (detectors.HushTable, detectors.LSHiTables)}
+    known = {detector.__name__: detector for detector in BY_RECIPE.values()}
     if name not in known:
         raise FileError(f"{path}: detector {name!r} is none of {sorted(known)}: upgrade hushtable")
     return content.build(known[name].from_file)

@@ -46,7 +46,7 @@ class Plan:
     score : ScoreRule
         How the count of a cell becomes a score.
     detector : str
-        Which detector's draw this is: ``"hushtable"`` or ``"lsh_itables"``; ``"marginals"`` and
+        Which detector's draw this is, as `draw` names them; ``"marginals"`` and
         ``"ranges"`` for the histograms of a first round.
     data_dependent : bool
         Whether ranges, cuts or weights were read off raw data, so that the plan itself tells
@@ -104,7 +104,7 @@ class Plan:
         schema : Schema
             The features. With a public schema and no marginals, the plan does not depend on
             any data.
-        detector : {"hushtable", "lsh_itables"}
+        detector : {"ace", "hushtable", "lsh_itables", "rotated_rs_hash", "rs_hash"}
             Which detector's tables to draw.
         marginals : Sketch or Release, optional
             Merged counts under ``Plan.marginals(schema)``; refines the cuts and the weights
@@ -125,8 +125,9 @@ class Plan:
             Number of releases that will be added, each with the whole noise; 1 where the
             sites share the noise under a secure sum.
         **parameters
-            ``n_tables`` for both; ``max_samples`` (which sets the depths) for
-            ``"lsh_itables"``; ``n_cells``, ``min_depth`` and ``max_depth`` for ``"hushtable"``.
+            ``n_tables`` for all; ``n_bits`` for ``"ace"``; ``n_cells``, ``min_depth`` and
+            ``max_depth`` for ``"hushtable"``; ``max_samples``, which sets the depths, for the
+            others.
 
         Returns
         -------

@@ -115,11 +115,11 @@ class Scorer:
         """
         counts = self.sketch.counts
         family, n_rows = self.plan.family, max(1, self.sketch.n_rows)
-        table = np.repeat(np.arange(family.n_tables), np.diff(family.offsets))
+        table = np.repeat(np.arange(family.n_histograms), np.diff(family.offsets))
         correction = noise_sd**2 * self.plan.score.noisy_slopes(counts, noise_sd)
         mean = np.bincount(table, counts * self.values - correction) / n_rows
         below = self.values < mean[table]
         rarer = counts * (self.values - mean[table]) - correction
         offsets = mean + 2.0 * np.bincount(table, np.where(below, rarer, 0.0)) / n_rows
-        error = offsets.std() / np.sqrt(family.n_tables)
+        error = offsets.std() / np.sqrt(family.n_histograms)
         return float(offsets.mean()) if 3.0 * error < (mean - offsets).mean() else float("nan")

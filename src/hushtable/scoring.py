@@ -29,27 +29,37 @@ class ScoreRule:
 
     Attributes
     ----------
-    name : {"log2", "smoothed_log2"}
+    name : {"count", "log2", "smoothed_log2"}
+        ``count``: c itself, in rows instead of bits (ACE).
         ``log2``: log2(max(c, 1)) (paper, Algorithm 2).
         ``smoothed_log2``: log2(c + smoothing * N), N the rows counted.
     smoothing : float
-        Share of the rows that is added to every count; 0 for ``log2``.
+        Share of the rows that is added to every count; 0 but for ``smoothed_log2``.
     """
 
-    name: Literal["log2", "smoothed_log2"]
+    name: Literal["count", "log2", "smoothed_log2"]
     smoothing: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.name not in ("log2", "smoothed_log2"):
-            raise PlanError(f"score rule {self.name!r} is unknown: needs log2 or smoothed_log2")
-        if not 0.0 <= self.smoothing <= 1.0 or (self.smoothing > 0) != (self.name != "log2"):
+        names = ("count", "log2", "smoothed_log2")
+        if self.name not in names:
+            raise PlanError(f"score rule {self.name!r} is unknown: needs one of {names}")
+        smoothed = self.name == "smoothed_log2"
+        if not 0.0 <= self.smoothing <= 1.0 or (self.smoothing > 0) != smoothed:
             raise PlanError(
                 f"score rule {self.name!r} with smoothing {self.smoothing}: smoothed_log2 needs a "
-                "share above 0 and at most 1, log2 none"
+                "share above 0 and at most 1, the others none"
             )
+
+    @property
+    def unit(self) -> str:
+        """What scores are measured in: bits, or rows."""
+        return "rows" if self.name == "count" else "bits"
 
     def values(self, counts: Counts, n_rows: int) -> NDArray[np.float64]:
         """Return the score of every cell; ``n_rows`` is the number of rows counted."""
+        if self.name == "count":
+            return counts.astype(np.float64)
         if self.name == "log2":
             return _exact(np.log2(np.maximum(counts, 1)))
         return _exact(np.log2(counts + self.smoothing * n_rows))
@@ -57,17 +67,19 @@ class ScoreRule:
     def noisy_values(self, counts: Counts, noise_sd: float) -> NDArray[np.float64]:
         """Return the score of every cell from counts with noise, for which this rule stands in.
 
-        ``log2`` is the paper's and stays as it is: log2(max(c, 1)). ``smoothed_log2`` becomes
-        asinh(c / (2 sigma)) / ln 2, which is log2(c / sigma) for counts far above the noise, and
-        straight, c / (2 sigma), for counts within it: what noise makes of an empty cell then
-        averages out over the tables.
+        ``count`` and ``log2``, the paper's, stay as they are: c and log2(max(c, 1)).
+        ``smoothed_log2`` becomes asinh(c / (2 sigma)) / ln 2, which is log2(c / sigma) for
+        counts far above the noise, and straight, c / (2 sigma), for counts within it: what
+        noise makes of an empty cell then averages out over the tables.
         """
-        if self.name == "log2":
+        if self.name != "smoothed_log2":
             return self.values(counts, 0)
         return _exact(np.arcsinh(counts / (2.0 * noise_sd)) / np.log(2.0))
 
     def noisy_slopes(self, counts: Counts, noise_sd: float) -> NDArray[np.float64]:
         """Return the derivative of `noisy_values` by the count."""
+        if self.name == "count":
+            return np.ones(len(counts))
         if self.name == "log2":
             slopes = np.where(counts > 1, 1.0, 0.0) / np.maximum(counts, 1)
         else:

@@ -14,7 +14,18 @@ import pytest
 from cli_helpers import contents
 
 import hushtable
-from hushtable import HushTable, HushTableError, LSHiTables, Plan, Schema, Sketch, files
+from hushtable import (
+    ACE,
+    HushTable,
+    HushTableError,
+    LSHiTables,
+    Plan,
+    RotatedRSHash,
+    RSHash,
+    Schema,
+    Sketch,
+    files,
+)
 from hushtable.cli import _progress
 from hushtable.scorer import Scorer
 
@@ -55,6 +66,9 @@ def test_fit_is_the_estimator(run, site, tmp_path):
         (["--contamination", 0.05], HushTable, {"contamination": 0.05}),
         (["--detector", "lsh-itables"], LSHiTables, {"n_tables": 100, "max_samples": 1000}),
         (["--detector", "lsh-itables", "--contamination", 0.1], LSHiTables, {}),
+        (["--detector", "rs-hash"], RSHash, {"max_samples": 1000}),
+        (["--detector", "rotated-rs-hash"], RotatedRSHash, {"max_samples": 1000}),
+        (["--detector", "ace", "--contamination", 0.1], ACE, {"n_bits": 15}),
         (["--threads", 1, "--columns", "income,age"], HushTable, {"n_jobs": 1}),
     ],
 )

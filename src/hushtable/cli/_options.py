@@ -26,8 +26,16 @@ __all__ = [
 class Detector(StrEnum):
     """Detectors as the command line spells them."""
 
+    ACE = "ace"
     HUSHTABLE = "hushtable"
     LSH_ITABLES = "lsh-itables"
+    ROTATED_RS_HASH = "rotated-rs-hash"
+    RS_HASH = "rs-hash"
+
+    @property
+    def recipe(self) -> str:
+        """The detector's name in plans."""
+        return self.value.replace("-", "_")
 
 
 def _threads(value: int) -> int:

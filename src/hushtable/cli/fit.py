@@ -75,15 +75,15 @@ def fit(
     reader = open_rows(data, columns, drop)
 
     # scikit-learn takes a second to import: only once the files are known to be there.
-    from hushtable import detectors
+    from hushtable.detectors import BY_RECIPE
 
-    model: detectors.HushTable | detectors.LSHiTables
+    model = BY_RECIPE[detector.recipe]()
     if detector is Detector.HUSHTABLE:
+        model.set_params(passes=passes)
         readings = 2 + passes
-        model = detectors.HushTable(passes=passes)
-    else:
-        readings = 2 + (reader.n_rows is None)  # to sample rows, it must know their number
-        model = detectors.LSHiTables()
+    else:  # to sample rows, it must know their number
+        sampled = "max_samples" in model.get_params()
+        readings = 2 + (sampled and reader.n_rows is None)
     model.set_params(n_tables=tables, contamination=share, n_jobs=threads, random_state=seed)
     with watched(reader, passes=readings + (share != "auto"), quiet=as_json) as watch:
         model.fit(watch.reader)
@@ -116,7 +116,8 @@ def fit(
             f"{len(schema) - len(texts):,} columns are numeric, {len(texts):,} categorical"
             + (f" ({listed(texts)})." if texts else ".")
         )
-        print(f"Rows that score below {model.offset_:.4g} bits are outliers.")
+        unit = model.plan_.score.unit
+        print(f"Rows that score below {model.offset_:.4g} {unit} are outliers.")
         print_tally(schema, sketch.tally, watch.rows)
         print(f"Wrote {target}. It holds ranges and counts of your rows: keep it where they are.")
 

@@ -116,7 +116,7 @@ def _print(
             + (f", {design.sites} releases" if design.sites > 1 else "")
         )
     if isinstance(facts.get("offset"), int | float):
-        lines["Threshold"] = f"{facts['offset']:.4f} bits: rows below are outliers"
+        lines["Threshold"] = f"{facts['offset']:.4f} {plan.score.unit}: rows below are outliers"
     elif "offset" in facts:
         lines["Threshold"] = "none: the noise leaves none to be told from the counts"
     lines["Features"] = f"{len(plan.schema):,}"

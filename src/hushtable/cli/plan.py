@@ -93,7 +93,7 @@ def draw(
         parameters["n_tables"] = tables
     plan = Plan.draw(
         _schema(schema, ranges),
-        detector=detector.value.replace("-", "_"),
+        detector=detector.recipe,
         marginals=counts,
         random_state=seed,
         epsilon=epsilon,

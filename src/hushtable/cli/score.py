@@ -50,8 +50,9 @@ def score(
 ) -> None:
     """Score rows and write the scores.
 
-    The output has a row for each row of DATA: its number from 0, its score in bits (low is
-    abnormal), and whether it is an outlier. Scores tell of the rows: keep them where the rows are.
+    The output has a row for each row of DATA: its number from 0, its score (low is abnormal; in
+    bits, with ACE in rows), and whether it is an outlier. Scores tell of the rows: keep them where
+    the rows are.
 
     \b
     Example:
@@ -95,7 +96,7 @@ def score(
         else:
             print(
                 f"Scored {summary.n_rows:,} rows: {summary.n_outliers:,} outliers ({share:.2%}), "
-                f"those below {offset:.4g} bits."
+                f"those below {offset:.4g} {scorer.plan.score.unit}."
             )
         print_tally(schema, summary.tally, summary.n_rows)
         print("The lowest scores (rows are numbered from 0):\n")

@@ -1,7 +1,24 @@
 """The scikit-learn estimators: each names a recipe; the machinery is shared."""
 
+from hushtable.detectors._ace import ACE
+from hushtable.detectors._base import TableDetector
 from hushtable.detectors._hushtable import HushTable
 from hushtable.detectors._lsh_itables import LSHiTables
 from hushtable.detectors._pyod import PyODAdapter
+from hushtable.detectors._rs_hash import RotatedRSHash, RSHash
 
-__all__ = ["HushTable", "LSHiTables", "PyODAdapter"]
+__all__ = [
+    "ACE",
+    "BY_RECIPE",
+    "HushTable",
+    "LSHiTables",
+    "PyODAdapter",
+    "RSHash",
+    "RotatedRSHash",
+    "TableDetector",
+]
+
+#: The detectors by the names of their recipes in plans.
+BY_RECIPE: dict[str, type[TableDetector]] = {
+    detector._recipe: detector for detector in (ACE, HushTable, LSHiTables, RotatedRSHash, RSHash)
+}

@@ -1,17 +1,13 @@
 """LSH iTables, as in the paper."""
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
-from hushtable.detectors._base import TableDetector
-from hushtable.plan import Plan
-from hushtable.readers import Reader
-from hushtable.schema import Schema
-from hushtable.sketch import Sketch
+from hushtable.detectors._sampled import SampledDetector
 
 __all__ = ["LSHiTables"]
 
 
-class LSHiTables(TableDetector):
+class LSHiTables(SampledDetector):
     """LSH iTables (Li and Pham): hash tables over random-feature LSH, faithful to the paper.
 
     Each of m tables concatenates l hash functions (Definition 3) and counts a random sample
@@ -62,58 +58,3 @@ class LSHiTables(TableDetector):
     """
 
     _recipe: ClassVar[str] = "lsh_itables"
-
-    def __init__(
-        self,
-        *,
-        n_tables: int = 100,
-        max_samples: int = 1000,
-        contamination: str | float = "auto",
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_tables = n_tables
-        self.max_samples = max_samples
-        self.contamination = contamination
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Read ranges off the rows, draw the plan, count a sample in each table.
-
-        Parameters
-        ----------
-        X : array, data frame, Arrow object or path
-            Rows: NumPy, pandas, polars, pyarrow, or the path of a CSV or Parquet file, folder
-            or glob pattern. Missing values, text and categorical columns are welcome.
-        y : None
-            Not used.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If there are fewer than 2 rows, or a column cannot be used; the message names it.
-        """
-        return self._fit(X, None)
-
-    def _draw_plan(self, schema: Schema, reader: Reader, weights: Any, n_rows: int) -> Plan:
-        return Plan.draw(
-            schema,
-            detector=self._recipe,
-            random_state=self._rng,
-            n_tables=self.n_tables,
-            max_samples=min(self.max_samples, n_rows),
-        )
-
-    def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
-        return Sketch.from_data(
-            plan,
-            reader,
-            max_samples=self.max_samples,
-            random_state=self._rng,
-            n_jobs=self.n_jobs,
-        )

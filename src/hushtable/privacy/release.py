@@ -66,7 +66,7 @@ class Release:
                 f"release: counts are {self.counts.dtype} {self.counts.shape}; its plan needs "
                 f"int64 {cells}"
             )
-        if self.ledger.sensitivity.tables != self.plan.family.n_tables:
+        if self.ledger.sensitivity.tables != self.plan.family.n_histograms:
             raise PlanError("the ledger counts other tables than the plan has")
         if self.ledger.behind_plan != self.plan.behind:
             raise PlanError("the ledger leaves out, or adds to, the releases behind the plan")
@@ -80,7 +80,7 @@ class Release:
     @property
     def n_rows(self) -> int:
         """Rows counted, as estimated from the noised counts of all tables."""
-        return round(float(self.counts.sum()) / self.plan.family.n_tables)
+        return round(float(self.counts.sum()) / self.plan.family.n_histograms)
 
     def __add__(self, other: "Release") -> "Release":
         if not isinstance(other, Release):
@@ -185,7 +185,7 @@ def release_counts(
     _check_counts(mechanism, sampled, rows_per_person, largest_weight)
     laplace = mechanism != "discrete-gaussian"
     delta = 0.0 if laplace else check_delta(delta, plan.rows_counted(counts))
-    sensitivity = Sensitivity(plan.family.n_tables, adjacency, rows_per_person, sampled)
+    sensitivity = Sensitivity(plan.family.n_histograms, adjacency, rows_per_person, sampled)
     earlier = _earlier(after, plan)
     before = Cost.total(spent.cost for spent in (*plan.behind, *earlier))
     if share is None:

@@ -1,23 +1,17 @@
-"""The draws: which hash functions each detector takes, given a schema (and marginals)."""
+"""HushTable's draw: refined random features, from marginals where there are some."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable import kernels
-from hushtable.errors import UsageError
 from hushtable.hashing import RandomFeature
 from hushtable.privacy.denoise import onto_simplex
+from hushtable.recipes._common import Floats, random_feature, whole
 from hushtable.schema import Schema
-from hushtable.scoring import ScoreRule
 
-__all__ = ["MARGINAL_BINS", "RECIPES", "Marginals", "Recipe", "recipe"]
-
-Floats = NDArray[np.float64]
+__all__ = ["MARGINAL_BINS", "Marginals", "draw_hushtable"]
 
 #: Cells of a numeric feature's marginal histogram.
 MARGINAL_BINS = 64
@@ -35,60 +29,6 @@ class Marginals(NamedTuple):
     counts: NDArray[np.int64]
     offsets: NDArray[np.int64]
     noise_sd: float
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """A detector's draw of hash functions and its score."""
-
-    draw: Callable[..., RandomFeature]
-    score: ScoreRule
-    takes_marginals: bool
-
-
-def recipe(detector: str) -> Recipe:
-    """Return the recipe of a detector by its name in plans."""
-    if detector not in RECIPES:
-        raise UsageError(f"detector {detector!r} is unknown: needs one of {sorted(RECIPES)}")
-    return RECIPES[detector]
-
-
-def _whole(name: str, value: Any, low: int, high: int) -> int:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | np.integer)
-        or not (low <= value <= high)
-    ):
-        raise UsageError(f"{name}={value!r}: needs a whole number from {low:,} to {high:,}")
-    return int(value)
-
-
-def draw_lsh_itables(
-    schema: Schema,
-    rng: np.random.Generator,
-    *,
-    n_tables: int = 100,
-    max_samples: int = 1000,
-) -> RandomFeature:
-    """Draw as the paper does: uniform features, uniform cuts, the depths of section 3.3.
-
-    For each table, f ~ U(1/sqrt(s), 1 - 1/sqrt(s)) and l ~ U(1 + 0.5 log_b(s), log_b(s)) with
-    b = max(2, 1/f) and s = ``max_samples``, rounded to nearest (mean 6.2 at s = 1000). Features
-    are drawn with replacement; 2**l cells a table.
-    """
-    m = _whole("n_tables", n_tables, 1, 10_000)
-    # At s = 65,536 a table may have 2**16 cells, as many as one can have.
-    s = _whole("max_samples", max_samples, 1, 1 << 16)
-    edge = 1.0 / math.sqrt(s)
-    f = edge + rng.random(m) * max(0.0, 1.0 - 2.0 * edge)
-    longest = np.log(s) / np.log(np.maximum(2.0, 1.0 / f))
-    shortest = 1.0 + 0.5 * longest
-    # Below s = 16 the interval may run backwards; its ends still bound the depth.
-    depth = np.rint(shortest + rng.random(m) * (longest - shortest))
-    depth = np.maximum(depth, 1).astype(np.uint8)
-    functions = int(depth.sum())
-    feature = np.minimum((rng.random(functions) * len(schema)).astype(np.int64), len(schema) - 1)
-    return _random_feature(schema, rng, depth, feature, rng.random(functions), 1 << 16)
 
 
 def draw_hushtable(
@@ -110,15 +50,15 @@ def draw_hushtable(
     uniform on the range. Noise in the marginals is taken out first, and what it leaves of the
     weights is drawn towards their mean.
     """
-    m = _whole("n_tables", n_tables, 1, 10_000)
-    low = _whole("min_depth", min_depth, 1, 32)
-    high = _whole("max_depth", max_depth, low, 32)
-    cells = _whole("n_cells", n_cells, 2, 1 << 16)
+    m = whole("n_tables", n_tables, 1, 10_000)
+    low = whole("min_depth", min_depth, 1, 32)
+    high = whole("max_depth", max_depth, low, 32)
+    cells = whole("n_cells", n_cells, 2, 1 << 16)
     depth = (low + np.floor(rng.random(m) * (high - low + 1))).clip(low, high).astype(np.uint8)
     profile = _Profile(schema, marginals)
     feature, cut = _stratified(profile.weights, int(depth.sum()), rng)
     position = profile.positions(feature, cut)
-    return _random_feature(schema, rng, depth, feature, position, cells)
+    return random_feature(schema, rng, depth, feature, position, cells)
 
 
 def _stratified(
@@ -203,51 +143,3 @@ def _kurtosis(present: Floats, *, categorical: bool, narrowest: float = 0.0) -> 
     if variance <= 0.0:
         return 1.0
     return max(1.0, float((share * deviation**4).sum()) / variance**2)
-
-
-def _random_feature(
-    schema: Schema,
-    rng: np.random.Generator,
-    depth: NDArray[np.uint8],
-    feature: NDArray[np.int64],
-    position: Floats,
-    max_cells: int,
-) -> RandomFeature:
-    """Fix cuts at their codes, draw the sides of missing values and the sets of categories."""
-    # A cut lies between two levels: P(h(x) = h(q)) is 1 - |x - q| / range (equation 1), exactly
-    # in levels.
-    cut = 2 + np.minimum((position * (kernels.LEVELS - 1)).astype(np.int64), kernels.LEVELS - 2)
-    missing = (rng.random(len(feature)) < 0.5).astype(np.uint8)
-    subsets = []
-    categorical = np.array([f.kind == "categorical" for f in schema.features])[feature]
-    cut[categorical] = 0
-    for h in np.flatnonzero(categorical):
-        n_categories = len(schema.features[feature[h]].categories)
-        subsets.append(_subset(n_categories, int(missing[h]), rng))
-    return RandomFeature(
-        schema=schema,
-        depth=depth,
-        feature=feature.astype(np.uint16),
-        cut=cut.astype(np.uint16),
-        missing=missing,
-        subsets=np.concatenate(subsets) if subsets else np.empty(0, np.uint8),
-        max_cells=max_cells,
-    )
-
-
-def _subset(n_categories: int, missing: int, rng: np.random.Generator) -> NDArray[np.uint8]:
-    """Sides of missing, each category, and unseen; both sides hold a category if there are two."""
-    sides = (rng.random(n_categories + 2) < 0.5).astype(np.uint8)
-    sides[0] = missing
-    known = sides[1:-1]
-    if n_categories > 1 and known.min() == known.max():
-        # All on one side: move one, drawn at random, over.
-        one = min(int(rng.random() * n_categories), n_categories - 1)
-        known[one] = 1 - known[one]
-    return sides
-
-
-RECIPES: dict[str, Recipe] = {
-    "hushtable": Recipe(draw_hushtable, ScoreRule("smoothed_log2", 0.05), takes_marginals=True),
-    "lsh_itables": Recipe(draw_lsh_itables, ScoreRule("log2"), takes_marginals=False),
-}

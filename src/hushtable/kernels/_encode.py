@@ -1,0 +1,63 @@
+"""Values to codes."""
+
+import numpy as np
+
+from hushtable.kernels._common import BLOCK, LEVELS, MISSING_LOW, kernel
+
+
+@kernel
+def column_ranges(X, low, high, missing):
+    """Fold the rows of ``X`` (n, d) into running minima, maxima and counts of NaN (d,).
+
+    Returns the first (row, column) that holds an infinity, or (-1, -1).
+    """
+    n, d = X.shape
+    for start in range(0, n, BLOCK):
+        stop = min(start + BLOCK, n)
+        for j in range(d):
+            lowest, highest, nans = low[j], high[j], 0
+            for i in range(start, stop):
+                x = np.float64(X[i, j])
+                nans += x != x
+                lowest = x if x < lowest else lowest
+                highest = x if x > highest else highest
+            low[j], high[j] = lowest, highest
+            missing[j] += nans
+            if lowest == -np.inf or highest == np.inf:
+                for i in range(start, stop):
+                    if np.isinf(X[i, j]):
+                        return i, j
+    return -1, -1
+
+
+@kernel
+def encode(X, low, high, scale, codes, tally):
+    """Encode the numbers of ``X`` (n, d) into ``codes`` (d, n), missing as ``MISSING_LOW``.
+
+    ``scale`` is LEVELS / (high - low), 0 for a constant feature. ``tally`` (d, 2) receives the
+    numbers of missing and of clipped values. Returns the first (row, column) of an infinity,
+    or (-1, -1). The arithmetic is one float64 subtraction and one multiplication, never fused,
+    so that every platform rounds alike.
+    """
+    n, d = X.shape
+    for start in range(0, n, BLOCK):
+        stop = min(start + BLOCK, n)
+        for j in range(d):
+            lowest, highest, factor, column = low[j], high[j], scale[j], codes[j]
+            outside = 0
+            for i in range(start, stop):
+                x = np.float64(X[i, j])
+                outside += not ((x >= lowest) & (x <= highest))
+                level = min(max((x - lowest) * factor, 0.0), LEVELS - 1.0)
+                column[i] = np.uint16(np.int32(level) + 1)
+            if outside:
+                for i in range(start, stop):
+                    x = np.float64(X[i, j])
+                    if x != x:
+                        column[i] = MISSING_LOW
+                        tally[j, 0] += 1
+                    elif x < lowest or x > highest:
+                        tally[j, 1] += 1
+                        if np.isinf(x):
+                            return i, j
+    return -1, -1

@@ -1,0 +1,133 @@
+"""Tables of random-feature LSH: compare one feature with one cut, concatenate the answers."""
+
+import numpy as np
+
+from hushtable.kernels._common import BLOCK, add, inlined, kernel
+from hushtable.kernels._mix import fold
+
+
+@inlined
+def _concatenate(begin, end, start, stop, codes, functions, bits):
+    """Write (h_begin(x), ..., h_end-1(x)), at most 16 bits, into ``bits`` for each row.
+
+    Two hash functions a pass where both are cuts: it halves the loads and stores of ``bits``.
+    """
+    _, rows, cuts, subset_at, subsets, _, _ = functions
+    n = stop - start
+    bits[:n] = 0
+    h = begin
+    while h < end:
+        a, cut_a = codes[rows[h], start:stop], cuts[h]
+        if h + 1 < end and (subset_at[h] & subset_at[h + 1]) < 0:
+            b, cut_b = codes[rows[h + 1], start:stop], cuts[h + 1]
+            for i in range(n):
+                bits[i] = np.uint16(
+                    (bits[i] << np.uint16(2))
+                    | (np.uint16(a[i] >= cut_a) << np.uint16(1))
+                    | np.uint16(b[i] >= cut_b)
+                )
+            h += 2
+        elif subset_at[h] < 0:
+            for i in range(n):
+                bits[i] = np.uint16((bits[i] << np.uint16(1)) | np.uint16(a[i] >= cut_a))
+            h += 1
+        else:
+            sides = subsets[subset_at[h] :]
+            for i in range(n):
+                bits[i] = np.uint16((bits[i] << np.uint16(1)) | np.uint16(sides[a[i]]))
+            h += 1
+
+
+@inlined
+def _random_feature_cells(t, start, stop, codes, functions, upper, cells):
+    """Write the cell of table ``t``, counted from the table's first, for each row of a block.
+
+    ``folded`` is None where no table has fewer cells than codes: Numba then leaves the folding
+    out, which makes the loop over dense tables a quarter faster.
+    """
+    first, _, _, _, _, folded, offsets = functions
+    begin, end, size = first[t], first[t + 1], offsets[t + 1] - offsets[t]
+    half = max(begin, end - 16)
+    _concatenate(half, end, start, stop, codes, functions, cells)
+    if folded is not None:
+        if begin < half:
+            _concatenate(begin, half, start, stop, codes, functions, upper)
+            for i in range(stop - start):
+                code = np.uint32(np.uint32(upper[i]) << np.uint32(16)) | np.uint32(cells[i])
+                cells[i] = fold(code, size)
+        elif size < 1 << (end - begin):
+            for i in range(stop - start):
+                cells[i] = fold(cells[i], size)
+
+
+@kernel
+def count_random_feature(codes, functions, weights, counts):
+    """Count rows into the cells of every table of a RandomFeature family.
+
+    ``functions`` is (first, rows, cuts, subset_at, subsets, folded, offsets): table t is made
+    of hash functions ``first[t]..first[t + 1]``; hash function h compares row ``rows[h]`` of
+    ``codes`` with ``cuts[h]``, or, where ``subset_at[h]`` >= 0, looks the category's side up in
+    ``subsets`` from there on. ``weights`` (n,) int64, or empty for one each; ``counts`` int64,
+    all tables end to end as ``offsets`` says.
+    """
+    n, offsets = codes.shape[1], functions[6]
+    upper, cells = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint16)
+    for start in range(0, n, BLOCK):
+        stop = min(start + BLOCK, n)
+        for t in range(len(offsets) - 1):
+            _random_feature_cells(t, start, stop, codes, functions, upper, cells)
+            add(cells, stop - start, weights, start, offsets[t], counts)
+
+
+@kernel
+def count_pairs_random_feature(codes, functions, pair_row, pair_table, counts):
+    """Count row ``pair_row[p]`` in table ``pair_table[p]`` for each p: samples, a row at a time."""
+    first, rows, cuts, subset_at, subsets, _, offsets = functions
+    for p in range(len(pair_row)):
+        i, t = pair_row[p], pair_table[p]
+        bits = np.uint32(0)
+        for h in range(first[t], first[t + 1]):
+            code = codes[rows[h], i]
+            if subset_at[h] < 0:
+                side = np.uint32(code >= cuts[h])
+            else:
+                side = np.uint32(subsets[subset_at[h] + code])
+            bits = np.uint32(np.uint32(bits << np.uint32(1)) | side)
+        size = offsets[t + 1] - offsets[t]
+        cell = np.uint32(bits)
+        if size < 1 << (first[t + 1] - first[t]):
+            cell = np.uint32(fold(bits, size))
+        counts[offsets[t] + cell] += 1
+
+
+@kernel
+def sum_random_feature(codes, functions, values, totals):
+    """Write into ``totals`` (n,) the sum over the tables of ``values`` at each row's cell.
+
+    Four tables are looked up in one pass: a quarter of the loads and stores of the sum.
+    """
+    n, offsets = codes.shape[1], functions[6]
+    m = len(offsets) - 1
+    upper, cells = np.empty(BLOCK, np.uint16), np.empty((4, BLOCK), np.uint16)
+    total = np.empty(BLOCK, np.float64)
+    for start in range(0, n, BLOCK):
+        stop = min(start + BLOCK, n)
+        total[:] = 0.0
+        for t in range(0, m, 4):
+            lanes = min(4, m - t)
+            for lane in range(lanes):
+                _random_feature_cells(t + lane, start, stop, codes, functions, upper, cells[lane])
+            a = values[offsets[t] : offsets[t + 1]]
+            if lanes == 4:
+                b = values[offsets[t + 1] : offsets[t + 2]]
+                c = values[offsets[t + 2] : offsets[t + 3]]
+                d = values[offsets[t + 3] : offsets[t + 4]]
+                for i in range(stop - start):
+                    ab = a[cells[0, i]] + b[cells[1, i]]
+                    total[i] += ab + (c[cells[2, i]] + d[cells[3, i]])
+            else:
+                for lane in range(lanes):
+                    a = values[offsets[t + lane] : offsets[t + lane + 1]]
+                    for i in range(stop - start):
+                        total[i] += a[cells[lane, i]]
+        totals[start:stop] = total[: stop - start]

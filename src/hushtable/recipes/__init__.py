@@ -1,0 +1,38 @@
+"""The draws: which hash functions each detector takes, given a schema (and marginals)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hushtable.errors import UsageError
+from hushtable.hashing import HashFamily
+from hushtable.recipes._hushtable import MARGINAL_BINS, Marginals, draw_hushtable
+from hushtable.recipes._papers import draw_lsh_itables, draw_rs_hash
+from hushtable.recipes._projection import draw_ace, draw_rotated_rs_hash
+from hushtable.scoring import ScoreRule
+
+__all__ = ["MARGINAL_BINS", "RECIPES", "Marginals", "Recipe", "recipe"]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A detector's draw of hash functions and its score."""
+
+    draw: Callable[..., HashFamily]
+    score: ScoreRule
+    takes_marginals: bool
+
+
+def recipe(detector: str) -> Recipe:
+    """Return the recipe of a detector by its name in plans."""
+    if detector not in RECIPES:
+        raise UsageError(f"detector {detector!r} is unknown: needs one of {sorted(RECIPES)}")
+    return RECIPES[detector]
+
+
+RECIPES: dict[str, Recipe] = {
+    "ace": Recipe(draw_ace, ScoreRule("count"), takes_marginals=False),
+    "hushtable": Recipe(draw_hushtable, ScoreRule("smoothed_log2", 0.05), takes_marginals=True),
+    "lsh_itables": Recipe(draw_lsh_itables, ScoreRule("log2"), takes_marginals=False),
+    "rotated_rs_hash": Recipe(draw_rotated_rs_hash, ScoreRule("log2"), takes_marginals=False),
+    "rs_hash": Recipe(draw_rs_hash, ScoreRule("log2"), takes_marginals=False),
+}
