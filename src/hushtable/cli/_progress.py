@@ -2,9 +2,9 @@
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hushtable.cli._errors import explain
 from hushtable.errors import DataError
@@ -12,7 +12,9 @@ from hushtable.errors import DataError
 if TYPE_CHECKING:
     from hushtable.readers import Batch, Reader
 
-__all__ = ["Watch", "cells_bar", "compile_notice", "watched"]
+__all__ = ["Watch", "bar_of_steps", "cells_bar", "compile_notice", "watched"]
+
+T = TypeVar("T")
 
 
 class Watch:
@@ -138,3 +140,15 @@ def compile_notice(say: Callable[[str], None] | None = None) -> Iterator[None]:
 
     with event.install_listener("numba:compile", FirstCompile()):
         yield
+
+
+def bar_of_steps(steps: Iterable[T], total: int, label: str, quiet: bool) -> Iterator[T]:
+    """Yield the steps of a benchmark, with progress on a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield from steps
+        return
+    from rich.console import Console
+    from rich.progress import track
+
+    console = Console(stderr=True)
+    yield from track(steps, description=label, total=total, console=console, transient=True)

@@ -1,21 +1,18 @@
-"""``hushtable bench``: the measurements behind what the docs say."""
+"""``hushtable bench privacy``: what privacy costs, and what audits find."""
 
 import dataclasses
 import json
-import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import typer
 
 from hushtable.cli._options import Json
 from hushtable.cli._output import finish
+from hushtable.cli._progress import bar_of_steps
 from hushtable.errors import UsageError
 
 __all__ = ["privacy"]
-
-T = TypeVar("T")
 
 _FOLDER = Path("hushtable-bench")
 #: Sets for `--quick`, and for the attack on membership.
@@ -82,15 +79,15 @@ def privacy(
 
     runs: list[bench.Run] = []
     steps = bench.accuracy(chosen, budgets, seeds)
-    for more in _shown(steps, len(chosen) * seeds, "Accuracy", as_json):
+    for more in bar_of_steps(steps, len(chosen) * seeds, "Accuracy", as_json):
         runs += more
     # Sets with a handful of outliers need more halves than seeds.
     trials = [(d, seed) for d in attacked for seed in range(_HALVES * seeds)]
     membership: dict[str, list[dict[str, float]]] = {}
-    for one, seed in _shown(trials, len(trials), "Membership", as_json):
+    for one, seed in bar_of_steps(trials, len(trials), "Membership", as_json):
         membership.setdefault(one.name, []).append(bench.membership(one, (1.0, 0.1), seed))
     found = list(
-        _shown(
+        bar_of_steps(
             bench.audits(*((600, 60) if quick else (10_000, 200))),
             bench.N_AUDITED,
             "Audits",
@@ -133,15 +130,3 @@ def privacy(
     finish(as_json, facts, text)
     if not all(target.met for target in targets):
         raise typer.Exit(1)
-
-
-def _shown(steps: Iterable[T], total: int, label: str, quiet: bool) -> Iterator[T]:
-    """Show progress on a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield from steps
-        return
-    from rich.console import Console
-    from rich.progress import track
-
-    console = Console(stderr=True)
-    yield from track(steps, description=label, total=total, console=console, transient=True)

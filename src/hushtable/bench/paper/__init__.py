@@ -1,0 +1,1 @@
+"""The paper's experiments: its data sets, systems, tables and figures, beside its own figures."""

@@ -1,0 +1,82 @@
+"""All tables and figures of the paper as one Markdown page."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from hushtable.bench.data import LabelledSet
+from hushtable.bench.paper import figures, tables
+from hushtable.bench.paper.experiments import EPSILON_OF_PARTICIPANTS, SHARE_OF_OUTLIERS
+from hushtable.bench.paper.sets import PaperSet
+from hushtable.bench.results import Results
+from hushtable.bench.tables import Target
+
+__all__ = ["as_dict", "markdown", "targets", "write"]
+
+targets = tables.targets
+
+Loaded = Sequence[tuple[PaperSet, LabelledSet, int]]
+
+
+def markdown(results: Results, loaded: Loaded) -> str:
+    """Return the tables for which there are results; the paper's figures stand in brackets."""
+    parts = ["# The paper's experiments\n", "## Table 1: data\n", tables.data_table(loaded)]
+    if results.select("central"):
+        parts += [
+            "\n## Table 2: ROC-AUC\n",
+            "Mean ± standard deviation over the seeds, and the paper's in brackets.\n",
+            tables.accuracy_table(results),
+            f"\nFurther than {tables.TOLERANCE} from the paper, on sets that can be compared:\n",
+            tables.explanations(results),
+            "\nWhat the paper does not have:\n",
+            tables.ours_table(results),
+        ]
+        times = tables.time_table(results)
+        if times.count("\n") > 1:
+            parts += [
+                "\n## Table 3: time\n",
+                "Seconds to fit and score with one thread: those of LSH iTables, and ratios to them; "
+                "the paper's in brackets.\n",
+                times,
+            ]
+    if results.select("local"):
+        parts += [
+            "\n## Figure 1: local detectors\n",
+            f"A participant holds {SHARE_OF_OUTLIERS:.0%} of the outliers and some of the inliers; "
+            "iForest and LODA learn from its rows alone, LSH iTables from the merged tables. All "
+            "rows are scored.\n",
+            tables.local_table(results),
+        ]
+    if results.select("epsilon"):
+        parts += [
+            "\n## Figure 2: two participants with noise\n",
+            "ε is the paper's: of one table by itself. *Really* is the total of one row over "
+            "everything that its participant releases.\n",
+            tables.epsilon_table(results),
+        ]
+    if results.select("participants"):
+        parts += [
+            "\n## Table 4: two to ten participants\n",
+            f"ε = {EPSILON_OF_PARTICIPANTS} as the paper counts it, for one table; *really* is the "
+            "total of one row.\n",
+            tables.participants_table(results),
+        ]
+    return "\n".join(parts)
+
+
+def write(results: Results, loaded: Loaded, folder: Path) -> list[Path]:
+    """Write the page and the figures; return the files."""
+    page = folder / "paper.md"
+    page.write_text(markdown(results, loaded) + "\n")
+    files = [page]
+    if results.select("local"):
+        files += figures.local_figure(results, folder)
+    if results.select("epsilon"):
+        files += figures.epsilon_figure(results, folder)
+    return files
+
+
+def as_dict(target: Target) -> dict[str, Any]:
+    """Return a target as JSON carries it."""
+    return dataclasses.asdict(target) | {"met": target.met}

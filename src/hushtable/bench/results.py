@@ -1,0 +1,82 @@
+"""Results of a long benchmark, kept as Parquet while it runs: what is done is not done again."""
+
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hushtable.errors import DataError
+from hushtable.files import replacing
+
+__all__ = ["Results", "Row"]
+
+#: One figure of one run, by the names of the columns.
+Row = dict[str, Any]
+
+
+class Results:
+    """Rows of results in a Parquet file; each step of a benchmark adds its rows at once.
+
+    A step is named by an experiment, a data set, a name and a seed. Steps that an earlier run
+    of the same version finished are there already.
+
+    Parameters
+    ----------
+    path : Path
+        The file; made on the first step.
+    """
+
+    SCHEMA = pa.schema([
+        ("version", pa.string()),
+        ("experiment", pa.string()),
+        ("data", pa.string()),
+        ("step", pa.string()),
+        ("seed", pa.int64()),
+        ("system", pa.string()),
+        ("setting", pa.float64()),
+        ("auc", pa.float64()),
+        ("ap", pa.float64()),
+        ("seconds", pa.float64()),
+        ("total_epsilon", pa.float64()),
+    ])  # fmt: skip
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._version = version("hushtable")
+        self.rows: list[Row] = []
+        if path.exists():
+            try:
+                table = pq.read_table(path).select(self.SCHEMA.names)
+            except (pa.ArrowInvalid, KeyError) as error:
+                raise DataError(
+                    f"{path} is not the result of this benchmark ({error}): name another folder"
+                ) from None
+            self.rows = [r for r in table.to_pylist() if r["version"] == self._version]
+        self._done = {self._key(row) for row in self.rows}
+
+    @staticmethod
+    def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+        return tuple(row[name] for name in ("experiment", "data", "step", "seed"))
+
+    def done(self, name: Mapping[str, Any]) -> bool:
+        """Whether the step's rows are there."""
+        return self._key(name) in self._done
+
+    def add(self, name: Mapping[str, Any], figures: Iterable[Row]) -> None:
+        """Add the rows of one step, and write the file: whatever comes later, they are kept."""
+        blank = dict.fromkeys(self.SCHEMA.names)
+        self.rows += [blank | {"version": self._version} | dict(name) | row for row in figures]
+        self._done.add(self._key(name))
+        with replacing(self._path) as temporary:
+            pq.write_table(pa.Table.from_pylist(self.rows, self.SCHEMA), temporary)
+
+    def select(self, experiment: str, **equal: Any) -> list[Row]:
+        """Return the rows of an experiment, those with the given entries."""
+        return [
+            row
+            for row in self.rows
+            if row["experiment"] == experiment and all(row[k] == v for k, v in equal.items())
+        ]
