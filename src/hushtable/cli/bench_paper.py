@@ -55,7 +55,7 @@ def paper(
     """  # noqa: D301 (\b keeps the lines of the example apart)
     from hushtable.bench import figures
     from hushtable.bench.data import VARIABLE, data_folder
-    from hushtable.bench.paper import experiments, report
+    from hushtable.bench.paper import experiments, promises, report
     from hushtable.bench.paper.sets import SETS, load_set
     from hushtable.bench.results import Results
     from hushtable.privacy import mechanism
@@ -85,7 +85,7 @@ def paper(
         step.run(results)
 
     written = report.write(results, loaded, output)
-    targets = [] if quick else report.targets(results)
+    targets = [] if quick else promises.targets(results)
     facts: dict[str, Any] = {
         "command": "bench paper",
         "sets": [one.name for _, one, _ in loaded],

@@ -25,10 +25,9 @@ _LOOKS = {
 def local_figure(results: Results, folder: Path) -> list[Path]:
     """Draw Figure 1: local iForest and LODA, and merged LSH iTables; return the files."""
     sets = [name for name in LOCAL_SETS if results.select("local", data=name)]
-    figure = pyplot()(figsize=(3.1 * max(1, len(sets)), 3.0), layout="constrained")
-    for axes, data in zip(
-        np.atleast_1d(figure.subplots(1, len(sets), sharey=True)), sets, strict=True
-    ):
+    figure = pyplot()(figsize=(3.1 * len(sets), 3.0), layout="constrained")
+    panels = np.atleast_1d(figure.subplots(1, len(sets), sharey=True))
+    for axes, data in zip(panels, sets, strict=True):
         for system, label in (
             ("LSH iTables", "LSH iTables, merged"),
             ("iForest", "iForest, local"),
@@ -48,8 +47,9 @@ def local_figure(results: Results, folder: Path) -> list[Path]:
 def epsilon_figure(results: Results, folder: Path) -> list[Path]:
     """Draw Figure 2: accuracy against the paper's epsilon and the true total; return the files."""
     sets = [name for name in NOISE_SETS if results.select("epsilon", data=name)]
-    figure = pyplot()(figsize=(2.7 * max(1, len(sets)), 3.2), layout="constrained")
-    for axes, data in zip(np.atleast_1d(figure.subplots(1, len(sets))), sets, strict=True):
+    figure = pyplot()(figsize=(2.7 * len(sets), 3.2), layout="constrained")
+    panels = np.atleast_1d(figure.subplots(1, len(sets)))
+    for axes, data in zip(panels, sets, strict=True):
         for system in ("LSH iTables", "RS-H", "ACE"):
             _line(axes, results, "epsilon", data, system, system)
         settings = sorted({row["setting"] for row in results.select("epsilon", data=data)})
@@ -77,13 +77,10 @@ def epsilon_figure(results: Results, folder: Path) -> list[Path]:
 def _totals(results: Results, data: str) -> dict[str, float]:
     found = {}
     for system in ("ACE", "RS-H", "LSH iTables"):
-        rows = [
-            r
-            for r in results.select("epsilon", data=data, system=system)
-            if r["setting"] < math.inf
-        ]
-        if rows:
-            found[system] = rows[0]["total_epsilon"] / rows[0]["setting"]
+        rows = results.select("epsilon", data=data, system=system)
+        times = {r["total_epsilon"] / r["setting"] for r in rows if r["setting"] < math.inf}
+        if times:
+            found[system] = max(times)
     return found
 
 

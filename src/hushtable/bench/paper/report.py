@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from hushtable.bench.data import LabelledSet
-from hushtable.bench.paper import figures, tables
+from hushtable.bench.paper import figures, promises, tables
 from hushtable.bench.paper.experiments import EPSILON_OF_PARTICIPANTS, SHARE_OF_OUTLIERS
 from hushtable.bench.paper.sets import PaperSet
 from hushtable.bench.results import Results
 from hushtable.bench.tables import Target
 
-__all__ = ["as_dict", "markdown", "targets", "write"]
-
-targets = tables.targets
+__all__ = ["as_dict", "markdown", "write"]
 
 Loaded = Sequence[tuple[PaperSet, LabelledSet, int]]
 
@@ -27,8 +25,8 @@ def markdown(results: Results, loaded: Loaded) -> str:
             "\n## Table 2: ROC-AUC\n",
             "Mean ± standard deviation over the seeds, and the paper's in brackets.\n",
             tables.accuracy_table(results),
-            f"\nFurther than {tables.TOLERANCE} from the paper, on sets that can be compared:\n",
-            tables.explanations(results),
+            f"\nFurther than {promises.TOLERANCE} from the paper, on sets that can be compared:\n",
+            promises.explanations(results),
             "\nWhat the paper does not have:\n",
             tables.ours_table(results),
         ]
@@ -36,8 +34,8 @@ def markdown(results: Results, loaded: Loaded) -> str:
         if times.count("\n") > 1:
             parts += [
                 "\n## Table 3: time\n",
-                "Seconds to fit and score with one thread: those of LSH iTables, and ratios to them; "
-                "the paper's in brackets.\n",
+                "Seconds to fit and score with one thread: those of LSH iTables, and ratios to "
+                "them; the paper's in brackets.\n",
                 times,
             ]
     if results.select("local"):

@@ -1,4 +1,4 @@
-"""The paper's tables from results, beside the paper's own figures; what is promised of them."""
+"""The paper's tables from results, beside the paper's own figures."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -9,39 +9,22 @@ from scipy.stats import rankdata
 
 from hushtable.bench.data import LabelledSet
 from hushtable.bench.paper.experiments import (
-    EPSILON_OF_PARTICIPANTS,
     EPSILONS,
     LOCAL_SETS,
     NOISE_SETS,
-    PARTICIPANT_SETS,
     PARTICIPANTS,
 )
 from hushtable.bench.paper.sets import SETS, SYSTEMS_OF_THE_PAPER, PaperSet
 from hushtable.bench.paper.systems import OURS
 from hushtable.bench.results import Results
-from hushtable.bench.tables import Target, markdown_table
+from hushtable.bench.tables import markdown_table
 
 __all__ = [
-    "EXPLAINED",
-    "accuracy_table",
-    "data_table",
-    "epsilon_table",
-    "explanations",
-    "local_table",
-    "mean_auc",
-    "ours_table",
-    "participants_table",
-    "targets",
-    "time_table",
+    "PAPERS_SECONDS", "accuracy_table", "by_setting", "data_table", "epsilon_table", "local_table",
+    "mean_auc", "ours_table", "participants_table", "present", "seconds", "time_table", "values",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
-
-#: How far from the paper's ROC-AUC a system may be, in points, before it needs an explanation.
-TOLERANCE = 2.5
-
-#: Why a system is further than that on a comparable set.
-EXPLAINED: dict[tuple[str, str], str] = {}
 
 #: Table 3: the paper's seconds, in C++ on one core of 2.8 GHz.
 PAPERS_SECONDS: dict[str, tuple[float, ...]] = {
@@ -60,7 +43,7 @@ PAPERS_PARTICIPANTS: dict[tuple[str, str], tuple[float, ...]] = {
 }
 
 
-def _values(results: Results, experiment: str, key: str = "auc", **equal: object) -> Floats:
+def values(results: Results, experiment: str, key: str = "auc", **equal: object) -> Floats:
     """Return one figure of the matching rows, by ascending seed."""
     rows = sorted(results.select(experiment, **equal), key=lambda row: int(row["seed"]))
     return np.array([row[key] for row in rows], np.float64)
@@ -68,11 +51,11 @@ def _values(results: Results, experiment: str, key: str = "auc", **equal: object
 
 def mean_auc(results: Results, data: str, system: str) -> float:
     """Return a system's mean ROC-AUC on a set in percent; NaN if it has not run."""
-    values = _values(results, "central", data=data, system=system)
+    values = values(results, "central", data=data, system=system)
     return 100 * float(values.mean()) if len(values) else math.nan
 
 
-def _present(results: Results, experiment: str) -> list[PaperSet]:
+def present(results: Results, experiment: str) -> list[PaperSet]:
     return [which for which in SETS if results.select(experiment, data=which.name)]
 
 
@@ -105,11 +88,11 @@ def data_table(sets: Sequence[tuple[PaperSet, LabelledSet, int]]) -> str:
 
 def accuracy_table(results: Results) -> str:
     """Lay out Table 2: mean ROC-AUC ± spread over the seeds (the paper's in brackets)."""
-    sets = _present(results, "central")
+    sets = present(results, "central")
     rows = []
     for which in sets:
         cells = [
-            f"{_spread(_values(results, 'central', data=which.name, system=name))} ({published})"
+            f"{_spread(values(results, 'central', data=which.name, system=name))} ({published})"
             for name, published in which.published.items()
         ]
         rows.append((which.name, *cells))
@@ -135,30 +118,10 @@ def ours_table(results: Results) -> str:
     """Lay out the same for what the paper does not have, beside LSH iTables."""
     names = ("LSH iTables", *(system.name for system in OURS))
     rows = [
-        (w.name, *(_spread(_values(results, "central", data=w.name, system=n)) for n in names))
-        for w in _present(results, "central")
+        (w.name, *(_spread(values(results, "central", data=w.name, system=n)) for n in names))
+        for w in present(results, "central")
     ]
     return markdown_table(("ROC-AUC x 100", *names), rows)
-
-
-def explanations(results: Results) -> str:
-    """List every figure that is further from the paper's than the tolerance, and why."""
-    rows = []
-    for which, name, ours in _comparable(results):
-        distance = ours - which.published[name]
-        if abs(distance) > TOLERANCE:
-            why = EXPLAINED.get((name, which.name), "not explained")
-            rows.append((name, which.name, f"{which.published[name]}", f"{ours:.1f}", why))
-    return markdown_table(("system", "set", "paper", "here", "why"), rows)
-
-
-def _comparable(results: Results) -> list[tuple[PaperSet, str, float]]:
-    return [
-        (which, name, mean_auc(results, which.name, name))
-        for which in _present(results, "central")
-        if which.comparable
-        for name in SYSTEMS_OF_THE_PAPER
-    ]
 
 
 # --- time ---------------------------------------------------------------------------------------
@@ -168,7 +131,7 @@ def seconds(results: Results, data: str) -> dict[str, float]:
     """Return each system's median seconds to fit and score a set with one thread."""
     found = {}
     for name in SYSTEMS_OF_THE_PAPER:
-        values = _values(results, "central", "seconds", data=data, system=name)
+        values = values(results, "central", "seconds", data=data, system=name)
         if len(values):
             found[name] = float(np.median(values))
     return found
@@ -200,7 +163,7 @@ def local_table(results: Results) -> str:
         sizes = sorted({row["setting"] for row in results.select("local", data=data)})
         for size in sizes:
             cells = [
-                _spread(_values(results, "local", data=data, system=s, setting=size))
+                _spread(values(results, "local", data=data, system=s, setting=size))
                 for s in systems
             ]
             rows.append((data, f"{size:.0f}", *cells))
@@ -239,71 +202,7 @@ def participants_table(results: Results) -> str:
     return markdown_table(header, rows, text=2)
 
 
-# --- targets ------------------------------------------------------------------------------------
-
-
-def targets(results: Results) -> list[Target]:
-    """Hold the results to what is promised: the paper's figures, orders and shapes."""
-    found = []
-    for system in SYSTEMS_OF_THE_PAPER:
-        distances = {
-            which.name: abs(ours - which.published[name])
-            for which, name, ours in _comparable(results)
-            if name == system and (name, which.name) not in EXPLAINED
-        }
-        if distances:
-            furthest = max(distances, key=lambda name: distances[name])
-            claim = f"{system}: off the paper where not explained, at most ({furthest})"
-            found.append(Target(claim, distances[furthest], "<=", TOLERANCE, ".2f"))
-    return found + _time_targets(results) + _shape_targets(results)
-
-
-def _time_targets(results: Results) -> list[Target]:
-    found = []
-    for data in PAPERS_SECONDS:
-        times = seconds(results, data)
-        if len(times) < len(SYSTEMS_OF_THE_PAPER):
-            continue
-        base = times["LSH iTables"]
-        others = {name: value / base for name, value in times.items() if name != "LSH iTables"}
-        fastest = min(others, key=lambda name: others[name])
-        claim = f"{data}: the fastest other system ({fastest}), times LSH iTables"
-        found.append(Target(claim, others[fastest], ">=", 1.0, ".1f"))
-        found.append(Target(f"{data}: RS-H, times LSH iTables", others["RS-H"], "<=", 4.0, ".1f"))
-        neighbours = min(others["EnsKNNW"], others["EnsLOF"])
-        claim = f"{data}: ensembles of neighbours, times LSH iTables"
-        found.append(Target(claim, neighbours, ">=", 100.0, ".0f"))
-    return found
-
-
-def _shape_targets(results: Results) -> list[Target]:
-    found = []
-    for data in PARTICIPANT_SETS:
-        auc = _by_setting(results, "participants", data)
-        if len(auc) < 2:
-            continue
-        lead = float(np.mean([auc["LSH iTables"][k] - auc["RS-H"][k] for k in auc["RS-H"]]))
-        claim = (
-            f"{data}, epsilon {EPSILON_OF_PARTICIPANTS}: LSH iTables ahead of RS-H by, in the mean"
-        )
-        found.append(Target(claim, lead, ">", 0.0, ".1f"))
-        for system, values in auc.items():
-            fall = values[min(values)] - values[max(values)]
-            claim = f"{data}, {system}: falls from 2 to 10 participants by"
-            found.append(Target(claim, fall, ">", 0.0, ".1f"))
-    for data in NOISE_SETS:
-        auc = _by_setting(results, "epsilon", data)
-        if len(auc) < 2:
-            continue
-        private = [e for e in auc["RS-H"] if e < math.inf]
-        lead = float(np.mean([auc["LSH iTables"][e] - auc["RS-H"][e] for e in private]))
-        found.append(
-            Target(f"{data}, with noise: LSH iTables ahead of RS-H by", lead, ">", 0.0, ".1f")
-        )
-    return found
-
-
-def _by_setting(results: Results, experiment: str, data: str) -> Mapping[str, dict[float, float]]:
+def by_setting(results: Results, experiment: str, data: str) -> Mapping[str, dict[float, float]]:
     """Return mean ROC-AUC in percent by system and setting."""
     found: dict[str, dict[float, float]] = {}
     for system in ("LSH iTables", "RS-H", "ACE"):
