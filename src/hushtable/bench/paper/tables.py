@@ -21,7 +21,7 @@ from hushtable.bench.tables import markdown_table
 
 __all__ = [
     "PAPERS_SECONDS", "accuracy_table", "by_setting", "data_table", "epsilon_table", "local_table",
-    "mean_auc", "ours_table", "participants_table", "present", "seconds", "time_table", "values",
+    "mean_auc", "ours_table", "participants_table", "present", "seconds", "time_table",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -43,7 +43,7 @@ PAPERS_PARTICIPANTS: dict[tuple[str, str], tuple[float, ...]] = {
 }
 
 
-def values(results: Results, experiment: str, key: str = "auc", **equal: object) -> Floats:
+def _figures(results: Results, experiment: str, key: str = "auc", **equal: object) -> Floats:
     """Return one figure of the matching rows, by ascending seed."""
     rows = sorted(results.select(experiment, **equal), key=lambda row: int(row["seed"]))
     return np.array([row[key] for row in rows], np.float64)
@@ -51,11 +51,12 @@ def values(results: Results, experiment: str, key: str = "auc", **equal: object)
 
 def mean_auc(results: Results, data: str, system: str) -> float:
     """Return a system's mean ROC-AUC on a set in percent; NaN if it has not run."""
-    values = values(results, "central", data=data, system=system)
+    values = _figures(results, "central", data=data, system=system)
     return 100 * float(values.mean()) if len(values) else math.nan
 
 
 def present(results: Results, experiment: str) -> list[PaperSet]:
+    """Return the sets for which an experiment has results."""
     return [which for which in SETS if results.select(experiment, data=which.name)]
 
 
@@ -92,7 +93,7 @@ def accuracy_table(results: Results) -> str:
     rows = []
     for which in sets:
         cells = [
-            f"{_spread(values(results, 'central', data=which.name, system=name))} ({published})"
+            f"{_spread(_figures(results, 'central', data=which.name, system=name))} ({published})"
             for name, published in which.published.items()
         ]
         rows.append((which.name, *cells))
@@ -118,7 +119,7 @@ def ours_table(results: Results) -> str:
     """Lay out the same for what the paper does not have, beside LSH iTables."""
     names = ("LSH iTables", *(system.name for system in OURS))
     rows = [
-        (w.name, *(_spread(values(results, "central", data=w.name, system=n)) for n in names))
+        (w.name, *(_spread(_figures(results, "central", data=w.name, system=n)) for n in names))
         for w in present(results, "central")
     ]
     return markdown_table(("ROC-AUC x 100", *names), rows)
@@ -131,7 +132,7 @@ def seconds(results: Results, data: str) -> dict[str, float]:
     """Return each system's median seconds to fit and score a set with one thread."""
     found = {}
     for name in SYSTEMS_OF_THE_PAPER:
-        values = values(results, "central", "seconds", data=data, system=name)
+        values = _figures(results, "central", "seconds", data=data, system=name)
         if len(values):
             found[name] = float(np.median(values))
     return found
@@ -163,7 +164,7 @@ def local_table(results: Results) -> str:
         sizes = sorted({row["setting"] for row in results.select("local", data=data)})
         for size in sizes:
             cells = [
-                _spread(values(results, "local", data=data, system=s, setting=size))
+                _spread(_figures(results, "local", data=data, system=s, setting=size))
                 for s in systems
             ]
             rows.append((data, f"{size:.0f}", *cells))
