@@ -1,4 +1,4 @@
-"""What the benchmark scripts share: evaluation, rows to time, results.
+"""What the benchmark scripts share: rows to time, results.
 
 Labelled sets, tables and targets are those of `hushtable.bench`.
 """
@@ -6,8 +6,8 @@ Labelled sets, tables and targets are those of `hushtable.bench`.
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.bench import tables
-from hushtable.bench.data import VARIABLE, LabelledSet, find_sets, load
+from hushtable.bench.data import VARIABLE, LabelledSet, load
 from hushtable.bench.data import data_folder as named_folder
 from hushtable.bench.tables import Target, environment, markdown_table, print_targets
 from hushtable.errors import DataError
 
 __all__ = [
     "VARIABLE",
-    "Detectors",
     "LabelledSet",
-    "Outcome",
     "Rows",
     "Target",
-    "add_accuracy_options",
     "data_folder",
-    "evaluate",
-    "find_sets",
     "load",
     "markdown_table",
     "print_environment",
@@ -54,51 +49,6 @@ def data_folder(given: Path | None = None) -> Path:
 def print_environment() -> None:
     """Print what the figures depend on besides the code, in one line."""
     tables.print_environment(PACKAGES)
-
-
-# --- accuracy -------------------------------------------------------------------------------
-
-#: A detector's name in tables, and how to make one from a seed.
-Detectors = dict[str, Callable[[int], Any]]
-
-
-@dataclass
-class Outcome:
-    """How several detectors do on one set: figures for each detector and seed.
-
-    ``flagged`` is the share of the rows below each detector's own threshold.
-    """
-
-    name: str
-    rows: int
-    columns: int
-    outliers: int
-    auc: dict[str, list[float]] = field(default_factory=dict)
-    ap: dict[str, list[float]] = field(default_factory=dict)
-    flagged: dict[str, list[float]] = field(default_factory=dict)
-
-
-def evaluate(
-    detectors: Detectors, sets: Iterable[LabelledSet], seeds: Sequence[int]
-) -> list[Outcome]:
-    """Fit and score every set with every detector and seed; the labels only judge."""
-    from sklearn.metrics import average_precision_score, roc_auc_score
-
-    outcomes = []
-    for data in sets:
-        outcome = Outcome(data.name, *data.X.shape, int(data.y.sum()))
-        for name, make in detectors.items():
-            fitted = [make(seed).fit(data.X) for seed in seeds]
-            scores = [detector.score_samples(data.X) for detector in fitted]
-            outcome.auc[name] = [float(roc_auc_score(data.y, -s)) for s in scores]
-            outcome.ap[name] = [float(average_precision_score(data.y, -s)) for s in scores]
-            outcome.flagged[name] = [
-                float((s < detector.offset_).mean())
-                for s, detector in zip(scores, fitted, strict=True)
-            ]
-        outcomes.append(outcome)
-        progress(f"{data.name}: {outcome.rows} x {outcome.columns}")
-    return outcomes
 
 
 # --- rows to time ---------------------------------------------------------------------------
@@ -153,12 +103,6 @@ def write_results(name: str, content: dict[str, Any]) -> None:
     RESULTS.mkdir(exist_ok=True)
     text = json.dumps({"environment": environment(PACKAGES), **content}, indent=1)
     (RESULTS / f"{name}.json").write_text(text + "\n")
-
-
-def add_accuracy_options(parser: argparse.ArgumentParser, seeds: int) -> None:
-    """Add what the two accuracy benchmarks are asked alike."""
-    parser.add_argument("--data", type=Path, help=f"folder of .npz files (default: ${VARIABLE})")
-    parser.add_argument("--seeds", type=int, default=seeds, help=f"seeds (default: {seeds})")
 
 
 def run(parser: argparse.ArgumentParser, main: Callable[[argparse.Namespace], int]) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from common import LabelledSet, Rows, Target
 
+from hushtable.bench.data import find_sets
 from hushtable.errors import DataError
 
 
@@ -41,7 +42,7 @@ def test_at_most_is_a_subset_that_the_seed_fixes(labelled):
 
 
 def test_load_reads_what_was_saved(folder, labelled):
-    (path,) = common.find_sets(folder)
+    (path,) = find_sets(folder)
     loaded = common.load(path)
     assert loaded.name == "made-up"
     np.testing.assert_array_equal(loaded.X, labelled.X)
@@ -55,7 +56,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="unset is not a folder"):
         common.data_folder()
     with pytest.raises(DataError, match=r"holds no \.npz file"):
-        common.find_sets(tmp_path)
+        find_sets(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +72,23 @@ def test_an_unusable_file_is_named(arrays, complaint, tmp_path):
     np.savez(tmp_path / "odd.npz", **arrays)
     with pytest.raises(DataError, match=rf"odd\.npz: .*{complaint}"):
         common.load(tmp_path / "odd.npz")
+
+
+@pytest.mark.parametrize("keep", [0, 30, 400])
+def test_a_truncated_file_is_named(keep, folder):
+    path = folder / "made-up.npz"
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(DataError, match=r"made-up\.npz: needs arrays"):
+        common.load(path)
+
+
+def test_a_flipped_byte_is_named(folder):
+    path = folder / "made-up.npz"
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3] ^= 255
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"made-up\.npz: needs arrays"):
+        common.load(path)
 
 
 def test_a_file_that_is_no_npz_is_named(tmp_path):
@@ -90,28 +108,6 @@ def test_run_turns_bad_data_into_a_message_and_an_exit_code(capsys, monkeypatch)
         common.run(argparse.ArgumentParser("bench"), fails)
     assert exit_of.value.code == 2
     assert capsys.readouterr().err == "bench: no such folder\n"
-
-
-def test_evaluate_judges_by_the_labels(labelled):
-    class ByFirstColumn:
-        offset_ = 0.0
-
-        def __init__(self, sign):
-            self.sign = sign
-
-        def fit(self, X):
-            return self
-
-        def score_samples(self, X):
-            return -self.sign * X[:, 0]
-
-    (outcome,) = common.evaluate({"first": ByFirstColumn}, [labelled], [1, -1])
-    assert (outcome.rows, outcome.columns, outcome.outliers) == (300, 3, 6)
-    assert outcome.auc["first"] == pytest.approx([1.0, 0.0])
-    assert outcome.ap["first"][0] == 1.0
-    assert outcome.ap["first"][1] < 0.02
-    above = np.mean(labelled.X[:, 0] > 0)
-    assert outcome.flagged["first"] == pytest.approx([above, 1 - above])
 
 
 def test_normal_rows_are_drawn_in_place_and_repeatable():

@@ -1,6 +1,8 @@
 """Labelled sets that benchmarks judge by: .npz files with X (n, d) and y (n,), 1 for an outlier."""
 
 import os
+import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,11 +64,12 @@ def find_sets(folder: Path) -> list[Path]:
 def load(path: Path) -> LabelledSet:
     """Read X (n, d) and y (n,), 1 for an outlier, from a .npz file."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        # NumPy leaves a broken file open that it has opened itself.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             X, y = np.ascontiguousarray(arrays["X"], np.float64), arrays["y"] != 0
     except FileNotFoundError:
         raise DataError(f"{path} is missing") from None
-    except (KeyError, OSError, ValueError) as error:
+    except (KeyError, OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{path}: needs arrays X and y of numbers ({error})") from None
     if X.ndim != 2 or y.shape != X.shape[:1] or y.all() or not y.any():
         raise DataError(f"{path}: needs X (n, d) and y (n,) with both labels in it")

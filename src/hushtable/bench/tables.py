@@ -15,7 +15,7 @@ __all__ = ["Target", "environment", "markdown_table", "print_environment", "prin
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]], text: int = 1) -> str:
     """Lay out a Markdown table; the first ``text`` columns are left-aligned, the rest right."""
     cells = [[str(cell) for cell in row] for row in (header, *rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
     aligned = [
         [cell.ljust(w) if j < text else cell.rjust(w) for j, (cell, w) in enumerate(row)]
         for row in (zip(row, widths, strict=True) for row in cells)

@@ -8,6 +8,7 @@ import typer
 from typer.core import TyperGroup
 
 from hushtable.cli import (
+    bench_adbench,
     bench_paper,
     bench_privacy,
     demo,
@@ -77,6 +78,7 @@ def _app() -> typer.Typer:
     app.command("merge")(merge.merge)
     app.command("inspect")(inspect_.inspect)
     benchmarks = typer.Typer(help="Measure what the docs promise.", **_LOOK)
+    benchmarks.command("adbench")(bench_adbench.adbench)
     benchmarks.command("paper")(bench_paper.paper)
     benchmarks.command("privacy")(bench_privacy.privacy)
     app.add_typer(benchmarks, name="bench")

@@ -1,0 +1,105 @@
+"""The detectors compared, and their runs."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import IsolationForest
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from hushtable.bench.data import LabelledSet
+from hushtable.bench.results import Results, Row
+from hushtable.detectors import ACE, HushTable, LSHiTables, RotatedRSHash, RSHash
+from hushtable.errors import MissingExtraError
+
+__all__ = ["MAX_ROWS", "ONE_PASS", "TWO_PASSES", "Contestant", "contestants", "runs"]
+
+#: Rows taken of a set at most: a random subset, the same for all detectors.
+MAX_ROWS = 20_000
+
+ONE_PASS, TWO_PASSES = "HushTable", "HushTable, m=400, 2 passes"
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A detector by its name in tables; ``fixed`` if no seed changes its scores."""
+
+    name: str
+    make: Callable[[int], Any]
+    fixed: bool = False
+
+    def outlying(self, X: NDArray[np.float64], seed: int) -> tuple[NDArray[np.float64], float]:
+        """Return how outlying each row is (high: abnormal), and the share that is flagged."""
+        model = self.make(seed).fit(X)
+        if hasattr(model, "decision_scores_"):  # PyOD
+            return model.decision_scores_, float((model.labels_ == 1).mean())
+        scores = model.score_samples(X)
+        return -scores, float((scores < model.offset_).mean())
+
+
+def contestants() -> list[Contestant]:
+    """Return our detectors and their peers, each as its library sets it by default."""
+    try:
+        from pyod.models.copod import COPOD
+        from pyod.models.ecod import ECOD
+        from pyod.models.hbos import HBOS
+        from pyod.models.inne import INNE
+        from pyod.models.knn import KNN
+        from pyod.models.loda import LODA
+        from pyod.models.lof import LOF
+        from pyod.models.pca import PCA
+    except ImportError:
+        raise MissingExtraError("the comparison", "PyOD", "bench") from None
+    return [
+        Contestant(ONE_PASS, lambda seed: HushTable(random_state=seed)),
+        Contestant(TWO_PASSES, lambda s: HushTable(n_tables=400, passes=2, random_state=s)),
+        Contestant("LSHiTables", lambda seed: LSHiTables(random_state=seed)),
+        Contestant("RSHash", lambda seed: RSHash(random_state=seed)),
+        Contestant("RotatedRSHash", lambda seed: RotatedRSHash(random_state=seed)),
+        Contestant("ACE", lambda seed: ACE(random_state=seed)),
+        Contestant("iForest", lambda seed: IsolationForest(random_state=seed)),
+        Contestant("INNE", lambda seed: INNE(random_state=seed)),
+        Contestant("ECOD", lambda seed: ECOD(), fixed=True),
+        Contestant("COPOD", lambda seed: COPOD(), fixed=True),
+        Contestant("HBOS", lambda seed: HBOS(), fixed=True),
+        Contestant("KNN", lambda seed: KNN(), fixed=True),
+        Contestant("LOF", lambda seed: LOF(), fixed=True),
+        Contestant("PCA", lambda seed: PCA(random_state=0), fixed=True),
+        Contestant("LODA", _seeded(LODA)),
+    ]
+
+
+def _seeded(detector: Callable[[], Any]) -> Callable[[int], Any]:
+    """Make a detector that draws from NumPy's global generator."""
+
+    def make(seed: int) -> Any:
+        np.random.seed(seed)  # noqa: NPY002 (PyOD's LODA takes no seed of its own)
+        return detector()
+
+    return make
+
+
+def runs(
+    data: LabelledSet, field: list[Contestant], seeds: int, results: Results
+) -> Iterator[None]:
+    """Run every detector and seed that is not done on one set; yield after each."""
+    for contestant in field:
+        for seed in range(1 if contestant.fixed else seeds):
+            name = {
+                "experiment": "adbench", "data": data.name, "step": contestant.name, "seed": seed,
+            }  # fmt: skip
+            if not results.done(name):
+                results.add(name, [_run(contestant, data, seed)])
+            yield
+
+
+def _run(contestant: Contestant, data: LabelledSet, seed: int) -> Row:
+    outlying, flagged = contestant.outlying(data.X, seed)
+    return {
+        "system": contestant.name,
+        "setting": flagged,
+        "auc": float(roc_auc_score(data.y, outlying)),
+        "ap": float(average_precision_score(data.y, outlying)),
+    }

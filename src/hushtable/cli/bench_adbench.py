@@ -1,0 +1,128 @@
+"""``hushtable bench adbench``: accuracy on a folder of labelled sets."""
+
+import dataclasses
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hushtable.cli._options import Json
+from hushtable.cli._output import finish
+from hushtable.cli._progress import bar_of_steps
+from hushtable.errors import DataError
+
+__all__ = ["adbench"]
+
+_FOLDER = Path("hushtable-bench")
+
+
+def adbench(
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="Labelled sets, .npz files with X and y; by default $HUSHTABLE_DATA.",
+        ),
+    ] = None,
+    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds of each detector.")] = 3,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where results are kept.")
+    ] = _FOLDER,
+    as_json: Json = False,
+) -> None:
+    """Compare our detectors with PyOD's and scikit-learn's on every set of a folder.
+
+    ROC-AUC and average precision, mean ranks, a critical-difference diagram, and Wilcoxon's
+    tests against HushTable. At most 20,000 rows of each set. Results are kept in FOLDER as
+    Parquet while it runs: called again, it goes on where it stopped. Exit code 1 says that a
+    set was left out or a promise missed.
+
+    \b
+    Example:
+      hushtable bench adbench --data labelled-sets -o results
+    """  # noqa: D301 (\b keeps the lines of the example apart)
+    from hushtable.bench import figures
+    from hushtable.bench.adbench import compare, figure
+    from hushtable.bench.adbench.runs import MAX_ROWS, contestants, runs
+    from hushtable.bench.data import data_folder, find_sets, load
+    from hushtable.bench.results import Results
+
+    files = find_sets(data_folder(data))
+    # What is missing is said now, not in ten minutes.
+    figures.pyplot()
+    field = contestants()
+    output.mkdir(parents=True, exist_ok=True)
+    results = Results(output / "adbench.parquet")
+
+    sets, left_out = [], {}
+    for file in files:
+        try:
+            sets.append(load(file).at_most(MAX_ROWS))
+        except DataError as error:
+            left_out[file.stem] = str(error)
+    if not sets:
+        raise DataError(f"no set could be read: {'; '.join(left_out.values())}")
+    steps = (step for one in sets for step in runs(one, field, seeds, results))
+    total = len(sets) * sum(1 if c.fixed else seeds for c in field)
+    for _ in bar_of_steps(steps, total, "Detectors", as_json):
+        pass
+
+    names = [one.name for one in sets]
+    auc, ap = (compare.Comparison.of(results, metric, names) for metric in ("auc", "ap"))
+    ours = {c.name for c in field if c.make(0).__class__.__module__.startswith("hushtable.")}
+    both = {"ROC-AUC, mean rank": auc, "Average precision, mean rank": ap}
+    drawn = figure.critical_difference_figure(both, ours, output)
+    targets = compare.targets(auc, ap)
+    page = _page(results, sets, auc, ap, seeds)
+    (output / "adbench.md").write_text(page + "\n")
+    written = [output / "adbench.parquet", output / "adbench.md", *drawn]
+    facts: dict[str, Any] = {
+        "command": "bench adbench",
+        "sets": names,
+        "left_out": left_out,
+        "means": {
+            metric: dict(zip(c.systems, c.means().tolist(), strict=True))
+            for metric, c in (("auc", auc), ("ap", ap))
+        },
+        "ranks": {
+            metric: dict(zip(c.systems, c.ranks().tolist(), strict=True))
+            for metric, c in (("auc", auc), ("ap", ap))
+        },
+        "targets": [dataclasses.asdict(target) | {"met": target.met} for target in targets],
+        "files": [str(file) for file in written],
+    }
+
+    def text() -> None:
+        from hushtable.bench.tables import print_environment, print_targets
+
+        print(page)
+        print_environment(("numba", "numpy", "scikit-learn", "pyod"))
+        if targets:
+            print_targets(targets)
+        for name, reason in left_out.items():
+            print(f"\nLeft out: {name}. {reason}")
+        print(f"\nWrote {', '.join(map(str, written))}.")
+
+    finish(as_json, facts, text)
+    if left_out or not all(target.met for target in targets):
+        raise typer.Exit(1)
+
+
+def _page(results: Any, sets: Any, auc: Any, ap: Any, seeds: int) -> str:
+    from hushtable.bench.adbench import compare
+
+    parts = []
+    for comparison, title in ((auc, "ROC-AUC"), (ap, "Average precision")):
+        parts.append(f"## {title} x 100, mean of {seeds} seeds\n")
+        parts.append(compare.sets_table(comparison, sets) + "\n")
+    parts += [
+        f"## Means over {len(sets)} sets\n",
+        "± is the standard deviation over the seeds; rank is the mean over the sets; p is "
+        "Wilcoxon's signed-rank test against HushTable, with Holm's correction.\n",
+        compare.means_table(auc, ap),
+        f"\nMean ranks that are less than {auc.critical_difference():.1f} apart do not differ "
+        "(Nemenyi's test at 5%).\n",
+        "## Rows flagged\n",
+        compare.flagged_table(results),
+    ]
+    return "\n".join(parts)
