@@ -103,7 +103,9 @@ def _local_run(data: LabelledSet, seed: int) -> Callable[[], list[Row]]:
             local = _participant(data, share, seed)
             rest = np.setdiff1d(np.arange(len(data.X)), local)
             scores = {
-                "iForest": _forest(seed, len(local)).fit(data.X[local]).score_samples(data.X),
+                "iForest": IsolationForest(random_state=seed)
+                .fit(data.X[local])
+                .score_samples(data.X),
                 "LODA": LODA(max_features="all", random_state=seed)
                 .fit(data.X[local])
                 .score_samples(data.X),
@@ -116,10 +118,6 @@ def _local_run(data: LabelledSet, seed: int) -> Callable[[], list[Row]]:
         return rows
 
     return do
-
-
-def _forest(seed: int, rows: int) -> Any:
-    return IsolationForest(max_samples=min(256, rows), random_state=seed)
 
 
 def _participant(data: LabelledSet, share: float, seed: int) -> NDArray[np.int64]:

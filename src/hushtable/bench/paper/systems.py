@@ -46,7 +46,7 @@ class System:
 SYSTEMS = (
     System("LSH iTables", lambda seed: LSHiTables(random_state=seed)),
     System("RS-H", lambda seed: RSHash(random_state=seed)),
-    System("iForest", lambda seed: IsolationForest(max_samples=256, random_state=seed)),
+    System("iForest", lambda seed: IsolationForest(random_state=seed)),
     System("LSHiForest", lambda seed: LSHiForest(random_state=seed)),
     System("EnsKNNW", lambda seed: EnsembleKNN(random_state=seed), limit=40_000),
     System("EnsLOF", lambda seed: EnsembleLOF(relative=False, random_state=seed), limit=40_000),
