@@ -108,13 +108,12 @@ def test_critical_differences_are_demsars(systems, sets, q):
 
 
 def test_tests_are_wilcoxons_with_holms_correction():
-    values = np.random.default_rng(1).random((12, 4)) + [0.0, 0.9, 0.3, 0.05]
+    values = np.random.default_rng(1).random((12, 4)) + np.array([0.0, 0.9, 0.3, 0.05])
     found = comparison(values).p_values("a")
     raw = [wilcoxon(values[:, 0] - values[:, at]).pvalue for at in (1, 2, 3)]
     order = np.argsort(raw)
-    holm = np.maximum.accumulate(
-        [min(1.0, raw[at] * (3 - place)) for place, at in enumerate(order)]
-    )
+    times = [raw[at] * (3 - place) for place, at in enumerate(order)]
+    holm = np.minimum(1.0, np.maximum.accumulate(times))
     assert [found["bcd"[at]] for at in order] == pytest.approx(holm.tolist())
     same = comparison(np.column_stack([values[:, 0], values[:, 0]])).p_values("a")
     assert math.isnan(same["b"])
@@ -135,7 +134,7 @@ def test_promises_are_for_the_sets_of_the_docs():
         return compare.Comparison(tuple(map(str, range(sets))), names, tiled, np.zeros(3))
 
     assert compare.targets(made(5, [0.1] * 3), made(5, [0.1] * 3)) == []
-    targets = compare.targets(made(29, [0.8, 0.7, 0.75]), made(29, [0.43, 0.46, 0.42]))
+    targets = compare.targets(made(29, [0.8, 0.7, 0.75]), made(29, [0.44, 0.46, 0.42]))
     assert [target.met for target in targets] == [True, True, True, True, False, False, True, True]
 
 
@@ -151,10 +150,8 @@ def test_hushtable_keeps_its_promise_and_is_ahead(name, seeds, data_dir, tmp_pat
     sets: list[LabelledSet] = [load(f).at_most(runs.MAX_ROWS) for f in find_sets(data_dir)]
     for data in sets:
         for contestant in field:
-            for _ in runs.runs(
-                data, [contestant], seeds if contestant.name == name else 3, results
-            ):
-                pass
+            count = seeds if contestant.name == name else 3
+            list(runs.runs(data, [contestant], count, results))
     for metric, bound in zip(("auc", "ap"), compare.PROMISED[name], strict=True):
         found = compare.Comparison.of(results, metric, [data.name for data in sets])
         means = dict(zip(found.systems, found.means(), strict=True))
