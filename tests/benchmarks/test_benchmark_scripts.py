@@ -3,6 +3,7 @@
 import dataclasses
 
 import common
+import families
 import memory
 import numpy as np
 import pytest
@@ -39,6 +40,19 @@ def test_speed_times_everyone_and_prints_tables():
     assert speed.table_of_threads(timings).count("HushTable") == 2
     claims = [target.claim for target in speed.targets(timings, [])]
     assert "LSHiTables scores normal 8e2 x 2: two threads, times one" in claims
+
+
+def test_families_are_timed_beside_their_peers():
+    timings = families.time_all([Rows.normal(300, 3)], repeats=1)
+    assert [t.detector for t in timings] == [make.__name__ for make in families.DETECTORS]
+    assert [t.product > 0 for t in timings] == [False, False, True, True]
+    assert "normal 3e2 x 3" in families.table(timings)
+    made_up = [
+        families.Timing("c", "LSHiTables", 1.0, 1.0, 1.0, 0.0),
+        families.Timing("c", "RSHash", 3.0, 1.0, 5.0, 0.0),
+        families.Timing("c", "ACE", 9.0, 1.0, 3.0, 2.0),
+    ]
+    assert [t.measured for t in families.targets(made_up)] == pytest.approx([4.0, 1.5])
 
 
 def test_a_peer_that_takes_too_long_is_extrapolated_and_marked(monkeypatch):
