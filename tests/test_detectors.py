@@ -69,6 +69,13 @@ def test_ace_sees_angles_not_lengths(rng):
     assert scores[1] > np.median(scores)
 
 
+@pytest.mark.parametrize("make", [d for d in DETECTORS if d is not ACE])
+def test_more_columns_than_a_byte_counts(make, rng):
+    X = rng.normal(size=(200, 300))
+    X[7] += 20.0
+    assert np.argmin(make(n_tables=20, random_state=0).fit(X).score_samples(X)) == 7
+
+
 @pytest.mark.parametrize("make", DETECTORS)
 @pytest.mark.parametrize("n_jobs", [2, 7, -1])
 def test_threads_change_no_bit(make, n_jobs, rng):

@@ -73,7 +73,7 @@ def draw_rs_hash(
     usable = np.array([j for j, x in enumerate(schema.features) if not x.constant], np.int64)
     if not len(usable):
         usable = np.arange(len(schema))
-    depth = np.minimum(depth, len(usable)).astype(np.uint8)
+    depth = np.minimum(depth, min(len(usable), 255)).astype(np.uint8)
     feature = np.concatenate(
         [usable[np.argsort(rng.random(len(usable)), kind="stable")[:length]] for length in depth]
     )
