@@ -34,13 +34,16 @@ class Contestant:
         """Return how outlying each row is (high: abnormal), and the share that is flagged."""
         model = self.make(seed).fit(X)
         if hasattr(model, "decision_scores_"):  # PyOD
-            return model.decision_scores_, float((model.labels_ == 1).mean())
+            scores = model.decision_scores_
+            # A score that is not finite ranks highest, beside any other such.
+            scores = np.where(np.isfinite(scores), scores, np.finfo(np.float64).max)
+            return scores, float((model.labels_ == 1).mean())
         scores = model.score_samples(X)
         return -scores, float((scores < model.offset_).mean())
 
 
 def contestants() -> list[Contestant]:
-    """Return our detectors and their peers, each as its library sets it by default."""
+    """Return our detectors and their peers, each as its library sets it by default, but PCA."""
     try:
         from pyod.models.copod import COPOD
         from pyod.models.ecod import ECOD
@@ -66,7 +69,8 @@ def contestants() -> list[Contestant]:
         Contestant("HBOS", lambda seed: HBOS(), fixed=True),
         Contestant("KNN", lambda seed: KNN(), fixed=True),
         Contestant("LOF", lambda seed: LOF(), fixed=True),
-        Contestant("PCA", lambda seed: PCA(random_state=0), fixed=True),
+        # All components but those without variance, by which it would divide.
+        Contestant("PCA", lambda seed: PCA(n_components=1 - 1e-9, random_state=0), fixed=True),
         Contestant("LODA", _seeded(LODA)),
     ]
 

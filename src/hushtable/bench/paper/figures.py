@@ -58,6 +58,8 @@ def epsilon_figure(results: Results, folder: Path) -> list[Path]:
         axes.set_xticks(places, names, fontsize=8)
         axes.set_title(data, fontsize=10)
         axes.set_xlabel("ε as the paper counts it,\nfor one table", fontsize=9)
+        low, high = axes.get_ylim()
+        axes.set_ylim(low - 0.25 * (high - low), high)  # room for the totals
         totals = _totals(results, data)
         for row, (system, times) in enumerate(totals.items()):
             axes.annotate(
