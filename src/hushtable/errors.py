@@ -11,6 +11,7 @@ __all__ = [
     "MissingExtraError",
     "PlanError",
     "PrivacyError",
+    "RoundError",
     "UsageError",
 ]
 
@@ -41,6 +42,10 @@ class UsageError(HushTableError, ValueError):
 
 class PrivacyError(HushTableError, ValueError):
     """A release, or a step towards one, that would break a promise of privacy."""
+
+
+class RoundError(HushTableError, ValueError):
+    """A round that cannot go on, or something that does not belong to it."""
 
 
 class MissingExtraError(HushTableError, ImportError):

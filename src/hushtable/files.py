@@ -24,7 +24,19 @@ from numpy.typing import NDArray
 
 from hushtable.errors import FileError, PlanError
 
-__all__ = ["KINDS", "PROTOCOL", "Arrays", "Content", "array_digests", "read", "replacing", "write"]
+__all__ = [
+    "KINDS",
+    "PROTOCOL",
+    "Arrays",
+    "Content",
+    "array_digests",
+    "pack",
+    "read",
+    "replacing",
+    "unpack",
+    "write",
+    "write_bytes",
+]
 
 #: Version of the file format. To bump it: raise the number; keep a reader for every older one
 #: (a function from an old `Content` to a new one, applied in `read`); save the files of the old
@@ -35,7 +47,19 @@ PROTOCOL = 1
 Arrays = dict[str, NDArray[Any]]
 T = TypeVar("T")
 
-KINDS = ("plan", "sketch", "release", "detector")
+KINDS = (
+    "plan",
+    "sketch",
+    "release",
+    "detector",
+    # Of a round of several organisations:
+    "layout",
+    "round",
+    "submission",
+    "sealed",
+    "message",
+    "local",
+)
 
 _KEY = "hushtable"
 #: Bytes of the manifest at most: 65,535 features with 10,000 categories do not fit, real ones do.
@@ -51,6 +75,16 @@ class Content:
     manifest: dict[str, Any]
     arrays: Arrays
 
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that the file says: what a signature covers."""
+        return str(self.manifest["digest"])
+
+    @property
+    def signature(self) -> str | None:
+        """Signature of the digest, in a file of a kind that is signed."""
+        return self.manifest.get("signature")
+
     def build(self, make: Callable[["Content"], T]) -> T:
         """Return ``make(self)``; what it refuses becomes a `FileError` that names the file."""
         try:
@@ -61,6 +95,34 @@ class Content:
 
 def write(path: str | os.PathLike[str], kind: str, entries: dict[str, Any], arrays: Arrays) -> None:
     """Write a file atomically: the path holds the whole new file, or what it held before."""
+    write_bytes(path, pack(kind, entries, arrays))
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write what `pack` returned, atomically."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def pack(
+    kind: str,
+    entries: dict[str, Any],
+    arrays: Arrays,
+    sign: Callable[[str, str], str] | None = None,
+) -> bytes:
+    """Return the bytes of a file.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`.
+    entries : dict
+        Of the manifest, as JSON has them.
+    arrays : dict of str to ndarray
+        With the names that the kind gives them.
+    sign : callable, optional
+        Takes kind and digest, returns the signature.
+    """
     manifest = {
         "protocol": PROTOCOL,
         "kind": kind,
@@ -68,14 +130,14 @@ def write(path: str | os.PathLike[str], kind: str, entries: dict[str, Any], arra
         "arrays": array_digests(arrays),
     }
     manifest["digest"] = _digest(manifest)
+    if sign is not None:
+        manifest["signature"] = sign(kind, manifest["digest"])
     manifest["writer"] = {"hushtable": version("hushtable")}
     text = rfc8785.dumps(manifest).decode()
     if len(text) > _MAX_MANIFEST:
-        raise FileError(f"{path}: the plan is too large for a file: shorten the categories")
+        raise FileError(f"the {kind} is too large for a file: shorten the categories")
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    content = safetensors.numpy.save(contiguous, metadata={_KEY: text})
-    with replacing(path) as temporary:
-        temporary.write_bytes(content)
+    return safetensors.numpy.save(contiguous, metadata={_KEY: text})
 
 
 @contextlib.contextmanager
@@ -98,7 +160,8 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def _digest(manifest: dict[str, Any]) -> str:
-    covered = {key: value for key, value in manifest.items() if key not in ("digest", "writer")}
+    apart = ("digest", "signature", "writer")
+    covered = {key: value for key, value in manifest.items() if key not in apart}
     return hashlib.sha256(rfc8785.dumps(covered)).hexdigest()
 
 
@@ -112,19 +175,23 @@ def read(path: str | os.PathLike[str]) -> Content:
     OSError
         If the file cannot be read.
     """
-    with open(path, "rb"):
-        pass  # a clear OSError where there is no such file, or no permission
+    return unpack(Path(path).read_bytes(), path)
+
+
+def unpack(content: bytes, path: str | os.PathLike[str]) -> Content:
+    """Check the bytes of a file and return what they say; ``path`` names them in errors."""
     try:
-        with safetensors.safe_open(path, framework="np") as file:
-            text = (file.metadata() or {}).get(_KEY)
-            if text is None:
-                raise FileError(f"{path}: a safetensors file, but not one of hushtable")
-            manifest = _manifest(text, path)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no mapping)
-    except safetensors.SafetensorError as error:
+        arrays = safetensors.numpy.load(content)
+        # Checked by the library just now: 8 bytes of length, then the header in JSON.
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+    except (safetensors.SafetensorError, ValueError, KeyError) as error:
         raise FileError(
             f"{path}: not a .hush file, or a truncated one ({error}): get it again from its source"
         ) from None
+    text = header.get("__metadata__", {}).get(_KEY)
+    if text is None:
+        raise FileError(f"{path}: a safetensors file, but not one of hushtable")
+    manifest = _manifest(text, path)
     if array_digests(arrays) != manifest["arrays"]:
         raise FileError(f"{path}: the arrays are not those the file was written with: get it again")
     return Content(path, manifest["kind"], manifest, arrays)

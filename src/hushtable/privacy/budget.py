@@ -41,6 +41,7 @@ __all__ = [
     "check_mechanism",
     "check_pure",
     "epsilon_from_rho",
+    "part_scale",
     "rho_from_epsilon",
 ]
 
@@ -212,9 +213,18 @@ class Cost:
         costs = list(costs)
         return cls(max(c.rho for c in costs), max(c.pure for c in costs))
 
-    def at_sites(self, sites: int) -> "Cost":
-        """Return the cost to a person whose rows are at several sites, each of which releases."""
-        return Cost(self.rho * sites, self.pure * sites)
+    def at_sites(self, sites: int, *, together: bool = False) -> "Cost":
+        """Return the cost to a person whose rows are at several sites, each of which releases.
+
+        Parameters
+        ----------
+        sites : int
+            How many.
+        together : bool
+            Whether they release one sum under one noise, of which that person's rows then
+            change more: zCDP grows with the square of it.
+        """
+        return Cost(self.rho * (sites**2 if together else sites), self.pure * sites)
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest epsilon that holds at ``delta`` (which may be 0)."""
@@ -392,6 +402,25 @@ def calibrated_scale(
     while (before + sensitivity.cost(mechanism, scale)).epsilon(delta) > epsilon:
         scale = _rounded_up(scale * (1.0 + 1e-6))
     return scale
+
+
+def part_scale(scale: float, parts: int) -> float:
+    """Return the scale of the noise of one of several sites that share a noise.
+
+    Parameters
+    ----------
+    scale : float
+        Of the Gaussian noise that the bound needs.
+    parts : int
+        Parts that the bound counts on.
+
+    Returns
+    -------
+    float
+        At least 2: only from there on is a sum of discrete Gaussians, to all digits that count,
+        a discrete Gaussian.
+    """
+    return max(2.0, _rounded_up(scale / math.sqrt(parts)))
 
 
 def _rounded_up(x: float) -> float:

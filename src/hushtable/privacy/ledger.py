@@ -17,7 +17,7 @@ from hushtable.privacy.budget import (
 )
 from hushtable.privacy.mechanism import noise_sd
 
-__all__ = ["Ledger", "Share"]
+__all__ = ["Ledger", "Pool", "Share"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,58 @@ class Share:
         return cls(content["release"], float(scale), content["library"], earlier)
 
 
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A round whose sites share the noise: each adds a part, and only the sum is ever seen.
+
+    A site knows its own part, and may tell it to others. The bound therefore counts on fewer
+    parts than are in the sum: with k sites of which c may collude with the reader, on
+    ``k - 1 - c``.
+
+    Attributes
+    ----------
+    round : str
+        Id of the round.
+    least : int
+        Parts that the sum has at least.
+    counted : int
+        Parts that the bound counts on, k_min.
+    """
+
+    round: str
+    least: int
+    counted: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.counted < self.least:
+            raise UsageError(
+                f"k_min={self.counted} with {self.least} sites: the bound can count on the noise of "
+                "at least 1 site, and at most on all but the one that reads the sum: needs "
+                f"1 to {self.least - 1}"
+            )
+
+    @property
+    def colluders(self) -> int:
+        """Sites besides the reader that may tell their noise without breaking the bound, c."""
+        return self.least - 1 - self.counted
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the pool as JSON carries it."""
+        return {"round": self.round, "least": self.least, "counted": self.counted}
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "Pool":
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        if (
+            not isinstance(content, dict)
+            or set(content) != {"round", "least", "counted"}
+            or not isinstance(content["round"], str)
+            or not all(type(content[key]) is int for key in ("least", "counted"))
+        ):
+            raise PlanError("ledger: a pool needs a round, least and counted")
+        return cls(content["round"], content["least"], content["counted"])
+
+
 @dataclass(frozen=True)
 class Ledger:
     """What a release, its plan and all that came before cost the person behind a row.
@@ -84,6 +136,8 @@ class Ledger:
         One for each release that was merged.
     behind_plan : tuple of Spent
         Releases that the plan was drawn from.
+    pool : Pool or None
+        Where the sites share the noise: the round in which they did.
     """
 
     mechanism: Mechanism
@@ -91,8 +145,14 @@ class Ledger:
     delta: float
     shares: tuple[Share, ...]
     behind_plan: tuple[Spent, ...] = ()
+    pool: Pool | None = None
 
     def __post_init__(self) -> None:
+        if self.pool is not None and self.mechanism != "discrete-gaussian":
+            raise PrivacyError(
+                f"{self.mechanism} noise cannot be shared: a sum of such parts is of another form; "
+                "needs discrete-gaussian"
+            )
         ids = [share.release for share in self.shares]
         if not ids or len(set(ids)) < len(ids):
             twice = next((i for i in ids if ids.count(i) > 1), "")
@@ -122,9 +182,16 @@ class Ledger:
     @cached_property
     def own(self) -> Cost:
         """Cost of these tables alone to a person at one of the sites (the dearest)."""
-        return Cost.largest(
-            self.sensitivity.cost(self.mechanism, share.scale) for share in self.shares
-        )
+        return Cost.largest(map(self.cost_of, self.shares))
+
+    def cost_of(self, share: Share) -> Cost:
+        """Cost of these tables alone to a person at the site of this share.
+
+        Parts of pooled noise add up: the sum of k discrete Gaussians of scale s is, to within
+        1e-15 from s = 2 on, one of scale s sqrt(k) (Kairouz, Liu and Steinke, 2021).
+        """
+        parts = 1 if self.pool is None else self.pool.counted
+        return self.sensitivity.cost(self.mechanism, share.scale * math.sqrt(parts))
 
     @cached_property
     def cost(self) -> Cost:
@@ -139,8 +206,7 @@ class Ledger:
     def _dearest(self) -> Cost:
         """Cost at the dearest site, with what that site had released before."""
         return Cost.largest(
-            self.sensitivity.cost(self.mechanism, share.scale)
-            + Cost.total(spent.cost for spent in share.earlier)
+            self.cost_of(share) + Cost.total(spent.cost for spent in share.earlier)
             for share in self.shares
         )
 
@@ -158,7 +224,9 @@ class Ledger:
         """Return the total epsilon for a person whose rows are at several of the sites."""
         if sites < 1:
             raise UsageError(f"sites={sites}: needs 1 or more")
-        return self.cost.at_sites(min(sites, len(self.shares))).epsilon(self.delta)
+        sites = min(sites, len(self.shares))
+        # One noise over the rows of several sites: they change the sum together.
+        return self.cost.at_sites(sites, together=self.pool is not None).epsilon(self.delta)
 
     @cached_property
     def noise_sd(self) -> float:
@@ -176,6 +244,11 @@ class Ledger:
     # --- algebra ----------------------------------------------------------------------------
 
     def __add__(self, other: "Ledger") -> "Ledger":
+        if self.pool != other.pool:
+            raise PrivacyError(
+                "a release whose noise several sites share stands for its whole round, and adds to "
+                "no other: open a round with all sites"
+            )
         for name, mine, theirs in (
             ("mechanisms", self.mechanism, other.mechanism),
             ("adjacencies", self.sensitivity.adjacency, other.sensitivity.adjacency),
@@ -197,6 +270,7 @@ class Ledger:
             max(self.delta, other.delta),
             self.shares + other.shares,
             self.behind_plan,
+            self.pool,
         )
 
     # --- in words and in files --------------------------------------------------------------
@@ -221,8 +295,19 @@ class Ledger:
             several = f"for one at 2 sites the factor is e^{_up(self.epsilon_at(2))}"
             if k > 2:
                 several += f", for one at all {k} e^{_up(self.epsilon_at(k))}"
-            lines.append(f"{k} releases are merged. It holds for a person at one site; {several}.")
+            merged = f"{k} releases are merged." if self.pool is None else self._pooled(self.pool)
+            lines.append(f"{merged} It holds for a person at one site; {several}.")
         return lines
+
+    def _pooled(self, pool: Pool) -> str:
+        words = (
+            f"{len(self.shares)} sites share the noise, and only their sum was to be seen. The bound "
+            "holds against everybody, each of these sites included"
+        )
+        if pool.colluders:
+            others = "another" if pool.colluders == 1 else f"{pool.colluders} others"
+            words += f", also one that learns the noise of {others}"
+        return words + "."
 
     def _change(self) -> str:
         rows = self.sensitivity.rows_per_person
@@ -242,6 +327,7 @@ class Ledger:
             "l2_sensitivity": math.sqrt(self.sensitivity.l2_squared),
             "shares": [share.to_dict() for share in self.shares],
             "behind_plan": [spent.to_dict() for spent in self.behind_plan],
+            **({} if self.pool is None else {"pool": self.pool.to_dict()}),
             "noise_sd": self.noise_sd,
             "rho": self.rho,
             "epsilon": self.epsilon,
@@ -258,7 +344,7 @@ class Ledger:
             "mechanism", "adjacency", "rows_per_person", "sampled", "tables", "l1_sensitivity",
             "l2_sensitivity", "shares", "behind_plan", "noise_sd", "rho", "epsilon", "delta",
         }  # fmt: skip
-        if not isinstance(content, dict) or set(content) != keys:
+        if not isinstance(content, dict) or set(content) - {"pool"} != keys:
             raise PlanError(f"a ledger needs the entries {sorted(keys)}")
         tables, delta = content["tables"], content["delta"]
         if (
@@ -285,6 +371,7 @@ class Ledger:
                 float(delta),
                 tuple(Share.from_dict(share) for share in content["shares"]),
                 tuple(Spent.from_dict(spent) for spent in content["behind_plan"]),
+                Pool.from_dict(content["pool"]) if "pool" in content else None,
             )
         except (UsageError, PrivacyError) as error:
             raise PlanError(f"ledger: {error}") from None

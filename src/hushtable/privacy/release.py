@@ -31,7 +31,7 @@ from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.rules import MARGINAL_SHARE, RANGE_SHARE
 from hushtable.schema import Feature, Schema
 
-__all__ = ["Release", "release_counts"]
+__all__ = ["Release", "check_counts", "check_plan", "release_counts", "share_of_budget"]
 
 #: What a first round takes of the budget, unless the call says otherwise.
 _SHARES = {"marginals": MARGINAL_SHARE, "ranges": RANGE_SHARE}
@@ -70,6 +70,12 @@ class Release:
             raise PlanError("the ledger counts other tables than the plan has")
         if self.ledger.behind_plan != self.plan.behind:
             raise PlanError("the ledger leaves out, or adds to, the releases behind the plan")
+        pool = self.ledger.pool
+        if pool is not None and len(self.ledger.shares) < pool.least:
+            raise PrivacyError(
+                f"{len(self.ledger.shares)} of at least {pool.least} parts of a shared noise: too "
+                "little noise for a release"
+            )
 
     @cached_property
     def release_id(self) -> str:
@@ -181,17 +187,14 @@ def release_counts(
     """Check, calibrate, draw the noise; see `Sketch.release` for the parameters."""
     check_mechanism(mechanism)
     epsilon = check_epsilon(epsilon)
-    _check_plan(plan)
-    _check_counts(mechanism, sampled, rows_per_person, largest_weight)
+    check_plan(plan)
+    check_counts(mechanism, sampled, rows_per_person, largest_weight)
     laplace = mechanism != "discrete-gaussian"
     delta = 0.0 if laplace else check_delta(delta, plan.rows_counted(counts))
     sensitivity = Sensitivity(plan.family.n_histograms, adjacency, rows_per_person, sampled)
     earlier = _earlier(after, plan)
     before = Cost.total(spent.cost for spent in (*plan.behind, *earlier))
-    if share is None:
-        share = _SHARES.get(plan.detector)
-    elif not 0.0 < share <= 1.0:
-        raise UsageError(f"share={share!r}: needs a share of the budget above 0 and at most 1")
+    share = share_of_budget(share, plan)
     if mechanism == "laplace-per-table":
         scale = 1.0 / epsilon
     else:
@@ -205,7 +208,17 @@ def release_counts(
     return Release(plan, noised, ledger)
 
 
-def _check_plan(plan: Plan) -> None:
+def share_of_budget(share: float | None, plan: Plan) -> float | None:
+    """Return which share of the budget a release takes; None is all that is left."""
+    if share is None:
+        return _SHARES.get(plan.detector)
+    if not 0.0 < share <= 1.0:
+        raise UsageError(f"share={share!r}: needs a share of the budget above 0 and at most 1")
+    return share
+
+
+def check_plan(plan: Plan) -> None:
+    """Raise `PrivacyError` if the plan tells of rows what no noise on the counts hides."""
     if not plan.schema.public:
         raise PrivacyError(
             "the plan's ranges or categories were read off the data: one extreme row can move "
@@ -219,9 +232,10 @@ def _check_plan(plan: Plan) -> None:
         )
 
 
-def _check_counts(
+def check_counts(
     mechanism: Mechanism, sampled: bool, rows_per_person: int, largest_weight: int
 ) -> None:
+    """Raise `PrivacyError` if a row may have changed more counts than the accounting takes."""
     if sampled and mechanism != "laplace-per-table":
         raise PrivacyError(
             "the tables hold random samples of fixed size: one row more pushes another out, "

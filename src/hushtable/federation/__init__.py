@@ -1,0 +1,1 @@
+"""Several organisations: rounds, secure sums, the site's book. Needs the extra ``federation``."""

@@ -1,0 +1,192 @@
+"""The coordinator's side of a round by file: verify, refuse with a reason, sum, unmask."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable import files
+from hushtable.errors import HushTableError, PlanError, PrivacyError, RoundError
+from hushtable.federation.layout import Layout
+from hushtable.federation.round import Round, now
+from hushtable.federation.submission import Submission
+from hushtable.plan import Plan
+from hushtable.privacy.ledger import Ledger
+from hushtable.privacy.release import Release
+
+__all__ = ["Collection", "Sealed", "total"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sealed:
+    """The result of a round whose hash functions the coordinator does not have.
+
+    Attributes
+    ----------
+    layout : Layout
+        Sizes of the tables.
+    counts : ndarray of shape (n_cells,), int64
+        Of all sites, with noise.
+    ledger : Ledger
+        What it cost.
+    """
+
+    layout: Layout
+    counts: NDArray[np.int64]
+    ledger: Ledger
+
+    def open(self, plan: Plan) -> Release:
+        """Return the release, given the plan that the sites share."""
+        return Release(self.layout.check(plan), self.counts, self.ledger)
+
+    def save(self, path: "str | os.PathLike[str]") -> None:
+        """Write it to a .hush file, atomically: for the sites, who have the plan."""
+        entries = {"layout": self.layout.to_dict(), "ledger": self.ledger.to_dict()}
+        files.write(path, "sealed", entries, {"counts": self.counts})
+
+    @classmethod
+    def from_file(cls, content: files.Content) -> "Sealed":
+        """Build what a file carries; raises `PlanError` if it does not fit together."""
+        layout = Layout.from_dict(content.manifest.get("layout"))
+        counts = content.arrays.get("counts")
+        cells = (layout.n_cells,)
+        if counts is None or counts.dtype != np.int64 or counts.shape != cells:
+            raise PlanError(f"a sealed result needs counts, int64 {cells}")
+        return cls(layout, counts, Ledger.from_dict(content.manifest.get("ledger")))
+
+
+@dataclass
+class Collection:
+    """The submissions of a round, as they come in.
+
+    Attributes
+    ----------
+    round : Round
+        What they answer.
+    accepted : dict of str to Submission
+        By site.
+    refused : list of (str, str)
+        File and reason.
+    repeated : list of (str, str)
+        File and site, of submissions that came again unchanged and count once.
+    contradicted : set of str
+        Sites of which two different submissions came: neither counts.
+    """
+
+    round: Round
+    accepted: dict[str, Submission] = field(default_factory=dict)
+    refused: list[tuple[str, str]] = field(default_factory=list)
+    repeated: list[tuple[str, str]] = field(default_factory=list)
+    contradicted: set[str] = field(default_factory=set)
+
+    @property
+    def missing(self) -> list[str]:
+        """Sites whose submission is not there, or does not count."""
+        return [name for name in self.round.names if name not in self.accepted]
+
+    def add(self, name: str, content: bytes, at: datetime | None = None) -> None:
+        """Take a submission in, or note why it is refused; the others are not touched.
+
+        Parameters
+        ----------
+        name : str
+            Of the file.
+        content : bytes
+            What is in it.
+        at : datetime, optional
+            The time; now by default.
+        """
+        try:
+            submission = Submission.from_bytes(
+                content, name, self.round, now() if at is None else at
+            )
+            self._add(name, submission)
+        except HushTableError as error:
+            self.refused.append((name, str(error).removeprefix(f"{name}: ")))
+
+    def _add(self, name: str, submission: Submission) -> None:
+        site = submission.site
+        other = self.accepted.get(site)
+        if other is not None and other.digest == submission.digest:
+            self.repeated.append((name, site))
+            return
+        if other is not None or site in self.contradicted:
+            self.accepted.pop(site, None)
+            self.contradicted.add(site)
+            raise RoundError(
+                f"{site!r} sent two different submissions to this round, which a site in order "
+                "never does: neither counts. Ask it which one is its own, and what happened to its "
+                "keys and book"
+            )
+        if not self.round.terms.masked:
+            counts = submission.words.view(np.int64)
+            reason = self.round.layout.implausible(counts, submission.ledger.noise_sd)
+            if reason is not None:
+                raise RoundError(f"{site!r} sent counts that cannot be: {reason}")
+        self.accepted[site] = submission
+
+    def result(self) -> Release | Sealed:
+        """Return the sum of what was accepted.
+
+        Raises
+        ------
+        RoundError
+            If a site is missing that the round cannot do without, or the sum cannot be.
+        """
+        missing, terms = self.missing, self.round.terms
+        if terms.masked and missing:
+            raise RoundError(
+                f"no result: {_named(missing)} missing, and a masked sum can only be read when all "
+                f"{len(self.round.sites)} sites are in it. Ask for what is missing before "
+                "the deadline, or open a new round without it"
+            )
+        if len(self.accepted) < terms.least:
+            raise RoundError(
+                f"no result: {len(self.accepted)} sites are in, and the round needs {terms.least}; "
+                f"{_named(missing)} missing"
+            )
+        words = np.zeros(self.round.layout.n_cells, np.uint64)
+        for submission in self.accepted.values():
+            words += submission.words
+        return total(self.round, words, {s: one.ledger for s, one in self.accepted.items()})
+
+
+def total(
+    round_: Round, words: NDArray[np.uint64], ledgers: Mapping[str, Ledger]
+) -> Release | Sealed:
+    """Return what the unmasked sum of several sites says, after a look whether it can be.
+
+    Parameters
+    ----------
+    round_ : Round
+        Which the sites answered.
+    words : ndarray of shape (n_cells,), uint64
+        The sum modulo 2^64.
+    ledgers : mapping of str to Ledger
+        Of the sites that are in it.
+    """
+    first, *others = (ledgers[site] for site in sorted(ledgers))
+    ledger = sum(others, start=first)
+    counts = words.view(np.int64)
+    reason = round_.layout.implausible(counts, ledger.noise_sd)
+    if reason is not None:
+        blame = (
+            "some site masked other numbers than its counts, or its keys differ from its card; "
+            "under masks nobody can tell which"
+            if round_.terms.masked
+            else "several sites together sent more than there can be"
+        )
+        raise RoundError(f"no result: the sum cannot be: {reason}. {blame.capitalize()}")
+    if round_.plan is None:
+        if ledger.pool is not None and len(ledgers) < ledger.pool.least:
+            raise PrivacyError("too few sites for the noise that the bound counts on")
+        return Sealed(round_.layout, counts, ledger)
+    return Release(round_.plan, counts, ledger)
+
+
+def _named(sites: list[str]) -> str:
+    verb = "is" if len(sites) == 1 else "are"
+    return f"{', '.join(map(repr, sites))} {verb}"

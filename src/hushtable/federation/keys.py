@@ -1,0 +1,256 @@
+"""Who is who: the keys of a site or coordinator, and the card that it hands to the others.
+
+Each has two key pairs: Ed25519 (RFC 8032) signs what it sends; X25519 (RFC 7748) agrees on
+masks with every other site. The card carries the public halves, signed by the first.
+"""
+
+import hashlib
+import json
+import os
+import re
+import stat
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import rfc8785
+
+from hushtable import files
+from hushtable.errors import FileError, MissingExtraError, PrivacyError, RoundError, UsageError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+__all__ = ["Card", "Keys", "crypto"]
+
+_NAME = re.compile(r"\w[\w .-]{0,63}")
+_HEX = re.compile(r"[0-9a-f]+")
+
+
+def crypto() -> Any:
+    """Return the modules of pyca/cryptography that rounds use, in one namespace."""
+    try:
+        from hushtable.federation import _crypto
+    except ImportError:
+        raise MissingExtraError("a round", "cryptography", "federation") from None
+    return _crypto
+
+
+@dataclass(frozen=True)
+class Card:
+    """Public half of somebody's keys: name, and what checks signatures and agrees on masks.
+
+    Attributes
+    ----------
+    name : str
+        Up to 64 letters, digits, spaces, dots, hyphens and underscores.
+    signing : str
+        Ed25519 public key, 64 hexadecimal digits.
+    masking : str
+        X25519 public key, 64 hexadecimal digits.
+    signature : str
+        Of the other three, by the signing key: nobody can pass on a card with another's
+        masking key in it.
+    """
+
+    name: str
+    signing: str
+    masking: str
+    signature: str
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        keys = ((self.signing, 64), (self.masking, 64), (self.signature, 128))
+        for text, digits in keys:
+            if not isinstance(text, str) or len(text) != digits or not _HEX.fullmatch(text):
+                raise RoundError(f"the card of {self.name!r} has no keys in hexadecimal digits")
+        if not self.verifies(self.signature, self._signed(self.name, self.signing, self.masking)):
+            raise RoundError(
+                f"the card of {self.name!r} was edited, or its keys do not belong together: get it "
+                "again from its owner"
+            )
+
+    @staticmethod
+    def _signed(name: str, signing: str, masking: str) -> bytes:
+        return b"hushtable card:" + rfc8785.dumps([name, signing, masking])
+
+    def verifies(self, signature: str, message: bytes) -> bool:
+        """Whether the owner of this card signed the message."""
+        c = crypto()
+        try:
+            key = c.Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.signing))
+            key.verify(bytes.fromhex(signature), message)
+        except (c.InvalidSignature, ValueError):
+            return False
+        return True
+
+    def signed(self, content: files.Content) -> bool:
+        """Whether the owner of this card signed the file."""
+        message = _of_file(content.kind, content.digest)
+        signature = content.signature
+        return isinstance(signature, str) and self.verifies(signature, message)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """What two people compare on the phone: 32 digits of a SHA-256 of the public keys."""
+        digest = hashlib.sha256(bytes.fromhex(self.signing + self.masking)).hexdigest()[:32]
+        return " ".join(digest[i : i + 4] for i in range(0, 32, 4))
+
+    # --- files ------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the card as JSON carries it."""
+        return {
+            "name": self.name,
+            "signing": self.signing,
+            "masking": self.masking,
+            "signature": self.signature,
+        }
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "Card":
+        """Read back what `to_dict` wrote; raises `RoundError` on anything else."""
+        keys = {"name", "signing", "masking", "signature"}
+        if not isinstance(content, dict) or set(content) != keys:
+            raise RoundError(f"a card needs the entries {sorted(keys)}")
+        return cls(**content)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the card as JSON, for the coordinator and the other sites."""
+        with files.replacing(path) as temporary:
+            temporary.write_text(json.dumps({"hushtable": "card", **self.to_dict()}, indent=2))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Card":
+        """Read a card; raises `FileError` if the file holds none."""
+        content = _read_json(path, "card")
+        try:
+            return cls.from_dict(content)
+        except RoundError as error:
+            raise FileError(f"{path}: {error}") from None
+
+
+class Keys:
+    """Both halves of somebody's keys. Never leaves its owner.
+
+    Attributes
+    ----------
+    card : Card
+        The public halves.
+    """
+
+    def __init__(
+        self, name: str, signing: "Ed25519PrivateKey", masking: "X25519PrivateKey"
+    ) -> None:
+        self._signing, self.masking = signing, masking
+        public = (
+            signing.public_key().public_bytes_raw().hex(),
+            masking.public_key().public_bytes_raw().hex(),
+        )
+        signature = signing.sign(Card._signed(check_name(name), *public)).hex()
+        self.card = Card(name, *public, signature)
+
+    @classmethod
+    def generate(cls, name: str) -> "Keys":
+        """Draw new keys from the system's secure random numbers."""
+        c = crypto()
+        return cls(name, c.Ed25519PrivateKey.generate(), c.X25519PrivateKey.generate())
+
+    def sign(self, kind: str, digest: str) -> str:
+        """Return the signature of a file, as `hushtable.files.pack` asks for it."""
+        return self._signing.sign(_of_file(kind, digest)).hex()
+
+    # --- files ------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the keys to a new file that nobody else can read.
+
+        Raises
+        ------
+        UsageError
+            If there is a file: keys are never overwritten.
+        """
+        content = {
+            "hushtable": "keys",
+            "name": self.card.name,
+            "signing": self._signing.private_bytes_raw().hex(),
+            "masking": self.masking.private_bytes_raw().hex(),
+        }
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            raise UsageError(
+                f"{path} exists, and keys are never overwritten: use it, or give another name"
+            ) from None
+        with open(descriptor, "w") as file:
+            json.dump(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Keys":
+        """Read the keys.
+
+        Raises
+        ------
+        FileError
+            If the file is missing or holds no keys.
+        PrivacyError
+            If others may read the file.
+        """
+        refuse_open(path, "keys")
+        content = _read_json(path, "keys")
+        c = crypto()
+        try:
+            return cls(
+                content["name"],
+                c.Ed25519PrivateKey.from_private_bytes(bytes.fromhex(content["signing"])),
+                c.X25519PrivateKey.from_private_bytes(bytes.fromhex(content["masking"])),
+            )
+        except (KeyError, TypeError, ValueError):
+            raise FileError(
+                f"{path}: the keys are damaged: restore the file from a backup, or make new ones"
+            ) from None
+
+
+def check_name(name: Any) -> str:
+    """Return a name that fits in file names and tables; raises `RoundError` otherwise."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name != name.strip():
+        raise RoundError(
+            f"name {name!r}: needs 1 to 64 letters, digits, spaces, dots, hyphens or underscores, "
+            "beginning with a letter or digit"
+        )
+    return name
+
+
+def refuse_open(path: str | os.PathLike[str], what: str) -> None:
+    """Raise if a secret file is missing, or open to others (where the system tells)."""
+    try:
+        mode = stat.S_IMODE(os.stat(path).st_mode)
+    except FileNotFoundError:
+        raise FileError(
+            f"{path}: there are no {what} here. Check the path, or restore the file from a backup; "
+            "if it is lost, make new keys (hushtable round keygen) and send the new card to the "
+            "coordinator: rounds that were opened with the old one cannot be answered"
+        ) from None
+    if os.name == "posix" and mode & 0o077:
+        raise PrivacyError(
+            f"{path}: others may read this file (mode {mode:03o}): run chmod 600 on it; if they "
+            "may have read it, make new keys"
+        )
+
+
+def _of_file(kind: str, digest: str) -> bytes:
+    return f"hushtable {kind}:{digest}".encode()
+
+
+def _read_json(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
+    try:
+        content = json.loads(Path(path).read_bytes())
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or content.pop("hushtable", None) != what:
+        raise FileError(f"{path}: holds no {what} of hushtable round keygen, or a damaged one")
+    return content

@@ -1,0 +1,164 @@
+"""The layout: what a coordinator has to know of a plan to add up and check counts under it."""
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable import files
+from hushtable.errors import PlanError
+from hushtable.plan import Plan
+from hushtable.privacy.budget import Spent
+from hushtable.privacy.release import check_plan, share_of_budget
+
+__all__ = ["Layout"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A plan's id and the sizes of its tables, without its hash functions.
+
+    Whoever has only the layout can add up counts and check that they go together, but hashes no
+    row, and so learns nothing of any row's score (the paper's footnote in section 4).
+
+    Attributes
+    ----------
+    plan_id : str
+        Of the plan.
+    detector : str
+        Which detector's tables they are, as in `Plan`.
+    cells : tuple of int
+        Cells of each table.
+    histograms : int
+        In how many cells each row counts: once a table, or once in each row of its CountMin
+        sketch.
+    behind : tuple of Spent
+        What the plan was drawn from.
+    share : float or None
+        Share of the budget that a release takes if nobody says otherwise.
+    """
+
+    plan_id: str
+    detector: str
+    cells: tuple[int, ...]
+    histograms: int
+    behind: tuple[Spent, ...]
+    share: float | None
+
+    def __post_init__(self) -> None:
+        if not self.cells or min(self.cells) < 1 or self.histograms % len(self.cells):
+            raise PlanError("a layout needs cells in every table, and as many histograms in each")
+
+    @classmethod
+    def of(cls, plan: Plan) -> "Layout":
+        """Return the layout of a plan; raises `PrivacyError` if no release under it is private."""
+        check_plan(plan)
+        cells = tuple(np.diff(plan.family.offsets).tolist())
+        share = share_of_budget(None, plan)
+        return cls(plan.plan_id, plan.detector, cells, plan.family.n_histograms, plan.behind, share)
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of all tables."""
+        return sum(self.cells)
+
+    def check(self, plan: Plan) -> Plan:
+        """Return the plan if this is its layout; raises `PlanError` otherwise."""
+        if plan.plan_id != self.plan_id:
+            raise PlanError(
+                f"the plan is {plan.plan_id[:12]}, the round is about {self.plan_id[:12]}: get the "
+                "plan that all sites share"
+            )
+        if Layout.of(plan) != self:
+            raise PlanError(
+                f"the round states other tables than plan {self.plan_id[:12]} has: ask the "
+                "coordinator to open it again"
+            )
+        return plan
+
+    def implausible(self, counts: NDArray[np.int64], noise_sd: float) -> str | None:
+        """Say what cannot be if these are honest counts with this noise; None if all can.
+
+        All tables count the same rows, so that their totals agree up to the noise; and no cell
+        holds fewer rows than none, or more than all. A bound of 8 standard deviations is broken
+        by chance once in 10^15 cells.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n_cells,), int64
+            Of one site or of all.
+        noise_sd : float
+            Standard deviation of the noise on a cell.
+        """
+        starts = np.cumsum([0, *self.cells[:-1]])
+        each = self.histograms // len(self.cells)
+        # Exact in whole numbers as long as nothing is huge, which is looked at first.
+        if np.abs(counts, dtype=np.float64).max() > 2.0**52:
+            return "a count is beyond 2^52"
+        rows = np.add.reduceat(counts, starts) / each
+        spread = noise_sd * np.sqrt(self.cells) / each
+        weights = 1.0 / spread**2
+        mean = float(rows @ weights / weights.sum())
+        off = np.abs(rows - mean) / spread
+        worst = int(off.argmax())
+        if off[worst] > 8.0:
+            return (
+                f"the tables hold different numbers of rows: table {worst + 1} about "
+                f"{rows[worst]:,.0f}, all together {mean:,.0f}, which is {off[worst]:.0f} times the "
+                "noise apart"
+            )
+        cell = int(counts.argmin())
+        if counts[cell] < -8.0 * noise_sd:
+            return f"cell {cell} holds {counts[cell]:,}: negative by more than noise explains"
+        cell = int(counts.argmax())
+        if counts[cell] > max(mean, 0.0) + 8.0 * (noise_sd + spread.min()):
+            return f"cell {cell} holds {counts[cell]:,}, more than the {mean:,.0f} rows in all"
+        return None
+
+    # --- files ------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the layout as JSON carries it."""
+        return {
+            "plan_id": self.plan_id,
+            "detector": self.detector,
+            "cells": list(self.cells),
+            "histograms": self.histograms,
+            "behind": [spent.to_dict() for spent in self.behind],
+            "share": self.share,
+        }
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "Layout":
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        keys = {"plan_id", "detector", "cells", "histograms", "behind", "share"}
+        if (
+            not isinstance(content, dict)
+            or set(content) != keys
+            or not all(isinstance(content[key], str) for key in ("plan_id", "detector"))
+            or not all(isinstance(content[key], list) for key in ("cells", "behind"))
+            or not all(type(n) is int for n in (*content["cells"], content["histograms"]))
+            or not (content["share"] is None or 0.0 < content["share"] <= 1.0)
+        ):
+            raise PlanError(f"a layout needs the entries {sorted(keys)}")
+        return cls(
+            content["plan_id"],
+            content["detector"],
+            tuple(content["cells"]),
+            content["histograms"],
+            tuple(Spent.from_dict(spent) for spent in content["behind"]),
+            content["share"],
+        )
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the layout to a .hush file, atomically: for a coordinator."""
+        files.write(path, "layout", {"layout": self.to_dict()}, {})
+
+    @classmethod
+    def from_file(cls, content: files.Content) -> "Layout":
+        """Build the layout that a file carries: its own, or that of its plan."""
+        if "plan" in content.manifest:
+            return cls.of(Plan.from_file(content))
+        return cls.from_dict(content.manifest.get("layout"))

@@ -1,0 +1,421 @@
+"""The round: what a coordinator signs, and every site checks before it counts a row."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from os import PathLike
+from typing import Any
+
+from hushtable import files
+from hushtable.errors import PlanError, PrivacyError, RoundError, UsageError
+from hushtable.federation.keys import Card, Keys
+from hushtable.federation.layout import Layout
+from hushtable.plan import Plan
+from hushtable.privacy.budget import (
+    Adjacency,
+    Cost,
+    Sensitivity,
+    calibrated_scale,
+    check_delta,
+    check_epsilon,
+    part_scale,
+)
+from hushtable.privacy.ledger import Ledger, Pool, Share
+
+__all__ = ["CLOCKS", "Round", "Terms", "now", "shown_time", "stamp"]
+
+#: By how much the clocks of two machines may differ.
+CLOCKS = timedelta(minutes=15)
+MAX_SITES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What all sites agree on.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Total for one person over this round and what its plan was drawn from.
+    adjacency, rows_per_person
+        As in `Sketch.release`.
+    share : float or None
+        Share of the budget that this round takes; None is all that is left.
+    masked : bool
+        Whether the sites share the noise under masks; otherwise each adds the whole noise.
+    least : int
+        Sites without which there is no result.
+    k_min : int
+        In a masked round: parts of the noise that the bound counts on.
+    """
+
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+    rows_per_person: int
+    share: float | None
+    masked: bool
+    least: int
+    k_min: int
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        check_delta(self.delta)
+        Sensitivity(1, self.adjacency, self.rows_per_person)
+        if self.masked:
+            Pool("", self.least, self.k_min)
+        elif self.k_min != 1 or self.least < 1:
+            raise UsageError(
+                "in a round without masks each site adds the whole noise: needs k_min=1, and at "
+                "least 1 site"
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the terms as JSON carries them."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "Terms":
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        if (
+            not isinstance(content, dict)
+            or set(content) != set(cls.__slots__)
+            or not all(type(content[key]) is int for key in ("least", "k_min"))
+            or type(content["masked"]) is not bool
+            or not isinstance(content["share"], float | int | None)
+        ):
+            raise PlanError(f"terms need the entries {sorted(cls.__slots__)}, each of its kind")
+        try:
+            return cls(**content)
+        except (UsageError, PrivacyError) as error:
+            raise PlanError(f"terms: {error}") from None
+
+
+@dataclass(frozen=True)
+class Round:
+    """One collaboration: plan, terms, roster, deadline, signed by the coordinator.
+
+    Attributes
+    ----------
+    round_id : str
+        SHA-256 of everything in it: a round with another roster, plan, k_min or deadline is
+        another round, and what was made for one does not fit the other.
+    title : str
+        For people.
+    opened, deadline : datetime
+        UTC, in whole seconds.
+    coordinator : Card
+        Who signed.
+    sites : tuple of Card
+        The roster, sorted by name.
+    terms : Terms
+        What all agree on.
+    layout : Layout
+        Sizes of the tables.
+    plan : Plan or None
+        None where the hash functions are hidden from the coordinator: the sites have the plan.
+    previous : tuple of str
+        Ids of the rounds whose results the plan was drawn from.
+    content : bytes
+        The file.
+    """
+
+    round_id: str
+    title: str
+    opened: datetime
+    deadline: datetime
+    coordinator: Card
+    sites: tuple[Card, ...]
+    terms: Terms
+    layout: Layout
+    plan: Plan | None
+    previous: tuple[str, ...]
+    content: bytes
+
+    @classmethod
+    def open(
+        cls,
+        plan: Plan | Layout,
+        sites: Sequence[Card],
+        keys: Keys,
+        *,
+        epsilon: float,
+        deadline: datetime,
+        delta: float = 1e-6,
+        masked: bool = True,
+        least: int | None = None,
+        colluders: int = 0,
+        adjacency: Adjacency = "add-remove",
+        rows_per_person: int = 1,
+        share: float | None = None,
+        title: str = "",
+        previous: Sequence[str] = (),
+        at: datetime | None = None,
+    ) -> "Round":
+        """Sign a round.
+
+        Parameters
+        ----------
+        plan : Plan or Layout
+            What is counted; only the layout where the hash functions are to stay hidden.
+        sites : sequence of Card
+            Who takes part.
+        keys : Keys
+            The coordinator's.
+        epsilon, delta, adjacency, rows_per_person, share
+            As in `Sketch.release`.
+        deadline : datetime
+            With a time zone; later, no site answers.
+        masked : bool, default=True
+            Whether the sites share the noise under masks that only the sum is free of.
+        least : int, optional
+            Sites without which there is no result; by default all in a masked round, and 2
+            otherwise. Fewer than all in a masked round needs the online form, which recovers
+            from sites that drop out.
+        colluders : int, default=0
+            Sites that may tell the reader of the sum their part of the noise without breaking
+            the bound: the others add the more.
+        title : str
+            For people.
+        previous : sequence of str
+            Ids of the rounds whose results the plan was drawn from.
+        at : datetime, optional
+            When; now by default.
+
+        Raises
+        ------
+        UsageError, RoundError, PrivacyError
+            If roster, deadline or terms cannot be.
+        """
+        at = now() if at is None else at
+        if deadline.tzinfo is None:
+            raise UsageError("the deadline needs a time zone")
+        layout = plan if isinstance(plan, Layout) else Layout.of(plan)
+        if least is None:
+            least = len(sites) if masked else min(2, len(sites))
+        terms = Terms(
+            check_epsilon(epsilon),
+            check_delta(delta),
+            adjacency,
+            rows_per_person,
+            layout.share if share is None else share,
+            masked,
+            least,
+            least - 1 - colluders if masked else 1,
+        )
+        entries: dict[str, Any] = {
+            "round": {
+                "title": title,
+                "opened": stamp(at),
+                "deadline": stamp(deadline),
+                "coordinator": keys.card.to_dict(),
+                "sites": [card.to_dict() for card in sorted(sites, key=lambda card: card.name)],
+                "terms": terms.to_dict(),
+                "previous": list(previous),
+            }
+        }
+        if isinstance(plan, Plan):
+            mine, arrays = plan.entries()
+        else:
+            mine, arrays = {"layout": layout.to_dict()}, {}
+        content = files.pack("round", entries | mine, arrays, keys.sign)
+        opened = cls.from_bytes(content, "the round")
+        if opened.deadline <= opened.opened:
+            raise UsageError(
+                f"the deadline {shown_time(deadline)} has passed: give one in the future"
+            )
+        return opened
+
+    @classmethod
+    def from_bytes(cls, content: bytes, path: "str | PathLike[str]") -> "Round":
+        """Check and build the round of a file; ``path`` names it in errors.
+
+        Raises
+        ------
+        FileError
+            If it is no intact file of a round, or says what cannot be.
+        RoundError
+            If the coordinator's signature is not that of the card in it.
+        """
+        read = files.unpack(content, path)
+        made = read.build(lambda read: cls._from_file(read, content))
+        if not made.coordinator.signed(read):
+            raise RoundError(
+                f"{path}: the signature is not that of {made.coordinator.name!r}: the round was "
+                "forged or edited; get it again from the coordinator"
+            )
+        return made
+
+    @classmethod
+    def _from_file(cls, read: files.Content, content: bytes) -> "Round":
+        round_ = read.manifest.get("round")
+        keys = {"title", "opened", "deadline", "coordinator", "sites", "terms", "previous"}
+        if (
+            read.kind != "round"
+            or not isinstance(round_, dict)
+            or set(round_) != keys
+            or not isinstance(round_["title"], str)
+            or not isinstance(round_["sites"], list)
+            or not isinstance(round_["previous"], list)
+            or not all(isinstance(one, str) for one in round_["previous"])
+        ):
+            raise PlanError(
+                f"holds a {read.kind}: a round of hushtable round open is needed"
+                if read.kind != "round"
+                else f"a round needs the entries {sorted(keys)}"
+            )
+        try:
+            sites = tuple(Card.from_dict(card) for card in round_["sites"])
+            coordinator = Card.from_dict(round_["coordinator"])
+            _check_roster(sites, coordinator)
+        except RoundError as error:
+            raise PlanError(str(error)) from None
+        terms = Terms.from_dict(round_["terms"])
+        if not (1 if not terms.masked else 2) <= terms.least <= len(sites):
+            raise PlanError(f"{len(sites)} sites cannot be at least {terms.least}")
+        made = cls(
+            read.digest,
+            round_["title"],
+            _time(round_["opened"]),
+            _time(round_["deadline"]),
+            coordinator,
+            sites,
+            terms,
+            Layout.from_file(read),
+            Plan.from_file(read) if "plan" in read.manifest else None,
+            tuple(round_["previous"]),
+            content,
+        )
+        made.site_scale  # noqa: B018 (a budget that is exhausted already is refused here)
+        return made
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the round to a .hush file, atomically: for every site."""
+        files.write_bytes(path, self.content)
+
+    # --- who ----------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the sites, sorted."""
+        return [card.name for card in self.sites]
+
+    def card(self, name: str) -> Card:
+        """Return the card of a site; raises `RoundError` if it takes no part."""
+        for card in self.sites:
+            if card.name == name:
+                return card
+        raise RoundError(f"{name!r} takes no part in this round: its sites are {self.names}")
+
+    # --- when ---------------------------------------------------------------------------------
+
+    def check_time(self, at: datetime, whose: str) -> None:
+        """Raise `RoundError` unless the round is open; ``whose`` clock says ``at``."""
+        if at > self.deadline:
+            raise RoundError(
+                f"the round ended on {shown_time(self.deadline)}, and {whose} says "
+                f"{shown_time(at)}: ask the coordinator for a new round, or correct the clock"
+            )
+        if at < self.opened - CLOCKS:
+            raise RoundError(
+                f"the round was opened on {shown_time(self.opened)}, which is in the future of "
+                f"{whose} ({shown_time(at)}): correct the clock"
+            )
+
+    # --- what it costs ------------------------------------------------------------------------
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """By how much one person changes the counts."""
+        return Sensitivity(self.layout.histograms, self.terms.adjacency, self.terms.rows_per_person)
+
+    @property
+    def pool(self) -> Pool | None:
+        """How the noise is shared, in a masked round."""
+        if not self.terms.masked:
+            return None
+        return Pool(self.round_id, self.terms.least, self.terms.k_min)
+
+    @property
+    def site_scale(self) -> float:
+        """Scale of the noise that each site adds, in counts."""
+        scale = calibrated_scale(
+            "discrete-gaussian",
+            self.sensitivity,
+            epsilon=self.terms.epsilon,
+            delta=self.terms.delta,
+            before=Cost.total(spent.cost for spent in self.layout.behind),
+            share=self.terms.share,
+        )
+        return part_scale(scale, self.terms.k_min) if self.terms.masked else scale
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the noise on a cell of the sum, if all sites answer."""
+        return self.site_scale * math.sqrt(len(self.sites))
+
+    def ledger(self, share: Share) -> Ledger:
+        """Return the ledger of one site's part; those of all sites add up to the sum's."""
+        if share.scale != self.site_scale:
+            raise RoundError(
+                f"noise of scale {share.scale:g}, the terms ask for {self.site_scale:g}: the part "
+                "was made for other terms"
+            )
+        return Ledger(
+            "discrete-gaussian",
+            self.sensitivity,
+            self.terms.delta,
+            (share,),
+            self.layout.behind,
+            self.pool,
+        )
+
+
+def now() -> datetime:
+    """Return the time, UTC, in whole seconds."""
+    return datetime.now(UTC).replace(microsecond=0)
+
+
+def stamp(at: datetime) -> str:
+    """Return a time as files have it: ISO 8601, UTC, in whole seconds."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def shown_time(at: datetime) -> str:
+    """Return a time as people read it."""
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _time(text: Any) -> datetime:
+    try:
+        at = datetime.fromisoformat(text)
+        if stamp(at) == text:
+            return at
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise PlanError(f"time {text!r}: needs the form 2027-03-31T12:00:00Z")
+
+
+def _check_roster(sites: Sequence[Card], coordinator: Card) -> None:
+    names = [card.name for card in sites]
+    if names != sorted(set(names)):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise RoundError(
+            f"several cards are those of {twice}: each site needs a name of its own"
+            if twice
+            else "the roster is not sorted by name"
+        )
+    if coordinator.name in names and coordinator not in sites:
+        raise RoundError(
+            f"the coordinator and a site are both named {coordinator.name!r}, with different keys: "
+            "each needs a name of its own"
+        )
+    if len({card.signing for card in sites}) < len(sites) or (
+        len({card.masking for card in sites}) < len(sites)
+    ):
+        raise RoundError(
+            "two sites have the same keys: each needs its own (hushtable round keygen)"
+        )
+    if not 2 <= len(sites) <= MAX_SITES:
+        raise RoundError(f"{len(sites)} sites: a round needs 2 to {MAX_SITES:,}")

@@ -1,0 +1,78 @@
+"""Shamir's secret sharing: any t of n shares give the secret, fewer tell nothing of it.
+
+The secret is the value at 0 of a random polynomial of degree t - 1 over the integers modulo
+the prime 2^521 - 1; a share is its value at the place of a site, 1 to n. A. Shamir, *How to
+share a secret* (1979).
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+
+__all__ = ["SHARE_BYTES", "combine", "split"]
+
+#: Larger than any secret of 64 bytes.
+_PRIME = 2**521 - 1
+SHARE_BYTES = 66
+
+
+def split(secret: bytes, threshold: int, n_shares: int) -> list[bytes]:
+    """Return the shares of places 1 to n.
+
+    Parameters
+    ----------
+    secret : bytes
+        At most 64 bytes.
+    threshold : int
+        Shares that give it back, t.
+    n_shares : int
+        Shares in all, n; at least t.
+    """
+    if not 1 <= threshold <= n_shares or len(secret) > 64:
+        raise ValueError("needs 1 <= threshold <= n_shares, and a secret of at most 64 bytes")
+    powers = [secrets.randbelow(_PRIME) for _ in range(threshold - 1)]
+    shares = []
+    for place in range(1, n_shares + 1):
+        value = 0
+        for coefficient in powers:  # Horner's rule
+            value = (value + coefficient) * place % _PRIME
+        value = (value + int.from_bytes(secret)) % _PRIME
+        shares.append(value.to_bytes(SHARE_BYTES))
+    return shares
+
+
+def combine(shares: Mapping[int, Sequence[bytes]], length: int) -> list[bytes]:
+    """Return the secrets that shares from the same places give.
+
+    Parameters
+    ----------
+    shares : mapping of int to sequence of bytes
+        By place, the shares of each of several secrets, in the same order at each place; as
+        many places as the threshold.
+    length : int
+        Bytes of each secret.
+
+    Raises
+    ------
+    ValueError
+        If the shares do not belong together.
+    """
+    places = list(shares)
+    weights = [_weight(place, places) for place in places]
+    found = []
+    for values in zip(*shares.values(), strict=True):
+        total = sum(w * int.from_bytes(v) for w, v in zip(weights, values, strict=True)) % _PRIME
+        try:
+            found.append(total.to_bytes(length))
+        except OverflowError:
+            raise ValueError("the shares do not belong together") from None
+    return found
+
+
+def _weight(place: int, places: Sequence[int]) -> int:
+    """Lagrange's weight of a place for the value at 0."""
+    above, below = 1, 1
+    for other in places:
+        if other != place:
+            above = above * other % _PRIME
+            below = below * (other - place) % _PRIME
+    return above * pow(below, -1, _PRIME) % _PRIME
