@@ -409,7 +409,7 @@ def test_systems_reproduce_the_paper(data_dir, tmp_path, which):
     for system in SYSTEMS:
         neighbours = system.limit is not None
         if not (neighbours and len(data.X) > 6000):
-            for seed in range(1 if neighbours else 5):
+            for seed in range(1 if neighbours else 10):
                 key = {
                     "experiment": "central",
                     "data": which.name,
