@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hushtable.errors import HushTableError
     from hushtable.loading import load
     from hushtable.plan import Plan
+    from hushtable.privacy.local import LocalModel
     from hushtable.privacy.release import Release
     from hushtable.schema import Feature, Schema
     from hushtable.sketch import Sketch
@@ -22,6 +23,7 @@ __all__ = [
     "HushTable",
     "HushTableError",
     "LSHiTables",
+    "LocalModel",
     "Plan",
     "PyODAdapter",
     "RSHash",
@@ -38,6 +40,7 @@ _HOMES = {
     "HushTable": "detectors",
     "HushTableError": "errors",
     "LSHiTables": "detectors",
+    "LocalModel": "privacy.local",
     "Plan": "plan",
     "PyODAdapter": "detectors",
     "RSHash": "detectors",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Union
 from hushtable import files
 from hushtable.errors import FileError
 from hushtable.plan import Plan
+from hushtable.privacy.local import LocalModel
 from hushtable.privacy.release import Release
 from hushtable.sketch import Sketch
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["load"]
 
 
-def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, Release, "TableDetector"]:
+def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, Release, LocalModel, "TableDetector"]:
     """Read a .hush file. Nothing in it is executed.
 
     Parameters
@@ -25,7 +26,7 @@ def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, Release, "TableDet
 
     Returns
     -------
-    Plan, Sketch, Release or fitted detector
+    Plan, Sketch, Release, LocalModel or fitted detector
         Whichever the file holds.
 
     Raises
@@ -42,6 +43,12 @@ def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, Release, "TableDet
         return content.build(Sketch.from_file)
     if content.kind == "release":
         return content.build(Release.from_file)
+    if content.kind == "local":
+        return content.build(LocalModel.from_file)
+    if content.kind != "detector":
+        raise FileError(
+            f"{path} holds a {content.kind}, which belongs to a round: see hushtable round --help"
+        )
     # scikit-learn takes a second to import: only for those who load a detector.
     from hushtable.detectors import BY_RECIPE
 

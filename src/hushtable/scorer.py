@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.encoding import Encoder
+from hushtable.privacy.local import LocalModel
 from hushtable.privacy.release import Release
 from hushtable.readers import Batch, Reader, as_reader
 from hushtable.sketch import Sketch, numbered
@@ -21,7 +22,7 @@ class Scorer:
 
     Parameters
     ----------
-    sketch : Sketch or Release
+    sketch : Sketch, Release or LocalModel
         The counts, and the plan that says how they become scores.
 
     Attributes
@@ -30,11 +31,10 @@ class Scorer:
         Score of every cell, in bits.
     """
 
-    def __init__(self, sketch: Sketch | Release) -> None:
+    def __init__(self, sketch: Sketch | Release | LocalModel) -> None:
         self.sketch = sketch
         self.plan = sketch.plan
-        noise_sd = 0.0 if sketch.ledger is None else sketch.ledger.noise_sd
-        self.values = self.plan.cell_scores(sketch.counts, noise_sd)
+        self.values = self.plan.cell_scores(sketch.counts, sketch.noise_sd)
         self._encoder = Encoder(self.plan.schema)
 
     def batches(self, X: Any, *, n_jobs: int | None = None) -> Iterator[tuple[Any, Any]]:
@@ -89,9 +89,8 @@ class Scorer:
 
         From noised counts the same is estimated; NaN if the noise leaves it too uncertain.
         """
-        ledger = self.sketch.ledger
-        if ledger is not None:
-            return self._noisy_offset(ledger.noise_sd)
+        if self.sketch.noise_sd > 0.0:
+            return self._noisy_offset(self.sketch.noise_sd)
         # In a plan of the second pass, all rows were counted in the first.
         counts = self.sketch.counts if self.plan.first_counts is None else self.plan.first_counts
         offsets = self.plan.family.offsets

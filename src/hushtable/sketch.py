@@ -16,6 +16,7 @@ from hushtable.encoding import Encoder
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.plan import Plan
 from hushtable.privacy.budget import Adjacency, Mechanism
+from hushtable.privacy.local import LocalModel
 from hushtable.privacy.release import Release, release_counts
 from hushtable.readers import Batch, Reader, as_reader, no_rows
 from hushtable.scoring import gate_values
@@ -52,6 +53,7 @@ class Sketch:
 
     #: Exact counts have no ledger; those of a `Release` have one.
     ledger: ClassVar[None] = None
+    noise_sd: ClassVar[float] = 0.0
 
     plan: Plan
     counts: NDArray[np.int64]
@@ -292,8 +294,10 @@ class Sketch:
         }
 
 
-def counts_from_file(content: files.Content) -> Sketch | Release:
+def counts_from_file(content: files.Content) -> Sketch | Release | LocalModel:
     """Build the counts that a file carries; raises `PlanError` if it holds none."""
+    if "own" in content.manifest:
+        return LocalModel.from_file(content)
     detector_of_a_release = content.kind == "detector" and "ledger" in content.manifest
     if content.kind == "release" or detector_of_a_release:
         return Release.from_file(content)

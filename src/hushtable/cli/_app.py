@@ -23,6 +23,17 @@ from hushtable.cli import (
 )
 from hushtable.cli._errors import INTERRUPTED
 from hushtable.cli._output import start_afresh
+from hushtable.cli.round import (
+    book,
+    collect,
+    keygen,
+    model,
+    next_,
+    open_,
+    secret,
+    status,
+    submit,
+)
 
 __all__ = ["run"]
 
@@ -53,13 +64,17 @@ def _root(
     """Private, mergeable outlier detection with small tables of counts.
 
     One site: fit, score. Several sites that may not pool their rows: plan draft and plan draw
-    once; sketch and release at each site; merge; score at each site.
+    once; sketch and release at each site; merge; score at each site. With masks, signatures and a
+    book of what was spent: round.
     """
 
 
 class _InOrderOfUse(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
-        return ["demo", "fit", "score", "plan", "sketch", "release", "merge", "inspect", "bench"]
+        return [
+            "demo", "fit", "score", "plan", "sketch", "release", "merge", "round", "inspect",
+            "bench",
+        ]  # fmt: skip
 
 
 def _app() -> typer.Typer:
@@ -69,6 +84,7 @@ def _app() -> typer.Typer:
     plans.command("draw")(plan.draw)
     plans.command("marginals")(plan.marginals)
     plans.command("ranges")(plan.ranges)
+    plans.command("hide")(plan.hide)
     app.command("demo")(demo.demo)
     app.command("fit")(fit.fit)
     app.command("score")(score.score)
@@ -76,6 +92,7 @@ def _app() -> typer.Typer:
     app.command("sketch")(sketch.sketch)
     app.command("release")(release.release)
     app.command("merge")(merge.merge)
+    app.add_typer(_rounds(), name="round")
     app.command("inspect")(inspect_.inspect)
     benchmarks = typer.Typer(help="Measure what the docs promise.", **_LOOK)
     benchmarks.command("adbench")(bench_adbench.adbench)
@@ -83,6 +100,22 @@ def _app() -> typer.Typer:
     benchmarks.command("privacy")(bench_privacy.privacy)
     app.add_typer(benchmarks, name="bench")
     return app
+
+
+def _rounds() -> typer.Typer:
+    commands = typer.Typer(
+        help="Several organisations: each sends one file, and only the sum can be read.", **_LOOK
+    )
+    commands.command("keygen")(keygen.keygen)
+    commands.command("open")(open_.open_)
+    commands.command("submit")(submit.submit)
+    commands.command("collect")(collect.collect)
+    commands.command("status")(status.status)
+    commands.command("next")(next_.next_)
+    commands.command("model")(model.model)
+    commands.command("book")(book.book)
+    commands.command("secret")(secret.secret)
+    return commands
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -15,14 +15,17 @@ __all__ = ["cost", "read_counts", "read_release", "read_sketch"]
 def read_counts(path: Path) -> "Sketch | Release":
     """Read a file that must hold a sketch or a release."""
     from hushtable import files
-    from hushtable.sketch import counts_from_file
+    from hushtable.privacy.release import Release
+    from hushtable.sketch import Sketch
 
     content = files.read(path)
     if content.kind not in ("sketch", "release"):
         raise FileError(
             f"{path} holds a {content.kind}: give a sketch of hushtable sketch, or a release"
         )
-    return content.build(counts_from_file)
+    if content.kind == "release":
+        return content.build(Release.from_file)
+    return content.build(Sketch.from_file)
 
 
 def read_sketch(path: Path) -> "Sketch":

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hushtable.files import Content
     from hushtable.plan import Plan
     from hushtable.privacy.budget import Cost
+    from hushtable.privacy.local import LocalModel
     from hushtable.privacy.release import Release
     from hushtable.schema import Feature
     from hushtable.sketch import Sketch
@@ -35,9 +36,12 @@ def inspect(
     from hushtable.sketch import Sketch, counts_from_file
 
     content = files.read(file)
+    if content.kind in ("round", "submission", "sealed", "layout", "message"):
+        _finish_of_a_round(file, content, as_json)
+        return
     plan = content.build(Plan.from_file)
     sketch: Sketch | None = None
-    release: Release | None = None
+    release: Release | LocalModel | None = None
     if content.kind != "plan":
         counts = content.build(counts_from_file)
         if isinstance(counts, Sketch):
@@ -48,9 +52,44 @@ def inspect(
     finish(as_json, facts, lambda: _print(file, facts, plan, sketch, release))
 
 
+def _finish_of_a_round(file: Path, content: "Content", as_json: bool) -> None:
+    """Show what belongs to a round: as it is written, nothing of it is secret."""
+    entries = content.manifest
+    facts = {"command": "inspect", "file": str(file), "kind": content.kind}
+    facts |= {key: entries[key] for key in entries if key not in ("plan", "arrays", "kind")}
+
+    def text() -> None:
+        lines = {
+            "File": f"{file} ({size(file)})",
+            "Kind": f"{content.kind}, protocol {entries['protocol']}",
+            "Id": content.digest,
+            "Of round": entries.get("round_id"),
+            "Of site": entries.get("site"),
+            "Plan": entries.get("plan_id"),
+        }
+        for label, value in lines.items():
+            if value is not None:
+                print(f"{label:<17}{shown(str(value))}")
+        advice = {
+            "round": f"hushtable round status {file}",
+            "submission": f"hushtable round status ROUND {file}",
+            "sealed": f"hushtable round model {file} --plan PLAN -o FILE",
+            "layout": f"hushtable round open {file} CARD... --key KEY --epsilon E -o FILE",
+        }
+        if content.kind in advice:
+            print(f"\nMore: {advice[content.kind]}")
+
+    finish(as_json, facts, text)
+
+
 def _facts(
-    content: "Content", plan: "Plan", sketch: "Sketch | None", release: "Release | None"
+    content: "Content",
+    plan: "Plan",
+    sketch: "Sketch | None",
+    release: "Release | LocalModel | None",
 ) -> dict[str, Any]:
+    from hushtable.privacy.release import Release
+
     writer = content.manifest.get("writer")
     facts: dict[str, Any] = {
         "kind": content.kind,
@@ -67,10 +106,12 @@ def _facts(
         "behind": [spent.to_dict() for spent in plan.behind],
         "design": None if plan.design is None else plan.design.to_dict(),
     }
+    if isinstance(release, Release):
+        facts["release_id"] = release.release_id
     if release is not None:
         facts |= {
-            "release_id": release.release_id,
             "rows_estimated": release.n_rows,
+            "noise_sd": release.noise_sd,
             "ledger": release.ledger.to_dict(),
             "words": release.ledger.words(),
         }
@@ -92,7 +133,7 @@ def _print(
     facts: dict[str, Any],
     plan: "Plan",
     sketch: "Sketch | None",
-    release: "Release | None",
+    release: "Release | LocalModel | None",
 ) -> None:
     version = shown(str(facts["writer"].get("hushtable", "unknown")))
     lines = {
@@ -124,6 +165,8 @@ def _print(
         lines["May leave"] = "no: it holds exact counts"
     elif facts["kind"] == "release":
         lines["May leave"] = "yes, as the ledger below says"
+    elif facts["kind"] == "local":
+        lines["May leave"] = "no: it holds exact counts of its site"
     elif facts["kind"] == "detector":
         lines["May leave"] = "no: its threshold may come from local rows; send the release instead"
     for label, value in lines.items():
@@ -140,7 +183,7 @@ def _print(
     print_table(headers, rows, left=3)
 
 
-def _print_ledger(release: "Release") -> None:
+def _print_ledger(release: "Release | LocalModel") -> None:
     """Show the ledger: first in words that somebody can sign, then in numbers."""
     ledger = release.ledger
     print("\nWhat this costs a person\n")
@@ -148,7 +191,7 @@ def _print_ledger(release: "Release") -> None:
     sensitivity = ledger.sensitivity
     lines = {
         "Mechanism": f"{ledger.mechanism}, one scale for all cells of all tables",
-        "Noise a cell": f"{ledger.noise_sd:,.4g} counts (standard deviation)",
+        "Noise a cell": f"{release.noise_sd:,.4g} counts (standard deviation)",
         "Neighbours": f"{sensitivity.adjacency}, at most {sensitivity.rows_per_person:,} a person",
         "Sensitivity": f"L1 {sensitivity.l1:,}, L2 {math.sqrt(sensitivity.l2_squared):.4g}, "
         f"over {sensitivity.tables:,} tables",
@@ -168,7 +211,7 @@ def _print_ledger(release: "Release") -> None:
             [spent.release[:12], f"{spent.what}, earlier", "", _rho(spent.cost)]
             for spent in share.earlier
         ]
-        own = sensitivity.cost(ledger.mechanism, share.scale)
+        own = ledger.cost_of(share)
         what = f"these tables ({shown(share.library)})"
         rows.append([share.release[:12], what, f"{share.scale:g}", _rho(own)])
     print_table(["release", "what", "noise scale", "rho"], rows, left=2)

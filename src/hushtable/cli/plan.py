@@ -17,13 +17,13 @@ from hushtable.cli._options import (
     Sites,
 )
 from hushtable.cli._output import Target, finish, print_sentences
-from hushtable.errors import PlanError
+from hushtable.errors import FileError, PlanError, UsageError
 
 if TYPE_CHECKING:
     from hushtable.plan import Plan
     from hushtable.schema import Schema
 
-__all__ = ["draw", "marginals", "ranges"]
+__all__ = ["draw", "hide", "marginals", "ranges", "read_schema"]
 
 _SchemaFile = Annotated[
     Path, typer.Argument(metavar="SCHEMA", help="Schema in TOML, with its ranges filled in.")
@@ -68,6 +68,14 @@ def draw(
     delta: Delta = 1e-6,
     expected_rows: ExpectedRows = None,
     sites: Sites = 1,
+    secret: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Draw from what the sites share (hushtable round secret): the coordinator then "
+            "cannot know the hash functions.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Draw the hash functions that all sites share.
@@ -79,7 +87,9 @@ def draw(
     Example:
       hushtable plan draw schema.toml --epsilon 1 --expected-rows 50000 -o plan.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    target = Target(output, [p for p in (schema, marginals, ranges) if p is not None])
+    target = Target(output, [p for p in (schema, marginals, ranges, secret) if p is not None])
+    if seed is not None and secret is not None:
+        raise UsageError("--seed and --secret exclude each other: give one of them")
 
     from hushtable.plan import Plan
 
@@ -91,11 +101,18 @@ def draw(
     parameters = {"n_tables": 100} if epsilon is None else {}
     if tables is not None:
         parameters["n_tables"] = tables
+    features = _schema(schema, ranges)
+    source: Any = seed
+    if secret is not None:
+        from hushtable.federation.hidden import generator, read_secret
+
+        after = "" if counts is None or counts.ledger is None else counts.release_id
+        source = generator(read_secret(secret), features, after)
     plan = Plan.draw(
-        _schema(schema, ranges),
+        features,
         detector=detector.recipe,
         marginals=counts,
-        random_state=seed,
+        random_state=source,
         epsilon=epsilon,
         delta=delta,
         expected_rows=expected_rows,
@@ -170,13 +187,47 @@ def ranges(
     from hushtable.plan import Plan
 
     terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
-    plan = Plan.ranges(_read_schema(schema), epsilon=epsilon, **terms)
+    plan = Plan.ranges(read_schema(schema), epsilon=epsilon, **terms)
     _save(plan, target, "plan ranges", as_json)
+
+
+def hide(
+    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="Plan of hushtable plan draw.")],
+    output: Output,
+    as_json: Json = False,
+) -> None:
+    """Take the hash functions off a plan: what is left is for the coordinator.
+
+    With the layout, a coordinator opens rounds and adds up what the sites send, but can hash no
+    row, and so score none.
+
+    \b
+    Example:
+      hushtable plan hide plan.hush -o layout.hush
+    """  # noqa: D301 (\b keeps the lines of the example apart)
+    target = Target(output, [plan])
+
+    from hushtable import files
+    from hushtable.federation.layout import Layout
+    from hushtable.plan import Plan
+
+    content = files.read(plan)
+    if content.kind != "plan":
+        raise FileError(f"{plan} holds a {content.kind}: give a plan of hushtable plan draw")
+    layout = Layout.of(content.build(Plan.from_file))
+    with target.writing():
+        layout.save(output)
+    facts = {"command": "plan hide", "layout": str(output), "plan_id": layout.plan_id}
+
+    def text() -> None:
+        print(f"Wrote {target}: for the coordinator. {plan} is for the sites only.")
+
+    finish(as_json, facts, text)
 
 
 def _schema(path: Path, ranges: Path | None) -> "Schema":
     """Read a schema, and narrow its ranges by a release of them."""
-    schema = _read_schema(path)
+    schema = read_schema(path)
     if ranges is None:
         return schema
     from hushtable.cli._counts import read_release
@@ -190,7 +241,8 @@ def _schema(path: Path, ranges: Path | None) -> "Schema":
     return release.ranges()
 
 
-def _read_schema(path: Path) -> "Schema":
+def read_schema(path: Path) -> "Schema":
+    """Read a schema; errors name the file."""
     from hushtable.schema import Schema
 
     try:

@@ -15,6 +15,7 @@ from hushtable import files
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.infer import schema_from_batches
 from hushtable.plan import Plan
+from hushtable.privacy.local import LocalModel
 from hushtable.privacy.release import Release
 from hushtable.readers import Reader, as_reader, no_rows
 from hushtable.schema import Schema
@@ -97,7 +98,9 @@ class TableDetector(OutlierMixin, BaseEstimator, ABC):
         return self._finish(self.sketch_ + self._sketch(self.plan_, reader, None), reader, None)
 
     @classmethod
-    def from_counts(cls, sketch: Sketch | Release, *, n_jobs: int | None = None) -> Self:
+    def from_counts(
+        cls, sketch: Sketch | Release | LocalModel, *, n_jobs: int | None = None
+    ) -> Self:
         """Make a fitted detector of merged counts.
 
         Its `offset_` follows from the counts (``contamination="auto"``); `set_threshold` moves
@@ -106,7 +109,7 @@ class TableDetector(OutlierMixin, BaseEstimator, ABC):
 
         Parameters
         ----------
-        sketch : Sketch or Release
+        sketch : Sketch, Release or LocalModel
             The sum of the sites' sketches or releases, under a plan of this detector.
         n_jobs : int, optional
             Threads for scoring; None is one, -1 every core.
@@ -136,7 +139,9 @@ class TableDetector(OutlierMixin, BaseEstimator, ABC):
         """Return the constructor parameters that a plan shows."""
         return {"n_tables": plan.family.n_tables}
 
-    def _finish(self, sketch: Sketch | Release, reader: Reader | None, weights: Any) -> Self:
+    def _finish(
+        self, sketch: Sketch | Release | LocalModel, reader: Reader | None, weights: Any
+    ) -> Self:
         self.plan_, self.sketch_ = sketch.plan, sketch
         self._scorer = Scorer(sketch)
         if self.contamination == "auto" or reader is None:

@@ -332,6 +332,11 @@ class Book:
                 (round_id, step, asked, answer, json.dumps(kept)),
             )
 
+    def forget_steps(self, round_id: str) -> None:
+        """Forget what was kept between the steps of a round that is over; keep the answers."""
+        with self.writing():
+            self._db.execute("update steps set kept = '{}' where round_id = ?", (round_id,))
+
 
 def same_rows(earlier: Answer, data_set: str, counts: NDArray[np.int64]) -> Answer:
     """Return the earlier answer if it was about the same rows; raises `RoundError` otherwise."""

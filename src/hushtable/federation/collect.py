@@ -174,12 +174,12 @@ def total(
     reason = round_.layout.implausible(counts, ledger.noise_sd)
     if reason is not None:
         blame = (
-            "some site masked other numbers than its counts, or its keys differ from its card; "
+            "Some site masked other numbers than its counts, or its keys differ from its card; "
             "under masks nobody can tell which"
             if round_.terms.masked
-            else "several sites together sent more than there can be"
+            else "Several sites together sent more than there can be"
         )
-        raise RoundError(f"no result: the sum cannot be: {reason}. {blame.capitalize()}")
+        raise RoundError(f"no result: the sum cannot be: {reason}. {blame}")
     if round_.plan is None:
         if ledger.pool is not None and len(ledgers) < ledger.pool.least:
             raise PrivacyError("too few sites for the noise that the bound counts on")

@@ -106,8 +106,8 @@ class Layout:
         if off[worst] > 8.0:
             return (
                 f"the tables hold different numbers of rows: table {worst + 1} about "
-                f"{rows[worst]:,.0f}, all together {mean:,.0f}, which is {off[worst]:.0f} times the "
-                "noise apart"
+                f"{rows[worst]:,.0f}, all together {mean:,.0f}: {off[worst]:.0f} times the noise "
+                "apart"
             )
         cell = int(counts.argmin())
         if counts[cell] < -8.0 * noise_sd:

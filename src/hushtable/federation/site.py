@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hushtable.errors import RoundError, UsageError
 from hushtable.federation.book import ALL_ROWS, Answer, Book, same_rows
@@ -156,13 +156,7 @@ class Reply:
         return [
             f"{layout.n_cells:,} counts in {len(layout.cells):,} tables ({layout.detector}), with "
             f"{noise_words}. No row, no number of rows, no score.",
-            f"Adding or removing one person ({terms.rows_per_person} rows at most) changes what "
-            f"can be seen by a factor of e^{ledger.epsilon:.3g} at most, except with probability "
-            f"{terms.delta:g}: the total of this round and what its plan was drawn from."
-            if terms.adjacency == "add-remove"
-            else f"Changing one person's rows ({terms.rows_per_person} at most) changes what can "
-            f"be seen by a factor of e^{ledger.epsilon:.3g} at most, except with probability "
-            f"{terms.delta:g}: the total of this round and what its plan was drawn from.",
+            *ledger.words()[:1],
             f"With it, all rounds about {self.data_set!r} will have cost epsilon "
             f"{self.epsilon:.3g} of {self.book.epsilon:g}, the cap (delta {self.book.delta:g}).",
         ]
@@ -180,10 +174,10 @@ class Reply:
 
 
 def _shared_plan(round_: Round, plan: Plan | None) -> Plan:
-    if round_.plan is None and plan is None:
+    given = round_.plan if plan is None else plan
+    if given is None:
         raise UsageError(
             "the hash functions of this round are hidden from the coordinator: give the plan that "
             "the sites share (--plan)"
         )
-    given: Any = round_.plan if plan is None else plan
     return given

@@ -92,9 +92,9 @@ class Pool:
     def __post_init__(self) -> None:
         if not 1 <= self.counted < self.least:
             raise UsageError(
-                f"k_min={self.counted} with {self.least} sites: the bound can count on the noise of "
-                "at least 1 site, and at most on all but the one that reads the sum: needs "
-                f"1 to {self.least - 1}"
+                f"k_min={self.counted} with {self.least} sites: the bound has to count on the "
+                "noise of 1 site or more, and cannot count on that of the site that reads the sum: "
+                f"needs 1 to {self.least - 1}"
             )
 
     @property
@@ -301,8 +301,8 @@ class Ledger:
 
     def _pooled(self, pool: Pool) -> str:
         words = (
-            f"{len(self.shares)} sites share the noise, and only their sum was to be seen. The bound "
-            "holds against everybody, each of these sites included"
+            f"{len(self.shares)} sites share the noise, and only their sum was to be seen. The "
+            "bound holds against everybody, each of these sites included"
         )
         if pool.colluders:
             others = "another" if pool.colluders == 1 else f"{pool.colluders} others"

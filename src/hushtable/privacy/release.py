@@ -84,6 +84,11 @@ class Release:
         return ids[0] if len(ids) == 1 else hashlib.sha256(" ".join(ids).encode()).hexdigest()
 
     @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the noise on a cell, in counts."""
+        return self.ledger.noise_sd
+
+    @property
     def n_rows(self) -> int:
         """Rows counted, as estimated from the noised counts of all tables."""
         return round(float(self.counts.sum()) / self.plan.family.n_histograms)

@@ -1,0 +1,1 @@
+"""``hushtable round``: several organisations, files only, no server."""

@@ -1,0 +1,115 @@
+"""What the commands of a round share: reading its files, and their options."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import typer
+
+from hushtable.errors import FileError, UsageError
+
+if TYPE_CHECKING:
+    from hushtable.federation.collect import Collection
+    from hushtable.federation.round import Round
+
+__all__ = [
+    "BookFile",
+    "Days",
+    "KeyFile",
+    "RoundFile",
+    "Submissions",
+    "book_beside",
+    "collected",
+    "days_on",
+    "read_round",
+    "roster_rows",
+    "state",
+]
+
+RoundFile: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="ROUND", help="Round of hushtable round open.")
+]
+Submissions: TypeAlias = Annotated[
+    list[Path], typer.Argument(metavar="SUBMISSION...", help="What the sites sent.")
+]
+KeyFile: TypeAlias = Annotated[
+    Path, typer.Option("--key", metavar="FILE", help="Your keys, of hushtable round keygen.")
+]
+BookFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--book", metavar="FILE", help="This site's book; by default the one beside the keys."
+    ),
+]
+Days: TypeAlias = Annotated[
+    float, typer.Option(metavar="N", min=0.001, max=3650, help="Days until the deadline.")
+]
+
+
+def read_round(path: Path) -> "Round":
+    """Read a round and check the coordinator's signature."""
+    from hushtable.federation.round import Round
+
+    return Round.from_bytes(path.read_bytes(), path)
+
+
+def book_beside(key: Path, book: Path | None) -> Path:
+    """Return the book that goes with a key file."""
+    return key.with_suffix(".book") if book is None else book
+
+
+def days_on(days: float) -> Any:
+    """Return the time that many days from now."""
+    from hushtable.federation.round import now
+
+    return now() + timedelta(days=days)
+
+
+def collected(round_: "Round", submissions: list[Path]) -> "Collection":
+    """Read submissions into a collection, which notes what it refuses."""
+    from hushtable.federation.collect import Collection
+
+    collection = Collection(round_)
+    for path in submissions:
+        if not path.is_file():
+            raise FileError(f"{path}: no such file: check the path")
+        collection.add(str(path), path.read_bytes())
+    return collection
+
+
+def state(collection: "Collection") -> dict[str, Any]:
+    """Return who is in and who is not, for machines."""
+    return {
+        "accepted": sorted(collection.accepted),
+        "missing": collection.missing,
+        "refused": [{"file": name, "reason": why} for name, why in collection.refused],
+        "repeated": [{"file": name, "site": site} for name, site in collection.repeated],
+    }
+
+
+def roster_rows(round_: "Round", collection: "Collection | None") -> list[list[str]]:
+    """Return a table row for each site: name, fingerprint, and whether its submission is in."""
+    rows = []
+    for card in round_.sites:
+        where = []
+        if collection is not None:
+            if card.name in collection.accepted:
+                where = ["in"]
+            elif card.name in collection.contradicted:
+                where = ["two different submissions"]
+            else:
+                where = ["missing"]
+        rows.append([card.name, card.fingerprint, *where])
+    return rows
+
+
+def cards(paths: list[Path]) -> list[Any]:
+    """Read cards; a pattern that takes in a key file is named for what it is."""
+    from hushtable.federation.keys import Card
+
+    for path in paths:
+        if path.suffix in (".key", ".book"):
+            raise UsageError(
+                f"{path} is secret and must not travel: give the card (.card) of each site"
+            )
+    return [Card.load(path) for path in paths]

@@ -1,0 +1,89 @@
+"""``hushtable round collect``: submissions to the result that every site scores with."""
+
+from typing import TYPE_CHECKING, Any
+
+from hushtable.cli._options import Json, Output
+from hushtable.cli._output import Target, finish, print_sentences, print_table
+from hushtable.cli.round._common import (
+    RoundFile,
+    Submissions,
+    collected,
+    read_round,
+    roster_rows,
+    state,
+)
+from hushtable.errors import RoundError
+
+if TYPE_CHECKING:
+    from hushtable.federation.collect import Collection
+
+__all__ = ["collect", "print_refused", "result_of"]
+
+
+def collect(
+    round_: RoundFile, submissions: Submissions, output: Output, as_json: Json = False
+) -> None:
+    """Verify what the sites sent, add it up, take off the masks, and write the result.
+
+    A submission that is damaged, forged or meant for another round is refused with its reason,
+    and the others go on. A masked round needs all sites; any other makes a result of those that
+    are in, if they are enough.
+
+    \b
+    Example:
+      hushtable round collect round.hush *.submission.hush -o result.hush
+    """  # noqa: D301 (\b keeps the lines of the example apart)
+    target = Target(output, [round_, *submissions])
+    asked = read_round(round_)
+    collection = collected(asked, submissions)
+    result = result_of(collection)
+    with target.writing():
+        result.save(output)
+    ledger = result.ledger
+    facts: dict[str, Any] = {
+        "command": "round collect",
+        "result": str(output),
+        "round_id": asked.round_id,
+        **state(collection),
+        "epsilon": ledger.epsilon,
+        "delta": ledger.delta,
+        "noise_sd": ledger.noise_sd,
+        "words": ledger.words(),
+    }
+
+    def text() -> None:
+        print_table(["site", "fingerprint", "submission"], roster_rows(asked, collection), left=3)
+        print_refused(collection)
+        if collection.missing:
+            print(f"\nA partial result, of {len(collection.accepted)} sites.")
+        print()
+        print_sentences(ledger.words())
+        print(f"\nWrote {target}: for every site.")
+        if asked.plan is None:
+            print("Each opens it with the plan that they share:")
+            print(f"  hushtable round model {output} --plan plan.hush -o model.hush")
+        elif asked.layout.detector in ("marginals", "ranges"):
+            print("Go on with: hushtable round next")
+        else:
+            print("At each site:")
+            print(f"  hushtable score DATA --model {output} -o scores.parquet")
+
+    finish(as_json, facts, text)
+
+
+def result_of(collection: "Collection") -> Any:
+    """Return the result; where there is none, the reason with those of what was refused."""
+    try:
+        return collection.result()
+    except RoundError as error:
+        reasons = "".join(f"\n  {name}: {why}" for name, why in collection.refused)
+        raise RoundError(f"{error}." + (f" Refused:{reasons}" if reasons else "")) from None
+
+
+def print_refused(collection: "Collection") -> None:
+    """Print what does not count, and why."""
+    if collection.refused:
+        print("\nRefused:")
+        print_sentences((f"{name}: {why}" for name, why in collection.refused), indent="  ")
+    for name, site in collection.repeated:
+        print(f"\n{name} repeats the submission of {site}, and counts once.")

@@ -1,0 +1,106 @@
+"""``hushtable round model``: what a site makes of a result with what only it knows."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hushtable.cli._options import Json, Output
+from hushtable.cli._output import Target, finish
+from hushtable.errors import FileError, RoundError, UsageError
+
+if TYPE_CHECKING:
+    from hushtable.privacy.local import LocalModel
+    from hushtable.privacy.release import Release
+
+__all__ = ["model"]
+
+
+def model(
+    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Of hushtable round collect.")],
+    output: Output,
+    book: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="This site's book: put its exact counts in the place of what it sent.",
+        ),
+    ] = None,
+    plan: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The sites' plan, where the round hid it."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Make the model that a site scores with: open a hidden result, or put its own counts in.
+
+    With --book, the site's exact counts take the place of its noised ones (the paper's Algorithm
+    2): less noise, but such a model tells the site's rows, and must never leave it.
+
+    \b
+    Example:
+      hushtable round model result.hush --book north.book -o north.local.hush
+    """  # noqa: D301 (\b keeps the lines of the example apart)
+    target = Target(output, [path for path in (result, book, plan) if path is not None])
+    if book is None and plan is None:
+        raise UsageError(
+            f"{result} can be scored with as it is: give --book for a local model, or --plan to "
+            "open a result with hidden hash functions"
+        )
+    opened = _opened(result, plan)
+    made: Release | LocalModel = opened if book is None else _local(opened, book)
+    with target.writing():
+        made.save(output)
+    facts: dict[str, Any] = {
+        "command": "round model",
+        "model": str(output),
+        "local": book is not None,
+        "rows": made.n_rows,
+        "noise_sd": made.noise_sd,
+    }
+
+    def text() -> None:
+        print(f"About {made.n_rows:,} rows, with noise of {made.noise_sd:,.1f} on each count.")
+        if book is None:
+            print(f"Wrote {target}: for the sites, not for the coordinator.")
+        else:
+            print(f"(In the result: {opened.noise_sd:,.1f}.)")
+            print(f"Wrote {target}. It holds this site's exact counts: it must never leave.")
+        print(f"  hushtable score DATA --model {output} -o scores.parquet")
+
+    finish(as_json, facts, text)
+
+
+def _opened(path: Path, plan: Path | None) -> "Release":
+    from hushtable import files
+    from hushtable.federation.collect import Sealed
+    from hushtable.plan import Plan
+    from hushtable.privacy.release import Release
+
+    content = files.read(path)
+    if content.kind == "release":
+        return content.build(Release.from_file)
+    if content.kind != "sealed":
+        raise FileError(
+            f"{path} holds a {content.kind}: give the result of hushtable round collect"
+        )
+    if plan is None:
+        raise UsageError(
+            f"{path}: the hash functions were hidden from the coordinator: give the plan that the "
+            "sites share (--plan)"
+        )
+    return content.build(Sealed.from_file).open(files.read(plan).build(Plan.from_file))
+
+
+def _local(result: "Release", book: Path) -> "LocalModel":
+    from hushtable.federation.book import Book
+    from hushtable.privacy.local import LocalModel
+
+    shares = {share.release for share in result.ledger.shares}
+    with Book.open(book) as notes:
+        for answer in notes.answers():
+            if answer.share.release in shares:
+                return LocalModel.of(result, answer.share.release, answer.sent, answer.counts)
+        raise RoundError(
+            f"{notes.site!r} has no part in this result: its book holds no answer to that round"
+        )

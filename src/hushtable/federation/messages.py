@@ -1,0 +1,93 @@
+"""Messages of the online form: signed, bound to a round and a step, the same on every transport."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from hushtable import files
+from hushtable.errors import PlanError, RoundError
+from hushtable.federation.keys import Card, Keys
+from hushtable.federation.round import Round
+
+__all__ = ["STEPS", "Message", "Step", "ask"]
+
+Step = Literal["keys", "shares", "masked", "survivors", "unmask"]
+STEPS: tuple[Step, ...] = get_args(Step)
+
+
+@dataclass(frozen=True)
+class Message:
+    """What the coordinator asks, or a site answers, in one step.
+
+    Attributes
+    ----------
+    round_id : str
+        Round that it belongs to.
+    step : str
+        One of `STEPS`, or ``"refused"`` for an answer that says why there is none.
+    sender : str
+        Name of who signed.
+    body : dict
+        As JSON has it.
+    digest : str
+        SHA-256 of all of it.
+    content : bytes
+        The message as it travels.
+    """
+
+    round_id: str
+    step: str
+    sender: str
+    body: dict[str, Any]
+    digest: str
+    content: bytes
+
+    @classmethod
+    def make(cls, round_: Round, step: str, keys: Keys, body: dict[str, Any]) -> "Message":
+        """Sign an answer."""
+        return cls.read(_pack(round_.round_id, step, keys, body, {}), keys.card)
+
+    @classmethod
+    def read(cls, content: bytes, sender: Card) -> "Message":
+        """Check and read a message; raises `RoundError` if it is not from that sender."""
+        read = files.unpack(content, f"message of {sender.name}")
+        if read.kind != "message" or not sender.signed(read):
+            raise RoundError(f"a message does not carry the signature of {sender.name!r}")
+        return read.build(lambda read: cls._from_file(read, sender, content))
+
+    @classmethod
+    def _from_file(cls, read: files.Content, sender: Card, content: bytes) -> "Message":
+        entries = read.manifest
+        round_id, step, name = (entries.get(key) for key in ("round_id", "step", "sender"))
+        body = entries.get("body")
+        if not (isinstance(round_id, str) and isinstance(step, str) and isinstance(body, dict)):
+            raise PlanError("a message needs round_id, step, sender and body")
+        if name != sender.name:
+            raise RoundError(f"a message of {name!r} is signed by {sender.name!r}")
+        return cls(round_id, step, sender.name, body, read.digest, content)
+
+    def check(self, round_: Round, step: str) -> "Message":
+        """Return the message if it belongs to this round and step; raises `RoundError`."""
+        if self.round_id != round_.round_id:
+            raise RoundError(
+                f"{self.sender!r} answers round {self.round_id[:12]}, not {round_.round_id[:12]}"
+            )
+        if self.step == "refused":
+            raise RoundError(f"{self.sender!r} refused: {self.body.get('reason')}")
+        if self.step != step:
+            raise RoundError(f"{self.sender!r} answers step {self.step!r}, not {step!r}")
+        return self
+
+
+def ask(round_: Round, step: Step, keys: Keys, body: dict[str, Any]) -> bytes:
+    """Return the coordinator's request for a step; the round travels with each."""
+    round_file = np.frombuffer(round_.content, np.uint8)
+    return _pack(round_.round_id, step, keys, body, {"round": round_file})
+
+
+def _pack(
+    round_id: str, step: str, keys: Keys, body: dict[str, Any], arrays: files.Arrays
+) -> bytes:
+    entries = {"round_id": round_id, "step": step, "sender": keys.card.name, "body": body}
+    return files.pack("message", entries, arrays, keys.sign)

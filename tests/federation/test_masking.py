@@ -1,0 +1,105 @@
+"""Masks that cancel, shares that give a secret back, and what a single submission shows."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from hushtable.federation.keys import Keys
+from hushtable.federation.masking import agreed_key, pairwise_mask, stream
+from hushtable.federation.shamir import SHARE_BYTES, combine, split
+
+ROWS = 4096
+
+
+def masks(keys, purpose):
+    """Return the mask of each site, from keys that each agrees on by itself."""
+    found = {}
+    for me in keys:
+        name = me.card.name
+        agreed = {
+            other.card.name: agreed_key(
+                me.masking, other.card.masking, purpose, *sorted((name, other.card.name))
+            )
+            for other in keys
+            if other is not me
+        }
+        found[name] = pairwise_mask(name, agreed, ROWS)
+    return found
+
+
+@pytest.mark.parametrize("k", [2, 3, 10])
+def test_masks_cancel_and_hide(k):
+    keys = [Keys.generate(f"s{i}") for i in range(k)]
+    found = masks(keys, "round one")
+    assert not sum(found.values()).any()
+    for mask in found.values():
+        assert len(np.unique(mask)) == ROWS
+    # Another purpose, other masks.
+    other = masks(keys, "round two")
+    assert not (found["s0"] == other["s0"]).any()
+
+
+def test_a_key_is_the_same_at_both_ends_only_for_the_same_purpose():
+    a, b = Keys.generate("a"), Keys.generate("b")
+    ours = agreed_key(a.masking, b.card.masking, "x", "1")
+    assert ours == agreed_key(b.masking, a.card.masking, "x", "1")
+    assert ours != agreed_key(b.masking, a.card.masking, "x", "2")
+    assert len(ours) == 32
+
+
+def test_a_stream_is_chacha20():
+    """The first block of RFC 8439, appendix A.1, test vector 1: key and nonce zero."""
+    words = stream(bytes(32), 8)
+    expected = bytes.fromhex(
+        "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"
+        "da41597c5157488d7724e03fb8d84a376a43b8f41518a11cc387b669b2ee6586"
+    )
+    assert words.astype("<u8").tobytes() == expected
+
+
+def test_masked_counts_look_uniform():
+    keys = [Keys.generate(f"s{i}") for i in range(3)]
+    counts = np.arange(ROWS, dtype=np.int64) % 7  # anything but uniform
+    for mask in masks(keys, "round").values():
+        seen = np.bincount((counts.view(np.uint64) + mask).view(np.uint8), minlength=256)
+        assert stats.chisquare(seen).pvalue > 1e-6
+    plain = np.bincount(counts.view(np.uint8), minlength=256)
+    assert stats.chisquare(plain).pvalue < 1e-6
+
+
+# --- shares -----------------------------------------------------------------------------------
+
+
+@given(
+    st.lists(st.binary(min_size=32, max_size=32), min_size=1, max_size=3),
+    st.integers(1, 12),
+    st.integers(0, 8),
+    st.randoms(),
+)
+def test_any_threshold_of_shares_gives_the_secret(hidden, threshold, more, random):
+    n = threshold + more
+    dealt = [split(secret, threshold, n) for secret in hidden]
+    places = random.sample(range(1, n + 1), threshold)
+    shares = {place: [of_one[place - 1] for of_one in dealt] for place in places}
+    assert combine(shares, 32) == hidden
+
+
+def test_fewer_shares_give_nothing():
+    secret = bytes(range(32))
+    seen = set()
+    for _ in range(20):
+        shares = split(secret, 3, 5)
+        assert {len(share) for share in shares} == {SHARE_BYTES}
+        with pytest.raises(ValueError, match="do not belong together"):
+            # Two of three give a number of 521 bits, which is not one of 256.
+            combine({1: [shares[0]], 2: [shares[1]]}, 32)
+        seen.add(shares[0])
+    assert len(seen) == 20
+
+
+@pytest.mark.parametrize(("threshold", "n"), [(0, 3), (4, 3)])
+def test_thresholds_that_cannot_be(threshold, n):
+    with pytest.raises(ValueError, match="threshold"):
+        split(bytes(32), threshold, n)
