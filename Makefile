@@ -15,7 +15,7 @@ endif
 # Runs a talkative command; shows what it said only if it fails.
 silently = out=$$($(1) 2>&1) || { printf '%s\n' "$$out"; exit 1; }
 
-.PHONY: demo test test-slow test-all lint format docs wheel clean
+.PHONY: demo test test-slow test-flower test-all lint format docs wheel clean
 .NOTPARALLEL: # targets share one .venv
 
 demo: .venv/.package
@@ -26,6 +26,10 @@ test: .venv/.group-test
 
 test-slow: .venv/.group-test
 	$(BIN)/pytest -m slow $(PYTEST_ARGS)
+
+# In an environment of its own: Flower pins many libraries tightly.
+test-flower: .venv-flower/.created
+	.venv-flower/bin/pytest tests/flower $(PYTEST_ARGS)
 
 test-all: .venv/.group-test
 	$(BIN)/pytest $(PYTEST_ARGS)
@@ -50,7 +54,7 @@ wheel: .venv/.group-dev
 	@$(call silently,$(BIN)/python -m build)
 	@$(BIN)/python .ci/check_wheel.py dist
 
-clean: # keeps .venv
+clean: # keeps .venv and .venv-flower
 	rm -rf .cache .hypothesis dist docs/_build docs/generated
 	find src tests benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -59,6 +63,12 @@ clean: # keeps .venv
 	@echo "Setting up .venv, once; this takes a minute or two."
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1" # the first that knows dependency groups
+	@touch $@
+
+.venv-flower/.created: pyproject.toml
+	@$(PYTHON) -m venv .venv-flower
+	@.venv-flower/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	@.venv-flower/bin/python -m pip install --quiet --editable . --group flower
 	@touch $@
 
 .venv/.package: pyproject.toml .venv/.created

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from hushtable.bench import sites as bench_sites
 from hushtable.bench.privacy import OURS, PAPERS, PRIVATE, THEIRS, Run, means
+from hushtable.bench.results import Results
 from hushtable.errors import MissingExtraError
 
-__all__ = ["privacy_figure", "pyplot"]
+__all__ = ["privacy_figure", "pyplot", "sites_figure"]
 
 # Okabe and Ito's colours: told apart by colour-blind readers, and in grey.
-_BLUE, _ORANGE = "#0072B2", "#D55E00"
+_BLUE, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#009E73"
 
 
 def pyplot() -> Any:
@@ -36,6 +38,34 @@ def privacy_figure(
         axes.set_title(f"Mean {label}, %", fontsize=10)
     _membership(right, membership)
     files = [folder / f"privacy.{kind}" for kind in ("svg", "png")]
+    for file in files:
+        figure.savefig(file, dpi=200)
+    return files
+
+
+def sites_figure(results: Results, sets: Sequence[str], folder: Path) -> list[Path]:
+    """Draw accuracy against the number of sites, a panel for each set; return the files."""
+    figure = pyplot()(figsize=(2.6 * max(1, len(sets)), 3.0), layout="constrained")
+    panels = np.atleast_1d(figure.subplots(1, max(1, len(sets)), sharey=True))
+    looks = zip(bench_sites.CURVES, (_BLUE, _GREEN, _ORANGE), ("o", "^", "s"), strict=True)
+    for system, colour, marker in looks:
+        for axes, data in zip(panels, sets, strict=False):
+            values = bench_sites.curve(results, "sites", data, system)
+            sites = list(values)
+            mean = np.array([np.mean(v) for v in values.values()])
+            spread = np.array([np.std(v) for v in values.values()])
+            axes.fill_between(sites, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0)
+            axes.plot(sites, mean, color=colour, marker=marker, ms=4, label=system)
+    for axes, data in zip(panels, sets, strict=False):
+        axes.set_xscale("log")
+        axes.set_xticks([2, 5, 10, 20, 50, 100], ["2", "5", "10", "20", "50", "100"])
+        axes.minorticks_off()
+        axes.set_title(data, fontsize=10)
+        axes.set_xlabel("sites", fontsize=9)
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("ROC-AUC, %", fontsize=9)
+    panels[0].legend(fontsize=7.5, loc="lower left", frameon=False)
+    files = [folder / f"sites.{kind}" for kind in ("svg", "png")]
     for file in files:
         figure.savefig(file, dpi=200)
     return files

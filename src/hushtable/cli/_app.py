@@ -11,6 +11,7 @@ from hushtable.cli import (
     bench_adbench,
     bench_paper,
     bench_privacy,
+    bench_sites,
     demo,
     draft,
     fit,
@@ -98,6 +99,7 @@ def _app() -> typer.Typer:
     benchmarks.command("adbench")(bench_adbench.adbench)
     benchmarks.command("paper")(bench_paper.paper)
     benchmarks.command("privacy")(bench_privacy.privacy)
+    benchmarks.command("sites")(bench_sites.sites)
     app.add_typer(benchmarks, name="bench")
     return app
 
