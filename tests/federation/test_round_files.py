@@ -1,0 +1,74 @@
+"""Files of rounds: the published schema, and golden ones that are read for ever."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from round_helpers import T0, Online
+
+from hushtable import LocalModel, files
+from hushtable.federation.collect import Collection, Sealed
+from hushtable.federation.layout import Layout
+from hushtable.federation.round import Round
+
+TESTS = Path(__file__).parents[1]
+GOLDEN = TESTS / "golden"
+
+
+@pytest.fixture(scope="module")
+def validator():
+    path = TESTS.parent / "docs" / "hush-manifest-1.schema.json"
+    return jsonschema.Draft202012Validator(json.loads(path.read_text()))
+
+
+def test_what_travels_keeps_the_published_schema(consortium, tmp_path, validator, monkeypatch):
+    monkeypatch.setattr("hushtable.federation.site.now", lambda: T0)
+    monkeypatch.setattr("hushtable.federation.secure_sum.now", lambda: T0)
+    those = consortium(3)
+    round_ = those.open(previous=["ab"])
+    sent = {name: site.submit(round_) for name, site in those.sites.items()}
+    result = those.collect(round_, sent).result()
+    answer = those.sites["s00"].book.answer(round_.round_id)
+    local = LocalModel.of(result, answer.share.release, answer.sent, answer.counts)
+    layout = Layout.of(those.plan)
+    Sealed(layout, result.counts, result.ledger).save(tmp_path / "sealed.hush")
+    layout.save(tmp_path / "layout.hush")
+    those.open(plan=layout).save(tmp_path / "hidden.hush")
+    local.save(tmp_path / "local.hush")
+    result.save(tmp_path / "result.hush")
+    contents = [file.read_bytes() for file in tmp_path.glob("*.hush")]
+    contents += [round_.content, sent["s00"]]
+    online = Online(those, those.open(title="online"))
+    online.run()
+    contents += [text for _, _, *both in online.log for text in both]
+    kinds = set()
+    for content in contents:
+        manifest = files.unpack(content, "x").manifest
+        validator.validate(manifest)
+        kinds.add(manifest["kind"])
+        for key in set(manifest) - {"writer"}:
+            broken = {k: v for k, v in manifest.items() if k != key}
+            assert list(validator.iter_errors(broken)), (manifest["kind"], key)
+    assert kinds == {
+        "layout", "local", "message", "release", "round", "sealed", "submission",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("folder", sorted(GOLDEN.glob("protocol-*/rounds")), ids=str)
+def test_golden_rounds_are_read(folder):
+    """Two masked submissions that still add up to the result of then."""
+    expected = json.loads((folder / "expected.json").read_text())
+    round_ = Round.from_bytes((folder / "round.hush").read_bytes(), "round.hush")
+    assert round_.round_id == expected["round_id"]
+    collection = Collection(round_)
+    for file in sorted(folder.glob("*.submission.hush")):
+        collection.add(file.name, file.read_bytes(), T0)
+    assert collection.refused == []
+    result = collection.result()
+    assert result.counts.tolist() == expected["counts"]
+    sealed = files.read(folder / "sealed.hush").build(Sealed.from_file)
+    np.testing.assert_array_equal(sealed.open(round_.plan).counts, result.counts)
+    local = files.read(folder / "local.hush").build(LocalModel.from_file)
+    assert local.counts.tolist() == expected["local"]
