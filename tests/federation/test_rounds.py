@@ -574,7 +574,10 @@ def test_duplicates_and_contradictions(consortium):
     assert collection.repeated == [("copy", "s00")]
     assert collection.missing == []
 
-    other = repacked(good["s00"], those.sites["s00"].keys, set_word(5))
+    def another(entries, arrays):
+        arrays["words"] = arrays["words"] + np.arange(len(arrays["words"]), dtype=np.uint64) % 2
+
+    other = repacked(good["s00"], those.sites["s00"].keys, another)
     for order in ({"a": good["s00"], "b": other}, {"a": other, "b": good["s00"]}):
         rest = {name: good[name] for name in ("s01", "s02")}
         collection = those.collect(round_, order | rest | {"c": good["s00"]})

@@ -118,9 +118,10 @@ def _open_model(path: Path) -> tuple["Scorer", float]:
     from hushtable.sketch import counts_from_file
 
     content = files.read(path)
-    if content.kind == "plan":
+    if content.kind not in ("detector", "sketch", "release", "local"):
         raise FileError(
-            f"{path} holds a plan: give a model of hushtable fit, a sketch, or a release"
+            f"{path} holds a {content.kind}: give a model of hushtable fit, a sketch, a release "
+            "or a local model"
         )
     counts = content.build(counts_from_file)
     if counts.plan.detector in ("marginals", "ranges"):

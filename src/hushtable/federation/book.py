@@ -157,7 +157,7 @@ class Book:
         FileError, PrivacyError, RoundError
             If it is missing, damaged, open to others, or another's.
         """
-        refuse_open(path, "book")
+        refuse_open(path, "a book")
         book = cls(path)
         if card is not None and (card.name, card.signing) != (book.site, book._signing):
             book.close()

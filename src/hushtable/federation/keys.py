@@ -231,9 +231,9 @@ def refuse_open(path: str | os.PathLike[str], what: str) -> None:
         mode = stat.S_IMODE(os.stat(path).st_mode)
     except FileNotFoundError:
         raise FileError(
-            f"{path}: there are no {what} here. Check the path, or restore the file from a backup; "
-            "if it is lost, make new keys (hushtable round keygen) and send the new card to the "
-            "coordinator: rounds that were opened with the old one cannot be answered"
+            f"{path}: there is no file with {what} here. Check the path, or restore it from a "
+            "backup; if it is lost, make new keys (hushtable round keygen) and send the new card "
+            "to the coordinator: rounds that were opened with the old one cannot be answered"
         ) from None
     if os.name == "posix" and mode & 0o077:
         raise PrivacyError(

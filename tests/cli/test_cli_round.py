@@ -1,0 +1,277 @@
+"""``hushtable round``: what the tutorial does not show, and what is refused."""
+
+import json
+
+import pytest
+from cli_helpers import SCHEMA, do, write_rows
+
+from hushtable import files, load
+from hushtable.federation.book import Book
+
+TERMS = ("--epsilon", 1)
+
+
+@pytest.fixture
+def here(tmp_path, capsys):
+    """Two sites and a coordinator, a plan, rows; nothing opened yet."""
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    do("plan", "draw", tmp_path / "schema.toml", "--tables", 5, "--seed", 1,
+       "-o", tmp_path / "plan.hush")  # fmt: skip
+    for seed, name in enumerate(("north", "south")):
+        do("round", "keygen", name, "--cap", 3, "--folder", tmp_path)
+        write_rows(tmp_path / f"{name}.csv", 200, seed)
+    do("round", "keygen", "lead", "--folder", tmp_path)
+    capsys.readouterr()
+    return tmp_path
+
+
+def open_round(here, *options, plan="plan.hush", name="round.hush"):
+    do("round", "open", here / plan, here / "north.card", here / "south.card",
+       "--key", here / "lead.key", *TERMS, *options, "-o", here / name)  # fmt: skip
+    return here / name
+
+
+def submit(here, name, round_="round.hush", *options):
+    out = here / f"{name}.{round_}"
+    do("round", "submit", here / round_, here / f"{name}.csv", "--key", here / f"{name}.key",
+       "--yes", *options, "-o", out)  # fmt: skip
+    return out
+
+
+def test_json_of_every_command(here, run):
+    keygen = run("round", "keygen", "east", "--cap", 1, "--folder", here, "--json").json
+    assert set(keygen["files"]) == {"key", "card", "book"}
+    opened = run("round", "open", here / "plan.hush", here / "north.card", here / "south.card",
+                 "--key", here / "lead.key", *TERMS, "-o", here / "r.hush",
+                 "--json").json  # fmt: skip
+    assert opened["sites"] == ["north", "south"]
+    assert opened["terms"]["k_min"] == 1
+    sent = []
+    for name in ("north", "south"):
+        sent.append(here / f"{name}.s.hush")
+        facts = run("round", "submit", here / "r.hush", here / f"{name}.csv", "--key",
+                    here / f"{name}.key", "--yes", "-o", sent[-1], "--json").json  # fmt: skip
+        assert facts["again"] is False
+        assert facts["epsilon_so_far"] == pytest.approx(1.0, rel=1e-4)
+    status = run("round", "status", here / "r.hush", sent[0], "--json").json
+    assert status["accepted"] == ["north"]
+    assert status["missing"] == ["south"]
+    collected = run("round", "collect", here / "r.hush", *sent, "-o", here / "c.hush", "--json")
+    assert collected.json["accepted"] == ["north", "south"]
+    model = run("round", "model", here / "c.hush", "--book", here / "south.book",
+                "-o", here / "m.hush", "--json").json  # fmt: skip
+    assert model["local"] is True
+    book = run("round", "book", here / "south.book", "--json").json
+    assert book["spent"] == {"all rows": pytest.approx(1.0, rel=1e-4)}
+    assert [one["round_id"] for one in book["rounds"]] == [opened["round_id"]]
+    for file, kind in (
+        (here / "r.hush", "round"),
+        (sent[0], "submission"),
+        (here / "m.hush", "local"),
+    ):
+        assert run("inspect", file, "--json").json["kind"] == kind
+        assert run("inspect", file).code == 0
+
+
+def test_a_round_without_masks_goes_on_without_a_late_site(here, run):
+    open_round(here, "--no-masks", "--least", 1)
+    sent = submit(here, "north")
+    facts = run("round", "collect", here / "round.hush", sent, "-o", here / "c.hush")
+    assert facts.code == 0
+    assert "A partial result, of 1 sites." in facts.out
+    assert load(here / "c.hush").ledger.pool is None
+
+
+def test_hidden_hash_functions(here, run):
+    do("round", "secret", "-o", here / "shared.secret")
+    assert (here / "shared.secret").stat().st_mode & 0o777 == 0o600
+    drawn = (
+        "plan",
+        "draw",
+        here / "schema.toml",
+        "--tables",
+        5,
+        "--secret",
+        here / "shared.secret",
+    )
+    for name in ("north", "south"):
+        do(*drawn, "-o", here / f"{name}.plan.hush")
+    assert (here / "north.plan.hush").read_bytes() == (here / "south.plan.hush").read_bytes()
+    do("plan", "hide", here / "north.plan.hush", "-o", here / "layout.hush")
+    open_round(here, plan="layout.hush")
+    assert "hash functions hidden" in run("round", "status", here / "round.hush").out
+    hidden = run("round", "submit", here / "round.hush", here / "north.csv", "--key",
+                 here / "north.key", "--yes", "-o", here / "x.hush")  # fmt: skip
+    assert hidden.code == 2
+    assert "give the plan that the sites share (--plan)" in hidden.err
+    plan = ("--plan", here / "north.plan.hush")
+    sent = [submit(here, name, "round.hush", *plan) for name in ("north", "south")]
+    do("round", "collect", here / "round.hush", *sent, "-o", here / "sealed.hush")
+    assert files.read(here / "sealed.hush").kind == "sealed"
+    assert run("inspect", here / "sealed.hush").code == 0
+    assert run("inspect", here / "layout.hush").code == 0
+    do("round", "model", here / "sealed.hush", *plan, "-o", here / "model.hush")
+    do("score", here / "north.csv", "--model", here / "model.hush", "-o", here / "s.csv")
+    do("round", "model", here / "sealed.hush", *plan, "--book", here / "north.book",
+       "-o", here / "local.hush")  # fmt: skip
+    assert load(here / "local.hush").noise_sd < load(here / "model.hush").noise_sd
+
+
+def test_few_rows_take_one_step(here, run):
+    open_round(here, "--expected-rows", 100, plan="schema.toml")
+    assert run("round", "status", here / "round.hush", "--json").json["plan_id"]
+    assert "hushtable" in run("round", "status", here / "round.hush").out
+
+
+def test_the_marginals_are_kept_if_wanted(here, run):
+    open_round(here, "--expected-rows", 20_000, plan="schema.toml", name="first.hush")
+    sent = [submit(here, name, "first.hush") for name in ("north", "south")]
+    second = run("round", "next", here / "first.hush", *sent, "--key", here / "lead.key",
+                 "--result", here / "marginals.hush", "-o", here / "second.hush")  # fmt: skip
+    assert second.code == 0, second.err
+    assert load(here / "marginals.hush").plan.detector == "marginals"
+
+
+def test_the_same_round_again(here, run):
+    open_round(here)
+    out = submit(here, "north")
+    first = out.read_bytes()
+    again = run("round", "submit", here / "round.hush", here / "north.csv", "--key",
+                here / "north.key", "--yes", "-o", out)  # fmt: skip
+    assert "the same answer, noise and all" in again.out
+    assert out.read_bytes() == first
+
+
+def test_a_cap_that_is_raised(here, run):
+    open_round(here, "--rows-per-person", 1)
+    assert run("round", "book", here / "north.book", "--cap", 0.5).code == 0
+    low = run("round", "submit", here / "round.hush", here / "north.csv", "--key",
+              here / "north.key", "--yes", "-o", here / "x.hush")  # fmt: skip
+    assert low.code == 1
+    assert "cap of 'north' is 0.5" in low.err
+    do("round", "book", here / "north.book", "--cap", 1.5, "--delta", 1e-6)
+    submit(here, "north")
+
+
+def test_a_question_that_is_answered_no(here, run, monkeypatch):
+    open_round(here)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.confirm", _no)
+    answer = run("round", "submit", here / "round.hush", here / "north.csv", "--key",
+                 here / "north.key", "-o", here / "x.hush")  # fmt: skip
+    assert answer.code == 130
+    assert "nothing was written" in answer.err
+    assert "What will leave north" in answer.out
+    assert not (here / "x.hush").exists()
+    with Book.open(here / "north.book") as book:
+        assert book.answers() == []
+
+
+def _no(*_, abort, **__):
+    import typer
+
+    assert abort
+    raise typer.Abort
+
+
+# --- refused ----------------------------------------------------------------------------------
+
+
+def test_wrong_files_and_options(here, refused):
+    opened = open_round(here)
+    cards = (here / "north.card", here / "south.card")
+    key, out = ("--key", here / "lead.key"), ("-o", here / "x.hush")
+    refused("round", "open", here / "plan.hush", here / "north.key", here / "south.card", *key,
+            *TERMS, *out, code=2, says="north.key is secret and must not travel")  # fmt: skip
+    refused("round", "open", here / "schema.toml", *cards, *key, *TERMS, *out, code=2,
+            says="is a schema: give --expected-rows")  # fmt: skip
+    refused("round", "open", here / "plan.hush", *cards, *key, *TERMS, "--expected-rows", 9, *out,
+            code=2, says="goes with a schema")  # fmt: skip
+    refused("round", "open", here / "plan.hush", *cards, "--key", here / "none.key", *TERMS, *out,
+            says=["none.key: there is no file with keys here", "make new keys"])  # fmt: skip
+    refused("round", "open", here / "plan.hush", *cards, *key, "--epsilon", 99, *out,
+            says="at most 20")  # fmt: skip
+    refused("round", "submit", here / "plan.hush", here / "north.csv", "--key",
+            here / "north.key", "--yes", *out, says="holds a plan")  # fmt: skip
+    refused("round", "submit", opened, here / "north.csv", "--key", here / "north.key", *out,
+            code=2, says="give --yes")  # fmt: skip
+    refused("round", "submit", opened, here / "north.csv", "--key", here / "lead.key", "--yes",
+            *out, says="lead.book: there is no file with a book here")  # fmt: skip
+    refused("round", "submit", opened, here / "north.csv", "--key", here / "north.key", "--book",
+            here / "south.book", "--yes", *out, says="keys and book belong together")  # fmt: skip
+    refused("round", "keygen", "north", "--folder", here, code=2, says="never overwritten")
+    refused("round", "keygen", "a/b", "--folder", here, says="needs 1 to 64 letters")
+    refused("round", "collect", opened, here / "none.hush", *out, says="no such file")
+    refused("round", "collect", opened, here / "north.csv", *out,
+            says=["no result", "'north', 'south' are missing",
+                  "north.csv: not a .hush file"])  # fmt: skip
+    refused("round", "model", opened, *out, code=2, says="can be scored with as it is")
+    refused("round", "model", opened, "--plan", here / "plan.hush", *out, says="holds a round")
+    refused("round", "next", opened, here / "north.csv", *key, *out,
+            says="round next goes on from marginals")  # fmt: skip
+    refused("round", "secret", "-o", here / "north.key", code=2, says="not overwritten")
+    refused("round", "book", here / "north.key", says="no book of this version")
+    refused("round", "book", here / "north.book", "--delta", 1e-5, code=2, says="goes with --cap")
+    refused("plan", "draw", here / "schema.toml", "--secret", here / "north.csv", *out,
+            says="holds no secret")  # fmt: skip
+    refused("plan", "draw", here / "schema.toml", "--secret", here / "north.csv", "--seed", 1, *out,
+            code=2, says="exclude each other")  # fmt: skip
+    refused("plan", "hide", opened, *out, says="holds a round")
+    refused("merge", opened, here / "plan.hush", *out, says="holds a round")
+    refused(
+        "score",
+        here / "north.csv",
+        "--model",
+        opened,
+        "-o",
+        here / "x.csv",
+        says="holds a round: give a model",
+    )
+
+
+def test_a_book_of_a_site_without_part(here, run, refused):
+    open_round(here)
+    sent = [submit(here, name) for name in ("north", "south")]
+    do("round", "collect", here / "round.hush", *sent, "-o", here / "c.hush")
+    do("round", "keygen", "east", "--cap", 1, "--folder", here)
+    refused("round", "model", here / "c.hush", "--book", here / "east.book", "-o", here / "x.hush",
+            says="'east' has no part in this result")  # fmt: skip
+
+
+def test_open_key_files(here, refused):
+    opened = open_round(here)
+    (here / "north.key").chmod(0o644)
+    refused("round", "submit", opened, here / "north.csv", "--key", here / "north.key", "--yes",
+            "-o", here / "x.hush",
+            says=["others may read this file (mode 644)", "chmod 600"])  # fmt: skip
+
+
+def test_cards_that_changed_and_are_trusted(here, run):
+    open_round(here)
+    submit(here, "north")
+    for kind in ("key", "card", "book"):
+        (here / f"south.{kind}").unlink()
+    do("round", "keygen", "south", "--cap", 1, "--folder", here)
+    open_round(here, "--title", "again", name="again.hush")
+    arguments = ["round", "submit", here / "again.hush", here / "north.csv", "--key",
+                 here / "north.key", "--yes", "-o", here / "x.hush"]  # fmt: skip
+    changed = run(*arguments)
+    assert changed.code == 1
+    assert "keys of 'south' in this round are not those that this site knows" in changed.err
+    assert run(*arguments, "--trust", here / "south.card").code == 0
+
+
+def test_what_is_refused_is_named_and_the_rest_goes_on(here, run):
+    open_round(here, "--no-masks")
+    sent = [submit(here, name) for name in ("north", "south")]
+    broken = here / "broken.hush"
+    broken.write_bytes(sent[0].read_bytes()[:500])
+    done = run("round", "collect", here / "round.hush", *sent, sent[0], broken,
+               "-o", here / "c.hush", "--json")  # fmt: skip
+    assert done.code == 0
+    assert [one["file"] for one in done.json["refused"]] == [str(broken)]
+    assert done.json["repeated"] == [{"file": str(sent[0]), "site": "north"}]
+    shown = run("round", "status", here / "round.hush", *sent, sent[0], broken).out
+    assert "Refused:" in shown
+    assert "repeats the submission of north" in shown
+    assert json.loads(json.dumps(done.json)) == done.json
