@@ -7,6 +7,7 @@ import families
 import memory
 import numpy as np
 import pytest
+import secure_sum
 import speed
 from common import Rows
 
@@ -53,6 +54,19 @@ def test_families_are_timed_beside_their_peers():
         families.Timing("c", "ACE", 9.0, 1.0, 3.0, 2.0),
     ]
     assert [t.measured for t in families.targets(made_up)] == pytest.approx([4.0, 1.5])
+
+
+def test_secure_sums_are_timed_and_exact():
+    timings = secure_sum.time_all(sites=4, tables=2)
+    assert [(t.form, t.lost) for t in timings] == [
+        ("files", 0), ("online", 0), ("online", 0), ("online", 1),
+    ]  # fmt: skip
+    assert all(t.exact and t.site > 0 and t.coordinator > 0 for t in timings)
+    assert "equals the plain sum" in secure_sum.table(timings)
+    verdicts = [t.met for t in secure_sum.targets(timings) if "equals" in t.claim]
+    assert verdicts == [True] * 4
+    timings[0].exact = False
+    assert not secure_sum.targets(timings)[2].met
 
 
 def test_a_peer_that_takes_too_long_is_extrapolated_and_marked(monkeypatch):
