@@ -23,7 +23,10 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"hushtable {version}"
 html_show_sourcelink = False
 # Pages without pages of their own beneath: an empty sidebar would take the tables' room.
-html_sidebars = {page: [] for page in ("benchmarks", "federation", "file-format", "flower", "method", "paper", "tutorial")}
+html_sidebars = {
+    page: []
+    for page in ("benchmarks", "federation", "file-format", "flower", "method", "paper", "tutorial")
+}
 
 add_module_names = False
 autodoc_typehints = "none"  # the docstrings give types in words

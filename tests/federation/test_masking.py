@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from hushtable.errors import RoundError
 from hushtable.federation.keys import Keys
 from hushtable.federation.masking import agreed_key, pairwise_mask, stream
 from hushtable.federation.shamir import SHARE_BYTES, combine, split
@@ -47,6 +48,12 @@ def test_a_key_is_the_same_at_both_ends_only_for_the_same_purpose():
     assert ours == agreed_key(b.masking, a.card.masking, "x", "1")
     assert ours != agreed_key(b.masking, a.card.masking, "x", "2")
     assert len(ours) == 32
+
+
+@pytest.mark.parametrize("public", ["00" * 32, "01" + "00" * 31, "aa", "zz"])
+def test_a_public_key_that_is_none(public):
+    with pytest.raises(RoundError, match="no masks can be agreed on"):
+        agreed_key(Keys.generate("a").masking, public, "x")
 
 
 def test_a_stream_is_chacha20():

@@ -195,6 +195,7 @@ def test_no_share_without_enough_signatures(consortium):
         ("survivors", {"sites": ["s01", "s02", "s03"]}, "not one of those who took part"),
         ("survivors", {"sites": ["s00", "s01", "mallory"]}, "not one of those who took part"),
         ("survivors", {}, "not of its form"),
+        ("survivors", {"sites": [1, 2, 3]}, "not of its form"),
         ("shout", {}, "unknown here"),
     ],
 )
@@ -233,6 +234,35 @@ def test_keys_that_the_coordinator_made_up(consortium):
     assert "does not carry the signature of 's01'" in refusal(answer, site)
 
 
+@pytest.mark.parametrize(
+    "body", [{}, {"keys": 3}, {"keys": {"s00": "xyz"}}, {"keys": {"s00": 5}}, {"keys": {"s00": ""}}]
+)
+def test_requests_of_another_form(consortium, body):
+    those = consortium(3)
+    round_ = those.open()
+    until(those, round_, 1)
+    site = those.sites["s00"]
+    agent = OnlineSite(site.keys, site.book, site.sketch)
+    answer = agent.answer(ask(round_, "shares", those.lead, body))
+    assert Message.read(answer, site.keys.card).step == "refused"
+
+
+@pytest.mark.parametrize("key", ["00" * 32, "01" + "00" * 31, "00", "ff" * 40])
+def test_keys_that_are_none(consortium, key):
+    """Points of low order would give every pair the same mask."""
+    those = consortium(3)
+    round_ = those.open()
+
+    def offer(step, name, answer):
+        if (step, name) != (1, "s00"):
+            return answer
+        body = {"encrypt": key, "mask": key[:-2] + "02"}
+        return Message.make(round_, "keys", those.sites[name].keys, body).content
+
+    with pytest.raises(RoundError, match=r"are left in step"):
+        Online(those, round_, change=offer).run()
+
+
 # --- sites that cheat, and what goes wrong on the way -------------------------------------------
 
 
@@ -250,6 +280,31 @@ def test_wrong_shares_give_no_sum(consortium):
 
     with pytest.raises(RoundError, match="no sum: the shares behind the masks"):
         Online(those, round_, {3: ["s03"]}, lie).run()
+
+
+@pytest.mark.parametrize(
+    ("step", "name", "body", "reason"),
+    [
+        (1, "keys", {}, "does not offer the keys"),
+        (1, "keys", {"encrypt": 1, "mask": 2}, "does not offer the keys"),
+        (2, "shares", {}, "did not deal its shares to all"),
+        (2, "shares", {"shares": {"s01": "00"}, "commitment": ""}, "did not deal its shares"),
+        (3, "masked", {}, "s00"),
+    ],
+)
+def test_a_site_that_answers_nonsense_is_a_dropout(consortium, step, name, body, reason):
+    those = consortium(4)
+    round_ = those.open(least=3)
+
+    def talk(at, who, answer):
+        if (at, who) != (step, "s00"):
+            return answer
+        return Message.make(round_, name, those.sites[who].keys, body).content
+
+    online = Online(those, round_, change=talk)
+    result = online.run()
+    assert reason in online.sum.lost["s00"]
+    np.testing.assert_array_equal(result.counts, total_of(those, round_, ["s01", "s02", "s03"]))
 
 
 @pytest.mark.parametrize("step", [1, 2, 3, 4, 5])

@@ -324,13 +324,20 @@ class Book:
 
     def note_step(
         self, round_id: str, step: str, asked: str, answer: bytes, kept: dict[str, Any]
-    ) -> None:
-        """Note a step before it is answered."""
+    ) -> tuple[str, bytes]:
+        """Note a step before it is answered; return what was asked and answered from now on.
+
+        That is what is given, or what another process noted in the meantime.
+        """
         with self.writing():
+            earlier = self.step(round_id, step)
+            if earlier is not None:
+                return earlier[:2]
             self._db.execute(
                 "insert into steps values (?, ?, ?, ?, ?)",
                 (round_id, step, asked, answer, json.dumps(kept)),
             )
+        return asked, answer
 
     def forget_steps(self, round_id: str) -> None:
         """Forget what was kept between the steps of a round that is over; keep the answers."""

@@ -14,6 +14,7 @@ import numpy as np
 import rfc8785
 from numpy.typing import NDArray
 
+from hushtable.errors import RoundError
 from hushtable.federation.keys import crypto
 
 if TYPE_CHECKING:
@@ -36,9 +37,19 @@ def agreed_key(mine: "X25519PrivateKey", theirs: str, *purpose: str) -> bytes:
     *purpose : str
         What the key is for, the same at both: a key for another purpose, round or pair has
         nothing in common with it.
+
+    Raises
+    ------
+    RoundError
+        If the other's key is none.
     """
     c = crypto()
-    shared = mine.exchange(c.X25519PublicKey.from_public_bytes(bytes.fromhex(theirs)))
+    try:
+        shared = mine.exchange(c.X25519PublicKey.from_public_bytes(bytes.fromhex(theirs)))
+    except ValueError:  # no point of the curve, or one that gives everybody the same key
+        raise RoundError(
+            f"public key {theirs[:16]!r}...: no masks can be agreed on by it"
+        ) from None
     info = rfc8785.dumps(["hushtable", *purpose])
     key: bytes = c.HKDF(algorithm=c.SHA256(), length=32, salt=None, info=info).derive(shared)
     return key

@@ -83,12 +83,7 @@ class OnlineSite:
             raise RoundError(f"step {asked.step!r} of round {asked.round_id[:12]} is unknown here")
         done = self._book.step(round_.round_id, asked.step)
         if done is not None:
-            if done[0] != asked.digest:
-                raise RoundError(
-                    f"step {asked.step!r} was answered before, to another request: each is "
-                    "answered once; open a new round"
-                )
-            return done[1]
+            return _answered(asked, done[0], done[1])
         work = {
             "keys": self._offer_keys,
             "shares": self._deal_shares,
@@ -96,16 +91,11 @@ class OnlineSite:
             "survivors": self._sign_survivors,
             "unmask": self._unmask,
         }[asked.step]
-        try:
-            answer, kept = work(round_, asked.body)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            if isinstance(error, HushTableError):
-                raise
-            raise PlanError(f"step {asked.step!r}: the request is not of its form") from None
-        self._book.note_step(round_.round_id, asked.step, asked.digest, answer, kept)
+        answer, kept = work(round_, asked.body)
+        noted = self._book.note_step(round_.round_id, asked.step, asked.digest, answer, kept)
         if asked.step == "unmask":
             self._book.forget_steps(round_.round_id)  # keys and shares that served
-        return answer
+        return _answered(asked, *noted)
 
     def _round(self, request: bytes) -> Round:
         """Return the round that travels with a request; checked once, not in every step."""
@@ -144,9 +134,11 @@ class OnlineSite:
     def _deal_shares(self, round_: Round, body: State) -> tuple[bytes, State]:
         """Check everybody's keys; deal shares of my two secrets, each sealed for its reader."""
         offered = {}
-        for name, content in body["keys"].items():
-            card = round_.card(name)
-            offered[name] = Message.read(bytes.fromhex(content), card).check(round_, "keys").body
+        for name, content in _texts(body, "keys").items():
+            message = Message.read(content, round_.card(name)).check(round_, "keys")
+            offered[name] = {use: key.hex() for use, key in _texts(message.body).items()}
+            if set(offered[name]) != {"encrypt", "mask"}:
+                raise RoundError(f"{name!r} does not offer the keys of this step")
         self._enough(round_, offered, round_.names)
         used = [keys[use] for keys in offered.values() for use in ("encrypt", "mask")]
         if len(set(used)) < len(used):
@@ -175,10 +167,10 @@ class OnlineSite:
     def _mask(self, round_: Round, body: State) -> tuple[bytes, State]:
         """Count, add noise, write it down, and mask among those who dealt shares."""
         before = self._kept(round_, "shares")
-        sealed = body["shares"]
+        sealed = _texts(body, "shares")
         self._enough(round_, sealed, before["offered"])
-        for name, text in sealed.items():  # refused now, while dropping out is harmless
-            self._open_share(round_, before["offered"], name, text)
+        for name, share in sealed.items():  # refused now, while dropping out is harmless
+            self._open_share(round_, before["offered"], name, share)
         reply = self._reply(round_)
         part = reply.answer(self._count(reply.plan)).part(round_)
         mine = _private(self._kept(round_, "keys")["mask"])
@@ -190,11 +182,14 @@ class OnlineSite:
         n_cells = round_.layout.n_cells
         masks = pairwise_mask(self._me, agreed, n_cells)
         masks += stream(bytes.fromhex(before["own_mask"]), n_cells)
-        return Submission.pack(round_, self._keys, part, masks), {"shares": sealed}
+        kept = {"shares": {name: share.hex() for name, share in sealed.items()}}
+        return Submission.pack(round_, self._keys, part, masks), kept
 
     def _sign_survivors(self, round_: Round, body: State) -> tuple[bytes, State]:
         """Sign who is in the sum; of these, nobody's pairwise masks will be given away."""
-        names = body["sites"]
+        names = body.get("sites")
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise PlanError("step 'survivors': the request is not of its form")
         self._enough(round_, names, self._kept(round_, "masked")["shares"])
         answer = {"sites": sorted(names)}
         return self._sign(round_, "survivors", answer), answer
@@ -203,8 +198,8 @@ class OnlineSite:
         """Give shares: of the survivors' own masks, and of the others' pairwise ones."""
         survivors = self._kept(round_, "survivors")["sites"]
         signed = 0
-        for name, content in body["signed"].items():
-            message = Message.read(bytes.fromhex(content), round_.card(name))
+        for name, content in _texts(body, "signed").items():
+            message = Message.read(content, round_.card(name))
             if message.check(round_, "survivors").body != {"sites": survivors}:
                 raise RoundError(f"{name!r} signed another list of sites than this one did")
             signed += name in survivors
@@ -215,8 +210,8 @@ class OnlineSite:
             )
         offered = self._kept(round_, "shares")["offered"]
         shares = {}
-        for name, text in self._kept(round_, "masked")["shares"].items():
-            share = self._open_share(round_, offered, name, text)
+        for name, sealed in _texts(self._kept(round_, "masked"), "shares").items():
+            share = self._open_share(round_, offered, name, sealed)
             half = len(share) // 2
             shares[name] = (share[half:] if name in survivors else share[:half]).hex()
         return self._sign(round_, "unmask", {"shares": shares}), {}
@@ -238,14 +233,33 @@ class OnlineSite:
         purpose = ("shares", round_.round_id, *sorted((self._me, other)))
         return crypto().ChaCha20Poly1305(agreed_key(mine, offered[other]["encrypt"], *purpose))
 
-    def _open_share(self, round_: Round, offered: State, sender: str, text: str) -> bytes:
+    def _open_share(self, round_: Round, offered: State, sender: str, sealed: bytes) -> bytes:
         c = crypto()
         cipher = self._seal(round_, offered, sender)
         try:
-            share: bytes = cipher.decrypt(_nonce(round_, sender), bytes.fromhex(text), None)
+            share: bytes = cipher.decrypt(_nonce(round_, sender), sealed, None)
         except c.InvalidTag:
             raise RoundError(f"the share of {sender!r} was changed on its way") from None
         return share
+
+
+def _texts(body: State, key: str | None = None) -> dict[str, bytes]:
+    """Return the bytes that a body, or an entry of it, has in hexadecimal digits by name."""
+    texts = body if key is None else body.get(key)
+    try:
+        return {name: bytes.fromhex(text) for name, text in texts.items()}  # type: ignore[union-attr]
+    except (AttributeError, TypeError, ValueError):
+        raise PlanError(f"step {key!r}: the request is not of its form") from None
+
+
+def _answered(asked: Message, digest: str, answer: bytes) -> bytes:
+    """Return an answer that was noted, if it is to this request."""
+    if digest != asked.digest:
+        raise RoundError(
+            f"step {asked.step!r} was answered before, to another request: each is answered once; "
+            "open a new round"
+        )
+    return answer
 
 
 def commitment(round_: Round, site: str, own_mask: bytes) -> str:

@@ -1,6 +1,7 @@
 """The coordinator in the online form of a masked round: five steps, over any transport."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -68,12 +69,14 @@ class SecureSum:
             and nobody learned anything but who took part.
         """
         names = self.round.names
-        offered = self._step("keys", {name: {} for name in names})
+        offered = self._step("keys", {name: {} for name in names}, _check_keys)
         keys = {name: message.content.hex() for name, message in offered.items()}
-        dealt = self._step("shares", {name: {"keys": keys} for name in offered})
-        shares = {name: _shares(message, offered) for name, message in dealt.items()}
+        dealt = self._step(
+            "shares", {name: {"keys": keys} for name in offered}, _CheckShares(set(offered))
+        )
         requests = {
-            name: {"shares": {other: shares[other][name] for other in dealt}} for name in dealt
+            name: {"shares": {other: dealt[other].body["shares"][name] for other in dealt}}
+            for name in dealt
         }
         masked = self._ask("masked", requests, self._submission)
         survivors = sorted(masked)
@@ -88,9 +91,16 @@ class SecureSum:
 
     # --- asking -----------------------------------------------------------------------------
 
-    def _step(self, step: Step, bodies: Mapping[str, dict[str, Any]]) -> dict[str, Message]:
+    def _step(
+        self,
+        step: Step,
+        bodies: Mapping[str, dict[str, Any]],
+        check: Callable[[Message], None] = lambda message: None,
+    ) -> dict[str, Message]:
         def read(name: str, content: bytes) -> Message:
-            return Message.read(content, self.round.card(name)).check(self.round, step)
+            message = Message.read(content, self.round.card(name)).check(self.round, step)
+            check(message)
+            return message
 
         return self._ask(step, bodies, read)
 
@@ -173,8 +183,8 @@ class SecureSum:
         shares = {}
         for giver in givers:
             place = self.round.names.index(giver) + 1
-            texts = given[giver].body["shares"]
             try:
+                texts = given[giver].body["shares"]
                 shares[place] = [bytes.fromhex(texts[name]) for name in names]
             except (KeyError, TypeError, ValueError):
                 raise _wrong_shares(giver) from None
@@ -186,11 +196,27 @@ class SecureSum:
             raise _wrong_shares(", ".join(givers)) from None
 
 
-def _shares(message: Message, offered: Mapping[str, Message]) -> dict[str, str]:
-    shares = message.body.get("shares")
-    if not isinstance(shares, dict) or set(shares) != set(offered):
-        raise RoundError(f"{message.sender!r} dealt shares to others than were asked")
-    return shares
+def _check_keys(message: Message) -> None:
+    """Raise `RoundError` unless a site offers its two keys."""
+    body = message.body
+    if set(body) != {"encrypt", "mask"} or not all(isinstance(key, str) for key in body.values()):
+        raise RoundError(f"{message.sender!r} does not offer the keys of this step")
+
+
+@dataclass(frozen=True)
+class _CheckShares:
+    """Raises `RoundError` unless a site dealt a share to everybody, and a commitment."""
+
+    names: set[str]
+
+    def __call__(self, message: Message) -> None:
+        shares = message.body.get("shares")
+        if (
+            not isinstance(shares, dict)
+            or set(shares) != self.names
+            or not isinstance(message.body.get("commitment"), str)
+        ):
+            raise RoundError(f"{message.sender!r} did not deal its shares to all")
 
 
 def _wrong_shares(name: str) -> RoundError:
