@@ -209,7 +209,7 @@ def test_wrong_files_and_options(here, refused):
     refused("round", "model", opened, "--plan", here / "plan.hush", *out, says="holds a round")
     refused("round", "next", opened, here / "north.csv", *key, *out,
             says="round next goes on from marginals")  # fmt: skip
-    refused("round", "secret", "-o", here / "north.key", code=2, says="not overwritten")
+    refused("round", "secret", "-o", here / "north.key", code=2, says="never overwritten")
     refused("round", "book", here / "north.key", says="no book of this version")
     refused("round", "book", here / "north.book", "--delta", 1e-5, code=2, says="goes with --cap")
     refused("plan", "draw", here / "schema.toml", "--secret", here / "north.csv", *out,

@@ -7,6 +7,8 @@ from typing import Annotated, TypeAlias
 import typer
 
 __all__ = [
+    "Adjacency",
+    "AdjacencyOption",
     "Columns",
     "Data",
     "Delta",
@@ -16,6 +18,7 @@ __all__ = [
     "ExpectedRows",
     "Json",
     "Output",
+    "RowsPerPerson",
     "Seed",
     "Sites",
     "Tables",
@@ -36,6 +39,13 @@ class Detector(StrEnum):
     def recipe(self) -> str:
         """The detector's name in plans."""
         return self.value.replace("-", "_")
+
+
+class Adjacency(StrEnum):
+    """What neighbouring data are."""
+
+    ADD_REMOVE = "add-remove"
+    REPLACE_ONE = "replace-one"
 
 
 def _threads(value: int) -> int:
@@ -92,6 +102,13 @@ ExpectedRows: TypeAlias = Annotated[
 Sites: TypeAlias = Annotated[
     int,
     typer.Option(metavar="K", min=1, help="Releases that will be merged, each with its own noise."),
+]
+AdjacencyOption: TypeAlias = Annotated[
+    Adjacency,
+    typer.Option(help="Neighbouring data have one person more or less, or other values."),
+]
+RowsPerPerson: TypeAlias = Annotated[
+    int, typer.Option(metavar="N", min=1, help="Rows that one person has at most.")
 ]
 Json: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON object, for machines.")

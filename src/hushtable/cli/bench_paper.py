@@ -9,7 +9,7 @@ import typer
 from hushtable.cli._options import Json
 from hushtable.cli._output import finish
 from hushtable.cli._progress import bar_of_steps
-from hushtable.errors import HushTableError, UsageError
+from hushtable.errors import UsageError
 
 __all__ = ["paper"]
 
@@ -56,7 +56,7 @@ def paper(
     from hushtable.bench import figures
     from hushtable.bench.data import VARIABLE, data_folder
     from hushtable.bench.paper import experiments, promises, report
-    from hushtable.bench.paper.sets import SETS, load_set
+    from hushtable.bench.paper.sets import SETS, load_sets
     from hushtable.bench.results import Results
     from hushtable.privacy import mechanism
 
@@ -72,13 +72,8 @@ def paper(
     output.mkdir(parents=True, exist_ok=True)
     results = Results(output / "paper.parquet")
 
-    loaded, left_out = [], {}
-    for which in SETS:
-        if not quick or which.name in _QUICK:
-            try:
-                loaded.append((which, *load_set(which, folder)))
-            except HushTableError as error:
-                left_out[which.name] = str(error)
+    names_of_sets = _QUICK if quick else [one.name for one in SETS]
+    loaded, left_out = load_sets(names_of_sets, folder)
     count = 2 if quick else seeds
     steps = [step for _, one, _ in loaded for step in experiments.steps(one, names, count)]
     for step in bar_of_steps(steps, len(steps), "Experiments", as_json):

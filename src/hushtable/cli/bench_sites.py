@@ -10,7 +10,6 @@ import typer
 from hushtable.cli._options import Json
 from hushtable.cli._output import finish
 from hushtable.cli._progress import bar_of_steps
-from hushtable.errors import HushTableError
 
 __all__ = ["sites"]
 
@@ -50,7 +49,7 @@ def sites(
     from hushtable.bench import figures
     from hushtable.bench import sites as bench
     from hushtable.bench.data import VARIABLE, data_folder
-    from hushtable.bench.paper.sets import SETS, load_set
+    from hushtable.bench.paper.sets import load_sets
     from hushtable.bench.results import Results
     from hushtable.privacy import mechanism
 
@@ -62,13 +61,8 @@ def sites(
     output.mkdir(parents=True, exist_ok=True)
     results = Results(output / "sites.parquet")
 
-    loaded, left_out = [], {}
-    for which in SETS:
-        if which.name in (_QUICK if quick else bench.SETS):
-            try:
-                loaded.append(load_set(which, folder)[0])
-            except HushTableError as error:
-                left_out[which.name] = str(error)
+    found, left_out = load_sets(_QUICK if quick else bench.SETS, folder)
+    loaded = [data for _, data, _ in found]
     steps = [step for one in loaded for step in bench.steps(one, 1 if quick else seeds)]
     for step in bar_of_steps(steps, len(steps), "Sites", as_json):
         step.run(results)

@@ -7,7 +7,14 @@ from typing import Annotated, Any
 import typer
 
 from hushtable.cli._counts import cost, read_release, read_sketch
-from hushtable.cli._options import Delta, Json, Output
+from hushtable.cli._options import (
+    Adjacency,
+    AdjacencyOption,
+    Delta,
+    Json,
+    Output,
+    RowsPerPerson,
+)
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.cli._progress import cells_bar
 
@@ -18,11 +25,6 @@ class _Mechanism(StrEnum):
     DISCRETE_GAUSSIAN = "discrete-gaussian"
     DISCRETE_LAPLACE = "discrete-laplace"
     LAPLACE_PER_TABLE = "laplace-per-table"
-
-
-class _Adjacency(StrEnum):
-    ADD_REMOVE = "add-remove"
-    REPLACE_ONE = "replace-one"
 
 
 def release(
@@ -41,13 +43,8 @@ def release(
             help="Noise. laplace-per-table is the paper's: there, E is that of one table alone."
         ),
     ] = _Mechanism.DISCRETE_GAUSSIAN,
-    adjacency: Annotated[
-        _Adjacency,
-        typer.Option(help="Neighbouring data have one person more or less, or other values."),
-    ] = _Adjacency.ADD_REMOVE,
-    rows_per_person: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Rows that one person has at most.")
-    ] = 1,
+    adjacency: AdjacencyOption = Adjacency.ADD_REMOVE,
+    rows_per_person: RowsPerPerson = 1,
     after: Annotated[
         list[Path] | None,
         typer.Option(

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.errors import FileError, PrivacyError, RoundError, UsageError
-from hushtable.federation.keys import Card, refuse_open
+from hushtable.errors import FileError, PrivacyError, RoundError
+from hushtable.federation.keys import Card, create_private, refuse_open
 from hushtable.federation.round import Round, now, stamp
 from hushtable.federation.submission import Part
 from hushtable.privacy.budget import Cost, Spent, check_delta, check_epsilon
@@ -129,12 +129,7 @@ class Book:
             The cap.
         """
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-        try:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        except FileExistsError:
-            raise UsageError(
-                f"{path} exists, and a book is never overwritten: use it, or give another name"
-            ) from None
+        os.close(create_private(path))
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
             db.executescript(f"begin; {_TABLES} pragma user_version = {_VERSION}; commit;")
             row = (card.name, card.signing, epsilon, delta)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-__all__ = ["Card", "Keys", "crypto"]
+__all__ = ["Card", "Keys", "check_name", "create_private", "crypto", "refuse_open"]
 
 _NAME = re.compile(r"\w[\w .-]{0,63}")
 _HEX = re.compile(r"[0-9a-f]+")
@@ -178,13 +178,7 @@ class Keys:
             "signing": self._signing.private_bytes_raw().hex(),
             "masking": self.masking.private_bytes_raw().hex(),
         }
-        try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            raise UsageError(
-                f"{path} exists, and keys are never overwritten: use it, or give another name"
-            ) from None
-        with open(descriptor, "w") as file:
+        with open(create_private(path), "w") as file:
             json.dump(content, file)
             file.flush()
             os.fsync(file.fileno())
@@ -223,6 +217,22 @@ def check_name(name: Any) -> str:
             "beginning with a letter or digit"
         )
     return name
+
+
+def create_private(path: str | os.PathLike[str]) -> int:
+    """Make a new file that its owner alone can read, and return its descriptor.
+
+    Raises
+    ------
+    UsageError
+        If there is a file: what is secret is never overwritten.
+    """
+    try:
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError:
+        raise UsageError(
+            f"{path} exists, and is never overwritten: use it, or give another name"
+        ) from None
 
 
 def refuse_open(path: str | os.PathLike[str], what: str) -> None:

@@ -1,6 +1,6 @@
 """The paper's eleven data sets: where they come from, and what the paper says of them."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 
 from hushtable.bench.data import LabelledSet, load
-from hushtable.errors import DataError, MissingExtraError
+from hushtable.errors import DataError, HushTableError, MissingExtraError
 
-__all__ = ["SETS", "SYSTEMS_OF_THE_PAPER", "PaperSet", "kdd99_from_uci", "load_set"]
+__all__ = ["SETS", "SYSTEMS_OF_THE_PAPER", "PaperSet", "kdd99_from_uci", "load_set", "load_sets"]
 
 #: The columns of the paper's Table 2, in its order.
 SYSTEMS_OF_THE_PAPER = (
@@ -167,6 +167,20 @@ def load_set(which: PaperSet, folder: Path | None) -> tuple[LabelledSet, int]:
             )
     distinct = data.distinct()
     return LabelledSet(which.name, distinct.X, distinct.y), len(data.X)
+
+
+def load_sets(
+    names: Collection[str], folder: Path | None
+) -> tuple[list[tuple[PaperSet, LabelledSet, int]], dict[str, str]]:
+    """Load several sets; one that cannot be loaded is left out, with the reason by its name."""
+    loaded, left_out = [], {}
+    for which in SETS:
+        if which.name in names:
+            try:
+                loaded.append((which, *load_set(which, folder)))
+            except HushTableError as error:
+                left_out[which.name] = str(error)
+    return loaded, left_out
 
 
 def _fetch(url: str, sha256: str | None) -> Path:

@@ -1,12 +1,19 @@
 """``hushtable round open``: a round that every site is to answer, signed."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hushtable.cli._options import Delta, ExpectedRows, Json, Output
+from hushtable.cli._options import (
+    Adjacency,
+    AdjacencyOption,
+    Delta,
+    ExpectedRows,
+    Json,
+    Output,
+    RowsPerPerson,
+)
 from hushtable.cli._output import Target, finish, print_sentences, print_table
 from hushtable.cli.round._common import Days, KeyFile, cards, days_on, roster_rows
 from hushtable.errors import UsageError
@@ -17,11 +24,6 @@ if TYPE_CHECKING:
     from hushtable.plan import Plan
 
 __all__ = ["open_", "tell"]
-
-
-class _Adjacency(StrEnum):
-    ADD_REMOVE = "add-remove"
-    REPLACE_ONE = "replace-one"
 
 
 def open_(
@@ -63,13 +65,8 @@ def open_(
             metavar="C", min=0, help="Sites that may tell their noise without breaking the bound."
         ),
     ] = 0,
-    adjacency: Annotated[
-        _Adjacency,
-        typer.Option(help="Neighbouring data have one person more or less, or other values."),
-    ] = _Adjacency.ADD_REMOVE,
-    rows_per_person: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Rows that one person has at most.")
-    ] = 1,
+    adjacency: AdjacencyOption = Adjacency.ADD_REMOVE,
+    rows_per_person: RowsPerPerson = 1,
     previous: Annotated[
         list[Path] | None,
         typer.Option(metavar="ROUND", help="Round that the plan was drawn from."),

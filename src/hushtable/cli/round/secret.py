@@ -1,6 +1,5 @@
 """``hushtable round secret``: what the sites share and the coordinator does not know."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -8,7 +7,6 @@ import typer
 
 from hushtable.cli._options import Json
 from hushtable.cli._output import Target, finish
-from hushtable.errors import UsageError
 
 __all__ = ["secret"]
 
@@ -28,15 +26,10 @@ def secret(
     """  # noqa: D301 (\b keeps the lines of the example apart)
     import secrets
 
+    from hushtable.federation.keys import create_private
+
     target = Target(output)
-    with target.writing():
-        try:
-            file = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            raise UsageError(
-                f"{output} exists, and is not overwritten: give another name"
-            ) from None
-        with open(file, "w") as stream:
-            stream.write(secrets.token_hex(32) + "\n")
+    with target.writing(), open(create_private(output), "w") as stream:
+        stream.write(secrets.token_hex(32) + "\n")
     facts = {"command": "round secret", "secret": str(output)}
     finish(as_json, facts, lambda: print(f"Wrote {target}: for the sites only."))
