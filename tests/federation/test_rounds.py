@@ -218,7 +218,7 @@ def test_a_secret_that_can_be_guessed():
 def test_a_round_that_states_another_layout(consortium):
     those = consortium(2)
     layout = Layout.of(those.plan)
-    content = layout.to_dict() | {"histograms": layout.histograms * 2}
+    content = layout.to_dict() | {"cells": [2 * n for n in layout.cells]}
     round_ = those.open(plan=Layout.from_dict(content))
     with pytest.raises(PlanError, match="other tables"):
         those.sites["s00"].submit(round_, plan=those.plan)

@@ -30,10 +30,8 @@ class Layout:
     detector : str
         Which detector's tables they are, as in `Plan`.
     cells : tuple of int
-        Cells of each table.
-    histograms : int
-        In how many cells each row counts: once a table, or once in each row of its CountMin
-        sketch.
+        Cells of each histogram: of each table, or of each row of its CountMin sketch. A row
+        counts in one cell of each.
     behind : tuple of Spent
         What the plan was drawn from.
     share : float or None
@@ -43,13 +41,12 @@ class Layout:
     plan_id: str
     detector: str
     cells: tuple[int, ...]
-    histograms: int
     behind: tuple[Spent, ...]
     share: float | None
 
     def __post_init__(self) -> None:
-        if not self.cells or min(self.cells) < 1 or self.histograms % len(self.cells):
-            raise PlanError("a layout needs cells in every table, and as many histograms in each")
+        if not self.cells or min(self.cells) < 1:
+            raise PlanError("a layout needs cells in every table")
 
     @classmethod
     def of(cls, plan: Plan) -> "Layout":
@@ -57,7 +54,7 @@ class Layout:
         check_plan(plan)
         cells = tuple(np.diff(plan.family.offsets).tolist())
         share = share_of_budget(None, plan)
-        return cls(plan.plan_id, plan.detector, cells, plan.family.n_histograms, plan.behind, share)
+        return cls(plan.plan_id, plan.detector, cells, plan.behind, share)
 
     @property
     def n_cells(self) -> int:
@@ -93,12 +90,11 @@ class Layout:
             Standard deviation of the noise on a cell.
         """
         starts = np.cumsum([0, *self.cells[:-1]])
-        each = self.histograms // len(self.cells)
         # Exact in whole numbers as long as nothing is huge, which is looked at first.
         if np.abs(counts, dtype=np.float64).max() > 2.0**52:
             return "a count is beyond 2^52"
-        rows = np.add.reduceat(counts, starts) / each
-        spread = noise_sd * np.sqrt(self.cells) / each
+        rows = np.add.reduceat(counts, starts).astype(np.float64)
+        spread = noise_sd * np.sqrt(self.cells)
         weights = 1.0 / spread**2
         mean = float(rows @ weights / weights.sum())
         off = np.abs(rows - mean) / spread
@@ -125,7 +121,6 @@ class Layout:
             "plan_id": self.plan_id,
             "detector": self.detector,
             "cells": list(self.cells),
-            "histograms": self.histograms,
             "behind": [spent.to_dict() for spent in self.behind],
             "share": self.share,
         }
@@ -133,13 +128,13 @@ class Layout:
     @classmethod
     def from_dict(cls, content: Any) -> "Layout":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        keys = {"plan_id", "detector", "cells", "histograms", "behind", "share"}
+        keys = {"plan_id", "detector", "cells", "behind", "share"}
         if (
             not isinstance(content, dict)
             or set(content) != keys
             or not all(isinstance(content[key], str) for key in ("plan_id", "detector"))
             or not all(isinstance(content[key], list) for key in ("cells", "behind"))
-            or not all(type(n) is int for n in (*content["cells"], content["histograms"]))
+            or not all(type(n) is int for n in content["cells"])
             or not (content["share"] is None or 0.0 < content["share"] <= 1.0)
         ):
             raise PlanError(f"a layout needs the entries {sorted(keys)}")
@@ -147,7 +142,6 @@ class Layout:
             content["plan_id"],
             content["detector"],
             tuple(content["cells"]),
-            content["histograms"],
             tuple(Spent.from_dict(spent) for spent in content["behind"]),
             content["share"],
         )

@@ -274,7 +274,7 @@ class Round:
     @property
     def sensitivity(self) -> Sensitivity:
         """By how much one person changes the counts."""
-        return Sensitivity(self.layout.histograms, self.terms.adjacency, self.terms.rows_per_person)
+        return Sensitivity(len(self.layout.cells), self.terms.adjacency, self.terms.rows_per_person)
 
     @property
     def pool(self) -> Pool | None:
