@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from hushtable.privacy.release import Release
     from hushtable.schema import Feature, Schema
     from hushtable.sketch import Sketch
+    from hushtable.streams import SlidingWindow, drift
 
 __all__ = [
     "ACE",
@@ -31,6 +32,8 @@ __all__ = [
     "RotatedRSHash",
     "Schema",
     "Sketch",
+    "SlidingWindow",
+    "drift",
     "load",
 ]
 
@@ -48,6 +51,8 @@ _HOMES = {
     "RotatedRSHash": "detectors",
     "Schema": "schema",
     "Sketch": "sketch",
+    "SlidingWindow": "streams",
+    "drift": "streams",
     "load": "loading",
 }
 

@@ -240,6 +240,28 @@ class Sketch:
             max(self.largest_weight, other.largest_weight),
         )
 
+    def __sub__(self, other: "Sketch") -> "Sketch":
+        """Take rows away that were added: ``(a + b) - b`` is, to the bit, ``a``."""
+        if not isinstance(other, Sketch):
+            return NotImplemented
+        if self.plan.plan_id != other.plan.plan_id:
+            raise PlanError(
+                f"two sketches of different plans do not subtract: "
+                f"{self.plan.difference(other.plan)}"
+            )
+        if (other.counts > self.counts).any() or (other.tally > self.tally).any():
+            raise UsageError(
+                "a sketch can be subtracted from one that its rows were added to: some count would "
+                "be below zero"
+            )
+        return Sketch(
+            self.plan,
+            self.counts - other.counts,
+            self.tally - other.tally,
+            self.sampled,
+            self.largest_weight,
+        )
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sketch):
             return NotImplemented

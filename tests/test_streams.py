@@ -1,0 +1,207 @@
+"""Windows that slide, to the bit; drift that is seen where there is some, also under noise."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hushtable import (
+    Feature,
+    HushTable,
+    Plan,
+    Schema,
+    Sketch,
+    SlidingWindow,
+    drift,
+)
+from hushtable.encoding import Encoder
+from hushtable.errors import PlanError, UsageError
+
+SCHEMA = Schema([Feature.numeric(name, low=-6, high=6) for name in "abc"])
+PLANS = {
+    "hushtable": Plan.draw(SCHEMA, random_state=0),
+    "lsh_itables": Plan.draw(SCHEMA, detector="lsh_itables", random_state=0),
+    "marginals": Plan.marginals(SCHEMA),
+    "rs_hash": Plan.draw(SCHEMA, detector="rs_hash", n_tables=20, random_state=0),
+    "ace": Plan.draw(SCHEMA, detector="ace", n_tables=20, n_bits=6, random_state=0),
+}
+
+
+def rows(seed, n=200, shift=0.0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    X[:, 1] += shift
+    X[rng.random(n) < 0.05, 2] = np.nan
+    return X
+
+
+# --- subtraction ------------------------------------------------------------------------------
+
+
+@given(st.sampled_from(sorted(PLANS)), st.integers(1, 50), st.integers(1, 50), st.integers(0, 99))
+def test_subtraction_undoes_addition(name, n, m, seed):
+    plan = PLANS[name]
+    a, b = Sketch.from_data(plan, rows(seed, n)), Sketch.from_data(plan, rows(seed + 1, m))
+    assert (a + b) - b == a
+    assert (a + b) - a == b
+    assert a - a == Sketch.zero(plan)
+    assert a - Sketch.zero(plan) == a
+
+
+def test_what_was_never_added_is_not_subtracted():
+    a, b = (Sketch.from_data(PLANS["hushtable"], rows(seed)) for seed in (0, 1))
+    with pytest.raises(UsageError, match="below zero"):
+        a - b
+    with pytest.raises(PlanError, match="do not subtract"):
+        a - Sketch.zero(PLANS["marginals"])
+    with pytest.raises(TypeError):
+        a - 1
+
+
+# --- windows ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("n_panes", [1, 2, 5])
+def test_a_window_is_its_rows_counted_afresh(name, n_panes):
+    plan = PLANS[name]
+    window = SlidingWindow(plan, n_panes, n_jobs=2)
+    sizes = np.random.default_rng(0).integers(1, 60, (12, 2))
+    history = []
+    for hour, pair in enumerate(sizes):
+        if hour:
+            window.roll()
+        batches = [rows(100 * hour + i, n) for i, n in enumerate(pair)]
+        history.append(np.concatenate(batches))
+        for batch in batches:
+            window.add(batch)
+        inside = np.concatenate(history[-n_panes:])
+        assert window.sketch == Sketch.from_data(plan, inside)
+        assert len(window.panes) == min(hour + 1, n_panes)
+        assert sum(window.panes, start=Sketch.zero(plan)) == window.sketch
+
+
+def test_scores_are_those_of_a_detector_of_the_window():
+    window = SlidingWindow(PLANS["hushtable"], n_panes=2)
+    for hour in range(4):
+        window.roll().add(rows(hour))
+    afresh = Sketch.from_data(PLANS["hushtable"], np.concatenate([rows(2), rows(3)]))
+    frame = rows(9)
+    expected = HushTable.from_counts(afresh)._scorer.score(frame)
+    np.testing.assert_array_equal(window.score_samples(frame), expected)
+    # Later rows count at once.
+    window.add(rows(7))
+    assert (window.score_samples(frame) != expected).any()
+
+
+def test_an_empty_window_and_wrong_sizes():
+    window = SlidingWindow(PLANS["hushtable"], n_panes=2)
+    with pytest.raises(UsageError, match="no rows were counted"):
+        window.score_samples(rows(0))
+    window.add(rows(0)).roll().roll()
+    with pytest.raises(UsageError, match="no rows were counted"):
+        window.score_samples(rows(0))
+    for n_panes in (0, -1, 1.5, True, "2"):
+        with pytest.raises(UsageError, match="whole number, 1 or more"):
+            SlidingWindow(PLANS["hushtable"], n_panes)
+
+
+# --- drift ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_no_drift_is_zero_in_the_mean(name):
+    plan = PLANS[name]
+    found = [
+        drift(Sketch.from_data(plan, rows(s, 150)), Sketch.from_data(plan, rows(1000 + s, 80)))
+        for s in range(60)
+    ]
+    overall = np.array([d.overall for d in found])
+    assert abs(overall.mean()) < 4 * overall.std() / np.sqrt(60)
+    for feature in found[0].features:
+        values = np.array([d.features[feature] for d in found])
+        assert abs(values.mean()) < 4 * values.std() / np.sqrt(60)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_more_drift_is_more(name):
+    plan = PLANS[name]
+    before = Sketch.from_data(plan, rows(0, 2000))
+    values = [
+        drift(before, Sketch.from_data(plan, rows(1, 2000, shift))).overall for shift in (0, 1, 3)
+    ]
+    assert values == sorted(values)
+    assert values[2] > values[0] + 0.05
+
+
+@pytest.mark.parametrize("name", ["marginals", "lsh_itables"])
+def test_the_feature_that_drifts_is_named(name):
+    plan = PLANS[name]
+    found = drift(
+        Sketch.from_data(plan, rows(0, 2000)), Sketch.from_data(plan, rows(1, 2000, shift=2.0))
+    )
+    assert list(found.features) == ["a", "b", "c"]
+    assert found.features["b"] > 10 * max(abs(found.features["a"]), abs(found.features["c"]))
+
+
+def test_nothing_in_common_is_one():
+    plan = PLANS["marginals"]
+    low = Sketch.from_data(plan, np.full((50, 3), -5.0))
+    high = Sketch.from_data(plan, np.full((70, 3), 5.0))
+    assert drift(low, high).overall == pytest.approx(1.0)
+    assert drift(low, low).overall == pytest.approx(0.0, abs=1e-12)
+    assert list(drift(low, high).features.values()) == pytest.approx([1.0, 1.0, 1.0])
+
+
+def test_features_follow_from_tables_as_from_the_rows():
+    """A half of a table holds the rows on one side of a cut, whatever the other functions say."""
+    from hushtable.streams import _halves, _Side
+
+    plan = PLANS["lsh_itables"]
+    X = rows(3, 500)
+    sketch = Sketch.from_data(plan, X)
+    side = _Side.of(sketch)
+    halves = _halves(plan, plan.family, [side, side])
+    family = plan.family
+    table = np.repeat(np.arange(family.n_tables), family.depth)
+    whole = 1 << family.depth.astype(int) == np.diff(family.offsets)
+    kept = {name: [] for name in "abc"}
+    codes = Encoder(plan.schema).encode(X).codes
+    for h in np.flatnonzero(whole[table]):
+        j = family.feature[h]
+        high = np.where(codes[j] == 0, family.missing[h], codes[j] >= family.cut[h]).sum()
+        kept["abc"[j]].append((len(X) - high, high))
+    for name, parts in halves.items():
+        assert [tuple(one.counts) for (one, _), _ in parts] == kept[name]
+
+
+def test_drift_of_releases_is_that_of_the_counts_in_the_mean():
+    plan = PLANS["marginals"]
+    a = Sketch.from_data(plan, rows(0, 4000))
+    b = Sketch.from_data(plan, rows(1, 4000, shift=1.0))
+    exact = drift(a, b)
+    noisy = [drift(a.release(epsilon=1.0), b.release(epsilon=1.0)) for _ in range(30)]
+    overall = np.array([d.overall for d in noisy])
+    assert abs(overall.mean() - exact.overall) < 4 * overall.std() / np.sqrt(30) + 0.005
+    assert np.mean([d.features["b"] for d in noisy]) > 0.1
+
+
+def test_the_window_tells_its_newest_pane_from_the_others():
+    window = SlidingWindow(PLANS["marginals"], n_panes=4)
+    for hour in range(4):
+        window.roll().add(rows(hour, 500))
+    quiet = window.drift().overall
+    window.roll().add(rows(9, 500, shift=2.0))
+    assert window.drift().overall > quiet + 0.1
+    assert max(window.drift().features, key=window.drift().features.get) == "b"
+
+
+def test_drift_refuses_what_cannot_be_compared():
+    a = Sketch.from_data(PLANS["hushtable"], rows(0))
+    with pytest.raises(PlanError, match="one plan"):
+        drift(a, Sketch.from_data(PLANS["marginals"], rows(0)))
+    with pytest.raises(UsageError, match="two or more"):
+        drift(a, Sketch.zero(PLANS["hushtable"]))
+    second = a.plan.second_pass(a)
+    with pytest.raises(UsageError, match="second pass"):
+        drift(Sketch.from_data(second, rows(0)), Sketch.from_data(second, rows(1)))
