@@ -56,6 +56,7 @@ CONTAINERS = {
     "dataset": lambda t, _: pa.dataset.dataset(t),
     "pandas": lambda t, _: t.to_pandas(),
     "pandas arrow": lambda t, _: t.to_pandas(types_mapper=pd.ArrowDtype),
+    "pandas of parts": lambda t, _: pd.concat([t[:70].to_pandas(), t[70:].to_pandas()]),
     "pandas category": lambda t, _: t.to_pandas().astype({"ward": "category"}),
     "pandas nullable": lambda t, _: t.to_pandas().convert_dtypes(),
     "polars": lambda t, _: pl.from_arrow(t),

@@ -19,7 +19,9 @@ from hushtable.readers._reader import (
     no_rows,
 )
 
-__all__ = ["BATCH_ROWS", "Batch", "Reader", "as_reader", "integer_too_large", "no_rows"]
+paths = _files.paths
+
+__all__ = ["BATCH_ROWS", "Batch", "Reader", "as_reader", "integer_too_large", "no_rows", "paths"]
 
 
 def as_reader(data: Any, *, text_columns: frozenset[str] = frozenset()) -> Reader:

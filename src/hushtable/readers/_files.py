@@ -17,7 +17,7 @@ from hushtable.readers._reader import (
     split,
 )
 
-__all__ = ["files"]
+__all__ = ["files", "paths"]
 
 _KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 _COMPRESSIONS = (".gz", ".bz2", ".zst")
@@ -30,7 +30,8 @@ def _kind(path: Path) -> str | None:
     return _KINDS.get(suffixes[-1]) if suffixes else None
 
 
-def _find(pattern: str) -> list[Path]:
+def paths(pattern: str) -> list[Path]:
+    """Return the CSV and Parquet files that a path, a folder or a glob pattern names, sorted."""
     path = Path(pattern)
     if path.is_dir():
         found = sorted(p for p in path.rglob("*") if p.is_file() and _kind(p))
@@ -47,7 +48,7 @@ def _find(pattern: str) -> list[Path]:
 
 def files(pattern: str, text_columns: frozenset[str]) -> Reader:
     """Read every CSV and Parquet file that ``pattern`` names, one after the other."""
-    parts = [_file(path, text_columns) for path in _find(pattern)]
+    parts = [_file(path, text_columns) for path in paths(pattern)]
     first = parts[0]
     for part in parts[1:]:
         if part.names != first.names:

@@ -84,14 +84,16 @@ def pandas_frame(frame: Any) -> Reader:
         )
 
     def batches() -> Iterator[Batch]:
-        for rows in slices(len(frame)):
-            part = frame.iloc[rows]
+        for here in slices(len(frame)):
+            part = frame.iloc[here]
             try:
-                yield pa.RecordBatch.from_pandas(part, preserve_index=False)
+                # As a table, since text of a frame put together of others comes in several chunks.
+                rows = pa.Table.from_pandas(part, preserve_index=False, nthreads=1)
             except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
                 raise DataTypeError(
                     f"a column mixes types: {error}; convert it to numbers or to text"
                 ) from None
+            yield from rows.combine_chunks().to_batches()
 
     n, d = frame.shape
     if d == 0:

@@ -1,0 +1,58 @@
+"""What a worker of any engine does: count some rows, score some rows."""
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import UsageError
+from hushtable.plan import Plan
+from hushtable.privacy.local import LocalModel
+from hushtable.privacy.release import Release
+from hushtable.readers import as_reader
+from hushtable.scorer import Scorer
+from hushtable.sketch import Sketch
+
+__all__ = ["Model", "count", "counts_of", "score", "total"]
+
+#: What rows can be scored by; a fitted detector stands for its counts.
+Model = Sketch | Release | LocalModel
+
+
+def counts_of(model: Any) -> Model:
+    """Return the counts that a model scores by; raises `UsageError` if it is none."""
+    counts = getattr(model, "sketch_", model)
+    if not isinstance(counts, Model):
+        raise UsageError(
+            f"{type(model).__name__} is no model: needs a fitted detector, a sketch or a release"
+        )
+    return counts
+
+
+def count(plan: Plan, rows: Any) -> Sketch:
+    """Count the rows of one partition, with one thread; none is no rows."""
+    reader = _chosen(plan, rows)
+    return Sketch.zero(plan) if reader.n_rows == 0 else Sketch.from_data(plan, reader)
+
+
+def total(sketches: Sequence[Sketch]) -> Sketch:
+    """Add sketches up."""
+    return reduce(add, sketches)
+
+
+def score(scorer: Scorer, rows: Any) -> NDArray[np.float64]:
+    """Score the rows of one partition, with one thread."""
+    reader = _chosen(scorer.plan, rows)
+    return np.empty(0) if reader.n_rows == 0 else scorer.score(reader)
+
+
+def _chosen(plan: Plan, rows: Any) -> Any:
+    """Open rows, with the plan's columns in its order; others are left out."""
+    reader = as_reader(rows, text_columns=plan.schema.categorical_names)
+    names = reader.names
+    if names is None or not plan.schema.named or not set(plan.schema.names) <= set(names):
+        return reader  # the encoder says what is wrong
+    return reader if list(names) == plan.schema.names else reader.select(list(plan.schema.names))

@@ -1,0 +1,154 @@
+"""Dask: sketch and score a Dask data frame, or files, on any scheduler or cluster.
+
+Counts add up exactly, so that the sketch is, to the bit, the one that a single machine makes,
+however the rows are dealt out and whichever workers die. Needs the extra ``dask``. Noise is
+added once, to the sum: `Sketch.release`.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from hushtable import files
+from hushtable.engines._work import count, counts_of, score, total
+from hushtable.errors import DataError, MissingExtraError, UsageError
+from hushtable.plan import Plan
+from hushtable.readers import paths
+from hushtable.scorer import Scorer
+from hushtable.sketch import Sketch
+
+__all__ = ["score_data", "score_files", "sketch_data"]
+
+#: Sketches that one task adds up.
+_FAN_IN = 16
+
+
+def sketch_data(plan: Plan, data: Any) -> Sketch:
+    """Count rows on the workers of Dask.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to count under; sent to each worker once.
+    data : dask DataFrame, or path
+        Rows; a path names files of CSV or Parquet that every worker can read, a folder of them,
+        or a glob pattern: one task a file.
+
+    Returns
+    -------
+    Sketch
+        Equal, to the bit, to ``Sketch.from_data`` of the same rows.
+
+    Raises
+    ------
+    DataError
+        If there is no row, or the columns are not the plan's.
+    """
+    dask = _dask()
+    parts = data.to_delayed() if hasattr(data, "to_delayed") else paths(_path(data))
+    shared, counting, adding = dask.delayed(plan), dask.delayed(count), dask.delayed(total)
+    waiting = [counting(shared, part) for part in parts]
+    while len(waiting) > 1:
+        waiting = [adding(waiting[i : i + _FAN_IN]) for i in range(0, len(waiting), _FAN_IN)]
+    result: Sketch = waiting[0].compute()
+    if result.n_rows == 0:
+        raise DataError("the data hold no rows: there is nothing to count")
+    return result
+
+
+def score_data(model: Any, data: Any) -> Any:
+    """Score a Dask data frame.
+
+    Parameters
+    ----------
+    model : detector, Sketch, Release or LocalModel
+        What to score by; a detector has to be fitted.
+    data : dask DataFrame
+        Rows.
+
+    Returns
+    -------
+    dask Series of float64, named "score"
+        With the index of ``data``; low = abnormal. Nothing is scored until it is asked for.
+    """
+    dask = _dask()
+    if not hasattr(data, "map_partitions"):
+        raise UsageError(
+            f"{type(data).__name__} is no Dask data frame: files are scored by score_files"
+        )
+    shared = dask.delayed(counts_of(model))
+    return data.map_partitions(_series, shared, meta=("score", "f8"))
+
+
+def score_files(
+    model: Any, data: "str | os.PathLike[str]", folder: "str | os.PathLike[str]"
+) -> list[Path]:
+    """Score files into a folder, a file of scores for each file of rows.
+
+    A file of scores that is there already is not made again: an interrupted call goes on where
+    it stopped. Each appears only when it is complete.
+
+    Parameters
+    ----------
+    model : detector, Sketch, Release or LocalModel
+        What to score by.
+    data : path
+        As in `sketch_data`.
+    folder : path
+        Where; made if it is missing. Parquet, with the columns ``row`` (int64, from 0 in each
+        file) and ``score`` (float64).
+
+    Returns
+    -------
+    list of Path
+        The files of scores, in the order of the files of rows.
+    """
+    dask = _dask()
+    counts, sources = counts_of(model), paths(_path(data))
+    names = [f"{source.name.split('.')[0]}.scores.parquet" for source in sources]
+    if len(set(names)) < len(names):
+        raise UsageError(
+            f"{data}: several files have the same name: score them one folder at a time"
+        )
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    targets = [Path(folder) / name for name in names]
+    shared, scoring = dask.delayed(counts), dask.delayed(_score_file)
+    dask.compute(
+        *(
+            scoring(shared, source, target)
+            for source, target in zip(sources, targets, strict=True)
+            if not target.exists()
+        )
+    )
+    return targets
+
+
+def _series(part: Any, counts: Any) -> Any:
+    import pandas as pd
+
+    return pd.Series(score(Scorer(counts), part), index=part.index, name="score")
+
+
+def _score_file(counts: Any, source: Path, target: Path) -> None:
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    scores = score(Scorer(counts), source)
+    table = pa.table({"row": np.arange(len(scores)), "score": scores})
+    with files.replacing(target) as temporary:
+        pq.write_table(table, temporary)
+
+
+def _path(data: Any) -> str:
+    if not isinstance(data, str | os.PathLike):
+        raise UsageError(f"{type(data).__name__}: needs a Dask data frame, or the path of files")
+    return os.fspath(data)
+
+
+def _dask() -> Any:
+    try:
+        import dask
+    except ImportError:
+        raise MissingExtraError("this engine", "Dask", "dask") from None
+    return dask
