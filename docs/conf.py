@@ -25,7 +25,16 @@ html_show_sourcelink = False
 # Pages without pages of their own beneath: an empty sidebar would take the tables' room.
 html_sidebars = {
     page: []
-    for page in ("benchmarks", "federation", "file-format", "flower", "method", "paper", "tutorial")
+    for page in (
+        "benchmarks",
+        "federation",
+        "file-format",
+        "flower",
+        "method",
+        "paper",
+        "scale",
+        "tutorial",
+    )
 }
 
 add_module_names = False

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import secure_sum
 import speed
+import streams
 from common import Rows
 
 
@@ -67,6 +68,16 @@ def test_secure_sums_are_timed_and_exact():
     assert verdicts == [True] * 4
     timings[0].exact = False
     assert not secure_sum.targets(timings)[2].met
+
+
+def test_windows_of_two_lengths_are_timed():
+    timings = [streams.time_window(panes, rows=50, steps=3) for panes in (2, 5)]
+    assert [t.panes for t in timings] == [2, 5]
+    assert "new pane, ms" in streams.table(timings)
+    slow = streams.Timing(9, 3 * timings[0].roll, 3 * timings[0].add, 3 * timings[0].score)
+    (target,) = streams.targets([timings[0], slow])
+    assert target.measured == pytest.approx(3.0)
+    assert not target.met
 
 
 def test_a_peer_that_takes_too_long_is_extrapolated_and_marked(monkeypatch):
