@@ -3,8 +3,12 @@
 from typing import Any
 
 import numba
+import numpy as np
 
 BLOCK = 512
+#: Rows whose counts in one table are gathered, before those in the next: the table's counters
+#: stay in the first cache, and are added to all counts once.
+SPAN = 16 * BLOCK
 #: 255 * 256 levels: a multiple of every power of two up to 256, so that the cells of an
 #: equal-width histogram are exact unions of levels.
 LEVELS = 65_280
@@ -18,6 +22,35 @@ def kernel(function: Any) -> Any:
 
 def inlined(function: Any) -> Any:
     return numba.njit(inline="always")(function)
+
+
+@inlined
+def gather(cells, n, lanes):
+    """Count ``n`` cells, in four lanes.
+
+    Rows in a row often fall into the same cell, and a counter that was just written is slow to
+    read again: with four counters for each cell it rarely was.
+    """
+    a, b, c, d = lanes[0], lanes[1], lanes[2], lanes[3]
+    i = 0
+    while i + 3 < n:
+        a[cells[i]] += np.uint32(1)
+        b[cells[i + 1]] += np.uint32(1)
+        c[cells[i + 2]] += np.uint32(1)
+        d[cells[i + 3]] += np.uint32(1)
+        i += 4
+    while i < n:
+        a[cells[i]] += np.uint32(1)
+        i += 1
+
+
+@inlined
+def empty_lanes(lanes, size, offset, counts):
+    """Add what was gathered to ``counts`` from ``offset`` on; the lanes begin again."""
+    a, b, c, d = lanes[0], lanes[1], lanes[2], lanes[3]
+    for cell in range(size):
+        counts[offset + cell] += np.int64((a[cell] + b[cell]) + (c[cell] + d[cell]))
+    lanes[:, :size] = 0
 
 
 @inlined

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hushtable.kernels._common import BLOCK, add, inlined, kernel
+from hushtable.kernels._common import BLOCK, SPAN, add, empty_lanes, gather, inlined, kernel
 from hushtable.kernels._mix import fold
 
 
@@ -72,11 +72,19 @@ def count_random_feature(codes, functions, weights, counts):
     """
     n, offsets = codes.shape[1], functions[6]
     upper, cells = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint16)
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
+    lanes = np.zeros((4, np.diff(offsets).max()), np.uint32)
+    for begin in range(0, n, SPAN):
+        end = min(begin + SPAN, n)
         for t in range(len(offsets) - 1):
-            _random_feature_cells(t, start, stop, codes, functions, upper, cells)
-            add(cells, stop - start, weights, start, offsets[t], counts)
+            for start in range(begin, end, BLOCK):
+                stop = min(start + BLOCK, end)
+                _random_feature_cells(t, start, stop, codes, functions, upper, cells)
+                if weights.size == 0:
+                    gather(cells, stop - start, lanes)
+                else:
+                    add(cells, stop - start, weights, start, offsets[t], counts)
+            if weights.size == 0:
+                empty_lanes(lanes, offsets[t + 1] - offsets[t], offsets[t], counts)
 
 
 @kernel
