@@ -3,6 +3,7 @@
 import dataclasses
 
 import common
+import engines
 import families
 import memory
 import numpy as np
@@ -78,6 +79,18 @@ def test_windows_of_two_lengths_are_timed():
     (target,) = streams.targets([timings[0], slow])
     assert target.measured == pytest.approx(3.0)
     assert not target.met
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of a cluster that starts and stops
+def test_engines_are_timed_on_the_same_files(tmp_path):
+    engines.write_files(tmp_path, rows=20_000)
+    timings = engines.time_all(tmp_path, rounds=1)
+    assert [t.name for t in timings] == ["reading", "1 thread", "2 threads", "Dask, 2 workers"]
+    assert all(t.seconds > 0 for t in timings)
+    assert [t.peak > 50e6 for t in timings] == [False, True, True, False]
+    assert "times reading" in engines.table(timings, 20_000)
+    assert len(engines.targets(timings)) == 3
 
 
 def test_a_peer_that_takes_too_long_is_extrapolated_and_marked(monkeypatch):

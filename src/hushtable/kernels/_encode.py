@@ -48,7 +48,7 @@ def encode(X, low, high, scale, codes, tally):
             lowest, highest, factor, column = low[j], high[j], scale[j], codes[j, start:stop]
             for i in range(stop - start):
                 values[i] = np.float64(X[start + i, j])
-            inside = 0
+            inside = np.int64(0)
             for i in range(stop - start):
                 inside += np.int64((values[i] >= lowest) & (values[i] <= highest))
             for i in range(stop - start):

@@ -8,18 +8,20 @@ import pyarrow as pa
 
 from hushtable.errors import DataError
 from hushtable.readers._reader import (
-    FILE_ROWS,
     Batch,
     Reader,
     column_names,
     integer_too_large,
     named_errors,
+    rows_at_a_time,
     split,
 )
 
 __all__ = ["files", "paths"]
 
 _KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
+#: Bytes read at a time of each column of a Parquet file: without, a whole row group is held.
+_BUFFER = 1 << 18
 _COMPRESSIONS = (".gz", ".bz2", ".zst")
 
 
@@ -104,11 +106,12 @@ def _parquet(path: Path) -> Reader:
 
     def project(columns: list[str] | None) -> Callable[[], Iterator[Batch]]:
         def batches() -> Iterator[Batch]:
-            with parquet.ParquetFile(path, pre_buffer=False) as file:
-                rows = file.iter_batches(FILE_ROWS, columns=columns, use_threads=False)
+            with parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
+                size = rows_at_a_time(n_rows, len(columns or names))
+                rows = file.iter_batches(size, columns=columns, use_threads=False)
                 # The file gives its columns in its own order.
                 ordered = (batch.select(columns or names) for batch in rows)
-                yield from split(named_errors(ordered, str(path)))
+                yield from named_errors(ordered, str(path))
 
         return batches
 

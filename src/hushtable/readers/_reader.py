@@ -13,8 +13,8 @@ __all__ = ["BATCH_ROWS", "FILE_ROWS", "Batch", "Reader", "integer_too_large", "n
 
 #: Rows in a batch: small enough for the cache, large enough to hide Python's overhead.
 BATCH_ROWS = 8_192
-#: Rows read at a time from a Parquet file; measured to keep memory flat at no cost in time.
-FILE_ROWS = 65_536
+#: Rows read at a time from files, and values: measured to keep memory flat at no cost in time.
+FILE_ROWS, FILE_VALUES = 65_536, 1 << 21
 
 Batch: TypeAlias = "np.ndarray[Any, Any] | pa.RecordBatch"
 
@@ -82,6 +82,15 @@ def slices(n_rows: int) -> Iterator[slice]:
         batches += -batches % 4
     size = max(1, -(-n_rows // batches))
     return (slice(at, min(at + size, n_rows)) for at in range(0, n_rows, size))
+
+
+def rows_at_a_time(n_rows: int, n_columns: int) -> int:
+    """Return how many rows to read at a time from a file.
+
+    Few enough for flat memory; many enough that what a batch costs in Python, which threads do
+    not share, is little; and in a small file few enough for several threads.
+    """
+    return min(FILE_ROWS, max(BATCH_ROWS, min(n_rows // 16, FILE_VALUES // n_columns)))
 
 
 def column_names(schema: pa.Schema) -> tuple[str, ...]:
