@@ -144,6 +144,15 @@ def test_rounds_about_the_same_rows_add_up_in_the_ledger(consortium):
     assert those.sites["s00"].book.total("all rows") == pytest.approx(result.ledger.epsilon)
 
 
+def test_tables_named_as_what_the_plan_was_drawn_from_still_count(consortium):
+    those = consortium(2)
+    first = those.open(epsilon=0.5)
+    submissions(those, first)
+    second = those.open(epsilon=0.5, title="again", previous=[first.round_id])
+    result = those.collect(second, submissions(those, second)).result()
+    assert [len(share.earlier) for share in result.ledger.shares] == [1, 1]
+
+
 # --- the local model --------------------------------------------------------------------------
 
 

@@ -105,11 +105,13 @@ class Reply:
         if self.earlier is not None:
             return same_rows(self.earlier, self.data_set, sketch.counts)
         scale = self.round.site_scale
-        # What the plan rests on is counted with it.
-        behind = {spent.release for spent in self.round.layout.behind}
-        for one in self.book.answers():
-            if one.round_id in self.round.previous:
-                behind.add(one.spent.release)
+        # What the plan was drawn from is counted with it: marginals or ranges, never tables,
+        # whatever the coordinator names.
+        behind = {
+            one.spent.release
+            for one in self.book.answers()
+            if one.round_id in self.round.previous and one.spent.what in ("marginals", "ranges")
+        }
         before = (s for s in self.book.spent(self.data_set) if s.release not in behind)
         share = Share(secrets.token_hex(32), scale, noise.library(), tuple(before))
         self.round.ledger(share)  # checks the terms, before any noise is drawn

@@ -80,7 +80,7 @@ def open_(
 
     \b
     Example:
-      hushtable round open plan.hush *.card --key lead.key --epsilon 1 -o round.hush
+      hushtable round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
     target = Target(output, [plan, *roster])
     from hushtable.cli.round._common import read_round
