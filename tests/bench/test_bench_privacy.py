@@ -78,7 +78,7 @@ def test_a_missing_matplotlib_names_the_extra(folder, tmp_path, capsys, monkeypa
 def test_the_paper_is_given_its_count_of_a_row():
     """A total of 1 is .01 for each of 100 tables; the ledger counts the pushed-out row too."""
     data = labelled("one", 1500)
-    scorer = bench.papers_scorer(data.X, bench._schema(data.X), 1.0, seed=0)
+    scorer = bench.papers_scorer(data.X, data.schema(), 1.0, seed=0)
     ledger = scorer.sketch.ledger
     assert ledger.mechanism == "laplace-per-table"
     assert ledger.shares[0].scale == pytest.approx(100.0)
@@ -88,7 +88,7 @@ def test_the_paper_is_given_its_count_of_a_row():
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_the_private_detector_keeps_its_total(epsilon):
     data = labelled("one", 1500)
-    ledger = bench.private_scorer(data.X, bench._schema(data.X), epsilon, seed=0).sketch.ledger
+    ledger = bench.private_scorer(data.X, data.schema(), epsilon, seed=0).sketch.ledger
     assert ledger.epsilon <= epsilon
     assert bool(ledger.behind_plan) == (epsilon == 1.0)  # a first round where it pays
 

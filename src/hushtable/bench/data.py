@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import DataError
+from hushtable.schema import Feature, Schema
 
 __all__ = ["VARIABLE", "LabelledSet", "data_folder", "find_sets", "load"]
 
@@ -24,6 +25,14 @@ class LabelledSet:
     name: str
     X: NDArray[np.float64]
     y: NDArray[np.bool_]
+
+    def schema(self) -> Schema:
+        """Return the schema with the data's own ranges, taken as if they were public."""
+        features = (
+            Feature.numeric(f"x{j}", low=float(x.min()), high=float(x.max()))
+            for j, x in enumerate(self.X.T)
+        )
+        return Schema(tuple(features), named=False)
 
     def distinct(self) -> "LabelledSet":
         """Leave duplicate rows out, as the paper does."""

@@ -19,7 +19,7 @@ from hushtable.bench.tables import Target, markdown_table
 from hushtable.plan import Plan
 from hushtable.privacy.audit import Finding
 from hushtable.privacy.rules import Design
-from hushtable.schema import Feature, Schema
+from hushtable.schema import Schema
 from hushtable.scorer import Scorer
 from hushtable.sketch import Sketch
 
@@ -57,13 +57,6 @@ Floats = NDArray[np.float64]
 
 
 # --- the systems --------------------------------------------------------------------------------
-
-
-def _schema(X: Floats) -> Schema:
-    features = (
-        Feature.numeric(f"x{j}", low=float(x.min()), high=float(x.max())) for j, x in enumerate(X.T)
-    )
-    return Schema(tuple(features), named=False)
 
 
 def private_scorer(X: Floats, schema: Schema, epsilon: float, seed: int) -> Scorer:
@@ -123,7 +116,7 @@ def accuracy(
 ) -> Iterator[list[Run]]:
     """Yield the runs of each set and seed. The seed draws plans and samples, never noise."""
     for data in sets:
-        X, schema = data.X, _schema(data.X)
+        X, schema = data.X, data.schema()
         for seed in range(seeds):
             scorers = [
                 (OURS, 0.0, _hushtable_scorer(X, schema, seed)),
@@ -232,7 +225,7 @@ def membership(data: LabelledSet, epsilons: Sequence[float], seed: int) -> dict[
     rng = np.random.default_rng(seed)
     member = np.zeros(len(data.X), bool)
     member[rng.permutation(len(data.X))[: len(data.X) // 2]] = True
-    schema, X = _schema(data.X), data.X[member]
+    schema, X = data.schema(), data.X[member]
     plan = Plan.draw(schema, random_state=seed)
     raw = Scorer(Sketch.from_data(plan, X))
     # Not the detector's smooth score: a single empty cell proves that a row was not counted.

@@ -5,6 +5,7 @@ the sites at random. Ranges are the data's own, taken as if they were public, fo
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from hushtable.bench.data import LabelledSet
 from hushtable.bench.paper.experiments import Step
 from hushtable.bench.results import Results, Row
 from hushtable.bench.tables import Target, markdown_table
+from hushtable.encoding import Encoder
 from hushtable.plan import Plan
 from hushtable.privacy.budget import Cost, Sensitivity, calibrated_scale, part_scale
 from hushtable.privacy.ledger import Ledger, Pool, Share
@@ -21,7 +23,6 @@ from hushtable.privacy.local import LocalModel
 from hushtable.privacy.mechanism import add_noise
 from hushtable.privacy.release import Release, share_of_budget
 from hushtable.privacy.rules import Design
-from hushtable.schema import Feature, Schema
 from hushtable.scorer import Scorer
 from hushtable.sketch import Sketch
 
@@ -74,13 +75,18 @@ def _merged(
     With ``apart``, also each site's noise on the tables.
     """
     releases = 1 if masked else k
-    terms = {"epsilon": EPSILON, "delta": DELTA, "expected_rows": len(data.X), "sites": releases}
-    schema = _schema(data.X)
+    terms: dict[str, Any] = {
+        "epsilon": EPSILON,
+        "delta": DELTA,
+        "expected_rows": len(data.X),
+        "sites": releases,
+    }
+    schema = data.schema()
     marginals = None
     if Design(EPSILON, DELTA, len(data.X), releases).pays_marginals(len(schema)):
-        first = Plan.marginals(schema, **terms)  # type: ignore[arg-type]
+        first = Plan.marginals(schema, **terms)
         marginals, _ = _noised(Sketch.from_data(first, data.X), k, masked, apart=False)
-    plan = Plan.draw(schema, marginals=marginals, random_state=seed, **terms)  # type: ignore[arg-type]
+    plan = Plan.draw(schema, marginals=marginals, random_state=seed, **terms)
     return _noised(Sketch.from_data(plan, data.X), k, masked, apart)
 
 
@@ -115,13 +121,6 @@ def _noised(
     return Release(plan, sketch.counts + np.sum(parts, axis=0), ledger), parts
 
 
-def _schema(X: NDArray[np.float64]) -> Schema:
-    features = (
-        Feature.numeric(f"x{j}", low=float(x.min()), high=float(x.max())) for j, x in enumerate(X.T)
-    )
-    return Schema(tuple(features), named=False)
-
-
 # --- the paper's --------------------------------------------------------------------------------
 
 
@@ -141,7 +140,7 @@ def _papers(data: LabelledSet, seed: int) -> Callable[[], list[Row]]:
             parts = np.array_split(order, k)
             size = min(1000, max(map(len, parts)))
             plan = Plan.draw(
-                _schema(data.X), detector="lsh_itables", max_samples=size, random_state=seed
+                data.schema(), detector="lsh_itables", max_samples=size, random_state=seed
             )
             # Noise on a cell that no row falls into is never read: it is not drawn.
             read = np.flatnonzero(Sketch.from_data(plan, data.X).counts)
@@ -151,7 +150,7 @@ def _papers(data: LabelledSet, seed: int) -> Callable[[], list[Row]]:
                 sketch = Sketch.from_data(plan, data.X[part], max_samples=sample, random_state=rng)
                 total[read] += add_noise(sketch.counts[read], "laplace-per-table", 1 / each)
             values = plan.score.noisy_values(total, 1.0)
-            scores = plan.family.sum(Scorer(sketch)._encoder.encode(data.X), values)
+            scores = plan.family.sum(Encoder(plan.schema).encode(data.X), values)
             rows.append(_row(PAPERS, k, _auc(data.y, scores)) | {"total_epsilon": EPSILON})
         return rows
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hushtable import files
-from hushtable.engines._work import count, counts_of, score, total
+from hushtable.engines.work import count, counts_of, score, total
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.plan import Plan
 from hushtable.readers import paths

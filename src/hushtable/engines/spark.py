@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from hushtable.engines._work import count, counts_of, score, total
+from hushtable.engines.work import count, counts_of, score, total
 from hushtable.errors import DataError, UsageError
 from hushtable.plan import Plan
 from hushtable.scorer import Scorer

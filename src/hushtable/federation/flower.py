@@ -16,6 +16,7 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 
 from hushtable import files
+from hushtable.engines.work import rows_of
 from hushtable.errors import HushTableError, UsageError
 from hushtable.federation.book import ALL_ROWS, Book
 from hushtable.federation.keys import Keys
@@ -23,7 +24,6 @@ from hushtable.federation.online import OnlineSite
 from hushtable.federation.round import Round
 from hushtable.federation.secure_sum import SecureSum
 from hushtable.plan import Plan
-from hushtable.readers import as_reader
 from hushtable.sketch import Sketch
 
 __all__ = ["client_app", "server_app"]
@@ -66,8 +66,7 @@ def _answer(message: Message, context: Context) -> Message:
         hidden = files.read(str(config["plan"])).build(Plan.from_file)
 
     def count(plan: Plan) -> Sketch:
-        rows = as_reader(str(config["data"]), text_columns=plan.schema.categorical_names)
-        return Sketch.from_data(plan, rows.select(list(plan.schema.names)), n_jobs=-1)
+        return Sketch.from_data(plan, rows_of(plan, str(config["data"])), n_jobs=-1)
 
     data_set = str(config.get("data-set", ALL_ROWS))
     with Book.open(book, keys.card) as notes:

@@ -23,7 +23,6 @@ from hushtable.bench.results import Results, Row
 from hushtable.encoding import Encoder
 from hushtable.plan import Plan
 from hushtable.privacy.mechanism import add_noise
-from hushtable.schema import Feature, Schema
 from hushtable.sketch import Sketch
 
 __all__ = [
@@ -224,13 +223,8 @@ def shared_auc(
 
 
 def _plan(data: LabelledSet, system: str, sample: int, seed: int) -> Plan:
-    features = (
-        Feature.numeric(f"x{j}", low=float(x.min()), high=float(x.max()))
-        for j, x in enumerate(data.X.T)
-    )
-    schema = Schema(tuple(features), named=False)
     settings: dict[str, Any] = {} if system == "ACE" else {"max_samples": sample}
-    return Plan.draw(schema, detector=_RECIPES[system], random_state=seed, **settings)
+    return Plan.draw(data.schema(), detector=_RECIPES[system], random_state=seed, **settings)
 
 
 def _local_counts(

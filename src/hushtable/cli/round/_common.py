@@ -19,6 +19,7 @@ __all__ = [
     "RoundFile",
     "Submissions",
     "book_beside",
+    "cards",
     "collected",
     "days_on",
     "read_round",

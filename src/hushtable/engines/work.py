@@ -12,11 +12,11 @@ from hushtable.errors import UsageError
 from hushtable.plan import Plan
 from hushtable.privacy.local import LocalModel
 from hushtable.privacy.release import Release
-from hushtable.readers import as_reader
+from hushtable.readers import Reader, as_reader
 from hushtable.scorer import Scorer
 from hushtable.sketch import Sketch
 
-__all__ = ["Model", "count", "counts_of", "score", "total"]
+__all__ = ["Model", "count", "counts_of", "rows_of", "score", "total"]
 
 #: What rows can be scored by; a fitted detector stands for its counts.
 Model = Sketch | Release | LocalModel
@@ -34,7 +34,7 @@ def counts_of(model: Any) -> Model:
 
 def count(plan: Plan, rows: Any) -> Sketch:
     """Count the rows of one partition, with one thread; none is no rows."""
-    reader = _chosen(plan, rows)
+    reader = rows_of(plan, rows)
     return Sketch.zero(plan) if reader.n_rows == 0 else Sketch.from_data(plan, reader)
 
 
@@ -45,11 +45,11 @@ def total(sketches: Sequence[Sketch]) -> Sketch:
 
 def score(scorer: Scorer, rows: Any) -> NDArray[np.float64]:
     """Score the rows of one partition, with one thread."""
-    reader = _chosen(scorer.plan, rows)
+    reader = rows_of(scorer.plan, rows)
     return np.empty(0) if reader.n_rows == 0 else scorer.score(reader)
 
 
-def _chosen(plan: Plan, rows: Any) -> Any:
+def rows_of(plan: Plan, rows: Any) -> Reader:
     """Open rows, with the plan's columns in its order; others are left out."""
     reader = as_reader(rows, text_columns=plan.schema.categorical_names)
     names = reader.names
