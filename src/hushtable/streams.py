@@ -43,7 +43,7 @@ class Drift:
     features : dict of str to float
         In each feature by itself, for those that the counts tell of: all under
         `Plan.marginals`; under random-feature tables, those with a cut in a table of 2^depth
-        cells (LSHiTables'; HushTable's are mostly folded, and tell of none).
+        cells (LSHiTables' all, HushTable's shallowest only).
     """
 
     overall: float
