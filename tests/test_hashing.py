@@ -1,12 +1,14 @@
 """The random-feature family: what the paper proves of it, measured."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.encoding import Encoder
 from hushtable.errors import PlanError, UsageError
 from hushtable.hashing import RandomFeature, family_from_content
+from hushtable.hashing._joined import JOINED_ROWS, JoinedTables
 
 
 def unit_schema(d):
@@ -224,3 +226,39 @@ def test_an_unknown_family_is_refused():
         family_from_content("EquiWidth", {"bins": 64, "depth": 3}, {}, unit_schema(1))
     with pytest.raises(PlanError, match="bins=48"):
         family_from_content("EquiWidth", {"bins": 48}, {}, unit_schema(1))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_joined_tables_change_no_count_and_no_sum(seed):
+    rng = np.random.default_rng(seed)
+    numbers = [Feature.numeric(f"x{j}", low=0, high=1) for j in range(3)]
+    schema = Schema((*numbers, Feature.categorical("c", ["a", "b", "c"])))
+    kwargs = {"max_samples": 1 << int(rng.integers(2, 17))}
+    plan = Plan.draw(
+        schema, detector="lsh_itables", n_tables=1 + 7 * seed, random_state=seed, **kwargs
+    )
+    n = JOINED_ROWS + int(rng.integers(0, 5000))
+    rows = {name: rng.uniform(-0.1, 1.1, n) for name in schema.names[:3]}
+    if seed % 2:
+        rows["x1"][rng.random(n) < 0.1] = np.nan
+    text = pa.array(rng.choice(np.array(["a", "b", "c", "other", None]), n))
+    codes = Encoder(schema).encode(pa.record_batch({**rows, "c": text}))
+
+    family = plan.family
+    joined, apart = np.zeros((2, family.n_cells), np.int64)
+    family.count(codes, joined)
+    family.count(codes, apart, np.ones(n, np.int64))  # weights are counted table by table
+    assert (joined == apart).all()
+    values = np.rint(rng.normal(size=family.n_cells) * 2**20) / 2**20
+    assert (family.summing(values)(codes) == family.sum(codes, values)).all()
+
+
+def test_tables_are_packed_into_few():
+    depth = np.array([10, 1, 3, 11, 2, 5, 5, 16, 8], np.uint8)
+    offsets = np.concatenate([[0], np.cumsum(1 << depth.astype(int))])
+    packed = JoinedTables.packed(depth, offsets)
+    bits = np.diff(packed.first)
+    assert sorted(bits)[-2:] == [11, 16]  # only a table that is deeper by itself exceeds 11
+    assert len(bits) == 1 + -(-(depth.sum() - 16) // 11)  # none could be saved
+    assert sorted(packed.tables) == list(range(len(depth)))
+    assert np.diff(packed.offsets).tolist() == (1 << bits).tolist()

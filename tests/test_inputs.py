@@ -14,9 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
-from hushtable.infer import schema_from_batches
+from hushtable.infer import schema_from_data
 from hushtable.readers import as_reader
-from hushtable.sketch import numbered
 
 ROWS = 300
 
@@ -35,8 +34,7 @@ def table():
 
 def schema_of(data):
     reader = as_reader(data).repeatable()
-    batches = ((start, batch) for start, batch, _ in numbered(reader))
-    return schema_from_batches(reader, batches)[0]
+    return schema_from_data(reader)[0]
 
 
 @pytest.fixture(scope="module")

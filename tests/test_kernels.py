@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from strategies import as_table, schemas_and_rows
 
 from hushtable import Feature, Plan, Schema, Sketch
-from hushtable.kernels import LEVELS
+from hushtable.encoding import Encoder
+from hushtable.kernels import BLOCK, LEVELS
 from hushtable.scorer import Scorer
 
 DRAWS = {
@@ -122,21 +123,22 @@ def test_threshold_of_the_second_pass_needs_counts_only():
     assert np.mean(each) == pytest.approx(from_counts, rel=1e-12)
 
 
-@pytest.mark.parametrize("detector", ["ace", "hushtable", "rotated_rs_hash", "rs_hash"])
+@pytest.mark.parametrize(
+    "detector", ["ace", "hushtable", "lsh_itables", "rotated_rs_hash", "rs_hash"]
+)
 def test_blocks_of_any_length(rng, detector):
-    # Lengths around the block and batch sizes, where loops have their ends.
+    # Lengths around the block's and the batches' sizes, where loops have their ends.
     schema = Schema((Feature.numeric("x", low=0, high=1), Feature.numeric("y", low=0, high=1)))
     plan = Plan.draw(schema, detector=detector, n_tables=7, random_state=1)
-    X = rng.random((1100, 2))
-    for n in (1, 2, 511, 512, 513, 1023, 1024, 1100):
-        sketch = Sketch.from_data(plan, X[:n])
-        assert sketch.counts.tolist() == naive.count(plan, X[:n].tolist()), n
+    X = rng.random((2 * BLOCK + 1, 2))
+    for n in (1, 2, 3, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 1):
+        counts = np.zeros(plan.family.n_cells, np.int64)
+        plan.family.count(Encoder(schema).encode(X[:n]), counts)
+        assert counts.tolist() == naive.count(plan, X[:n].tolist()), n
 
 
 def test_levels_are_monotone_and_reach_both_ends():
     schema = Schema((Feature.numeric("x", low=-1, high=3),))
-    from hushtable.encoding import Encoder
-
     x = np.sort(np.concatenate([[-1.0, 3.0, -9.0, 9.0], np.linspace(-1, 3, 10_001)]))
     codes = Encoder(schema).encode(x[:, np.newaxis]).codes[0]
     assert (np.diff(codes.astype(int)) >= 0).all()
@@ -156,7 +158,7 @@ schema = Schema((
 ))
 import pyarrow as pa
 rng = np.random.default_rng(0)
-n = 1300
+n = 4500
 table = pa.table({
     "x": np.where(rng.random(n) < .1, np.nan, rng.normal(size=n)),
     "c": pa.array(rng.choice(np.array(["a", "b", "c", "z", None]), n)),
@@ -168,7 +170,7 @@ for kw in (*papers, dict(n_cells=2), dict(min_depth=30, max_depth=32)):
         plan = Plan.draw(schema, n_tables=m, random_state=0, **kw)
         Sketch.from_data(plan, table, max_samples=100)
         sketch = Sketch.from_data(plan, table, sample_weight=rng.integers(0, 3, n))
-        Scorer(sketch).score(table)
+        Scorer(sketch + Sketch.from_data(plan, table)).score(table)
 Scorer(Sketch.from_data(Plan.marginals(schema), table)).score(table)
 """
     run = subprocess.run(

@@ -38,6 +38,11 @@ class Codes:
         """Number of rows."""
         return int(self.codes.shape[1])
 
+    @property
+    def some_missing(self) -> bool:
+        """Whether values are missing."""
+        return len(self.codes) > len(self.tally)
+
 
 class Encoder:
     """Turns batches into codes under one schema."""

@@ -1,6 +1,7 @@
 """A schema read off the data: kinds, ranges and categories. Never public."""
 
 from collections.abc import Iterable
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ from hushtable.encoding import infinite
 from hushtable.errors import DataError
 from hushtable.readers import Batch, Reader, no_rows
 from hushtable.schema import MAX_CATEGORIES, Feature, Schema
+from hushtable.threads import for_each, n_threads
+from hushtable.weights import Numbered, Weights, numbered
 
-__all__ = ["schema_from_batches"]
+__all__ = ["schema_from_data"]
 
 
 class _Ranges:
@@ -24,14 +27,15 @@ class _Ranges:
         self.names = names
         self.low = np.full(len(names), np.inf)
         self.high = np.full(len(names), -np.inf)
-        self.missing = np.zeros(len(names), np.int64)
 
     def add(self, X: NDArray[Any], start: int, columns: slice = slice(None)) -> None:
-        row, column = kernels.column_ranges(
-            X, self.low[columns], self.high[columns], self.missing[columns]
-        )
+        row, column = kernels.column_ranges(X, self.low[columns], self.high[columns])
         if row >= 0:
             raise infinite(self.names[columns][column], start + row)
+
+    def merge(self, other: "_Ranges") -> None:
+        self.low = np.minimum(self.low, other.low)
+        self.high = np.maximum(self.high, other.high)
 
     def feature(self, j: int) -> Feature:
         if self.low[j] > self.high[j]:
@@ -50,8 +54,10 @@ class _Categories:
         self.seen: set[str] = set()
 
     def add(self, column: Any) -> None:
-        texts = pc.unique(as_texts(column, self.name)).drop_null()
-        self.seen.update(texts.to_pylist())
+        self.update(pc.unique(as_texts(column, self.name)).drop_null().to_pylist())
+
+    def update(self, texts: Iterable[str]) -> None:
+        self.seen.update(texts)
         if len(self.seen) > MAX_CATEGORIES:
             raise DataError(
                 f"column {self.name!r} has more than {MAX_CATEGORIES:,} different texts, more "
@@ -71,15 +77,62 @@ def _all_missing(name: str) -> DataError:
     )
 
 
-def schema_from_batches(reader: Reader, batches: Iterable[tuple[int, Batch]]) -> tuple[Schema, int]:
+class _Found:
+    """What some of the batches show."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+        self.n_rows = 0
+        self.ranges = _Ranges(names)
+        self.categories: dict[int, _Categories] = {}
+
+    def add(self, start: int, batch: Batch) -> None:
+        self.n_rows += len(batch)
+        if isinstance(batch, np.ndarray):
+            self.ranges.add(batch, start)
+            return
+        for j, column in enumerate(batch.columns):
+            if is_text(column.type):
+                self._categories(j).add(column)
+            else:
+                numbers = as_numbers(column, self.names[j], start)
+                self.ranges.add(numbers[:, np.newaxis], start, slice(j, j + 1))
+
+    def merge(self, other: "_Found") -> None:
+        self.n_rows += other.n_rows
+        self.ranges.merge(other.ranges)
+        for j, categories in other.categories.items():
+            self._categories(j).update(categories.seen)
+
+    def _categories(self, j: int) -> _Categories:
+        return self.categories.setdefault(j, _Categories(self.names[j]))
+
+    def features(self) -> tuple[Feature, ...]:
+        for j in self.categories:
+            if self.ranges.high[j] >= self.ranges.low[j]:
+                raise DataError(
+                    f"column {self.names[j]!r} holds numbers in some rows and text in others: "
+                    "make it one or the other"
+                )
+        return tuple(
+            self.categories[j].feature() if j in self.categories else self.ranges.feature(j)
+            for j in range(len(self.names))
+        )
+
+
+def schema_from_data(
+    reader: Reader, weights: Weights | None = None, n_jobs: int | None = None
+) -> tuple[Schema, int]:
     """Read kinds, ranges and categories off the data.
 
     Parameters
     ----------
     reader : Reader
-        Where the names come from.
-    batches : iterable of (int, batch)
-        Numbers of first rows, and rows.
+        The rows.
+    weights : ndarray of shape (n,), int64, optional
+        Rows of weight 0 are left out.
+    n_jobs : int, optional
+        Threads; None is one, -1 every core.
 
     Returns
     -------
@@ -95,29 +148,22 @@ def schema_from_batches(reader: Reader, batches: Iterable[tuple[int, Batch]]) ->
     """
     named = reader.names is not None
     names = list(reader.names or (f"x{j}" for j in range(reader.n_columns)))
-    ranges = _Ranges(names)
-    categories: dict[int, _Categories] = {}
-    n_rows = 0
-    for start, batch in batches:
-        n_rows += len(batch)
-        if isinstance(batch, np.ndarray):
-            ranges.add(batch, start)
-            continue
-        for j, column in enumerate(batch.columns):
-            if is_text(column.type):
-                categories.setdefault(j, _Categories(names[j])).add(column)
-            else:
-                numbers = as_numbers(column, names[j], start)
-                ranges.add(numbers[:, np.newaxis], start, slice(j, j + 1))
-    if n_rows == 0:
+    threads = n_threads(n_jobs, reader.n_rows)
+    idle: SimpleQueue[_Found] = SimpleQueue()
+    for _ in range(threads):
+        idle.put(_Found(names))
+
+    def look(item: Numbered) -> None:
+        found = idle.get()
+        try:
+            found.add(item[0], item[1])
+        finally:
+            idle.put(found)
+
+    for_each(look, numbered(reader, weights), threads)
+    total = idle.get()
+    while not idle.empty():
+        total.merge(idle.get())
+    if total.n_rows == 0:
         raise no_rows(reader)
-    for j in categories:
-        if ranges.high[j] >= ranges.low[j]:
-            raise DataError(
-                f"column {names[j]!r} holds numbers in some rows and text in others: "
-                "make it one or the other"
-            )
-    features = tuple(
-        categories[j].feature() if j in categories else ranges.feature(j) for j in range(len(names))
-    )
-    return Schema(features, public=False, named=named), n_rows
+    return Schema(total.features(), public=False, named=named), total.n_rows

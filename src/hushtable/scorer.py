@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from hushtable.encoding import Encoder
 from hushtable.privacy.local import LocalModel
 from hushtable.privacy.release import Release
-from hushtable.readers import Batch, Reader, as_reader
-from hushtable.sketch import Sketch, numbered
+from hushtable.readers import Reader, as_reader
+from hushtable.sketch import Sketch
 from hushtable.threads import for_each, map_in_order, n_threads
+from hushtable.weights import Numbered, numbered
 
 __all__ = ["Scorer"]
 
@@ -36,20 +37,22 @@ class Scorer:
         self.plan = sketch.plan
         self.values = self.plan.cell_scores(sketch.counts, sketch.noise_sd)
         self._encoder = Encoder(self.plan.schema)
+        self._sum = self.plan.family.summing(self.values)
 
     def batches(self, X: Any, *, n_jobs: int | None = None) -> Iterator[tuple[Any, Any]]:
         """Yield (scores, tally) of each batch of rows, in order; memory stays flat."""
-        yield from map_in_order(self._score, numbered(self._open(X)), n_threads(n_jobs))
+        reader = self._open(X)
+        items = itertools.chain.from_iterable(numbered(reader))
+        yield from map_in_order(self._score, items, n_threads(n_jobs, reader.n_rows))
 
     def _open(self, X: Any) -> Reader:
         reader = as_reader(X, text_columns=self.plan.schema.categorical_names)
         return self._encoder.check(reader)
 
-    def _score(self, item: tuple[int, Batch, Any]) -> tuple[NDArray[np.float64], Any]:
+    def _score(self, item: Numbered) -> tuple[NDArray[np.float64], Any]:
         start, batch, _ = item
         codes = self._encoder.encode(batch, start)
-        totals = self.plan.family.sum(codes, self.values)
-        return totals / self.plan.family.n_tables, codes.tally
+        return self._sum(codes) / self.plan.family.n_tables, codes.tally
 
     def score(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Return the mean over the tables of each row's cell scores, in bits; low = abnormal.
@@ -71,11 +74,11 @@ class Scorer:
             return np.concatenate(parts) if parts else np.empty(0)
         result = np.empty(reader.n_rows)
 
-        def fill(item: tuple[int, Batch, Any]) -> None:
+        def fill(item: Numbered) -> None:
             scores, _ = self._score(item)
             result[item[0] : item[0] + len(scores)] = scores
 
-        for_each(fill, numbered(reader), n_threads(n_jobs))
+        for_each(fill, numbered(reader), n_threads(n_jobs, reader.n_rows))
         return result
 
     def auto_offset(self) -> float:

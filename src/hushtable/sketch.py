@@ -1,28 +1,24 @@
 """The sketch: counts under a plan, and their algebra."""
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from queue import SimpleQueue
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.encoding import Encoder
-from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
+from hushtable.counting import Counter
+from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plan import Plan
 from hushtable.privacy.budget import Adjacency, Mechanism
 from hushtable.privacy.local import LocalModel
 from hushtable.privacy.release import Release, release_counts
-from hushtable.readers import Batch, Reader, as_reader, no_rows
-from hushtable.scoring import gate_values
-from hushtable.threads import for_each, n_threads
+from hushtable.readers import as_reader
+from hushtable.weights import count_rows, whole_weights
 
-__all__ = ["Sketch", "counts_from_file", "numbered", "whole_weights"]
+__all__ = ["Sketch", "counts_from_file"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,10 +123,14 @@ class Sketch:
             if sample_weight is not None:
                 raise UsageError("sample_weight needs all rows in every table: drop max_samples")
             reader = reader.repeatable()
-        counter = _Counter(plan, n_threads(n_jobs))
+        counter = Counter(plan)
         if max_samples is not None:
-            counter.draw_samples(_n_rows(reader), max_samples, np.random.default_rng(random_state))
-        return counter.count(reader, whole_weights(sample_weight, reader))
+            rng = np.random.default_rng(random_state)
+            counter.draw_samples(count_rows(reader), max_samples, rng)
+        weights = whole_weights(sample_weight, reader)
+        counts, tally = counter.count(reader, weights, n_jobs)
+        largest = 1 if weights is None else int(weights.max())
+        return cls(plan, counts, tally, max_samples is not None, largest)
 
     @property
     def n_rows(self) -> int:
@@ -324,130 +324,3 @@ def counts_from_file(content: files.Content) -> Sketch | Release | LocalModel:
     if content.kind == "release" or detector_of_a_release:
         return Release.from_file(content)
     return Sketch.from_file(content)
-
-
-class _Counter:
-    """One pass of counting: an accumulator for each thread, added up at the end."""
-
-    def __init__(self, plan: Plan, threads: int) -> None:
-        self._plan = plan
-        self._encoder = Encoder(plan.schema)
-        self._threads = threads
-        self._idle: SimpleQueue[Sketch] = SimpleQueue()
-        for _ in range(threads):
-            self._idle.put(Sketch.zero(plan))
-        self._rows: list[int] = []
-        self._sample: NDArray[np.int64] | None = None
-        self._gate = None
-        if plan.first_counts is not None:
-            self._gate = gate_values(plan.first_counts, plan.first_rows)
-
-    def draw_samples(self, n_rows: int, max_samples: int, rng: np.random.Generator) -> None:
-        """Draw the rows of each table: ``max_samples`` of ``n_rows``, without replacement."""
-        if max_samples < 1:
-            raise UsageError(f"max_samples={max_samples}: needs at least 1")
-        size, tables = min(max_samples, n_rows), self._plan.family.n_tables
-        # (row, table) pairs as row * tables + table: sorted, they are in the order of reading.
-        pairs = [rng.choice(n_rows, size, replace=False) * tables + t for t in range(tables)]
-        self._sample = np.sort(np.concatenate(pairs))
-
-    def count(self, reader: Reader, weights: NDArray[np.int64] | None) -> Sketch:
-        for_each(self._add, numbered(self._encoder.check(reader), weights), self._threads)
-        if not sum(self._rows):
-            raise no_rows(reader)
-        total = Sketch.zero(self._plan)
-        while not self._idle.empty():
-            total = total + self._idle.get()
-        largest = 1 if weights is None else int(weights.max())
-        return Sketch(self._plan, total.counts, total.tally, self._sample is not None, largest)
-
-    def _add(self, item: tuple[int, Batch, NDArray[np.int64] | None]) -> None:
-        start, batch, weights = item
-        self._rows.append(len(batch))
-        if self._sample is not None:
-            self._add_sample(start, batch, self._sample)
-            return
-        codes = self._encoder.encode(batch, start)
-        if self._gate is not None:
-            values, threshold = self._gate
-            dense = self._plan.family.sum(codes, values) >= threshold
-            weights = dense.astype(np.int64) if weights is None else weights * dense
-        with self._accumulator() as sketch:
-            sketch.tally[...] += codes.tally
-            self._plan.family.count(codes, sketch.counts, weights)
-
-    def _add_sample(self, start: int, batch: Batch, sample: NDArray[np.int64]) -> None:
-        tables = self._plan.family.n_tables
-        first, last = np.searchsorted(sample, [start * tables, (start + len(batch)) * tables])
-        rows, table = np.divmod(sample[first:last] - start * tables, tables)
-        # Only the rows that some table samples are encoded.
-        used, place = np.unique(rows, return_inverse=True)
-        chosen = batch[used] if isinstance(batch, np.ndarray) else batch.take(pa.array(used))
-        codes = self._encoder.encode(chosen, start)
-        with self._accumulator() as sketch:
-            sketch.tally[...] += codes.tally
-            self._plan.family.count_pairs(codes, place, table, sketch.counts)
-
-    @contextlib.contextmanager
-    def _accumulator(self) -> Iterator[Sketch]:
-        sketch = self._idle.get()
-        try:
-            yield sketch
-        finally:
-            self._idle.put(sketch)
-
-
-def numbered(
-    reader: Reader, weights: NDArray[np.int64] | None = None
-) -> Iterator[tuple[int, Batch, NDArray[np.int64] | None]]:
-    """Yield (number of the first row, batch, weights), without rows of weight zero."""
-    start = 0
-    for batch in reader.read():
-        stop = start + len(batch)
-        if weights is None:
-            yield start, batch, None
-        else:
-            here = weights[start:stop]
-            keep = here > 0
-            if keep.all():
-                yield start, batch, here
-            elif isinstance(batch, np.ndarray):
-                yield start, batch[keep], here[keep]
-            else:
-                yield start, batch.filter(keep), here[keep]
-        start = stop
-    if weights is not None and start != len(weights):
-        raise DataError(f"sample_weight has {len(weights)} entries for {start} rows")
-
-
-def whole_weights(sample_weight: Any, reader: Reader) -> NDArray[np.int64] | None:
-    """Return weights as int64 of shape (n,), or None; raises `DataError` on anything else."""
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight)
-    if weights.ndim == 0:
-        weights = np.full(_n_rows(reader), weights)
-    if weights.ndim != 1:
-        raise DataError(f"Sample weights must be 1D array or scalar, got {weights.ndim}D array")
-    if reader.n_rows is not None and len(weights) != reader.n_rows:
-        raise DataError(
-            f"sample_weight.shape == {weights.shape}, expected {(reader.n_rows,)}: one a row"
-        )
-    try:
-        with np.errstate(invalid="ignore"):  # NaN: refused below
-            whole = weights.astype(np.int64)
-    except (TypeError, ValueError):
-        raise DataError("sample_weight holds something that is not a number") from None
-    if not np.array_equal(whole, weights) or (len(whole) and whole.min() < 0):
-        raise DataError(
-            "sample_weight must hold whole numbers, 0 or more: a row of weight w counts as w rows"
-        )
-    if not whole.any():
-        raise DataError("every sample_weight is zero: there is no row to count")
-    return whole
-
-
-def _n_rows(reader: Reader) -> int:
-    if reader.n_rows is not None:
-        return reader.n_rows
-    return sum(len(batch) for batch in reader.read())

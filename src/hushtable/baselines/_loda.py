@@ -105,7 +105,7 @@ class LODA(Baseline):
             self.n_bins_[t] = bins
             self._densities[t] = np.log(np.maximum(counts, 0.5) / n / width)
 
-        for_each(learn, range(m), n_threads(self.n_jobs))
+        for_each(learn, [range(m)], n_threads(self.n_jobs))
 
     def _scores(self, X: Floats) -> Floats:
         scores = np.empty(len(X))
@@ -119,7 +119,7 @@ class LODA(Baseline):
                 total += densities[kernels.bins_of(unit, len(densities) - 1)]
             scores[start : start + _ROWS] = total / len(self._densities)
 
-        for_each(fill, range(0, len(X), _ROWS), n_threads(self.n_jobs))
+        for_each(fill, [range(0, len(X), _ROWS)], n_threads(self.n_jobs))
         return scores
 
 

@@ -132,7 +132,7 @@ class LSHiForest(Baseline):
                 total -= 2.0 ** (-depths / tree.typical)
             scores[start : start + _ROWS] = total / len(self._trees)
 
-        for_each(fill, range(0, len(X), _ROWS), n_threads(self.n_jobs))
+        for_each(fill, [range(0, len(X), _ROWS)], n_threads(self.n_jobs))
         return scores
 
 

@@ -63,7 +63,7 @@ class _Ensemble(Baseline):
                 total += self._score(member, *self._neighbours(rows, *member[:2]))
             scores[start : start + _ROWS] = total / len(self._members)
 
-        for_each(fill, range(0, len(X), _ROWS), n_threads(self.n_jobs))
+        for_each(fill, [range(0, len(X), _ROWS)], n_threads(self.n_jobs))
         return scores
 
     def _member(self, sample: Floats) -> tuple[Any, ...]:

@@ -13,14 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from hushtable import files
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
-from hushtable.infer import schema_from_batches
+from hushtable.infer import schema_from_data
 from hushtable.plan import Plan
 from hushtable.privacy.local import LocalModel
 from hushtable.privacy.release import Release
 from hushtable.readers import Reader, as_reader, no_rows
 from hushtable.schema import Schema
 from hushtable.scorer import Scorer
-from hushtable.sketch import Sketch, counts_from_file, numbered, whole_weights
+from hushtable.sketch import Sketch, counts_from_file
+from hushtable.weights import whole_weights
 
 __all__ = ["TableDetector"]
 
@@ -53,8 +54,7 @@ class TableDetector(OutlierMixin, BaseEstimator, ABC):
         reader = as_reader(X).repeatable()
         self._check_contamination()
         weights = whole_weights(sample_weight, reader)
-        batches = ((start, batch) for start, batch, _ in numbered(reader, weights))
-        schema, n_rows = schema_from_batches(reader, batches)
+        schema, n_rows = schema_from_data(reader, weights, self.n_jobs)
         if n_rows < 2:
             raise DataError(
                 f"{reader.source} has 1 sample (row): n_samples = 1 leaves nothing to compare "

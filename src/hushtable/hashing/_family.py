@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,13 +12,16 @@ from numpy.typing import NDArray
 from hushtable.encoding import Codes
 from hushtable.files import Arrays
 
-__all__ = ["MAX_CELLS", "HashFamily", "Kernels"]
+__all__ = ["EVERY_ROW_ONCE", "MAX_CELLS", "HashFamily", "Kernels", "Summing"]
+
+#: From codes of n rows to n sums.
+Summing = Callable[[Codes], NDArray[np.float64]]
 
 #: Cells that one table may have: a cell is numbered in 16 bits.
 MAX_CELLS = 1 << 16
 
 #: Weights of rows that all count once.
-_EVERY_ROW_ONCE = np.empty(0, np.int64)
+EVERY_ROW_ONCE = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ class HashFamily(ABC):
         weights: NDArray[np.int64] | None = None,
     ) -> None:
         """Add every row, ``weights`` (n,) times, to ``counts`` (n_cells,), in every table."""
-        weights = _EVERY_ROW_ONCE if weights is None else weights
+        weights = EVERY_ROW_ONCE if weights is None else weights
         self._kernels.count(codes.codes, *self._arguments(codes), weights, counts)
 
     def count_pairs(
@@ -92,6 +96,10 @@ class HashFamily(ABC):
     ) -> None:
         """Add, for each pair p, row ``rows[p]`` to ``counts`` in table ``tables[p]`` only."""
         self._kernels.count_pairs(codes.codes, *self._arguments(codes), rows, tables, counts)
+
+    def summing(self, values: NDArray[np.float64]) -> Summing:
+        """Return `sum` of these values, for one batch of codes after the other."""
+        return partial(self.sum, values=values)
 
     def sum(self, codes: Codes, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return, for each row, the sum over the tables of its cell's ``values`` (n_cells,).

@@ -11,7 +11,8 @@ from hushtable import kernels
 from hushtable.encoding import Codes
 from hushtable.errors import PlanError
 from hushtable.files import Arrays
-from hushtable.hashing._family import MAX_CELLS, HashFamily, Kernels
+from hushtable.hashing._family import EVERY_ROW_ONCE, MAX_CELLS, HashFamily, Kernels, Summing
+from hushtable.hashing._joined import JOINED_ROWS, JoinedTables
 from hushtable.schema import Schema
 
 __all__ = ["RandomFeature"]
@@ -77,9 +78,25 @@ class RandomFeature(HashFamily):
         return np.concatenate([[0], np.cumsum(cells)])
 
     @cached_property
-    def _first(self) -> NDArray[np.int64]:
-        """First hash function of each table, and the end of the last."""
-        return np.concatenate([[0], np.cumsum(self.depth, dtype=np.int64)])
+    def _apart(self) -> "_Layout":
+        return self._laid_out(JoinedTables.apart(self.depth, self.offsets))
+
+    @cached_property
+    def _joined(self) -> "_Layout":
+        if self._folded:  # mixed codes cannot lie side by side
+            return self._apart
+        return self._laid_out(JoinedTables.packed(self.depth, self.offsets))
+
+    def _laid_out(self, tables: JoinedTables) -> "_Layout":
+        chosen = tables.functions
+
+        def functions(rows: NDArray[np.int64]) -> tuple[Any, ...]:
+            cuts, subset_at = self.cut[chosen], self._subset_at[chosen]
+            at = tables.first, rows[chosen], cuts, subset_at
+            return (*at, self.subsets, self._folded, tables.offsets)
+
+        complete, missing = self._rows
+        return _Layout(tables, functions(complete), functions(missing))
 
     @cached_property
     def _rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -146,15 +163,52 @@ class RandomFeature(HashFamily):
     def arrays(self) -> Arrays:
         return {key: getattr(self, key) for key in self._dtypes()}
 
+    def count(
+        self,
+        codes: Codes,
+        counts: NDArray[np.int64],
+        weights: NDArray[np.int64] | None = None,
+    ) -> None:
+        many = weights is None and codes.n_rows >= JOINED_ROWS
+        layout = self._joined if many else self._apart
+        weights = EVERY_ROW_ONCE if weights is None else weights
+        functions = layout.functions(codes)
+        kernels.count_random_feature(codes.codes, functions, layout.tables.parts, weights, counts)
+
+    def summing(self, values: NDArray[np.float64]) -> Summing:
+        return _Sum(self, values)
+
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
-        rows = self._rows[len(codes.codes) > len(self.schema)]
-        functions = (
-            self._first,
-            rows,
-            self.cut,
-            self._subset_at,
-            self.subsets,
-            self._folded,
-            self.offsets,
-        )
-        return (functions,)
+        return (self._apart.functions(codes),)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How the kernels run over the tables; the functions for rows without and with missing."""
+
+    tables: JoinedTables
+    complete: tuple[Any, ...]
+    missing: tuple[Any, ...]
+
+    def functions(self, codes: Codes) -> tuple[Any, ...]:
+        return self.missing if codes.some_missing else self.complete
+
+
+@dataclass(frozen=True)
+class _Sum:
+    """`RandomFeature.sum` of the same values, by joined tables where a batch repays it."""
+
+    family: RandomFeature
+    values: NDArray[np.float64]
+
+    @cached_property
+    def _joined_values(self) -> NDArray[np.float64]:
+        return self.family._joined.tables.values(self.values)
+
+    def __call__(self, codes: Codes) -> NDArray[np.float64]:
+        if codes.n_rows < JOINED_ROWS:
+            return self.family.sum(codes, self.values)
+        totals = np.empty(codes.n_rows)
+        functions = self.family._joined.functions(codes)
+        kernels.sum_random_feature(codes.codes, functions, self._joined_values, totals)
+        return totals

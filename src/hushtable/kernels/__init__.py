@@ -36,6 +36,7 @@ from hushtable.kernels._projection import (
 from hushtable.kernels._random_feature import (
     count_pairs_random_feature,
     count_random_feature,
+    join_values,
     sum_random_feature,
 )
 from hushtable.kernels._subspace_grid import (
@@ -63,6 +64,7 @@ __all__ = [
     "count_sim_hash",
     "count_subspace_grid",
     "encode",
+    "join_values",
     "sum_equi_width",
     "sum_random_feature",
     "sum_random_projection",

@@ -2,28 +2,36 @@
 
 import numpy as np
 
-from hushtable.kernels._common import BLOCK, LEVELS, MISSING_LOW, kernel
+from hushtable.kernels._common import LEVELS, MISSING_LOW, kernel
+
+#: Rows whose values of one column are gathered from the rows' layout.
+_TILE = 1_024
 
 
 @kernel
-def column_ranges(X, low, high, missing):
-    """Fold the rows of ``X`` (n, d) into running minima, maxima and counts of NaN (d,).
+def column_ranges(X, low, high):
+    """Fold the rows of ``X`` (n, d) into running minima and maxima (d,); NaN is passed over.
 
     Returns the first (row, column) that holds an infinity, or (-1, -1).
     """
     n, d = X.shape
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
-        for j in range(d):
-            lowest, highest, nans = low[j], high[j], 0
+    for start in range(0, n, _TILE):
+        stop = min(start + _TILE, n)
+        if d == 1:
+            lowest, highest = low[0], high[0]
             for i in range(start, stop):
-                x = np.float64(X[i, j])
-                nans += x != x
+                x = np.float64(X[i, 0])
                 lowest = x if x < lowest else lowest
                 highest = x if x > highest else highest
-            low[j], high[j] = lowest, highest
-            missing[j] += nans
-            if lowest == -np.inf or highest == np.inf:
+            low[0], high[0] = lowest, highest
+        else:
+            for i in range(start, stop):
+                for j in range(d):
+                    x = np.float64(X[i, j])
+                    low[j] = x if x < low[j] else low[j]
+                    high[j] = x if x > high[j] else high[j]
+        for j in range(d):
+            if low[j] == -np.inf or high[j] == np.inf:
                 for i in range(start, stop):
                     if np.isinf(X[i, j]):
                         return i, j
@@ -41,9 +49,9 @@ def encode(X, low, high, scale, codes, tally):
     """
     n, d = X.shape
     # Side by side, whatever the rows' layout: the two loops over them then run by vectors.
-    values = np.empty(BLOCK, np.float64)
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
+    values = np.empty(_TILE, np.float64)
+    for start in range(0, n, _TILE):
+        stop = min(start + _TILE, n)
         for j in range(d):
             lowest, highest, factor, column = low[j], high[j], scale[j], codes[j, start:stop]
             for i in range(stop - start):

@@ -60,17 +60,42 @@ def _random_feature_cells(t, start, stop, codes, functions, upper, cells):
                 cells[i] = fold(cells[i], size)
 
 
+@inlined
+def _take_apart(joined, size, first, last, parts, counts):
+    """Add the counts of a joined table to those of its tables; they are used up."""
+    _, at, sizes = parts
+    for p in range(first, last):
+        low = size // sizes[p]  # cells of the tables that follow, in the lower bits
+        if low == 1:
+            for cell in range(size):
+                counts[at[p] + cell] += np.int64(joined[cell])
+        else:
+            for cell in range(sizes[p]):
+                rows = np.uint32(0)
+                for rest in range(low):
+                    rows = np.uint32(rows + joined[cell * low + rest])
+                counts[at[p] + cell] += np.int64(rows)
+            for cell in range(1, sizes[p]):
+                for rest in range(low):
+                    joined[rest] = np.uint32(joined[rest] + joined[cell * low + rest])
+        joined[low:size] = 0
+        size = low
+    joined[0] = 0
+
+
 @kernel
-def count_random_feature(codes, functions, weights, counts):
+def count_random_feature(codes, functions, parts, weights, counts):
     """Count rows into the cells of every table of a RandomFeature family.
 
     ``functions`` is (first, rows, cuts, subset_at, subsets, folded, offsets): table t is made
     of hash functions ``first[t]..first[t + 1]``; hash function h compares row ``rows[h]`` of
     ``codes`` with ``cuts[h]``, or, where ``subset_at[h]`` >= 0, looks the category's side up in
-    ``subsets`` from there on. ``weights`` (n,) int64, or empty for one each; ``counts`` int64,
-    all tables end to end as ``offsets`` says.
+    ``subsets`` from there on. Tables may be several of the family's, joined: ``parts`` is
+    (bounds, at, sizes), and table t is made of parts ``bounds[t]..bounds[t + 1]``, each with
+    ``sizes[p]`` cells that begin at ``at[p]`` in ``counts``. ``weights`` (n,) int64, or empty
+    for one each; they need tables that are not joined. ``counts`` int64.
     """
-    n, offsets = codes.shape[1], functions[6]
+    n, offsets, bounds = codes.shape[1], functions[6], parts[0]
     upper, cells = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint16)
     lanes = np.zeros((4, np.diff(offsets).max()), np.uint32)
     for begin in range(0, n, SPAN):
@@ -84,7 +109,26 @@ def count_random_feature(codes, functions, weights, counts):
                 else:
                     add(cells, stop - start, weights, start, offsets[t], counts)
             if weights.size == 0:
-                empty_lanes(lanes, offsets[t + 1] - offsets[t], offsets[t], counts)
+                size = offsets[t + 1] - offsets[t]
+                empty_lanes(lanes, size)
+                _take_apart(lanes[0], size, bounds[t], bounds[t + 1], parts, counts)
+
+
+@kernel
+def join_values(values, parts, offsets, joined):
+    """Write the values of joined tables' cells: the sums of those of their tables' cells."""
+    bounds, at, sizes = parts
+    for t in range(len(offsets) - 1):
+        table = joined[offsets[t] : offsets[t + 1]]
+        table[0] = 0.0
+        size = 1
+        for p in range(bounds[t], bounds[t + 1]):
+            cells = sizes[p]
+            for upper in range(size - 1, -1, -1):  # from the end: each is read before it is lost
+                value = table[upper]
+                for lower in range(cells):
+                    table[upper * cells + lower] = value + values[at[p] + lower]
+            size *= cells
 
 
 @kernel

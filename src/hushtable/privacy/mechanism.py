@@ -92,7 +92,7 @@ def add_noise(
             progress(len(chunk))
 
     # OpenDP lets go of Python's lock while it draws.
-    for_each(fill, range(0, len(counts), _CHUNK), n_threads(-1))
+    for_each(fill, [range(0, len(counts), _CHUNK)], n_threads(-1))
     return released
 
 

@@ -13,6 +13,7 @@ from hushtable.readers._reader import (
     column_names,
     integer_too_large,
     named_errors,
+    one_after_other,
     rows_at_a_time,
     split,
 )
@@ -57,20 +58,7 @@ def files(pattern: str, text_columns: frozenset[str]) -> Reader:
             raise DataError(
                 f"{part.source} has other columns than {first.source}: {_difference(part, first)}"
             )
-    counts = [part.n_rows for part in parts]
-
-    def project(columns: list[str]) -> Callable[[], Iterator[Batch]]:
-        chosen = [part.select(columns) for part in parts]
-        return lambda: (batch for part in chosen for batch in part.read())
-
-    return Reader(
-        first.names,
-        first.n_columns,
-        None if None in counts else sum(count or 0 for count in counts),
-        lambda: (batch for part in parts for batch in part.read()),
-        source=pattern,
-        project=project,
-    )
+    return one_after_other(parts, pattern)
 
 
 def _difference(part: Reader, first: Reader) -> str:

@@ -43,18 +43,18 @@ def matrix(data: Any) -> Reader:
         raise DataError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     if X.dtype.kind in "fiub":
         if X.dtype not in (np.float64, np.float32):
-            return Reader(None, d, n, lambda: (_floats(X[rows]) for rows in slices(n)))
-        return Reader(None, d, n, lambda: (X[rows] for rows in slices(n)))
-    return Reader(None, d, n, lambda: (_objects(X[rows]) for rows in slices(n)))
+            return Reader(None, d, n, lambda: (_floats(X[rows]) for rows in slices(n, d)))
+        return Reader(None, d, n, lambda: (X[rows] for rows in slices(n, d)))
+    return Reader(None, d, n, lambda: (_objects(X[rows]) for rows in slices(n, d)))
 
 
 def _floats(block: np.ndarray[Any, Any]) -> Batch:
     """Integers and small floats as float64, which holds them exactly; larger integers refused."""
-    if block.dtype.kind in "iu" and block.dtype.itemsize == 8:
-        # Two comparisons, since abs(-2**63) overflows.
+    wide = block.dtype.kind in "iu" and block.dtype.itemsize == 8 and block.size
+    # Two comparisons, since abs(-2**63) overflows.
+    if wide and (block.max() > 2**53 or block.min() < -(2**53)):
         row, column = np.nonzero((block > 2**53) | (block < -(2**53)))
-        if len(row):
-            raise integer_too_large(f"column {column[0]}", block[row[0], column[0]])
+        raise integer_too_large(f"column {column[0]}", block[row[0], column[0]])
     return block.astype(np.float64)
 
 
@@ -75,6 +75,9 @@ def pandas_frame(frame: Any) -> Reader:
     """Read a pandas frame, made Arrow one batch at a time."""
     if frame.ndim != 2:
         raise DataError("Expected 2D array, got 1D array instead. Reshape your data")
+    n, d = frame.shape
+    if d == 0:
+        raise DataError(f"0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
     names = list(frame.columns)
     texts = [isinstance(name, str) for name in names]
     if any(texts) and not all(texts):
@@ -84,7 +87,7 @@ def pandas_frame(frame: Any) -> Reader:
         )
 
     def batches() -> Iterator[Batch]:
-        for here in slices(len(frame)):
+        for here in slices(n, d):
             part = frame.iloc[here]
             try:
                 # As a table, since text of a frame put together of others comes in several chunks.
@@ -95,9 +98,6 @@ def pandas_frame(frame: Any) -> Reader:
                 ) from None
             yield from rows.combine_chunks().to_batches()
 
-    n, d = frame.shape
-    if d == 0:
-        raise DataError(f"0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
     return Reader(tuple(names) if all(texts) else None, d, n, batches)
 
 

@@ -8,11 +8,13 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.errors import DataError
+from hushtable.threads import FEW_ROWS
 
 __all__ = ["BATCH_ROWS", "FILE_ROWS", "Batch", "Reader", "integer_too_large", "no_rows"]
 
-#: Rows in a batch: small enough for the cache, large enough to hide Python's overhead.
-BATCH_ROWS = 8_192
+#: Rows in a batch in memory, and values: few enough for the cache, many enough that what a batch
+#: costs in Python, which threads do not share, is little.
+BATCH_ROWS, BATCH_VALUES = 16_384, 1 << 21
 #: Rows read at a time from files, and values: measured to keep memory flat at no cost in time.
 FILE_ROWS, FILE_VALUES = 65_536, 1 << 21
 
@@ -39,6 +41,8 @@ class Reader:
         What the rows come from, for messages.
     project : callable, optional
         Returns a ``read`` of the named columns only, where the source need not read the others.
+    files : tuple of Reader
+        Where the rows are several files one after the other: each of them.
     """
 
     names: tuple[str, ...] | None
@@ -48,6 +52,12 @@ class Reader:
     one_shot: bool = False
     source: str = "the data"
     project: Callable[[list[str]], Callable[[], Iterator[Batch]]] | None = None
+    files: tuple["Reader", ...] = ()
+
+    @property
+    def parts(self) -> tuple["Reader", ...]:
+        """What can be read at the same time: the files, or the reader itself."""
+        return self.files or (self,)
 
     def select(self, names: Sequence[str]) -> "Reader":
         """Return a reader of the named columns only, in that order."""
@@ -57,6 +67,8 @@ class Reader:
                 f"{self.source} has no column {lacking}: its columns are {list(self.names or ())}"
             )
         chosen = list(names)
+        if self.files:
+            return one_after_other([file.select(chosen) for file in self.files], self.source)
         if self.project is not None:
             read = self.project(chosen)
         else:
@@ -75,22 +87,35 @@ class Reader:
         return replace(self, read=lambda: iter(batches), one_shot=False, n_rows=rows)
 
 
-def slices(n_rows: int) -> Iterator[slice]:
+def one_after_other(files: Sequence[Reader], source: str) -> Reader:
+    """Read files with the same columns as one."""
+    counts = [file.n_rows for file in files]
+    return Reader(
+        files[0].names,
+        files[0].n_columns,
+        None if None in counts else sum(count or 0 for count in counts),
+        lambda: (batch for file in files for batch in file.read()),
+        source=source,
+        files=tuple(files),
+    )
+
+
+def slices(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Cut ``n_rows`` rows into equal batches, a multiple of four: 2 or 4 threads end together."""
-    batches = max(1, -(-n_rows // BATCH_ROWS))
-    if batches > 1:
-        batches += -batches % 4
-    size = max(1, -(-n_rows // batches))
+    batches = -(-n_rows // max(1, min(BATCH_ROWS, BATCH_VALUES // n_columns)))
+    if n_rows > FEW_ROWS:
+        batches += -batches % (4 if n_rows > 4 * FEW_ROWS else 2)
+    size = max(1, -(-n_rows // max(1, batches)))
     return (slice(at, min(at + size, n_rows)) for at in range(0, n_rows, size))
 
 
 def rows_at_a_time(n_rows: int, n_columns: int) -> int:
     """Return how many rows to read at a time from a file.
 
-    Few enough for flat memory; many enough that what a batch costs in Python, which threads do
-    not share, is little; and in a small file few enough for several threads.
+    Few enough for flat memory; many enough that a batch costs little in Python; and in a small
+    file few enough for several threads.
     """
-    return min(FILE_ROWS, max(BATCH_ROWS, min(n_rows // 16, FILE_VALUES // n_columns)))
+    return min(FILE_ROWS, max(FEW_ROWS, min(n_rows // 16, FILE_VALUES // n_columns)))
 
 
 def column_names(schema: pa.Schema) -> tuple[str, ...]:
@@ -106,7 +131,7 @@ def column_names(schema: pa.Schema) -> tuple[str, ...]:
 def split(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
     """Cut large batches (without a copy), so that threads have equal work."""
     for batch in batches:
-        for rows in slices(batch.num_rows):
+        for rows in slices(batch.num_rows, batch.num_columns):
             yield batch.slice(rows.start, rows.stop - rows.start)
 
 
