@@ -259,6 +259,6 @@ def test_tables_are_packed_into_few():
     packed = JoinedTables.packed(depth, offsets)
     bits = np.diff(packed.first)
     assert sorted(bits)[-2:] == [11, 16]  # only a table that is deeper by itself exceeds 11
-    assert len(bits) == 1 + -(-(depth.sum() - 16) // 11)  # none could be saved
+    assert len(bits) == 1 + -(-(int(depth.sum()) - 16) // 11)  # none could be saved
     assert sorted(packed.tables) == list(range(len(depth)))
     assert np.diff(packed.offsets).tolist() == (1 << bits).tolist()

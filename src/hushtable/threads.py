@@ -10,8 +10,8 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from numbers import Integral
+from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from hushtable.errors import UsageError
@@ -27,7 +27,10 @@ FEW_ROWS = 4_096
 #: Results that `map_in_order` holds for each thread.
 _HELD = 16
 #: Helpers that wait for work at most; as many are started as are asked for.
-_MOST_HELPERS = 255
+_MOST_IDLE = 64
+
+#: Seconds that an interrupted call waits for its helpers.
+_GRACE = 1.0
 
 _END: Any = object()
 
@@ -66,21 +69,24 @@ def for_each(function: Callable[[T], object], sources: Iterable[Iterable[T]], th
 
     def work() -> None:
         try:
-            while not errors and (item := turns.take()) is not _END:
+            while (item := turns.take()) is not _END:
                 function(item)
         except BaseException as error:
             errors.append(error)
+            turns.end()
 
     # The calling thread works too: one thread needs no other.
-    helpers = [_pool().submit(work) for _ in range(min(threads - 1, _MOST_HELPERS))]
+    helping: list[threading.Lock] = []
     try:
+        helping += [_call_helper(work) for _ in range(threads - 1)]
         work()
-        for helper in helpers:
-            # One that has not begun yet (all are busy with other callers' work) need not.
-            if not helper.cancel():
-                helper.result()
-    except BaseException as error:  # Ctrl-C while waiting
-        errors.append(error)
+        # Ctrl-C may come between taking a lock and noting it: whoever waits for that lock
+        # would be waited for without end.
+        interrupted = any(not isinstance(error, Exception) for error in errors)
+        for done in helping:
+            done.acquire(timeout=_GRACE if interrupted else -1)
+    except BaseException:  # Ctrl-C while waiting
+        turns.end()
         raise
     if errors:
         raise errors[0]
@@ -112,14 +118,21 @@ class _Turns(Generic[T]):
         self._idle = deque(iter(source) for source in sources)
         self._reading = 0
         self._changed = threading.Condition()
+        self._ended = False
+
+    def end(self) -> None:
+        """Give out no more items."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
 
     def take(self) -> T:
         """Return the next item of a source that nobody else reads, or `_END`."""
         while True:
             with self._changed:
-                while not self._idle and self._reading:
+                while not self._idle and self._reading and not self._ended:
                     self._changed.wait()
-                if not self._idle:
+                if not self._idle or self._ended:
                     return _END  # type: ignore[no-any-return]
                 source = self._idle.popleft()
                 self._reading += 1
@@ -137,22 +150,45 @@ class _Turns(Generic[T]):
                 return item  # type: ignore[no-any-return]
 
 
-_helpers: ThreadPoolExecutor | None = None
+class _Helper(threading.Thread):
+    """A thread that waits for work: to wake one costs half of what to start one does.
+
+    (The executors of the standard library can hang at exit after Ctrl-C: their threads are
+    waited for. These are not, and hold nothing that would have to be put away.)
+    """
+
+    def __init__(self) -> None:
+        super().__init__(name="hushtable", daemon=True)
+        self.calls: SimpleQueue[tuple[Callable[[], None], threading.Lock]] = SimpleQueue()
+
+    def run(self) -> None:
+        while True:
+            work, done = self.calls.get()
+            work()  # keeps its exceptions
+            keep = len(_idle) < _MOST_IDLE
+            if keep:
+                _idle.append(self)
+            done.release()
+            if not keep:
+                return
 
 
-def _pool() -> ThreadPoolExecutor:
-    """Return the helpers, who stay: to wake one costs half of what to start one does."""
-    global _helpers
-    if _helpers is None:
-        _helpers = ThreadPoolExecutor(_MOST_HELPERS, "hushtable")
-    return _helpers
+_idle: deque[_Helper] = deque()
 
 
-def _forget_helpers() -> None:
-    """Start afresh: a forked process has none of its parent's threads."""
-    global _helpers
-    _helpers = None
+def _call_helper(work: Callable[[], None]) -> threading.Lock:
+    """Let an idle helper, or a new one, do the work; return a lock that is released at its end."""
+    try:
+        helper = _idle.pop()
+    except IndexError:
+        helper = _Helper()
+        helper.start()
+    done = threading.Lock()
+    done.acquire()
+    helper.calls.put((work, done))
+    return done
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_helpers)
+    # A forked process has none of its parent's threads.
+    os.register_at_fork(after_in_child=_idle.clear)

@@ -16,6 +16,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from hushtable.bench.data import LabelledSet
 from hushtable.bench.planted import MISTAKES, audit_all
 from hushtable.bench.tables import Target, markdown_table
+from hushtable.encoding import Encoder
 from hushtable.plan import Plan
 from hushtable.privacy.audit import Finding
 from hushtable.privacy.rules import Design
@@ -227,15 +228,13 @@ def membership(data: LabelledSet, epsilons: Sequence[float], seed: int) -> dict[
     member[rng.permutation(len(data.X))[: len(data.X) // 2]] = True
     schema, X = data.schema(), data.X[member]
     plan = Plan.draw(schema, random_state=seed)
-    raw = Scorer(Sketch.from_data(plan, X))
     # Not the detector's smooth score: a single empty cell proves that a row was not counted.
-    raw.values = np.log2(raw.sketch.counts + 1.0 / 16.0)
-    scorers = {"raw": raw}
+    values = np.log2(Sketch.from_data(plan, X).counts + 1.0 / 16.0)
+    attacks = {"raw": plan.family.sum(Encoder(schema).encode(data.X), values)}
     for epsilon in epsilons:
-        scorers[f"{epsilon:g}"] = private_scorer(X, schema, epsilon, seed)
+        attacks[f"{epsilon:g}"] = private_scorer(X, schema, epsilon, seed).score(data.X)
     found = {}
-    for name, scorer in scorers.items():
-        scores = scorer.score(data.X)
+    for name, scores in attacks.items():
         found[f"outliers, {name}"] = float(roc_auc_score(member[data.y], scores[data.y]))
         found[f"all rows, {name}"] = float(roc_auc_score(member, scores))
     return found

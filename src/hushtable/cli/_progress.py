@@ -2,8 +2,10 @@
 
 import contextlib
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from hushtable.cli._errors import explain
@@ -18,51 +20,68 @@ T = TypeVar("T")
 
 
 class Watch:
-    """A reader that counts what it reads.
+    """A reader that counts what it reads, and shows it.
 
     Attributes
     ----------
     reader : Reader
         The same rows, watched.
     rows : int
-        Rows of the last complete pass.
+        Rows of the last pass.
     passes : int
         Passes begun.
     """
 
     def __init__(self, reader: "Reader", passes: int, bar: Any = None) -> None:
+        from hushtable.readers import one_after_other
+
         self.rows = 0
         self.passes = 0
+        self._expected = passes
         self._source = reader
         self._total = reader.n_rows
-        self._expected = passes
+        self._unread = 0
         self._bar = bar
-        self.reader = replace(reader, read=self._read)
+        self._task: Any = None
+        self._lock = threading.Lock()
+        parts = [replace(part, read=partial(self._read, part)) for part in reader.parts]
+        self.reader = one_after_other(parts, reader.source) if reader.files else parts[0]
 
-    def _read(self) -> Iterator["Batch"]:
-        self.passes += 1
-        seen = 0
-        task = None
-        if self._bar is not None:
-            for earlier in self._bar.task_ids:
-                self._bar.remove_task(earlier)
-            label = "Reading" if self._expected == 1 else f"Pass {self.passes} of {self._expected}"
-            task = self._bar.add_task(label, total=self._total)
-        batches = self._source.read()
-        while (batch := self._next(batches)) is not None:
+    def _read(self, part: "Reader") -> Iterator["Batch"]:
+        with self._lock:
+            if self._unread == 0:
+                self._begin_pass()
+            self._unread -= 1
+        batches = part.read()
+        while (batch := self._next(batches, part.source)) is not None:
             yield batch
-            seen += len(batch)
-            if task is not None:
-                self._bar.advance(task, len(batch))
-        # The first pass over a CSV file tells the next how long it will be.
-        self.rows = self._total = seen
+            with self._lock:
+                self._note(len(batch))
 
-    def _next(self, batches: Iterator["Batch"]) -> "Batch | None":
+    def _begin_pass(self) -> None:
+        self._unread = len(self._source.parts)
+        self.passes += 1
+        # The first pass over a CSV file tells the next how long it will be.
+        total, self.rows = self._total or self.rows or None, 0
+        if self._bar is not None:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            label = "Reading" if self._expected == 1 else f"Pass {self.passes} of {self._expected}"
+            size = self._source.n_bytes
+            self._task = self._bar.add_task(label, total=size or total, rows=0, bytes=size)
+
+    def _note(self, rows: int) -> None:
+        self.rows += rows
+        if self._bar is not None:
+            done = self._source.bytes_read() if self._source.n_bytes else self.rows
+            self._bar.update(self._task, completed=done, rows=self.rows)
+
+    def _next(self, batches: Iterator["Batch"], source: str) -> "Batch | None":
         try:
             return next(batches, None)
         except OSError as error:
             # Not to be taken for a failure to write what is made of the rows.
-            raise DataError(f"cannot read {self._source.source}: {explain(error)}") from error
+            raise DataError(f"cannot read {source}: {explain(error)}") from error
 
 
 @contextlib.contextmanager
@@ -81,7 +100,7 @@ def watched(reader: "Reader", *, passes: int = 1, quiet: bool = False) -> Iterat
     with contextlib.ExitStack() as stack:
         bar = None
         if not quiet and sys.stderr.isatty():
-            bar = stack.enter_context(_bar())
+            bar = stack.enter_context(_bar(_rows_and_bytes))
         stack.enter_context(compile_notice(bar.console.print if bar is not None else None))
         yield Watch(reader, passes, bar)
 
@@ -92,21 +111,28 @@ def cells_bar(total: int, *, quiet: bool = False) -> Iterator[Callable[[int], No
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    with _bar("cells") as bar:
+    with _bar(lambda task: f"{int(task.completed):,} of {task.total:,} cells") as bar:
         task = bar.add_task("Adding noise", total=total)
         yield lambda cells: bar.advance(task, cells)
 
 
-def _bar(unit: str = "rows") -> Any:
+def _rows_and_bytes(task: Any) -> str:
+    """Say how far a pass is: in rows; and, of files, in bytes, which are known beforehand."""
+    rows = task.fields["rows"]
+    if not task.fields["bytes"]:
+        of = "" if task.total is None else f" of {task.total:,}"
+        return f"{rows:,}{of} rows"
+    return f"{rows:,} rows, {task.completed / 1e6:,.1f} of {task.total / 1e6:,.1f} MB"
+
+
+def _bar(done: Callable[[Any], str]) -> Any:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
     from rich.text import Text
 
     class Done(ProgressColumn):
         def render(self, task: Any) -> Text:
-            done = f"{int(task.completed):,}"
-            of = "" if task.total is None else f" of {task.total:,}"
-            return Text(f"{done}{of} {unit}")
+            return Text(done(task))
 
     return Progress(
         TextColumn("{task.description}"),

@@ -17,11 +17,21 @@ from hushtable.readers._reader import (
     Reader,
     integer_too_large,
     no_rows,
+    one_after_other,
 )
 
 paths = _files.paths
 
-__all__ = ["BATCH_ROWS", "Batch", "Reader", "as_reader", "integer_too_large", "no_rows", "paths"]
+__all__ = [
+    "BATCH_ROWS",
+    "Batch",
+    "Reader",
+    "as_reader",
+    "integer_too_large",
+    "no_rows",
+    "one_after_other",
+    "paths",
+]
 
 
 def as_reader(data: Any, *, text_columns: frozenset[str] = frozenset()) -> Reader:

@@ -1,5 +1,6 @@
 """Rows in files: CSV and Parquet, one, a folder of them, or a glob pattern."""
 
+import contextlib
 import glob
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ __all__ = ["files", "paths"]
 _KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 #: Bytes read at a time of each column of a Parquet file: without, a whole row group is held.
 _BUFFER = 1 << 18
-_COMPRESSIONS = (".gz", ".bz2", ".zst")
+_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 
 def _kind(path: Path) -> str | None:
@@ -86,24 +87,37 @@ def _file(path: Path, text_columns: frozenset[str]) -> Reader:
         raise DataError(f"{path}: not a {kind} file that can be read: {error}") from None
 
 
+class _Position:
+    """How many bytes of a file have been read, as far as can be told."""
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+    def __call__(self) -> int:
+        return self.bytes
+
+
 def _parquet(path: Path) -> Reader:
     from pyarrow import parquet
 
+    size, position = path.stat().st_size, _Position()
     with parquet.ParquetFile(path, pre_buffer=False) as file:
         names, n_rows = column_names(file.schema_arrow), file.metadata.num_rows
 
     def project(columns: list[str] | None) -> Callable[[], Iterator[Batch]]:
         def batches() -> Iterator[Batch]:
+            rows = 0
             with parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
-                size = rows_at_a_time(n_rows, len(columns or names))
-                rows = file.iter_batches(size, columns=columns, use_threads=False)
-                # The file gives its columns in its own order.
-                ordered = (batch.select(columns or names) for batch in rows)
-                yield from named_errors(ordered, str(path))
+                at_a_time = rows_at_a_time(n_rows, len(columns or names))
+                found = file.iter_batches(at_a_time, columns=columns, use_threads=False)
+                for batch in named_errors(found, str(path)):
+                    rows += len(batch)
+                    position.bytes = size * rows // max(1, n_rows)
+                    yield batch.select(columns or names)  # the file's order is its own
 
         return batches
 
-    return Reader(names, len(names), n_rows, project(None), source=str(path), project=project)
+    return _of_file(path, names, n_rows, project, size, position)
 
 
 def _csv(path: Path, text_columns: frozenset[str]) -> Reader:
@@ -113,18 +127,26 @@ def _csv(path: Path, text_columns: frozenset[str]) -> Reader:
         sample = raw.read(65_536)
     parsing = csv.ParseOptions(delimiter=_delimiter(sample), newlines_in_values=True)
     reading = csv.ReadOptions(block_size=1 << 22, use_threads=False)
+    size, position = path.stat().st_size, _Position()
 
-    def open_csv(
+    @contextlib.contextmanager
+    def opened(
         types: dict[str, pa.DataType], columns: list[str] | None = None
-    ) -> csv.CSVStreamingReader:
+    ) -> Iterator[tuple[pa.OSFile, csv.CSVStreamingReader]]:
         options = csv.ConvertOptions(
             column_types=types, strings_can_be_null=True, include_columns=columns
         )
-        return csv.open_csv(path, reading, parsing, options)
+        compression = _COMPRESSIONS.get(path.suffix.lower())
+        with (
+            pa.OSFile(str(path)) as raw,
+            pa.input_stream(raw, compression=compression) as plain,
+            csv.open_csv(plain, reading, parsing, options) as file,
+        ):
+            yield raw, file
 
     # Arrow settles the types on the first block; a later "1.5" in a column of whole numbers,
     # or a value in a column that began empty, must not be an error.
-    with open_csv({}) as file:
+    with opened({}) as (_, file):
         guessed = file.schema
     names = column_names(guessed)
     whole = {f.name for f in guessed if pa.types.is_integer(f.type)} - text_columns
@@ -136,15 +158,36 @@ def _csv(path: Path, text_columns: frozenset[str]) -> Reader:
         checked = whole.intersection(columns or names)
 
         def batches() -> Iterator[Batch]:
-            with open_csv(types, columns) as file:
+            with opened(types, columns) as (raw, file):
                 for batch in split(named_errors(file, str(path))):
                     for name in checked:
                         _check_whole(name, batch)
+                    position.bytes = raw.tell()
                     yield batch
 
         return batches
 
-    return Reader(names, len(names), None, project(None), source=str(path), project=project)
+    return _of_file(path, names, None, project, size, position)
+
+
+def _of_file(
+    path: Path,
+    names: tuple[str, ...],
+    n_rows: int | None,
+    project: Callable[[list[str] | None], Callable[[], Iterator[Batch]]],
+    size: int,
+    position: _Position,
+) -> Reader:
+    return Reader(
+        names,
+        len(names),
+        n_rows,
+        project(None),
+        source=str(path),
+        project=project,
+        n_bytes=size,
+        bytes_read=position,
+    )
 
 
 def _check_whole(name: str, batch: pa.RecordBatch) -> None:

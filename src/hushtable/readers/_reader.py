@@ -41,6 +41,10 @@ class Reader:
         What the rows come from, for messages.
     project : callable, optional
         Returns a ``read`` of the named columns only, where the source need not read the others.
+    n_bytes : int or None
+        Size of the files.
+    bytes_read : callable
+        Says how many of these bytes have been read in this pass.
     files : tuple of Reader
         Where the rows are several files one after the other: each of them.
     """
@@ -52,6 +56,8 @@ class Reader:
     one_shot: bool = False
     source: str = "the data"
     project: Callable[[list[str]], Callable[[], Iterator[Batch]]] | None = None
+    n_bytes: int | None = None
+    bytes_read: Callable[[], int] = lambda: 0
     files: tuple["Reader", ...] = ()
 
     @property
@@ -96,6 +102,8 @@ def one_after_other(files: Sequence[Reader], source: str) -> Reader:
         None if None in counts else sum(count or 0 for count in counts),
         lambda: (batch for file in files for batch in file.read()),
         source=source,
+        n_bytes=sum(file.n_bytes or 0 for file in files),
+        bytes_read=lambda: sum(file.bytes_read() for file in files),
         files=tuple(files),
     )
 
