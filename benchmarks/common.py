@@ -1,11 +1,13 @@
-"""What the benchmark scripts share: rows to time, results.
+"""What the benchmark scripts share: rows to time, a clock, results.
 
 Labelled sets, tables and targets are those of `hushtable.bench`.
 """
 
 import argparse
 import json
+import statistics
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,13 +34,14 @@ __all__ = [
     "print_targets",
     "progress",
     "run",
+    "seconds",
     "write_results",
 ]
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 #: Versions that the figures depend on, besides the package's own.
-PACKAGES = ("numba", "numpy", "scikit-learn", "pyod")
+PACKAGES = ("numba", "numpy", "scikit-learn", "pyod", "coniferest", "isotree")
 
 
 def data_folder(given: Path | None = None) -> Path:
@@ -88,6 +91,17 @@ class Rows:
             # Into the array itself: what is drawn elsewhere first would show as memory.
             rng.standard_normal(dtype=np.float32, out=block)
         return X
+
+
+def seconds(do: Callable[[], object], repeats: int, uncounted: int = 1) -> float:
+    """Return the median of several runs, after some that do not count."""
+    times = []
+    for run in range(uncounted + repeats):
+        start = time.perf_counter()
+        do()
+        if run >= uncounted:
+            times.append(time.perf_counter() - start)
+    return statistics.median(times)
 
 
 # --- output ---------------------------------------------------------------------------------

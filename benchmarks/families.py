@@ -5,14 +5,12 @@ the least that hashing by projections can cost.
 """
 
 import argparse
-import statistics
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import common
 import numpy as np
-from common import Rows, Target
+from common import Rows, Target, seconds
 from threadpoolctl import threadpool_limits
 
 from hushtable import ACE, LSHiTables, RotatedRSHash, RSHash, Sketch
@@ -34,17 +32,6 @@ class Timing:
     count: float
     score: float
     product: float
-
-
-def seconds(do: Callable[[], object], repeats: int) -> float:
-    """Return the median of several runs, after one that does not count."""
-    do()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        do()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
 
 
 def time_all(cases: Sequence[Rows], repeats: int = REPEATS) -> list[Timing]:

@@ -12,13 +12,17 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 from common import Rows
 
 import hushtable
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -56,11 +60,21 @@ def measure(data: Rows, detector: str, threads: int) -> Peak:
     tiny = np.random.default_rng(0).random((100, 2), dtype=np.float32)
     make(n_jobs=threads).fit(tiny).score_samples(tiny)  # loads the compiled kernels
     X = data.load()
+
+    def fit_and_score() -> np.ndarray:
+        return make(random_state=0, n_jobs=threads).fit(X).score_samples(X)
+
+    scores, beyond = watch(fit_and_score)
+    return Peak(data.name, detector, threads, beyond, scores.nbytes)
+
+
+def watch(do: Callable[[], T]) -> tuple[T, int]:
+    """Return what ``do`` returns, and the bytes that it took at its peak over those held before."""
     _give_back()
     Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts from here
     before = _status("VmRSS")
-    scores = make(random_state=0, n_jobs=threads).fit(X).score_samples(X)
-    return Peak(data.name, detector, threads, _status("VmHWM") - before, scores.nbytes)
+    result = do()
+    return result, _status("VmHWM") - before
 
 
 def _give_back() -> None:

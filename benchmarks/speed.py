@@ -1,7 +1,8 @@
-"""Time and memory of fit and score, beside IsolationForest and HBOS in the same run.
+"""Time and memory of fit and score: beside other packages, and with a second thread.
 
 The contestants take turns in rounds, and medians of the rounds are compared, so that what else
-the machine does falls on all of them alike.
+the machine does falls on all of them alike. How the cost grows, and how near it is to what the
+machine allows, is the matter of scaling.py.
 """
 
 import argparse
@@ -12,73 +13,60 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import common
+import contestants
 import memory
 import numpy as np
+import threads
 from common import Rows, Target
-from pyod.models.hbos import HBOS
-from sklearn.ensemble import IsolationForest
+from contestants import CONTESTANTS, PEER, Contestant
+from threadpoolctl import threadpool_limits
 
-from hushtable import HushTable, LSHiTables
 from hushtable.errors import DataError
 
-PEER = "IsolationForest"
 #: A peer's call that would take longer, in seconds, is extrapolated.
 PATIENCE = 60.0
-#: From so many rows on, the speed of two threads is judged as a whole.
-MANY_ROWS = 1_000_000
+#: A contestant that has taken so long on a case, in seconds, leaves the rounds that are to come.
+BUDGET, QUICK_BUDGET = 60.0, 1.0
+#: For one detector, method and size, in seconds: how long one thread and two take turns.
+TURNS, QUICK_TURNS = 3.0, 0.2
+#: Values that fit into memory as float32: 4 GB.
+LARGEST = 10**9
 
-SIZES = [(10**n, d) for d in (10, 100) for n in (5, 6, 7)]
+SIZES = [(10**n, d) for d in (10, 100, 1000) for n in range(3, 8) if 10**n * d <= LARGEST]
 QUICK_SIZES = [(10**5, 10)]
+#: Rows for the comparison of threads, of 10 columns and, up to a million, of 100.
+THREAD_ROWS = (1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 10**5, 10**6, 10**7)
+THREAD_SIZES = [(n, d) for d in (10, 100) for n in THREAD_ROWS if n * d <= 10**8]
+QUICK_THREAD_SIZES = [(n, 10) for n in THREAD_ROWS if n <= 10**5]
 
-
-@dataclass(frozen=True)
-class Contestant:
-    """A detector with its defaults; ``score`` is the method that scores rows."""
-
-    name: str
-    threads: int
-    make: Callable[[], Any]
-    score: str = "score_samples"
-    is_peer: bool = False
-    #: What scoring holds for each value of the input, in bytes.
-    bytes_a_value: int = 0
-
-
-CONTESTANTS = [
-    Contestant("LSHiTables", 1, lambda: LSHiTables(random_state=0, n_jobs=1)),
-    Contestant("LSHiTables", 2, lambda: LSHiTables(random_state=0, n_jobs=2)),
-    Contestant("HushTable", 1, lambda: HushTable(random_state=0, n_jobs=1)),
-    Contestant("HushTable", 2, lambda: HushTable(random_state=0, n_jobs=2)),
-    Contestant(PEER, 1, lambda: IsolationForest(random_state=0, n_jobs=1), is_peer=True),
-    # HBOS works out a float64 for every value before it adds them up.
-    Contestant("HBOS", 1, HBOS, "decision_function", is_peer=True, bytes_a_value=8),
-]
-OURS = ("LSHiTables", "HushTable")
+#: On cover, with 100 tables and one thread: how many times as fast as a peer.
+COVER = (
+    ("LSHiTables", "score", PEER, 30.0),
+    ("LSHiTables", "score", "HBOS", 3.0),
+    ("LSHiTables", "score", "coniferest", 40.0),
+    ("LSHiTables", "fit", PEER, 5.0),
+    ("HushTable", "score", PEER, 12.0),
+)
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Medians over the rounds, in seconds; ``rounds`` is 0 where they were extrapolated.
-
-    ``elsewhere`` is how many cores other processes kept busy during the rounds.
-    """
+    """Medians over the rounds, in seconds; ``rounds`` is 0 where they were extrapolated."""
 
     data: str
     rows: int
     detector: str
-    threads: int
+    m: int
     fit: float
     score: float
     rounds: int
-    elsewhere: float
 
 
 def rounds_for(data: Rows) -> int:
     """Return how often to time: short calls more often, since they vary more."""
-    return 9 if data.rows < 500_000 else 5 if data.rows < 5_000_000 else 3
+    return 25 if data.rows < 50_000 else 9 if data.rows < 500_000 else 5
 
 
 # --- timing ---------------------------------------------------------------------------------
@@ -86,62 +74,53 @@ def rounds_for(data: Rows) -> int:
 
 def time_all(
     cases: Iterable[Rows],
-    contestants: Sequence[Contestant] = CONTESTANTS,
+    racing: Sequence[Contestant] = CONTESTANTS,
     rounds: Callable[[Rows], int] = rounds_for,
+    budget: float = BUDGET,
 ) -> list[Timing]:
     """Time every contestant on every case; of one kind, the cases with fewer rows come first."""
-    _warm_up(contestants)
+    _warm_up(racing)
     timings: list[Timing] = []
     fewer_rows: dict[tuple[Path | None, int], dict[Contestant, Timing]] = {}
     for data in cases:
         kind = data.path, data.columns
         guessed = _extrapolate(data, fewer_rows.get(kind, {}))
-        racing = [c for c in contestants if c not in guessed]
-        found = _race(data, racing, rounds(data)) | guessed
+        able = [c for c in racing if c not in guessed]
+        found = _race(data, able, rounds(data), budget) | guessed
         fewer_rows[kind] = found
-        timings += [found[c] for c in contestants]
+        timings += [found[c] for c in racing]
     return timings
 
 
-def _race(data: Rows, racing: Sequence[Contestant], rounds: int) -> dict[Contestant, Timing]:
+def _race(
+    data: Rows, racing: Sequence[Contestant], rounds: int, budget: float
+) -> dict[Contestant, Timing]:
     """Let the contestants take turns; each round starts with another one."""
     X = data.load()
     seconds: dict[Contestant, list[tuple[float, float]]] = {c: [] for c in racing}
-    start, busy = time.perf_counter(), _busy_elsewhere()
     for at in range(rounds):
         common.progress(f"{data.name}: round {at + 1} of {rounds}")
         first = at % len(racing)
         for contestant in (*racing[first:], *racing[:first]):
-            seconds[contestant].append(_time(contestant, X))
-    elsewhere = (_busy_elsewhere() - busy) / (time.perf_counter() - start)
+            if sum(map(sum, seconds[contestant])) <= budget:
+                seconds[contestant].append(_time(contestant, X))
     found = {}
     for c, pairs in seconds.items():
         fit, score = map(statistics.median, zip(*pairs, strict=True))
-        found[c] = Timing(data.name, data.rows, c.name, c.threads, fit, score, rounds, elsewhere)
+        found[c] = Timing(data.name, data.rows, c.name, c.m, fit, score, len(pairs))
     return found
 
 
-def _busy_elsewhere() -> float:
-    """Return the seconds that the cores have worked for other processes; NaN off Linux."""
-    try:
-        ticks = Path("/proc/stat").read_text().split()[1:9]
-    except OSError:
-        return float("nan")
-    user, nice, system, _, _, interrupts, soft, stolen = map(int, ticks)
-    busy = (user + nice + system + interrupts + soft + stolen) / os.sysconf("SC_CLK_TCK")
-    own = os.times()
-    return busy - own.user - own.system
-
-
-def _warm_up(contestants: Sequence[Contestant]) -> None:
+def _warm_up(racing: Sequence[Contestant]) -> None:
     """Compile kernels and import what loads late, outside the timings."""
     tiny = np.random.default_rng(0).random((300, 3), dtype=np.float32)
-    for contestant in contestants:
+    for contestant in racing:
         _time(contestant, tiny)
 
 
 def _time(contestant: Contestant, X: np.ndarray) -> tuple[float, float]:
     detector = contestant.make()
+    X = X.astype(contestant.dtype, copy=False)
     start = time.perf_counter()
     detector.fit(X)
     fitted = time.perf_counter()
@@ -173,10 +152,9 @@ def _physical_memory() -> int:
 # --- tables ---------------------------------------------------------------------------------
 
 
-def find(timings: Sequence[Timing], data: str, detector: str, threads: int = 1) -> Timing:
-    """Return one of the timings."""
-    wanted = (data, detector, threads)
-    return next(t for t in timings if (t.data, t.detector, t.threads) == wanted)
+def find(timings: Sequence[Timing], data: str, detector: str) -> Timing:
+    """Return one of the timings: of several numbers of tables, the first."""
+    return next(t for t in timings if (t.data, t.detector) == (data, detector))
 
 
 def table_of_times(timings: Sequence[Timing]) -> str:
@@ -187,11 +165,11 @@ def table_of_times(timings: Sequence[Timing]) -> str:
         about = "" if t.rounds else "~"
         ratio = about or ("" if peer.rounds else "~")
         rows.append((
-            t.data, t.detector, t.threads, f"{about}{t.fit:.3f}", f"{about}{t.score:.3f}",
+            t.data, t.detector, t.m or "", f"{about}{t.fit:.4f}", f"{about}{t.score:.4f}",
             f"{about}{t.rows / t.score:.2e}".replace("e+0", "e"),
             f"{ratio}{peer.fit / t.fit:.1f}", f"{ratio}{peer.score / t.score:.1f}",
         ))  # fmt: skip
-    header = ("data", "detector", "threads", "fit s", "score s", "rows/s scored")
+    header = ("data", "detector", "m", "fit s", "score s", "rows/s scored")
     return common.markdown_table(
         (*header, f"fit: times {PEER}", f"score: times {PEER}"), rows, text=2
     )
@@ -199,7 +177,11 @@ def table_of_times(timings: Sequence[Timing]) -> str:
 
 def notes(timings: Sequence[Timing]) -> str:
     """Return what a reader has to know of the times."""
-    found = ["Medians of the rounds; float32 in C order. HBOS scores the rows in its fit as well."]
+    found = [
+        "One thread; medians of the rounds; rows in C order, float32, or float64 for coniferest, "
+        "isotree and LODA. m: tables, trees or projections. HBOS, LODA and ECOD score the rows in "
+        "their fit as well."
+    ]
     found += [
         f"~ {t.detector} on {t.data} was not run: in proportion to its time at fewer rows, since "
         f"a call would take over {PATIENCE:.0f} s or half of the memory."
@@ -207,28 +189,6 @@ def notes(timings: Sequence[Timing]) -> str:
         if not t.rounds
     ]
     return "\n".join(f"- {note}" for note in found)
-
-
-def gains(timings: Sequence[Timing]) -> list[tuple[Timing, Timing]]:
-    """Return our timings with one thread and with two, in pairs."""
-    return [
-        (t, find(timings, t.data, t.detector, 2))
-        for t in timings
-        if t.detector in OURS and t.threads == 1
-    ]
-
-
-def table_of_threads(timings: Sequence[Timing]) -> str:
-    """Lay out what the second thread gains."""
-    rows = [
-        (
-            one.data, one.detector, f"{one.fit / two.fit:.2f}", f"{one.score / two.score:.2f}",
-            f"{one.elsewhere:.2f}",
-        )
-        for one, two in gains(timings)
-    ]  # fmt: skip
-    header = ("data", "detector", "fit: two threads, times one", "score: two threads, times one")
-    return common.markdown_table((*header, "cores busy elsewhere"), rows, text=2)
 
 
 def table_of_memory(peaks: Sequence[memory.Peak]) -> str:
@@ -246,14 +206,15 @@ def table_of_memory(peaks: Sequence[memory.Peak]) -> str:
 
 
 def targets(timings: Sequence[Timing], peaks: Sequence[memory.Peak]) -> list[Target]:
-    """Hold LSHiTables to IsolationForest on cover, two threads to one, memory to its bound."""
+    """Hold our detectors to their peers on cover, and their memory to its bound."""
     found = []
-    if any(t.data == "cover" for t in timings):
-        ours, peer = (find(timings, "cover", name) for name in ("LSHiTables", PEER))
-        claim = f"LSHiTables scores cover with one thread, times {PEER}"
-        found.append(Target(claim, peer.score / ours.score, ">=", 25.0, ".1f"))
-    for detector in OURS:
-        found += _thread_targets(detector, [p for p in gains(timings) if p[0].detector == detector])
+    timed = {(t.data, t.detector) for t in timings}
+    for detector, method, peer, bound in COVER:
+        if {("cover", detector), ("cover", peer)} <= timed:
+            ours, theirs = (find(timings, "cover", name) for name in (detector, peer))
+            claim = f"{detector}, cover, one thread: {method}, times {peer}"
+            measured = getattr(theirs, method) / getattr(ours, method)
+            found.append(Target(claim, measured, ">=", bound, ".1f"))
     if peaks:
         most = max(peaks, key=lambda p: p.beyond_input)
         rest = max(peaks, key=lambda p: p.beyond_scores)
@@ -263,19 +224,6 @@ def targets(timings: Sequence[Timing], peaks: Sequence[memory.Peak]) -> list[Tar
         ):
             claim = f"{claim}, at most (MB; {peak.detector} on {peak.data})"
             found.append(Target(claim, size / 1e6, "<=", 100.0, ".1f"))
-    return found
-
-
-def _thread_targets(detector: str, pairs: Sequence[tuple[Timing, Timing]]) -> list[Target]:
-    found = []
-    for one, two in pairs:
-        claim = f"{detector} scores {one.data}: two threads, times one"
-        found.append(Target(claim, one.score / two.score, ">=", 1.7, ".2f"))
-    large = [pair for pair in pairs if pair[0].rows >= MANY_ROWS]
-    if large:
-        one, two = (sum(t.score for t in times) for times in zip(*large, strict=True))
-        claim = f"{detector} scores all from {MANY_ROWS:,} rows on: two threads, times one"
-        found.append(Target(claim, one / two, ">=", 1.7, ".2f"))
     return found
 
 
@@ -294,22 +242,31 @@ def find_cover(given: Path | None) -> Path | None:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    cases = [Rows.normal(*size) for size in (QUICK_SIZES if arguments.quick else SIZES)]
+    quick = arguments.quick
+    sizes = QUICK_SIZES if quick else SIZES
+    cases = [Rows.normal(*size) for size in sizes]
+    turns = [Rows.normal(*size) for size in (QUICK_THREAD_SIZES if quick else THREAD_SIZES)]
+    racing, absent = contestants.installed()
     cover = find_cover(arguments.cover)
     if cover is None:
-        print(f"cover: skipped, no 10_cover.npz in ${common.VARIABLE} and no --cover PATH.\n")
+        absent.append(f"cover: skipped, no 10_cover.npz in ${common.VARIABLE} and no --cover PATH.")
     else:
-        cases.insert(0, dataclasses.replace(Rows.of_file(cover), name="cover"))
-    timings = time_all(cases)
-    print(table_of_times(timings) + "\n\n" + notes(timings))
-    print("\n" + table_of_threads(timings) + "\n")
-    peaks = measure_memory(cases)
-    results = {"timings": timings, "peaks": peaks}
+        for some in (cases, turns):
+            some.insert(0, dataclasses.replace(Rows.of_file(cover), name="cover"))
+    if absent:
+        print("\n\n".join(absent) + "\n")
+    with threadpool_limits(limits=1):  # NumPy's matrix products in LODA, for one
+        timings = time_all(cases, racing, budget=QUICK_BUDGET if quick else BUDGET)
+    print(table_of_times(timings) + "\n\n" + notes(timings) + "\n")
+    gains = threads.measure(turns, QUICK_TURNS if quick else TURNS)
+    print(threads.table(gains) + "\n")
+    peaks = measure_memory([case for case in cases if case.rows >= 10**5])
+    results = {"timings": timings, "threads": gains, "peaks": peaks}
     common.write_results(
         "speed", {key: [dataclasses.asdict(one) for one in many] for key, many in results.items()}
     )
     common.print_environment()
-    return common.print_targets(targets(timings, peaks))
+    return common.print_targets([*targets(timings, peaks), *threads.targets(gains)])
 
 
 def measure_memory(cases: Sequence[Rows]) -> list[memory.Peak]:
@@ -319,9 +276,9 @@ def measure_memory(cases: Sequence[Rows]) -> list[memory.Peak]:
         return []
     peaks = []
     for data in cases:
-        for detector in OURS:
-            common.progress(f"{data.name}: memory of {detector}")
-            peaks.append(memory.in_fresh_process(data, detector, threads=2))
+        for detector in threads.DETECTORS:
+            common.progress(f"{data.name}: memory of {detector.__name__}")
+            peaks.append(memory.in_fresh_process(data, detector.__name__, threads=2))
     print(table_of_memory(peaks))
     return peaks
 

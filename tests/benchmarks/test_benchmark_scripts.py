@@ -1,48 +1,11 @@
 """The benchmark scripts run through on tiny made-up data; no figure is judged here."""
 
-import dataclasses
-
-import common
 import engines
 import families
-import memory
-import numpy as np
 import pytest
 import secure_sum
-import speed
 import streams
 from common import Rows
-
-
-@pytest.fixture(autouse=True)
-def results(tmp_path, monkeypatch):
-    """Keep the real results."""
-    monkeypatch.setattr(common, "RESULTS", tmp_path / "results")
-    return tmp_path / "results"
-
-
-@pytest.fixture
-def folder(rng, tmp_path):
-    """A tiny stand-in for cover."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    X = rng.normal(size=(60, 2))
-    X[:3] += 5.0
-    np.savez(folder / "10_cover.npz", X=X, y=np.arange(60) < 3)
-    return folder
-
-
-def test_speed_times_everyone_and_prints_tables():
-    cases = [Rows.normal(400, 2), Rows.normal(800, 2)]
-    timings = speed.time_all(cases, rounds=lambda _: 2)
-    assert len(timings) == len(cases) * len(speed.CONTESTANTS)
-    assert all(t.fit > 0 and t.score > 0 and t.rounds == 2 for t in timings)
-    table = speed.table_of_times(timings)
-    assert table.count("normal 4e2 x 2") == len(speed.CONTESTANTS)
-    assert "~" not in table
-    assert speed.table_of_threads(timings).count("HushTable") == 2
-    claims = [target.claim for target in speed.targets(timings, [])]
-    assert "LSHiTables scores normal 8e2 x 2: two threads, times one" in claims
 
 
 def test_families_are_timed_beside_their_peers():
@@ -91,58 +54,3 @@ def test_engines_are_timed_on_the_same_files(tmp_path):
     assert [t.peak > 50e6 for t in timings] == [False, True, True, False]
     assert "times reading" in engines.table(timings, 20_000)
     assert len(engines.targets(timings)) == 3
-
-
-def test_a_peer_that_takes_too_long_is_extrapolated_and_marked(monkeypatch):
-    monkeypatch.setattr(speed, "PATIENCE", 0.0)
-    few, more = Rows.normal(400, 2), Rows.normal(800, 2)
-    racing = [c for c in speed.CONTESTANTS if c.name in ("HushTable", speed.PEER)]
-    timings = speed.time_all([few, more], racing, rounds=lambda _: 1)
-    before, after = (speed.find(timings, data.name, speed.PEER) for data in (few, more))
-    assert (before.rounds, after.rounds) == (1, 0)
-    assert after.score == pytest.approx(2 * before.score)
-    assert speed.find(timings, more.name, "HushTable").rounds == 1
-    assert "IsolationForest on normal 8e2 x 2 was not run" in speed.notes(timings)
-    assert f"~{after.score:.3f}" in speed.table_of_times(timings)
-
-
-def test_targets_of_speed_compare_the_right_figures():
-    def timing(data, rows, detector, threads, score):
-        return speed.Timing(data, rows, detector, threads, 1.0, score, 3, 0.0)
-
-    timings = [
-        timing(data, rows, detector, threads, score / threads)
-        for data, rows in (("cover", 286_048), ("large", 10**6), ("larger", 10**7))
-        for detector, threads, score in (
-            ("LSHiTables", 1, 0.1), ("LSHiTables", 2, 0.1), ("IsolationForest", 1, 3.0),
-        )
-    ]  # fmt: skip
-    peaks = [memory.Peak("large", "HushTable", 2, 90_000_000, 80_000_000)]
-    found = {target.claim: target.measured for target in speed.targets(timings, peaks)}
-    assert found["LSHiTables scores cover with one thread, times IsolationForest"] == (
-        pytest.approx(30.0)
-    )
-    assert found["LSHiTables scores all from 1,000,000 rows on: two threads, times one"] == (
-        pytest.approx(2.0)
-    )
-    assert found["memory beyond the input, at most (MB; HushTable on large)"] == 90.0
-    assert found["the same without the returned scores, at most (MB; HushTable on large)"] == 10.0
-
-
-def test_cover_is_skipped_where_it_is_not(tmp_path, monkeypatch, folder):
-    monkeypatch.setenv("HUSHTABLE_DATA", str(tmp_path / "nowhere"))
-    assert speed.find_cover(None) is None
-    monkeypatch.setenv("HUSHTABLE_DATA", str(folder))
-    assert speed.find_cover(None) == folder / "10_cover.npz"
-    assert speed.find_cover(tmp_path / "mine.npz") == tmp_path / "mine.npz"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not memory.can_measure(), reason="needs /proc/self/clear_refs")
-def test_the_peak_includes_the_scores(folder):
-    rows = 200_000
-    peak = memory.in_fresh_process(Rows.normal(rows, 2), "LSHiTables", threads=2)
-    assert peak.scores == 8 * rows
-    assert peak.scores <= peak.beyond_input < 100_000_000
-    data = dataclasses.replace(Rows.of_file(folder / "10_cover.npz"), name="cover")
-    assert memory.in_fresh_process(data, "HushTable", threads=1).data == "cover"

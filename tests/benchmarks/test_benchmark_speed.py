@@ -1,0 +1,255 @@
+"""The scripts of speed run through on tiny made-up data; no figure is judged here."""
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+
+import contestants
+import floor
+import memory
+import numpy as np
+import pytest
+import scaling
+import speed
+import threads
+from common import Rows
+from contestants import CONTESTANTS, PEER, Contestant
+from floor import Machine
+
+from hushtable import HushTable, LSHiTables
+from hushtable.readers import as_reader
+
+RACING, ABSENT = contestants.installed()
+MACHINE = Machine(copying=4e10, clock=1e9, lanes=32)
+
+# --- the race -------------------------------------------------------------------------------
+
+
+def test_everyone_is_timed_in_one_run():
+    cases = [Rows.normal(400, 2), Rows.normal(800, 2)]
+    timings = speed.time_all(cases, RACING, rounds=lambda _: 2)
+    assert len(timings) == len(cases) * len(RACING)
+    assert all(t.fit > 0 and t.score > 0 and t.rounds == 2 for t in timings)
+    table = speed.table_of_times(timings)
+    assert table.count("normal 4e2 x 2") == len(RACING)
+    assert "~" not in table
+    assert speed.notes(timings).count("\n") == 0
+
+
+def test_a_contestant_that_used_up_its_time_leaves_the_race():
+    racing = [c for c in RACING if c.name in ("HushTable", PEER)]
+    timings = speed.time_all([Rows.normal(400, 2)], racing, rounds=lambda _: 3, budget=0.0)
+    assert [t.rounds for t in timings] == [1] * len(racing)
+
+
+def test_a_peer_that_takes_too_long_is_extrapolated_and_marked(monkeypatch):
+    monkeypatch.setattr(speed, "PATIENCE", 0.0)
+    few, more = Rows.normal(400, 2), Rows.normal(800, 2)
+    racing = [c for c in RACING if c.name in ("HushTable", PEER)]
+    timings = speed.time_all([few, more], racing, rounds=lambda _: 1)
+    before, after = (speed.find(timings, data.name, PEER) for data in (few, more))
+    assert (before.rounds, after.rounds) == (1, 0)
+    assert after.score == pytest.approx(2 * before.score)
+    assert speed.find(timings, more.name, "HushTable").rounds == 1
+    assert "IsolationForest on normal 8e2 x 2 was not run" in speed.notes(timings)
+    assert f"~{after.score:.4f}" in speed.table_of_times(timings)
+
+
+def test_a_peer_that_is_not_installed_is_left_out_with_a_reason(monkeypatch):
+    monkeypatch.setitem(sys.modules, "coniferest.isoforest", None)
+    present, absent = contestants.installed()
+    assert "coniferest" not in {c.name for c in present}
+    assert {c.name for c in CONTESTANTS if not c.is_peer} <= {c.name for c in present}
+    assert any(line.startswith("coniferest: skipped, ") for line in absent)
+
+
+def test_rows_reach_a_contestant_in_the_type_that_it_reads():
+    seen = []
+
+    class Reads:
+        def fit(self, X):
+            seen.append(X.dtype)
+
+        def score_samples(self, X):
+            return np.zeros(len(X))
+
+    racing = [Contestant(str(dtype), Reads, dtype=dtype) for dtype in (np.float32, np.float64)]
+    speed.time_all([Rows.normal(50, 2)], racing, rounds=lambda _: 1)
+    assert seen == [np.float32, np.float64] * 2  # once to warm up
+
+
+def test_targets_on_cover_compare_the_right_figures():
+    def timing(detector, m, fit, score):
+        return speed.Timing("cover", 286_048, detector, m, fit, score, 3)
+
+    timings = [
+        timing("LSHiTables", 100, 0.01, 0.01), timing("LSHiTables", 400, 0.04, 0.04),
+        timing("HushTable", 100, 0.05, 0.02), timing(PEER, 100, 0.2, 0.5),
+        timing("HBOS", 0, 0.06, 0.04),
+    ]  # fmt: skip
+    peaks = [memory.Peak("large", "HushTable", 2, 90_000_000, 80_000_000)]
+    found = {target.claim: target.measured for target in speed.targets(timings, peaks)}
+    assert found == pytest.approx({
+        f"LSHiTables, cover, one thread: score, times {PEER}": 50.0,
+        "LSHiTables, cover, one thread: score, times HBOS": 4.0,
+        f"LSHiTables, cover, one thread: fit, times {PEER}": 20.0,
+        f"HushTable, cover, one thread: score, times {PEER}": 25.0,
+        "memory beyond the input, at most (MB; HushTable on large)": 90.0,
+        "the same without the returned scores, at most (MB; HushTable on large)": 10.0,
+    })  # fmt: skip
+
+
+def test_cover_is_skipped_where_it_is_not(tmp_path, monkeypatch, cover):
+    monkeypatch.setenv("HUSHTABLE_DATA", str(tmp_path / "nowhere"))
+    assert speed.find_cover(None) is None
+    monkeypatch.setenv("HUSHTABLE_DATA", str(cover.parent))
+    assert speed.find_cover(None) == cover
+    assert speed.find_cover(tmp_path / "mine.npz") == tmp_path / "mine.npz"
+
+
+def test_the_whole_race_prints_its_tables_and_keeps_its_figures(
+    capsys, monkeypatch, cover, results
+):
+    monkeypatch.setattr(speed, "QUICK_SIZES", [(300, 2)])
+    monkeypatch.setattr(speed, "QUICK_THREAD_SIZES", [(300, 2)])
+    monkeypatch.setattr(speed, "QUICK_TURNS", 0.0)
+    monkeypatch.setattr(threads, "SHORTEST", 1e-9)
+    assert speed.main(argparse.Namespace(quick=True, cover=cover)) in (0, 1)
+    printed = capsys.readouterr().out
+    assert "LSHiTables, cover, one thread: score, times HBOS" in printed
+    assert "score: two threads, times one" in printed
+    assert all(line in printed for line in ABSENT)
+    kept = json.loads((results / "speed.json").read_text())
+    assert {t["data"] for t in kept["timings"]} == {"cover", "normal 3e2 x 2"}
+    assert len(kept["threads"]) == 4
+
+
+# --- threads --------------------------------------------------------------------------------
+
+
+def test_two_take_turns_and_the_ratio_is_that_of_neighbours(monkeypatch):
+    monkeypatch.setattr(threads, "SHORTEST", 1e-9)  # one call a timing
+    order = []
+
+    def slow():
+        order.append("one")
+        time.sleep(0.004)
+
+    def fast():
+        order.append("two")
+        time.sleep(0.001)
+
+    seconds, ratio = threads.in_turns(slow, fast, 0.0)
+    assert seconds >= 0.004
+    assert ratio > 1.0
+    turns = order[2:]  # after the first of each, which does not count
+    assert turns.count("two") == threads.FEWEST_PAIRS
+    assert [turns[0], turns[-1]] == ["one", "two"]
+
+
+def test_targets_of_threads_hold_the_least_gain_to_its_bound():
+    def gain(rows, score):
+        return threads.Gain(f"{rows} rows", rows, "LSHiTables", 1.0, 1.0, 1.0, score, 0.0)
+
+    gains = [gain(1_000, 0.99), gain(20_000, 1.2), gain(50_000, 1.7), gain(10**6, 1.9)]
+    many, every = threads.targets(gains)
+    assert (many.measured, many.met) == (1.7, False)
+    assert "50000 rows" in many.claim
+    assert (every.measured, every.met) == (0.99, True)
+    assert "1000 rows" in every.claim
+
+
+# --- growth, and the floor ------------------------------------------------------------------
+
+
+def test_repeated_rows_are_those_of_the_matrix_over_and_over(rng):
+    X = rng.normal(size=(100, 3)).astype(np.float32)
+    reader = scaling.repeated(X, 300)
+    assert (reader.n_rows, reader.n_columns) == (300, 3)
+    for _ in range(2):  # as often as asked
+        np.testing.assert_array_equal(np.concatenate(list(reader.read())), np.tile(X, (3, 1)))
+
+
+def test_costs_are_measured_in_memory_and_streamed():
+    extent = scaling.Extent((200, 400), (2, 3), (20,), 400, 800)
+    streamed = scaling.measure_streamed(extent, MACHINE)
+    costs = scaling.measure_all(extent, MACHINE, counting=False)
+    assert [(c.rows, c.columns) for c in costs[::2]] == [(200, 2), (400, 2), (200, 3), (400, 3)]
+    assert [c.data for c in streamed] == ["normal 8e2 x 2, streamed"] * 2
+    assert all(min(c.fit, c.count, c.score, c.bound) > 0 for c in (*streamed, *costs))
+    table = scaling.table_of_the_floor(costs, extent.floor_rows)
+    assert table.count("normal 4e2") == 4
+    assert "instructions" not in table
+    assert len(scaling.targets(streamed)) == memory.can_measure()
+
+
+def test_tables_of_costs_show_growth():
+    one = scaling.Cost("a", 10**5, 10, "HushTable", 100, 7, 1e-6, 2e-7, 4e-7, 1e-7, 1e-9, 500.0)
+    more = dataclasses.replace(one, data="b", rows=10**6, count=3e-7)
+    few = dataclasses.replace(one, data="c", rows=1_000, count=9e-7)
+    assert "10.000" in scaling.table_of_costs([one])
+    last = scaling.table_of_flatness([few, one, more]).splitlines()[-1]
+    assert [cell.strip() for cell in last.split("|")[4:-1]] == ["1e5 to 1e6", "1.50", "1.00"]
+    assert " 4.00 " in scaling.table_of_the_floor([one], 10**5)
+    assert " 500 " in scaling.table_of_the_floor([one], 10**5)
+
+
+def test_the_bound_counts_compares_look_ups_and_values(rng):
+    X = rng.normal(size=(500, 3))
+    family = LSHiTables(n_tables=7, random_state=0).fit(X).plan_.family
+    operations = (3 * int(family.depth.sum()) + 40 * 3) / 32 + 2 * 7
+    assert MACHINE.bound(family) == pytest.approx(operations / 2 / 1e9)
+    assert MACHINE.reading(10) == pytest.approx(1e-9)
+    folded = HushTable(n_tables=7, random_state=0).fit(X).plan_.family
+    assert floor.folds(family) == 0
+    assert floor.folds(folded) == (folded.depth > 8).sum() > 0
+    assert MACHINE.bound(folded) > MACHINE.bound(family)
+
+
+def test_the_machine_is_measured(monkeypatch):
+    monkeypatch.setattr(floor, "COPIED", 1 << 16)
+    monkeypatch.setattr(floor, "CHAIN", 10_000)
+    machine = Machine.measured()
+    assert machine.copying > 0
+    assert machine.clock > 0
+    assert machine.lanes in (8, 16, 32)
+    assert "GHz" in machine.describe()
+
+
+def test_events_that_cannot_be_counted_are_said_to_be(monkeypatch):
+    monkeypatch.setattr(floor.shutil, "which", lambda _: None)
+    with pytest.raises(floor.CannotCountError, match="perf is not installed"):
+        floor.events(lambda: None)
+
+
+@pytest.mark.skipif(not floor.shutil.which("perf"), reason="needs perf")
+def test_perf_is_asked_and_understood():
+    try:
+        milliseconds = floor.events(lambda: sum(range(10**6)), "task-clock")
+    except floor.CannotCountError as error:
+        pytest.skip(str(error))
+    assert milliseconds > 0
+    with pytest.raises(floor.CannotCountError, match="no-such-event"):
+        floor.events(lambda: None, "no-such-event")
+
+
+def test_rows_of_any_kind_of_reader_are_measured():
+    X = np.random.default_rng(0).random((300, 2), dtype=np.float32)
+    cost = scaling.measure("few", as_reader(X), LSHiTables, 10, MACHINE, repeats=1)
+    assert (cost.data, cost.rows, cost.columns, cost.m) == ("few", 300, 2, 10)
+
+
+# --- memory ---------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not memory.can_measure(), reason="needs /proc/self/clear_refs")
+def test_the_peak_includes_the_scores(cover):
+    rows = 200_000
+    peak = memory.in_fresh_process(Rows.normal(rows, 2), "LSHiTables", threads=2)
+    assert peak.scores == 8 * rows
+    assert peak.scores <= peak.beyond_input < 100_000_000
+    data = dataclasses.replace(Rows.of_file(cover), name="cover")
+    assert memory.in_fresh_process(data, "HushTable", threads=1).data == "cover"
