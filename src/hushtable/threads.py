@@ -57,12 +57,18 @@ def n_threads(n_jobs: int | None, n_rows: int | None = None) -> int:
     return max(1, (cores or 1) + 1 + int(n_jobs))
 
 
-def for_each(function: Callable[[T], object], sources: Iterable[Iterable[T]], threads: int) -> None:
+def for_each(
+    function: Callable[[T], object],
+    sources: Iterable[Iterable[T]],
+    threads: int,
+    stop: Callable[[], object] = lambda: None,
+) -> None:
     """Call ``function`` on every item of every source, with ``threads`` calls at a time.
 
     Items of one source are read in order; otherwise anything may come before anything else. No
     more sources are open at a time than there are threads. The first exception stops the
-    others after their current item, and is raised.
+    others after their current item, and is raised. If that may take long, ``stop`` can tell
+    them: it is called once an exception has come.
     """
     turns = _Turns(sources)
     errors: list[BaseException] = []
@@ -74,22 +80,30 @@ def for_each(function: Callable[[T], object], sources: Iterable[Iterable[T]], th
         except BaseException as error:
             errors.append(error)
             turns.end()
+            stop()
 
     # The calling thread works too: one thread needs no other.
     helping: list[threading.Lock] = []
     try:
         helping += [_call_helper(work) for _ in range(threads - 1)]
         work()
-        # Ctrl-C may come between taking a lock and noting it: whoever waits for that lock
-        # would be waited for without end.
-        interrupted = any(not isinstance(error, Exception) for error in errors)
-        for done in helping:
-            done.acquire(timeout=_GRACE if interrupted else -1)
-    except BaseException:  # Ctrl-C while waiting
+        if all(isinstance(error, Exception) for error in errors):
+            _wait(helping)
+    except BaseException as error:  # Ctrl-C while waiting
+        errors.append(error)
         turns.end()
-        raise
+        stop()
     if errors:
+        # Not without end after Ctrl-C: it may have come between taking a lock and noting it,
+        # and then whoever waits for that lock never comes back.
+        _wait(helping, _GRACE)
         raise errors[0]
+
+
+def _wait(helping: list[threading.Lock], seconds: float = -1) -> None:
+    """Wait for helpers, each for so many seconds at most; forget those that are done."""
+    while helping and helping[-1].acquire(timeout=seconds):
+        helping.pop()
 
 
 def map_in_order(function: Callable[[T], R], items: Iterable[T], threads: int) -> Iterator[R]:

@@ -85,12 +85,12 @@ def test_what_is_refused(tmp_path):
         engine.score_data(plan, dd.from_pandas(frame(10), npartitions=1))
     with pytest.raises(DataError, match="no such file"):
         engine.sketch_data(plan, tmp_path / "none")
-    for name in ("x", "y"):
-        (tmp_path / name).mkdir()
-        write_files(tmp_path / name, [5])
+    (tmp_path / "rows").mkdir()
+    write_files(tmp_path / "rows", [5])
+    frame(5).to_csv(tmp_path / "rows" / "part-0.csv")
     with pytest.raises(UsageError, match="same name"):
         engine.score_files(
-            Sketch.from_data(plan, frame(10)[COLUMNS]), tmp_path, tmp_path / "scores"
+            Sketch.from_data(plan, frame(10)[COLUMNS]), tmp_path / "rows", tmp_path / "scores"
         )
     lacking = dd.from_pandas(frame(10).drop(columns="b"), npartitions=1)
     with pytest.raises(DataError):

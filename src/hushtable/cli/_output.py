@@ -5,6 +5,7 @@ import glob
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from hushtable.schema import Schema
 
 __all__ = [
+    "Folder",
     "Target",
     "finish",
     "listed",
@@ -85,6 +87,47 @@ class Target:
 
     def __str__(self) -> str:
         return f"{self.path} ({size(self.path)})"
+
+
+class Folder:
+    """A folder to be filled with files; refused early if it cannot be.
+
+    Parameters
+    ----------
+    path : Path
+        Where; made with the first file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._files = 0
+        self._lock = threading.Lock()
+        above = path if path.exists() else path.parent
+        if path.exists() and not path.is_dir():
+            raise FileError(f"cannot write to {path}: it is a file: name a folder")
+        if not above.is_dir():
+            raise FileError(f"cannot write to {path}: there is no folder {above}: make it first")
+        if not os.access(above, os.W_OK):
+            raise FileError(f"cannot write to {path}: {above} is read-only: use another folder")
+
+    @contextlib.contextmanager
+    def writing(self, path: Path) -> Iterator[None]:
+        """Name a file of the folder if the body fails to write it; count it otherwise."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            yield
+        except OSError as error:
+            raise FileError(
+                f"cannot write {path}: {explain(error)}; {self} (the same command goes on from "
+                "there)"
+            ) from error
+        with self._lock:
+            self._files += 1
+            _written[:] = [str(self)]
+
+    def __str__(self) -> str:
+        files = "1 file" if self._files == 1 else f"{self._files:,} files"
+        return f"{files} in {self.path}"
 
 
 def _takes_in(source: str | Path, path: Path) -> bool:

@@ -1,6 +1,5 @@
 """``hushtable score``: a model and rows to a score a row."""
 
-import heapq
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,19 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hushtable.cli._options import Columns, Data, Drop, Json, Threads
-from hushtable.cli._output import Target, finish, print_table, print_tally, tally
+from hushtable.cli._output import (
+    Folder,
+    Target,
+    finish,
+    print_table,
+    print_tally,
+    shown,
+    tally,
+)
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import open_rows
+from hushtable.cli._score_files import score_files
+from hushtable.cli._scores import Summary, write_scores
 from hushtable.errors import DataError, FileError, UsageError
 
 if TYPE_CHECKING:
     from hushtable.scorer import Scorer
 
 __all__ = ["score"]
-
-_SHOWN = 5
-#: Rows written at a time: a Parquet row group of about 4 MB.
-_GROUP_ROWS = 1 << 18
 
 
 def score(
@@ -34,7 +39,13 @@ def score(
     ],
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", metavar="FILE", help="Scores to write: .parquet or .csv."),
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE|FOLDER",
+            help="Scores to write: a .parquet or .csv file; or a folder, for a .parquet file of "
+            "each file of rows: what is there already is not scored again.",
+        ),
     ],
     threads: Threads = -1,
     columns: Columns = None,
@@ -50,32 +61,46 @@ def score(
 ) -> None:
     """Score rows and write the scores.
 
-    The output has a row for each row of DATA: its number from 0, its score (low is abnormal; in
-    bits, with ACE in rows), and whether it is an outlier. Scores tell of the rows: keep them where
-    the rows are.
+    The output has a row for each row of DATA: its number from 0 (in each file, into a folder),
+    its score (low is abnormal; in bits, with ACE in rows), and whether it is an outlier. Scores
+    tell of the rows: keep them where the rows are.
 
     \b
     Example:
       hushtable score patients.csv --drop id,name --model model.hush -o scores.parquet
+      hushtable score lake/ --model model.hush -o scores
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    if output.suffix not in (".parquet", ".csv"):
-        raise UsageError(f"-o {output}: needs a name that ends in .parquet or .csv")
-    target = Target(output, [data, model])
+    to_folder = output.is_dir() or not output.suffix
+    if not to_folder and output.suffix not in (".parquet", ".csv"):
+        raise UsageError(
+            f"-o {output}: needs a name that ends in .parquet or .csv, or a folder's, without a dot"
+        )
+    if to_folder and contamination is not None:
+        raise UsageError(
+            "--contamination needs all scores before the first is written: give one file as -o, "
+            "or fit the model with it"
+        )
+    target = Folder(output) if to_folder else Target(output, [data, model])
     scorer, offset = _open_model(model)
     schema = scorer.plan.schema
-    reader = open_rows(data, columns, drop, schema)
-
-    passes = 1
-    if contamination is not None:
-        if not 0.0 < contamination <= 0.5:
-            raise UsageError(f"--contamination {contamination}: needs a share above 0, at most 0.5")
-        passes, reader = 2, reader.repeatable()
-    with watched(reader, passes=passes, quiet=as_json) as watch, target.writing():
+    kept = 0
+    if isinstance(target, Folder):
+        summary, kept = score_files(scorer, offset, data, target, columns, drop, threads, as_json)
+    else:
+        reader = open_rows(data, columns, drop, schema)
+        passes = 1
         if contamination is not None:
-            offset = _offset(scorer, watch.reader, contamination, threads)
-        summary = _Summary(len(schema), offset)
-        batches = scorer.batches(watch.reader, n_jobs=threads)
-        _write(output, summary.rows(batches, reader.source))
+            if not 0.0 < contamination <= 0.5:
+                raise UsageError(
+                    f"--contamination {contamination}: needs a share above 0, at most 0.5"
+                )
+            passes, reader = 2, reader.repeatable()
+        with watched(reader, passes=passes, quiet=as_json) as watch, target.writing():
+            if contamination is not None:
+                offset = _offset(scorer, watch.reader, contamination, threads)
+            summary = Summary(len(schema), offset)
+            batches = scorer.batches(watch.reader, n_jobs=threads)
+            write_scores(output, _some(summary.rows(batches), reader.source))
 
     facts = {
         "command": "score",
@@ -83,11 +108,21 @@ def score(
         "rows": summary.n_rows,
         "outliers": None if math.isnan(offset) else summary.n_outliers,
         "offset": None if math.isnan(offset) else offset,
-        "lowest": [{"row": row, "score": value} for value, row in summary.lowest],
+        "lowest": [
+            {**({"file": file} if file else {}), "row": row, "score": value}
+            for value, file, row in summary.lowest
+        ],
         "tally": tally(schema, summary.tally),
     }
+    if to_folder:
+        facts["files_kept"] = kept
 
     def text() -> None:
+        if kept:
+            print(f"Scored before, and left as they are: {kept:,} files.")
+        if summary.n_rows == 0:
+            print(f"No other row is to be scored. {output} holds all scores.")
+            return
         share = summary.n_outliers / summary.n_rows
         if math.isnan(offset):
             print(f"Scored {summary.n_rows:,} rows. The noise in the released counts leaves no")
@@ -100,8 +135,11 @@ def score(
             )
         print_tally(schema, summary.tally, summary.n_rows)
         print("The lowest scores (rows are numbered from 0):\n")
-        lowest = [(f"{row:,}", f"{value:.4f}") for value, row in summary.lowest]
-        print_table(["row", "score"], lowest, left=0)
+        found = [(shown(file), f"{row:,}", f"{value:.4f}") for value, file, row in summary.lowest]
+        if to_folder:
+            print_table(["file", "row", "score"], found)
+        else:
+            print_table(["row", "score"], [line[1:] for line in found], left=0)
         print(f"\nWrote {target}: row, score, outlier.")
         if scorer.sketch.ledger is not None:
             print(
@@ -109,6 +147,16 @@ def score(
             )
 
     finish(as_json, facts, text)
+
+
+def _some(rows: Iterator[tuple[int, Any, Any]], source: str) -> Iterator[tuple[int, Any, Any]]:
+    """Pass rows on; raise `DataError` if there are none, before an empty file takes its place."""
+    none = True
+    for row in rows:
+        none = False
+        yield row
+    if none:
+        raise DataError(f"{source} has no rows: there is nothing to score")
 
 
 def _open_model(path: Path) -> tuple["Scorer", float]:
@@ -149,89 +197,3 @@ def _offset(scorer: "Scorer", reader: Any, share: float, threads: int) -> float:
     if not scores:
         raise DataError(f"{reader.source} has no rows: there is nothing to score")
     return float(np.percentile(np.concatenate(scores), 100.0 * share))
-
-
-class _Summary:
-    """What the scores come to, gathered as they pass."""
-
-    def __init__(self, n_features: int, offset: float) -> None:
-        import numpy as np
-
-        self.offset = offset
-        self.n_rows = 0
-        self.n_outliers = 0
-        self.tally = np.zeros((n_features, 2), np.int64)
-        self.lowest: list[tuple[float, int]] = []
-
-    def rows(
-        self, batches: Iterator[tuple[Any, Any]], source: str
-    ) -> Iterator[tuple[int, Any, Any]]:
-        """Yield (number of the first row, scores, outliers) of each batch."""
-        for scores, counts in batches:
-            outliers = None if math.isnan(self.offset) else scores < self.offset
-            self.n_outliers += 0 if outliers is None else int(outliers.sum())
-            self.tally += counts
-            self._note_lowest(scores)
-            yield self.n_rows, scores, outliers
-            self.n_rows += len(scores)
-        if self.n_rows == 0:
-            raise DataError(f"{source} has no rows: there is nothing to score")
-
-    def _note_lowest(self, scores: Any) -> None:
-        import numpy as np
-
-        # Only what may be among the lowest so far; ties go to the earlier row.
-        bar = np.partition(scores, _SHOWN)[_SHOWN] if len(scores) > _SHOWN else np.inf
-        if len(self.lowest) == _SHOWN:
-            bar = min(bar, self.lowest[-1][0])
-        found = np.flatnonzero(scores <= bar)
-        new = zip(scores[found].tolist(), (found + self.n_rows).tolist(), strict=True)
-        self.lowest = heapq.nsmallest(_SHOWN, [*self.lowest, *new])
-
-
-def _write(path: Path, rows: Iterator[tuple[int, Any, Any]]) -> None:
-    """Write the scores as they come; the path holds all of them, or what it held before."""
-    import pyarrow as pa
-
-    from hushtable.files import replacing
-
-    schema = pa.schema([("row", pa.int64()), ("score", pa.float64()), ("outlier", pa.bool_())])
-    with replacing(path) as temporary:
-        if path.suffix == ".csv":
-            from pyarrow import csv
-
-            writer = csv.CSVWriter(str(temporary), schema)
-        else:
-            from pyarrow import parquet
-
-            writer = parquet.ParquetWriter(str(temporary), schema)
-        with writer:
-            for table in _grouped(rows, schema):
-                writer.write_table(table)
-
-
-def _grouped(rows: Iterator[tuple[int, Any, Any]], schema: Any) -> Iterator[Any]:
-    import numpy as np
-    import pyarrow as pa
-
-    def column(kind: Any, length: int, values: Any) -> Any:
-        # Not pa.array, which imports pandas where it is installed: a quarter of a second.
-        return pa.Array.from_buffers(kind, length, [None, pa.py_buffer(values)])
-
-    batches, waiting = [], 0
-    for start, scores, outliers in rows:
-        n_rows = len(scores)
-        arrays = [
-            column(pa.int64(), n_rows, np.arange(start, start + n_rows)),
-            column(pa.float64(), n_rows, scores),
-            pa.nulls(n_rows, pa.bool_())
-            if outliers is None
-            else column(pa.bool_(), n_rows, np.packbits(outliers, bitorder="little")),
-        ]
-        batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
-        waiting += n_rows
-        if waiting >= _GROUP_ROWS:
-            yield pa.Table.from_batches(batches).combine_chunks()
-            batches, waiting = [], 0
-    if batches:
-        yield pa.Table.from_batches(batches).combine_chunks()

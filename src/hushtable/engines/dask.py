@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hushtable import files
+from hushtable.engines.parts import STAMP, Part, parts_of
 from hushtable.engines.work import count, counts_of, score, total
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.plan import Plan
@@ -85,8 +86,8 @@ def score_files(
 ) -> list[Path]:
     """Score files into a folder, a file of scores for each file of rows.
 
-    A file of scores that is there already is not made again: an interrupted call goes on where
-    it stopped. Each appears only when it is complete.
+    A file of scores that is there already is not made again, unless its rows have changed: an
+    interrupted call goes on where it stopped. Each appears only when it is complete.
 
     Parameters
     ----------
@@ -102,25 +103,18 @@ def score_files(
     -------
     list of Path
         The files of scores, in the order of the files of rows.
+
+    Raises
+    ------
+    UsageError
+        If a file there holds something else, such as scores by another model.
     """
     dask = _dask()
-    counts, sources = counts_of(model), paths(_path(data))
-    names = [f"{source.name.split('.')[0]}.scores.parquet" for source in sources]
-    if len(set(names)) < len(names):
-        raise UsageError(
-            f"{data}: several files have the same name: score them one folder at a time"
-        )
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    targets = [Path(folder) / name for name in names]
-    shared, scoring = dask.delayed(counts), dask.delayed(_score_file)
-    dask.compute(
-        *(
-            scoring(shared, source, target)
-            for source, target in zip(sources, targets, strict=True)
-            if not target.exists()
-        )
-    )
-    return targets
+    counts = counts_of(model)
+    parts = parts_of(counts, _path(data), folder)
+    shared, scoring = dask.delayed(counts), dask.delayed(_score_part)
+    dask.compute(*(scoring(shared, part) for part in parts if not part.is_done()))
+    return [part.target for part in parts]
 
 
 def _series(part: Any, counts: Any) -> Any:
@@ -129,15 +123,16 @@ def _series(part: Any, counts: Any) -> Any:
     return pd.Series(score(Scorer(counts), part), index=part.index, name="score")
 
 
-def _score_file(counts: Any, source: Path, target: Path) -> None:
+def _score_part(counts: Any, part: Part) -> None:
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    scores = score(Scorer(counts), source)
+    scores = score(Scorer(counts), part.source)
     table = pa.table({"row": np.arange(len(scores)), "score": scores})
-    with files.replacing(target) as temporary:
-        pq.write_table(table, temporary)
+    part.target.parent.mkdir(parents=True, exist_ok=True)
+    with files.replacing(part.target) as temporary:
+        pq.write_table(table.replace_schema_metadata({STAMP: part.stamp()}), temporary)
 
 
 def _path(data: Any) -> str:

@@ -1,0 +1,128 @@
+"""Scores as they are written: a row each, and what they come to."""
+
+import heapq
+import math
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Summary", "write_scores"]
+
+_SHOWN = 5
+#: Rows written at a time: a Parquet row group of about 4 MB.
+_GROUP_ROWS = 1 << 18
+
+
+class Summary:
+    """What the scores come to, gathered as they pass.
+
+    Attributes
+    ----------
+    offset : float
+        Scores below are outliers; NaN if there is no threshold.
+    n_rows, n_outliers : int
+        How many.
+    tally : ndarray of shape (d, 2), int64
+        Missing and outside values of each feature.
+    lowest : list of (float, str, int)
+        Lowest scores, each with the file (empty, if there is only one) and the row.
+    """
+
+    def __init__(self, n_features: int, offset: float, source: str = "") -> None:
+        import numpy as np
+
+        self.offset = offset
+        self.n_rows = 0
+        self.n_outliers = 0
+        self.tally = np.zeros((n_features, 2), np.int64)
+        self.lowest: list[tuple[float, str, int]] = []
+        self._source = source
+
+    def rows(self, batches: Iterable[tuple[Any, Any]]) -> Iterator[tuple[int, Any, Any]]:
+        """Yield (number of the first row, scores, outliers) of each batch."""
+        for scores, counts in batches:
+            outliers = None if math.isnan(self.offset) else scores < self.offset
+            self.n_outliers += 0 if outliers is None else int(outliers.sum())
+            self.tally += counts
+            self._note_lowest(scores)
+            yield self.n_rows, scores, outliers
+            self.n_rows += len(scores)
+
+    def merge(self, other: "Summary") -> None:
+        """Take in what the scores of another file come to."""
+        self.n_rows += other.n_rows
+        self.n_outliers += other.n_outliers
+        self.tally += other.tally
+        self.lowest = heapq.nsmallest(_SHOWN, [*self.lowest, *other.lowest])
+
+    def _note_lowest(self, scores: Any) -> None:
+        import numpy as np
+
+        # Only what may be among the lowest so far; ties go to the earlier row.
+        bar = np.partition(scores, _SHOWN)[_SHOWN] if len(scores) > _SHOWN else np.inf
+        if len(self.lowest) == _SHOWN:
+            bar = min(bar, self.lowest[-1][0])
+        found = np.flatnonzero(scores <= bar)
+        new = [(float(scores[i]), self._source, int(i) + self.n_rows) for i in found]
+        self.lowest = heapq.nsmallest(_SHOWN, [*self.lowest, *new])
+
+
+def write_scores(
+    path: Path, rows: Iterable[tuple[int, Any, Any]], metadata: dict[bytes, bytes] | None = None
+) -> None:
+    """Write scores as they come; the path holds all of them, or what it held before.
+
+    Parameters
+    ----------
+    path : Path
+        With the suffix .csv, or else Parquet.
+    rows : iterable of (int, ndarray, ndarray or None)
+        As `Summary.rows` yields them.
+    metadata : dict, optional
+        Of a Parquet file.
+    """
+    import pyarrow as pa
+
+    from hushtable.files import replacing
+
+    schema = pa.schema([("row", pa.int64()), ("score", pa.float64()), ("outlier", pa.bool_())])
+    schema = schema.with_metadata(metadata)
+    with replacing(path) as temporary:
+        if path.suffix == ".csv":
+            from pyarrow import csv
+
+            writer = csv.CSVWriter(str(temporary), schema)
+        else:
+            from pyarrow import parquet
+
+            writer = parquet.ParquetWriter(str(temporary), schema)
+        with writer:
+            for table in _grouped(rows, schema):
+                writer.write_table(table)
+
+
+def _grouped(rows: Iterable[tuple[int, Any, Any]], schema: Any) -> Iterator[Any]:
+    import numpy as np
+    import pyarrow as pa
+
+    def column(kind: Any, length: int, values: Any) -> Any:
+        # Not pa.array, which imports pandas where it is installed: a quarter of a second.
+        return pa.Array.from_buffers(kind, length, [None, pa.py_buffer(values)])
+
+    batches, waiting = [], 0
+    for start, scores, outliers in rows:
+        n_rows = len(scores)
+        arrays = [
+            column(pa.int64(), n_rows, np.arange(start, start + n_rows)),
+            column(pa.float64(), n_rows, scores),
+            pa.nulls(n_rows, pa.bool_())
+            if outliers is None
+            else column(pa.bool_(), n_rows, np.packbits(outliers, bitorder="little")),
+        ]
+        batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+        waiting += n_rows
+        if waiting >= _GROUP_ROWS:
+            yield pa.Table.from_batches(batches).combine_chunks()
+            batches, waiting = [], 0
+    if batches:
+        yield pa.Table.from_batches(batches).combine_chunks()

@@ -1,0 +1,122 @@
+"""Files of rows, and the file of scores that each becomes: what is to do, and what is done."""
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from hushtable.engines.work import Model
+from hushtable.errors import UsageError
+from hushtable.readers import paths
+
+__all__ = ["STAMP", "Part", "parts_of"]
+
+#: Where a Parquet file of scores says what it was made of, and by which model.
+STAMP = b"hushtable.scores"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One file.
+
+    Attributes
+    ----------
+    source : Path
+        Rows.
+    target : Path
+        Where their scores belong.
+    model : str
+        Digest of the model that scores them.
+    """
+
+    source: Path
+    target: Path
+    model: str
+
+    def stamp(self) -> bytes:
+        """Return what the target says of itself, as JSON."""
+        seen = self.source.stat()
+        stamp = {"model": self.model, "bytes": seen.st_size, "changed_ns": seen.st_mtime_ns}
+        return json.dumps(stamp).encode()
+
+    def is_done(self) -> bool:
+        """Whether the target holds the scores of these rows by this model.
+
+        It is made again if the rows' file has changed since.
+
+        Raises
+        ------
+        UsageError
+            If it holds anything else, which would be lost.
+        """
+        if not self.target.exists():
+            return False
+        stamp = self._found()
+        if stamp is None:
+            raise UsageError(
+                f"{self.target} is no file of scores as hushtable writes them: give another "
+                "folder, or remove it"
+            )
+        if json.loads(stamp)["model"] != self.model:
+            raise UsageError(
+                f"{self.target} holds scores by another model or threshold: give another folder, "
+                "or remove it"
+            )
+        return stamp == self.stamp()
+
+    def _found(self) -> bytes | None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        try:
+            stamp: bytes | None = (parquet.read_schema(self.target).metadata or {}).get(STAMP)
+        except pa.ArrowInvalid:
+            return None
+        return stamp
+
+
+def parts_of(
+    model: Model, data: str, folder: str | os.PathLike[str], offset: float | None = None
+) -> list[Part]:
+    """Pair every file of rows with its file of scores.
+
+    Parameters
+    ----------
+    model : Sketch, Release or LocalModel
+        What they will be scored by.
+    data : str
+        A file, a folder of files, or a glob pattern.
+    folder : path
+        Where the scores go, in folders as the rows are. ``rows.parquet`` becomes
+        ``rows.scores.parquet``.
+    offset : float, optional
+        Threshold, if outliers are to be marked.
+
+    Raises
+    ------
+    UsageError
+        If two files would have the same name, or the folder is one that rows are read from.
+    """
+    sources = paths(data)
+    top = (
+        Path(data) if Path(data).is_dir() else Path(os.path.commonpath([s.parent for s in sources]))
+    )
+    if Path(folder).resolve().is_relative_to(top.resolve()) and Path(data).is_dir():
+        raise UsageError(f"{folder} lies within {data}, where rows are read from: give another")
+    digest = _digest(model, offset)
+    parts = []
+    for source in sources:
+        name = f"{source.name.split('.')[0]}.scores.parquet"
+        parts.append(Part(source, Path(folder) / source.parent.relative_to(top) / name, digest))
+    if len({part.target for part in parts}) < len(parts):
+        raise UsageError(
+            f"{data}: several files have the same name but for its ending: score them apart"
+        )
+    return parts
+
+
+def _digest(model: Model, offset: float | None) -> str:
+    digest = hashlib.sha256(f"{model.plan.plan_id} {model.noise_sd} {offset}".encode())
+    digest.update(model.counts.tobytes())
+    return digest.hexdigest()
