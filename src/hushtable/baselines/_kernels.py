@@ -1,14 +1,11 @@
 """The compiled loops of the baselines: each row by itself, whatever the rows around."""
 
-import numba
 import numpy as np
 
-
-def _kernel(function):
-    return numba.njit(nogil=True, cache=True)(function)
+from hushtable.kernels import kernel
 
 
-@_kernel
+@kernel
 def project(X, directions):
     """Return X @ directions, added up in one order whatever the number of rows."""
     n, d = X.shape
@@ -22,7 +19,7 @@ def project(X, directions):
     return out
 
 
-@_kernel
+@kernel
 def path_lengths(hashes, level, first, key, child, end):
     """Return the path length of each row's hash values (n, depth) in a tree."""
     n = len(hashes)
@@ -45,7 +42,7 @@ def path_lengths(hashes, level, first, key, child, end):
     return depths
 
 
-@_kernel
+@kernel
 def project_sparse(X, features, weights):
     """Return the products of rows with one sparse vector, added up in one order."""
     z = np.zeros(len(X))
@@ -55,7 +52,7 @@ def project_sparse(X, features, weights):
     return z
 
 
-@_kernel
+@kernel
 def bins_of(unit, bins):
     """Return the bin of each place, ``bins`` for one outside."""
     found = np.empty(len(unit), np.int64)
@@ -65,7 +62,7 @@ def bins_of(unit, bins):
     return found
 
 
-@_kernel
+@kernel
 def log_likelihood(unit, bins):
     """Return sum_i n_i log(bins n_i / n) of the histogram of places in [0, 1)."""
     n = len(unit)
@@ -79,7 +76,7 @@ def log_likelihood(unit, bins):
     return total
 
 
-@_kernel
+@kernel
 def exact_neighbours(X, sample, numbers):
     """Return distances and numbers (n, k) of the k + 1 rows found, without one at distance 0.
 

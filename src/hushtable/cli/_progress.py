@@ -149,6 +149,8 @@ def compile_notice(say: Callable[[str], None] | None = None) -> Iterator[None]:
     """Print one line to stderr when the first kernel is compiled in the body; none if all load."""
     from numba.core import event
 
+    from hushtable import kernels
+
     class FirstCompile(event.Listener):
         said = False
 
@@ -156,6 +158,11 @@ def compile_notice(say: Callable[[str], None] | None = None) -> Iterator[None]:
             if not self.said:
                 self.said = True
                 line = "Compiling for this machine (first use only, about ten seconds) ..."
+                if not kernels.KEPT:
+                    line = (
+                        "Compiling for this machine (about ten seconds each time: no folder can "
+                        "be written to that would keep it; set NUMBA_CACHE_DIR to one) ..."
+                    )
                 if say is not None:
                     say(line)
                 else:

@@ -16,10 +16,11 @@ code        meaning
 has missing values, d further rows hold the same with missing values high, and a hash function
 reads the row that suits the side it drew for them.
 
-Loops run over blocks of ``BLOCK`` rows that stay in the first-level cache, one feature at a
+Loops run over blocks of ``BLOCK`` rows that stay in the second-level cache, one feature at a
 time, so that LLVM compares 16 to 32 rows in one instruction.
 """
 
+from hushtable.kernels._cache import KEPT, kernel
 from hushtable.kernels._common import BLOCK, LEVELS, MISSING_HIGH, MISSING_LOW
 from hushtable.kernels._encode import column_ranges, encode
 from hushtable.kernels._equi_width import count_equi_width, count_pairs_equi_width, sum_equi_width
@@ -49,6 +50,7 @@ __all__ = [
     "BLOCK",
     "CORNER",
     "CORNER_BITS",
+    "KEPT",
     "LEVELS",
     "MISSING_HIGH",
     "MISSING_LOW",
@@ -65,6 +67,7 @@ __all__ = [
     "count_subspace_grid",
     "encode",
     "join_values",
+    "kernel",
     "sum_equi_width",
     "sum_random_feature",
     "sum_random_projection",

@@ -1,4 +1,4 @@
-"""What the kernels share: codes, compilation, adding."""
+"""What the kernels share: codes, adding."""
 
 from typing import Any
 
@@ -16,10 +16,6 @@ SPAN = 4 * BLOCK
 LEVELS = 65_280
 MISSING_LOW = 0
 MISSING_HIGH = 65_535
-
-
-def kernel(function: Any) -> Any:
-    return numba.njit(nogil=True, cache=True)(function)
 
 
 def inlined(function: Any) -> Any:

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from hushtable.kernels._common import BLOCK, MISSING_LOW, add, inlined, kernel
+from hushtable.kernels._cache import kernel
+from hushtable.kernels._common import BLOCK, MISSING_LOW, add, inlined
 
 
 @inlined

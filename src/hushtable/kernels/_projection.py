@@ -12,7 +12,8 @@ apart in the mean. A missing value stands in the middle: 0.
 
 import numpy as np
 
-from hushtable.kernels._common import BLOCK, LEVELS, MISSING_LOW, add, inlined, kernel
+from hushtable.kernels._cache import kernel
+from hushtable.kernels._common import BLOCK, LEVELS, MISSING_LOW, add, inlined
 from hushtable.kernels._mix import add_least, key_cells, mix
 
 CORNER_BITS = 16

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from hushtable.kernels._common import BLOCK, SPAN, add, empty_lanes, gather, inlined, kernel
+from hushtable.kernels._cache import kernel
+from hushtable.kernels._common import BLOCK, SPAN, add, empty_lanes, gather, inlined
 from hushtable.kernels._mix import fold
 
 
