@@ -39,12 +39,15 @@ def readers(site, tmp_path, old):
         "score by sketch": ["score", "--model", site / "a.sketch.hush", "-o", scores],
         "sketch": ["sketch", "--plan", site / "plan.hush", "-o", old],
         "marginals": ["sketch", "--plan", site / "marginals.hush", "-o", old],
+        "check": ["plan", "check", site / "plan.hush"],
+        "check schema": ["plan", "check", site / "schema.toml"],
         "draft": ["plan", "draft", "--force", "-o", old],
     }
 
 
-ALL = ["fit", "lsh", "score", "score by sketch", "sketch", "marginals", "draft"]
-UNDER_A_PLAN = ["score", "score by sketch", "sketch", "marginals"]
+COUNTING = ["score", "score by sketch", "sketch", "marginals"]
+UNDER_A_PLAN = [*COUNTING, "check", "check schema"]
+ALL = ["fit", "lsh", *UNDER_A_PLAN, "draft"]
 
 
 @pytest.mark.parametrize("command", ALL)
@@ -151,7 +154,7 @@ def test_a_column_without_any_value(run, refused, readers, csv):
         says = ["column 'income' is missing in every row", "leave the column out"]
         refused(*readers[command], rows, says=says)
         assert run(*readers[command], rows, "--drop", "income").code == 0
-    for command in UNDER_A_PLAN:
+    for command in COUNTING:
         facts = run(*readers[command], rows, "--json").json
         assert facts["tally"] == {"income": {"missing": 2, "outside": 0}}
 
@@ -165,9 +168,10 @@ def test_more_categories_than_allowed(refused, readers, parquet, tmp_path, old):
     listed = ", ".join(f'"{name}"' for name in many)
     table = f'[[feature]]\nname = "name"\nkind = "categorical"\ncategories = [{listed}]\n'
     (tmp_path / "many.toml").write_text(table)
+    says = ["many.toml: feature 'name' has 10,001 categories", "at most 10,000"]
     for command in ("draw", "marginals"):
-        says = ["many.toml: feature 'name' has 10,001 categories", "at most 10,000"]
         refused("plan", command, tmp_path / "many.toml", "-o", old, says=says)
+    refused("plan", "check", tmp_path / "many.toml", rows, says=says)
 
 
 def test_values_outside_are_clipped_counted_and_reported(run, readers, csv):
@@ -215,12 +219,13 @@ def test_an_identifier_beyond_2_to_the_53_can_be_left_out(run, readers, csv, com
         ('[[feature]]\nname = "a"\nkind = "number"\n', "'numeric' or 'categorical'"),
     ],
 )
-@pytest.mark.parametrize("command", ["draw", "marginals"])
-def test_schemas_that_are_not_finished(refused, tmp_path, old, command, text, says):
+@pytest.mark.parametrize("command", ["draw", "marginals", "check"])
+def test_schemas_that_are_not_finished(refused, site, tmp_path, old, command, text, says):
     schema = tmp_path / "schema.toml"
     schema.write_text(text)
-    refused("plan", command, schema, "-o", old, says=["schema.toml: ", says])
-    refused("plan", command, tmp_path / "no.toml", "-o", old, says="no.toml: No such file")
+    rest = [site / "rows.csv"] if command == "check" else ["-o", old]
+    refused("plan", command, schema, *rest, says=["schema.toml: ", says])
+    refused("plan", command, tmp_path / "no.toml", *rest, says="no.toml: No such file")
 
 
 def test_a_draft_does_not_replace_a_schema(run, refused, site, tmp_path):
@@ -255,6 +260,8 @@ def test_a_draft_does_not_replace_a_schema(run, refused, site, tmp_path):
         (["score", "ROWS", "--model", "MODEL", "-o", "ROWS"], "both read and written"),
         (["score", "ROWS", "-o", "OLD"], "--model"),
         (["sketch", "ROWS", "-o", "OLD"], "--plan"),
+        (["plan", "check", "ROWS"], "DATA"),
+        (["plan", "check", "SCHEMA", "ROWS", "--threads", "0"], "-1 for every core"),
         (["merge", "-o", "OLD"], "FILE"),
         (["merge", "A", "A", "-o", "OLD"], "given twice"),
         (["merge", "A", "OLD", "-o", "OLD"], "both read and written"),

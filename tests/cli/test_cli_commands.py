@@ -35,7 +35,7 @@ def test_help_of_every_command_shows_an_example(run):
     for command in ("demo", "fit", "score", "sketch", "merge", "inspect"):
         assert f"\n  {command} " in run("-h").out
         assert f"Example:\n    hushtable {command}" in run(command, "--help").out
-    for command in ("draft", "draw", "marginals"):
+    for command in ("draft", "draw", "check", "marginals"):
         assert f"\n  {command} " in run("plan", "-h").out
         assert f"Example:\n    hushtable plan {command}" in run("plan", command, "-h").out
 

@@ -17,6 +17,7 @@ def users(site, tmp_path, old):
     return {
         "plan.hush": [
             ["sketch", rows, "--plan", "FILE", "-o", old],
+            ["plan", "check", "FILE", rows],
             ["inspect", "FILE"],
         ],
         "a.sketch.hush": [

@@ -12,6 +12,7 @@ from hushtable.cli import (
     bench_paper,
     bench_privacy,
     bench_sites,
+    check,
     demo,
     draft,
     fit,
@@ -83,6 +84,7 @@ def _app() -> typer.Typer:
     plans = typer.Typer(help="Make the plan that several sites share.", **_LOOK)
     plans.command("draft")(draft.draft)
     plans.command("draw")(plan.draw)
+    plans.command("check")(check.check)
     plans.command("marginals")(plan.marginals)
     plans.command("ranges")(plan.ranges)
     plans.command("hide")(plan.hide)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hushtable.cli._options import Json
-from hushtable.cli._output import finish, listed, print_sentences, print_table, shown, size
+from hushtable.cli._output import finish, print_sentences, print_table, shown, size, values
 
 if TYPE_CHECKING:
     from hushtable.files import Content
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from hushtable.privacy.budget import Cost
     from hushtable.privacy.local import LocalModel
     from hushtable.privacy.release import Release
-    from hushtable.schema import Feature
     from hushtable.sketch import Sketch
 
 __all__ = ["inspect"]
@@ -174,7 +173,7 @@ def _print(
     if release is not None:
         _print_ledger(release)
     headers = ["feature", "kind", "range or categories"]
-    rows = [[shown(f.name), f.kind, _values(f)] for f in plan.schema.features]
+    rows = [[shown(f.name), f.kind, values(f)] for f in plan.schema.features]
     if sketch is not None:
         headers += ["missing", "outside"]
         for row, counts in zip(rows, sketch.tally.tolist(), strict=True):
@@ -229,11 +228,3 @@ def _dependence(plan: "Plan") -> str:
     if not plan.schema.public:
         return "yes: the ranges were read off rows"
     return "yes: refined by counts of rows"
-
-
-def _values(feature: "Feature") -> str:
-    if feature.kind == "numeric":
-        unit = f" {shown(feature.unit)}" if feature.unit else ""
-        return f"{feature.low:.10g} to {feature.high:.10g}{unit}"
-    n = len(feature.categories)
-    return f"{n:,} categories: {listed(feature.categories)}" if n else "no categories"

@@ -1,0 +1,152 @@
+"""``hushtable plan check``: how local rows fit a schema or plan."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hushtable.cli._options import Columns, Data, Drop, Json, Threads
+from hushtable.cli._output import (
+    MOST_LINES,
+    finish,
+    print_sentences,
+    print_table,
+    shown,
+    values,
+)
+from hushtable.cli._progress import watched
+from hushtable.cli._rows import open_rows
+from hushtable.cli.plan import read_schema
+from hushtable.errors import FileError
+
+if TYPE_CHECKING:
+    from hushtable.check import FeatureCheck
+    from hushtable.schema import Schema
+
+__all__ = ["check"]
+
+
+def check(
+    schema: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SCHEMA_OR_PLAN",
+            help="Schema in TOML, or a .hush file with a plan in it: a plan, a round, a model.",
+        ),
+    ],
+    data: Data,
+    threads: Threads = -1,
+    columns: Columns = None,
+    drop: Drop = None,
+    as_json: Json = False,
+) -> None:
+    """Check rows against a schema or plan, before they are counted.
+
+    Says which columns have values that are missing or outside, are constant, or use so little of
+    their range that the unit may be another. It writes no file. What it prints describes the rows
+    and stays where they are. It ends with exit code 0 whatever it finds.
+
+    \b
+    Example:
+      hushtable plan check plan.hush patients.csv --drop id,name
+    """  # noqa: D301 (\b keeps the lines of the example apart)
+    wanted = _schema(schema)
+    reader = open_rows(data, columns, drop, wanted)
+
+    from hushtable.check import check_rows
+
+    with watched(reader, quiet=as_json) as watch:
+        checks = check_rows(wanted, watch.reader, n_jobs=threads)
+    facts = {
+        "command": "plan check",
+        "rows": watch.rows,
+        "features": [_facts(one) for one in checks],
+    }
+    finish(as_json, facts, lambda: _print(checks, data, schema))
+
+
+def _schema(path: Path) -> "Schema":
+    """Read a schema, or that of the plan in a .hush file."""
+    if path.suffix != ".hush":
+        return read_schema(path)
+    from hushtable import files
+    from hushtable.plan import Plan
+
+    content = files.read(path)
+    if "plan" not in content.manifest:
+        raise FileError(
+            f"{path} holds a {content.kind} without a plan: give the schema, or the sites' plan"
+        )
+    return content.build(Plan.from_file).schema
+
+
+def _facts(result: "FeatureCheck") -> dict[str, Any]:
+    return {
+        "name": result.feature.name,
+        "kind": result.feature.kind,
+        "missing": result.missing,
+        "below": result.below,
+        "above": result.above,
+        "unseen": result.unseen,
+        "used": result.used,
+        "finding": result.finding,
+    }
+
+
+def _print(checks: list["FeatureCheck"], data: str, schema: Path) -> None:
+    found = [one for one in checks if one.outside or one.missing or one.finding]
+    print(f"Checked {checks[0].rows:,} rows of {data} against {schema}: {len(checks):,} features.")
+    if found:
+        print("Share of the rows whose value is\n")
+        # The worst first: a long list is cut.
+        found.sort(key=lambda one: (one.finding is None, -one.outside, -one.missing))
+        headers = ["feature", "missing", "below", "above", "not listed"]
+        print_table(headers, [_row(one) for one in found])
+    if len(found) < len(checks):
+        others = f"the other {len(checks) - len(found):,}" if found else "all"
+        print(f"\nIn {others}, every value is there and inside.")
+    sentences = [_sentence(one) for one in found if one.finding is not None]
+    if sentences:
+        print("\nTo look at:\n")
+        print_sentences(sentences[:MOST_LINES], indent="  ")
+        if len(sentences) > MOST_LINES:
+            print(f"  ... and {len(sentences) - MOST_LINES:,} more (--json lists all)")
+    print()
+    print_sentences([
+        "This describes your rows: keep it here. Values outside count as the nearest end, or as "
+        "unseen. Mend a wrong unit, spelling or column; do not make ranges of these rows."
+    ])  # fmt: skip
+
+
+def _row(result: "FeatureCheck") -> list[str]:
+    counts = (result.missing, result.below, result.above, result.unseen)
+    return [shown(result.feature.name), *(_share(count / result.rows) for count in counts)]
+
+
+def _share(share: float) -> str:
+    if share == 0.0:
+        return "-"
+    return "<0.1%" if share < 0.001 else f"{share:.1%}"
+
+
+def _sentence(result: "FeatureCheck") -> str:
+    """Say what a finding may mean, and what to do about it."""
+    name, feature = shown(result.feature.name), result.feature
+    if result.finding == "missing":
+        return f"{name}: no row has a value. Is it the right column?"
+    if result.finding == "constant":
+        return f"{name}: all values are the same, and tell nothing. Is it the right column?"
+    if result.finding == "outside" and feature.kind == "categorical":
+        return (
+            f"{name}: most values are none of its {values(feature)}. Are they spelled in another "
+            "way?"
+        )
+    if result.finding == "outside":
+        return (
+            f"{name}: most values lie outside its range, {values(feature)}. Are they in another "
+            "unit?"
+        )
+    return (
+        f"{name}: 98% of the values use {_share(result.used)} of its range, {values(feature)}. Are "
+        "they in another unit, or is the range far wider than it need be?"
+    )
