@@ -21,6 +21,7 @@ import numpy as np
 from common import seconds
 
 from hushtable.hashing import RandomFeature
+from hushtable.hashing._joined import JoinedTables
 
 #: Bytes of the array that is copied: far more than caches hold.
 COPIED = 1 << 28
@@ -68,18 +69,24 @@ class Machine:
         within each, the busiest resource decides.
         """
         functions, folded = int(family.depth.sum(dtype=np.int64)), folds(family)
+        # Tables that are joined are looked up as one.
+        tables = family.n_tables if folded else _joined(family)
         in_vectors = (
             COMPARE * functions
             + FOLD * folded * 2  # in lanes of 32 bits
             + ENCODE * len(family.schema) * 4  # in lanes of 64 bits
         ) / self.lanes
-        return (in_vectors + LOOK_UP * family.n_tables) / EACH_CYCLE / self.clock
+        return (in_vectors + LOOK_UP * tables) / EACH_CYCLE / self.clock
 
     def describe(self) -> str:
         return (
             f"It copies {self.copying / 1e9:.1f} GB/s (read and written) at {self.clock / 1e9:.2f} "
             f"GHz, and compares {self.lanes} codes at once."
         )
+
+
+def _joined(family: RandomFeature) -> int:
+    return len(JoinedTables.packed(family.depth, family.offsets).bounds) - 1
 
 
 def folds(family: RandomFeature) -> int:

@@ -26,11 +26,11 @@ from threadpoolctl import threadpool_limits
 from hushtable.errors import DataError
 
 #: A peer's call that would take longer, in seconds, is extrapolated.
-PATIENCE = 60.0
+PATIENCE = 20.0
 #: A contestant that has taken so long on a case, in seconds, leaves the rounds that are to come.
-BUDGET, QUICK_BUDGET = 60.0, 1.0
+BUDGET, QUICK_BUDGET = 15.0, 1.0
 #: For one detector, method and size, in seconds: how long one thread and two take turns.
-TURNS, QUICK_TURNS = 3.0, 0.2
+TURNS, QUICK_TURNS = 2.0, 0.2
 #: Values that fit into memory as float32: 4 GB.
 LARGEST = 10**9
 

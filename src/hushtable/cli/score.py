@@ -70,8 +70,9 @@ def score(
       hushtable score patients.csv --drop id,name --model model.hush -o scores.parquet
       hushtable score lake/ --model model.hush -o scores
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    to_folder = output.is_dir() or not output.suffix
-    if not to_folder and output.suffix not in (".parquet", ".csv"):
+    to_file = output.suffix in (".parquet", ".csv")
+    to_folder = not to_file and (output.is_dir() or not output.suffix)
+    if not to_file and not to_folder:
         raise UsageError(
             f"-o {output}: needs a name that ends in .parquet or .csv, or a folder's, without a dot"
         )
