@@ -22,8 +22,8 @@ from hushtable.readers import Batch, Reader, as_reader
 from hushtable.scorer import Scorer
 
 DETECTORS = (LSHiTables, HushTable)
-#: Values that fit into memory as float32: 4 GB.
-LARGEST = 10**9
+#: Values at most: 400 MB as float32.
+LARGEST = 10**8
 #: From so many rows on, the cost per row should be the same.
 FLAT_ROWS = 100_000
 

@@ -31,8 +31,8 @@ PATIENCE = 20.0
 BUDGET, QUICK_BUDGET = 15.0, 1.0
 #: For one detector, method and size, in seconds: how long one thread and two take turns.
 TURNS, QUICK_TURNS = 2.0, 0.2
-#: Values that fit into memory as float32: 4 GB.
-LARGEST = 10**9
+#: Values at most: 400 MB as float32.
+LARGEST = 10**8
 
 SIZES = [(10**n, d) for d in (10, 100, 1000) for n in range(3, 8) if 10**n * d <= LARGEST]
 QUICK_SIZES = [(10**5, 10)]

@@ -13,9 +13,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import common
+import numba
+import numpy as np
 from common import Rows, Target
 
 from hushtable import HushTable, LSHiTables
+from hushtable.threads import for_each
 
 DETECTORS = (LSHiTables, HushTable)
 #: Calls in a timing: as many as take so long with one thread, in seconds.
@@ -31,7 +34,9 @@ NOISE = 0.03
 class Gain:
     """How many times as fast two threads are; ``fit_s`` and ``score_s`` are one's median seconds.
 
-    ``elsewhere`` is how many cores other processes kept busy meanwhile.
+    ``machine`` is what two threads gain that share a bare loop of ``score_s``, which needs no
+    memory: what waking a thread and the cores themselves allow. ``elsewhere`` is how many cores
+    other processes kept busy meanwhile.
     """
 
     data: str
@@ -41,6 +46,7 @@ class Gain:
     score_s: float
     fit: float
     score: float
+    machine: float
     elsewhere: float
 
 
@@ -57,11 +63,29 @@ def measure(cases: Sequence[Rows], turns: float) -> list[Gain]:
             score_s, score = in_turns(
                 lambda d=one, x=X: d.score_samples(x), lambda d=two, x=X: d.score_samples(x), turns
             )
+            machine = bare_loop(score_s, turns)
             elsewhere = (_busy_elsewhere() - busy) / (time.perf_counter() - start)
+            name = make.__name__
             gains.append(
-                Gain(data.name, data.rows, make.__name__, fit_s, score_s, fit, score, elsewhere)
+                Gain(data.name, data.rows, name, fit_s, score_s, fit, score, machine, elsewhere)
             )
     return gains
+
+
+def bare_loop(seconds: float, turns: float) -> float:
+    """Return what two threads gain in a loop that takes one thread so many seconds."""
+    rounds = int(seconds / _seconds(lambda: _loop(1_000_000), 5) * 1_000_000)
+    half = rounds // 2
+    _, gain = in_turns(lambda: _loop(2 * half), lambda: for_each(_loop, [[half, half]], 2), turns)
+    return gain
+
+
+@numba.njit(nogil=True)
+def _loop(rounds):
+    x = np.int64(1)
+    for i in range(rounds):  # no compiler shortens it: see floor.py
+        x = (x + i) ^ 12_345
+    return x
 
 
 def in_turns(
@@ -109,13 +133,14 @@ def table(gains: Sequence[Gain]) -> str:
     rows = [
         (
             g.data, g.detector, f"{1000 * g.fit_s:.2f}", f"{1000 * g.score_s:.2f}",
-            f"{g.fit:.2f}", f"{g.score:.2f}", f"{g.elsewhere:.2f}",
+            f"{g.fit:.2f}", f"{g.score:.2f}", f"{g.machine:.2f}", f"{g.elsewhere:.2f}",
         )
         for g in gains
     ]  # fmt: skip
     header = (
         "data", "detector", "fit ms, one thread", "score ms, one thread",
-        "fit: two threads, times one", "score: two threads, times one", "cores busy elsewhere",
+        "fit: two threads, times one", "score: two threads, times one", "a bare loop as long",
+        "cores busy elsewhere",
     )  # fmt: skip
     return common.markdown_table(header, rows, text=2)
 

@@ -33,6 +33,7 @@ html_sidebars = {
         "method",
         "paper",
         "scale",
+        "speed",
         "tutorial",
     )
 }

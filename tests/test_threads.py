@@ -91,7 +91,7 @@ def test_sources_are_read_at_the_same_time_each_in_order():
         for i in range(100):
             yield name, i
 
-    for_each(done.append, [source(name) for name in "abc"], 3)
+    for_each(done.append, [source(name) for name in "abc"], 6)
     assert sorted(done) == [(name, i) for name in "abc" for i in range(100)]
     lock, order = threading.Lock(), {"a": [], "b": []}
 
@@ -105,7 +105,7 @@ def test_sources_are_read_at_the_same_time_each_in_order():
     assert order == {"a": list(range(500)), "b": list(range(500))}
 
 
-def test_no_more_sources_are_open_than_threads():
+def test_half_as_many_sources_are_open_as_threads():
     opened, most = set(), []
 
     def source(name):
@@ -113,7 +113,7 @@ def test_no_more_sources_are_open_than_threads():
         yield from range(20)
         opened.remove(name)
 
-    for_each(lambda _: most.append(len(opened)), [source(i) for i in range(50)], 3)
+    for_each(lambda _: most.append(len(opened)), [source(i) for i in range(50)], 6)
     assert len(most) == 1000
     assert max(most) <= 3
 
@@ -130,7 +130,7 @@ def test_an_error_in_one_source_ends_all():
 
     done = []
     with pytest.raises(OSError, match="unplugged"):
-        for_each(done.append, [slow(), broken(), slow()], 3)
+        for_each(done.append, [slow(), broken(), slow()], 4)
     assert len(done) < 1000
 
 

@@ -13,9 +13,11 @@ apart in the mean. A missing value stands in the middle: 0.
 import numpy as np
 
 from hushtable.kernels._cache import kernel
-from hushtable.kernels._common import BLOCK, LEVELS, MISSING_LOW, add, inlined
+from hushtable.kernels._common import LEVELS, MISSING_LOW, add, inlined
 from hushtable.kernels._mix import add_least, key_cells, mix
 
+#: Rows that one product is for: their vectors and results stay in the second-level cache.
+_ROWS = 512
 CORNER_BITS = 16
 #: Half an edge of the cube: two random corners differ in half of 16 edges, and
 #: sqrt(8) (2 CORNER) is the range, 2 LEVELS.
@@ -26,7 +28,7 @@ _TOGETHER = 128
 
 @inlined
 def _embed(codes, start, stop, rows, vectors):
-    """Write the vector of each row of a block into a column of ``vectors`` (D, BLOCK)."""
+    """Write the vector of each row of a block into a column of ``vectors`` (D, _ROWS)."""
     first, categorical, salt = rows
     n = stop - start
     for j in range(len(categorical)):
@@ -108,10 +110,10 @@ def count_sim_hash(codes, rows, weights, functions, row_weights, counts):
     """
     table, cuts, offsets = functions
     n, m = codes.shape[1], len(offsets) - 1
-    vectors, results = _workspace(weights, table, BLOCK)
-    cells = np.empty(BLOCK, np.uint16)
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
+    vectors, results = _workspace(weights, table, _ROWS)
+    cells = np.empty(_ROWS, np.uint16)
+    for start in range(0, n, _ROWS):
+        stop = min(start + _ROWS, n)
         _embed(codes, start, stop, rows, vectors)
         t = 0
         while t < m:
@@ -142,10 +144,10 @@ def sum_sim_hash(codes, rows, weights, functions, values, totals):
     """Write into ``totals`` (n,) the sum over the tables of ``values`` at each row's cell."""
     table, cuts, offsets = functions
     n, m = codes.shape[1], len(offsets) - 1
-    vectors, results = _workspace(weights, table, BLOCK)
-    cells, total = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.float64)
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
+    vectors, results = _workspace(weights, table, _ROWS)
+    cells, total = np.empty(_ROWS, np.uint16), np.empty(_ROWS, np.float64)
+    for start in range(0, n, _ROWS):
+        stop = min(start + _ROWS, n)
         _embed(codes, start, stop, rows, vectors)
         total[:] = 0.0
         t = 0
@@ -191,10 +193,10 @@ def count_random_projection(codes, rows, weights, functions, row_weights, counts
     table, seeds, cells = functions[0], functions[4], functions[5]
     m, depth = seeds.shape
     n = codes.shape[1]
-    vectors, results = _workspace(weights, table, BLOCK)
-    keys, found = np.empty(BLOCK, np.uint32), np.empty((depth, BLOCK), np.uint16)
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
+    vectors, results = _workspace(weights, table, _ROWS)
+    keys, found = np.empty(_ROWS, np.uint32), np.empty((depth, _ROWS), np.uint16)
+    for start in range(0, n, _ROWS):
+        stop = min(start + _ROWS, n)
         _embed(codes, start, stop, rows, vectors)
         t = 0
         while t < m:
@@ -232,11 +234,11 @@ def sum_random_projection(codes, rows, weights, functions, values, totals):
     table, seeds, cells = functions[0], functions[4], functions[5]
     m, depth = seeds.shape
     n = codes.shape[1]
-    vectors, results = _workspace(weights, table, BLOCK)
-    keys, found = np.empty(BLOCK, np.uint32), np.empty((depth, BLOCK), np.uint16)
-    total = np.empty(BLOCK, np.float64)
-    for start in range(0, n, BLOCK):
-        stop = min(start + BLOCK, n)
+    vectors, results = _workspace(weights, table, _ROWS)
+    keys, found = np.empty(_ROWS, np.uint32), np.empty((depth, _ROWS), np.uint16)
+    total = np.empty(_ROWS, np.float64)
+    for start in range(0, n, _ROWS):
+        stop = min(start + _ROWS, n)
         _embed(codes, start, stop, rows, vectors)
         total[:] = 0.0
         t = 0
