@@ -189,6 +189,8 @@ def table_of_flatness(costs: Sequence[Cost]) -> str:
     many = [c for c in costs if c.rows >= FLAT_ROWS]
     for kind in dict.fromkeys((c.columns, c.detector, c.m) for c in many):
         alike = [c for c in many if (c.columns, c.detector, c.m) == kind]
+        if len(alike) == 1:
+            continue
         spans = [_span(alike, lambda c: c.count), _span(alike, lambda c: c.score)]
         sizes = f"{min(c.rows for c in alike):.0e} to {max(c.rows for c in alike):.0e}"
         rows.append((kind[1], *kind[::2], sizes.replace("e+0", "e"), *spans))
