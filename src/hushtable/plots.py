@@ -170,7 +170,7 @@ class ScoreDisplay(_Display):
         # Bins are numbered from the threshold, outliers below zero: rounding moves none across.
         start = threshold if inside else low
         first = int(np.floor((low - start) / width)) if inside else 0
-        last = max(int(np.floor((high - start) / width)), first)
+        last = max(int(np.ceil((high - start) / width)) - 1, 0)
         numbers = np.clip(np.floor((scores - start) / width), first, last).astype(np.int64)
         if inside:
             numbers = np.where(scores < threshold, np.minimum(numbers, -1), np.maximum(numbers, 0))

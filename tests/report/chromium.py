@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import fcntl
 import itertools
 import json
 import os
@@ -34,23 +35,25 @@ class Chromium:
         self.complaints, self.asked = [], []
         self._ids, self._buffer = itertools.count(1), b""
         # The browser reads commands from descriptor 3 and writes answers to 4.
-        theirs_in, self._out = os.pipe()
-        self._in, theirs_out = os.pipe()
+        reading, self._out = os.pipe()
+        self._in, writing = os.pipe()
+        # Out of the way of 3 and 4, which the shell sets to them one after the other.
+        theirs_in, theirs_out = (fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (reading, writing))
         command = [
             found(), "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
             "--no-first-run", "--disable-extensions", "--disable-background-networking",
             f"--user-data-dir={profile}", "about:blank",
         ]  # fmt: skip
         self._process = subprocess.Popen(
-            ["sh", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "chromium", *command],
+            ["bash", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "chromium", *command],
             pass_fds=(theirs_in, theirs_out),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        os.close(theirs_in)
-        os.close(theirs_out)
+        for end in (reading, writing, theirs_in, theirs_out):
+            os.close(end)
 
     def __enter__(self):
         self._session = None
@@ -108,6 +111,12 @@ class Chromium:
         for kind in ("mousePressed", "mouseReleased"):
             self._do("Input.dispatchMouseEvent", type=kind, x=at[0], y=at[1], button="left",
                      clickCount=1)  # fmt: skip
+
+    def press_tab(self):
+        """Move the focus on."""
+        for kind in ("rawKeyDown", "keyUp"):
+            self._do("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab",
+                     windowsVirtualKeyCode=9)  # fmt: skip
 
     def picture(self):
         """Return a picture of the whole page, as PNG."""
