@@ -12,7 +12,7 @@ from hushtable.cli._options import Columns, Drop, Json, Threads
 from hushtable.cli._output import Target, finish, listed, size
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import open_rows
-from hushtable.cli.round._common import collected, read_round
+from hushtable.cli.round._common import read_round
 from hushtable.errors import FileError, UsageError
 
 if TYPE_CHECKING:
@@ -84,19 +84,18 @@ def report(
     """  # noqa: D301 (\b keeps the lines of the example apart)
     check_page(output)
     _check_options(data, rows, contamination, parts, round_)
-    given = [path for path in (data, round_) if path is not None]
-    sent = [] if parts is None else _parts(parts)
-    Target(output, [model, *sent, *given])
+    sent = [] if parts is None else _parts(parts, [model, *([] if round_ is None else [round_])])
     subject, scorer, offset = _open(model)
     sites = None if parts is None else _sites(subject, sent, round_)
     scores = None
     if data is not None:
         if scorer is None:
             raise UsageError(f"{model} scores no rows: leave {data} out")
-        from hushtable.report.scores import score_rows
+        from hushtable.report.scores import score_rows, why_no_drift
 
+        passes = 1 if why_no_drift(scorer.sketch) else 2
         reader = open_rows(data, columns, drop, scorer.plan.schema).repeatable()
-        with watched(reader, passes=2, quiet=as_json) as watch:
+        with watched(reader, passes=passes, quiet=as_json) as watch:
             scores = score_rows(
                 scorer,
                 math.nan if offset is None else offset,
@@ -191,21 +190,23 @@ def _open(path: Path) -> tuple["Model", "Scorer | None", float | None]:
     return subject, scorer, threshold(content, scorer)
 
 
-def _parts(pattern: str) -> list[Path]:
-    """Return the files that a path, folder or pattern names."""
+def _parts(pattern: str, others: list[Path]) -> list[Path]:
+    """Return the files that a path, folder or pattern names, without those that are no part."""
     folder = Path(pattern)
     found = (
         sorted(folder.glob("*.hush"))
         if folder.is_dir()
         else sorted(Path(name) for name in glob.glob(pattern, recursive=True))
     )
+    apart = [path for path in others if path.is_file()]
+    found = [path for path in found if not any(path.samefile(other) for other in apart)]
     if not found:
         raise FileError(f"--parts {pattern}: no such file: check the path")
     return found
 
 
 def _sites(subject: "Model", parts: list[Path], round_: Path | None) -> "Sites":
-    from hushtable.federation.collect import Sealed
+    from hushtable.federation.collect import Collection, Sealed
     from hushtable.privacy.local import LocalModel
     from hushtable.privacy.release import Release
     from hushtable.report.sites import sites_of_parts, sites_of_round
@@ -221,4 +222,8 @@ def _sites(subject: "Model", parts: list[Path], round_: Path | None) -> "Sites":
         )
     if not isinstance(counts, Release | Sealed):
         raise UsageError(f"{subject.name} holds exact counts, and no round has such a result")
-    return sites_of_round(collected(read_round(round_), parts), counts, subject.name)
+    collection = Collection(read_round(round_))
+    for path in parts:
+        # Names without folders: the report may go to people whom the folders are no concern of.
+        collection.add(path.name, path.read_bytes())
+    return sites_of_round(collection, counts, subject.name)

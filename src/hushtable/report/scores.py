@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from hushtable.errors import DataError, UsageError
 from hushtable.plots import RankedOutliersDisplay, ScoreDisplay
 from hushtable.privacy.local import LocalModel
+from hushtable.privacy.release import Release
 from hushtable.readers import Reader
 from hushtable.scorer import Scorer
 from hushtable.sketch import Sketch
 from hushtable.streams import Drift, drift
 
-__all__ = ["Scores", "score_rows"]
+__all__ = ["Scores", "score_rows", "why_no_drift"]
 
 #: Features that are named as those that moved most.
 _FURTHEST = 5
@@ -144,7 +145,7 @@ def score_rows(
     threshold : float
         The model's; NaN if there is none.
     reader : Reader
-        The rows, which are read twice.
+        The rows; read twice, unless `why_no_drift` has a reason.
     contamination : float, optional
         Flag this share of the rows instead of those below the model's threshold.
     n_shown : int, default=0
@@ -180,13 +181,20 @@ def score_rows(
     )
 
 
+def why_no_drift(counted: Sketch | Release | LocalModel) -> str:
+    """Return why rows cannot be compared with these counts; empty if they can."""
+    if isinstance(counted, LocalModel):
+        return "a local model mixes exact counts with noised ones: compare with the result"
+    if counted.plan.first_counts is not None:
+        return "the model's second pass counts dense rows only"
+    return ""
+
+
 def _drift(scorer: Scorer, reader: Reader, n_jobs: int | None) -> tuple[Drift | None, str]:
     """Return how far the rows lie from those counted, or why that cannot be told."""
-    counted = scorer.sketch
-    if isinstance(counted, LocalModel):
-        return None, "a local model mixes exact counts with noised ones: compare with the result"
-    if counted.plan.first_counts is not None:
-        return None, "the model's second pass counts dense rows only"
+    counted, reason = scorer.sketch, why_no_drift(scorer.sketch)
+    if reason or isinstance(counted, LocalModel):
+        return None, reason
     try:
         return drift(counted, Sketch.from_data(counted.plan, reader, n_jobs=n_jobs)), ""
     except UsageError as error:
