@@ -67,21 +67,30 @@ def test_no_threshold_in_the_noise(of_everything):
 
 def test_features_have_both_tallies_and_drift(of_rows):
     report = of_rows()
-    *tallies, last = report.feature_headers[3:]
-    assert tallies == [f"{what}, {whose}" for whose in ("counted", "these rows")
-                       for what in ("missing", "outside")]  # fmt: skip
-    assert last == "drift"
-    assert [row[0] for row in report.feature_rows] == [EVIL, "x1", "x2"]
-    assert [row[3:7] for row in report.feature_rows] == [
-        ["0", "10"] * 2, ["20", "0"] * 2, ["0", "0"] * 2,
+    assert report.features.columns["feature"] == [EVIL, "x1", "x2"]
+    assert list(report.features.columns)[2:] == [
+        "missing in rows counted", "outside in rows counted", "missing in these rows",
+        "outside in these rows", "drift",
     ]  # fmt: skip
+    for whose in ("rows counted", "these rows"):
+        assert report.features.columns[f"missing in {whose}"] == ["0", "20", "0"]
+        assert report.features.columns[f"outside in {whose}"] == ["10", "0", "0"]
+
+
+def test_columns_of_zeros_are_left_out(sketch, X):
+    scorer = Scorer(sketch)
+    scores = score_rows(scorer, 0.0, as_reader(X[30:]))
+    report = gather(Model("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
+    assert report.features.zeros == ["missing in these rows", "outside in these rows"]
+    text = " ".join(Parsed(page(report)).text.split())
+    assert "Nothing is missing in these rows or outside in these rows." in text
 
 
 def test_features_in_another_unit_are_named(schema, sketch, X):
     scorer = Scorer(sketch)
     scores = score_rows(scorer, scorer.auto_offset(), as_reader(1000.0 * X))
     report = gather(Model("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
-    assert report.doubtful == schema.names
+    assert report.features.doubtful == schema.names
     assert "another unit than the plan" in Parsed(page(report)).text
     assert Parsed(page(report)).text.count("Most rows lie outside") == 1
 

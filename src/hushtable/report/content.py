@@ -11,15 +11,13 @@ from hushtable.plots import NoiseDisplay
 from hushtable.privacy.ledger import rounded_up
 from hushtable.privacy.local import LocalModel
 from hushtable.privacy.release import Release
+from hushtable.report.features import Features, features_of
 from hushtable.report.scores import Scores
 from hushtable.report.sites import Sites
-from hushtable.report.words import dependence, ledger_lines, ledger_rows, values
+from hushtable.report.words import dependence, ledger_lines, ledger_rows
 from hushtable.sketch import Sketch
 
-__all__ = ["FeatureLine", "Model", "Privacy", "Report", "gather"]
-
-#: Features that the table lists; the JSON of ``hushtable inspect`` has them all.
-MOST_FEATURES = 200
+__all__ = ["Model", "Privacy", "Report", "gather"]
 
 
 @dataclass(frozen=True)
@@ -65,20 +63,6 @@ class Model:
         """Standard deviation of the noise on a cell, in counts."""
         counts = self.counts
         return counts.ledger.noise_sd if isinstance(counts, Sealed) else counts.noise_sd
-
-
-@dataclass(frozen=True)
-class FeatureLine:
-    """A feature, and what was counted of it: None where nobody counted."""
-
-    name: str
-    kind: str
-    values: str
-    missing_counted: int | None
-    outside_counted: int | None
-    missing: int | None
-    outside: int | None
-    drift: float | None
 
 
 @dataclass(frozen=True)
@@ -134,14 +118,8 @@ class Report:
         What the file holds.
     reasons_to_stay : list of str
         Why the report must not leave the site; empty if it may.
-    scores, privacy, sites : optional
+    scores, features, privacy, sites : optional
         Sections; None where they do not apply.
-    features : list of FeatureLine
-        Of the plan, the first of many.
-    n_features : int
-        All of them.
-    doubtful : list of str
-        Features in which most rows lie outside the plan.
     left_out : list of str
         What the report has no section about, and why.
     """
@@ -153,11 +131,9 @@ class Report:
     about: dict[str, str]
     reasons_to_stay: list[str]
     scores: Scores | None
+    features: Features | None
     privacy: Privacy | None
     sites: Sites | None
-    features: list[FeatureLine]
-    n_features: int
-    doubtful: list[str]
     left_out: list[str]
 
     @property
@@ -189,33 +165,6 @@ class Report:
             glance["sites in"] = f"{sites.n_in} of {len(sites.sites)}"
         return glance
 
-    @property
-    def feature_headers(self) -> list[str]:
-        """Of `feature_rows`."""
-        headers = ["feature", "kind", "range or categories"]
-        if isinstance(self.model.counts, Sketch):
-            headers += ["missing, counted", "outside, counted"]
-        if self.scores is not None:
-            headers += ["missing, these rows", "outside, these rows"]
-        return [*headers, "drift"] if self._with_drift else headers
-
-    @property
-    def feature_rows(self) -> list[list[str]]:
-        """A table row for each feature."""
-        rows = []
-        for line in self.features:
-            tallies = [line.missing_counted, line.outside_counted, line.missing, line.outside]
-            row = [line.name, line.kind, line.values]
-            row += [f"{n:,}" for n in tallies if n is not None]
-            if self._with_drift:
-                row.append("" if line.drift is None else f"{line.drift:z.4f}")
-            rows.append(row)
-        return rows
-
-    @property
-    def _with_drift(self) -> bool:
-        return any(line.drift is not None for line in self.features)
-
 
 def gather(
     model: Model,
@@ -240,7 +189,7 @@ def gather(
     sites : Sites, optional
         Behind the model, where they are known.
     """
-    features, doubtful = _features(model, scores)
+    counted = model.counts if isinstance(model.counts, Sketch) else None
     return Report(
         model=model,
         title=model.name if title is None else title,
@@ -249,11 +198,11 @@ def gather(
         about=_about(model, threshold),
         reasons_to_stay=_reasons_to_stay(model, scores, sites),
         scores=scores,
+        features=None
+        if model.plan is None
+        else features_of(model.plan, counted, model.n_rows, scores),
         privacy=_privacy(model),
         sites=sites,
-        features=features[:MOST_FEATURES],
-        n_features=len(features),
-        doubtful=doubtful,
         left_out=_left_out(model, threshold, scores, sites),
     )
 
@@ -302,40 +251,6 @@ def _reasons_to_stay(model: Model, scores: Scores | None, sites: Sites | None) -
     if sites is not None and sites.exact:
         reasons.append("It tells how many rows each site has, exactly.")
     return reasons
-
-
-def _features(model: Model, scores: Scores | None) -> tuple[list[FeatureLine], list[str]]:
-    if model.plan is None:
-        return [], []
-    counted = model.counts.tally.tolist() if isinstance(model.counts, Sketch) else None
-    seen = None if scores is None else scores.tally.tolist()
-    moved = scores.drift.features if scores is not None and scores.drift is not None else {}
-    lines = []
-    for j, feature in enumerate(model.plan.schema.features):
-        missing_counted, outside_counted = (None, None) if counted is None else counted[j]
-        missing, outside = (None, None) if seen is None else seen[j]
-        distance = moved.get(feature.name)
-        if distance is not None and math.isnan(distance):
-            distance = None
-        lines.append(
-            FeatureLine(
-                feature.name,
-                feature.kind,
-                values(feature),
-                missing_counted,
-                outside_counted,
-                missing,
-                outside,
-                distance,
-            )
-        )
-    n_rows = model.n_rows if scores is None else scores.n_rows
-    doubtful = []
-    for line in lines:
-        beyond = line.outside_counted if scores is None else line.outside
-        if beyond is not None and 2 * beyond > n_rows:
-            doubtful.append(line.name)
-    return lines, doubtful
 
 
 def _privacy(model: Model) -> Privacy | None:
