@@ -165,12 +165,14 @@ class ScoreDisplay(_Display):
         low, high = float(scores.min()), float(scores.max())
         if bins is None:
             bins = min(max(10, round(len(scores) ** 0.5)), 40)
-        width = (high - low) / bins or 1.0
+        # Wide enough for edges to differ.
+        least = 4.0 * np.spacing(max(abs(low), abs(high)))
+        width = max((high - low) / bins, least) if low < high else 1.0
         inside = low < threshold <= high
         # Bins are numbered from the threshold, outliers below zero: rounding moves none across.
         start = threshold if inside else low
-        first = int(np.floor((low - start) / width)) if inside else 0
-        last = max(int(np.ceil((high - start) / width)) - 1, 0)
+        first = -min(max(int(np.ceil((start - low) / width)), 1), bins) if inside else 0
+        last = min(max(int(np.ceil((high - start) / width)) - 1, 0), bins + first)
         numbers = np.clip(np.floor((scores - start) / width), first, last).astype(np.int64)
         if inside:
             numbers = np.where(scores < threshold, np.minimum(numbers, -1), np.maximum(numbers, 0))

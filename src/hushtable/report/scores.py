@@ -1,5 +1,6 @@
 """What a report says of rows: their scores, what is missing in them, how far they drifted."""
 
+import itertools
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -87,14 +88,22 @@ class Scores:
         return f"{said} {self.unit}; {self.n_outliers:,} are below the threshold."
 
     @property
+    def bin_headers(self) -> list[str]:
+        """Of `bin_rows`."""
+        return ["score from", "to", "rows", *([] if self.n_outliers is None else ["outliers"])]
+
+    @property
     def bin_rows(self) -> list[list[str]]:
         """A table row for each bar that holds rows."""
-        edges, counts = self.display.edges.tolist(), self.display.counts.tolist()
-        return [
-            [f"{low:.4g}", f"{high:.4g}", f"{n:,}", "outliers" if low < self.threshold else ""]
-            for low, high, n in zip(edges, edges[1:], counts, strict=False)
-            if n
-        ]
+        table = []
+        edges = itertools.pairwise(self.display.edges.tolist())
+        for (low, high), n in zip(edges, self.display.counts.tolist(), strict=True):
+            row = [f"{low:.4g}", f"{high:.4g}", f"{n:,}"]
+            if self.n_outliers is not None:
+                row.append(f"{n if low < self.threshold else 0:,}")
+            if n:
+                table.append(row)
+        return table
 
     #: Of `ranked_rows`; what explains a row comes as a column more in both.
     ranked_headers: ClassVar[list[str]] = ["row", "score"]
