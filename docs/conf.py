@@ -32,6 +32,7 @@ html_sidebars = {
         "flower",
         "method",
         "paper",
+        "report",
         "scale",
         "speed",
         "tutorial",

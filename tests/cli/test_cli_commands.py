@@ -32,7 +32,7 @@ from hushtable.scorer import Scorer
 
 def test_help_of_every_command_shows_an_example(run):
     assert run("--help") == run()
-    for command in ("demo", "fit", "score", "sketch", "merge", "inspect"):
+    for command in ("demo", "fit", "score", "sketch", "merge", "inspect", "report"):
         assert f"\n  {command} " in run("-h").out
         assert f"Example:\n    hushtable {command}" in run(command, "--help").out
     for command in ("draft", "draw", "check", "marginals"):

@@ -20,6 +20,7 @@ from hushtable.cli import (
     merge,
     plan,
     release,
+    report,
     score,
     sketch,
 )
@@ -67,7 +68,7 @@ def _root(
 
     One site: fit, score. Several sites that may not pool their rows: plan draft and plan draw
     once; sketch and release at each site; merge; score at each site. With masks, signatures and a
-    book of what was spent: round.
+    book of what was spent: round. For people who run no command: report.
     """
 
 
@@ -75,7 +76,7 @@ class _InOrderOfUse(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return [
             "demo", "fit", "score", "plan", "sketch", "release", "merge", "round", "inspect",
-            "bench",
+            "report", "bench",
         ]  # fmt: skip
 
 
@@ -97,6 +98,7 @@ def _app() -> typer.Typer:
     app.command("merge")(merge.merge)
     app.add_typer(_rounds(), name="round")
     app.command("inspect")(inspect_.inspect)
+    app.command("report")(report.report)
     benchmarks = typer.Typer(help="Measure what the docs promise.", **_LOOK)
     benchmarks.command("adbench")(bench_adbench.adbench)
     benchmarks.command("paper")(bench_paper.paper)

@@ -1,15 +1,18 @@
 """Files of counts: raw sketches, and releases."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hushtable.errors import FileError
 
 if TYPE_CHECKING:
+    from hushtable.files import Content
     from hushtable.privacy.release import Release
+    from hushtable.scorer import Scorer
     from hushtable.sketch import Sketch
 
-__all__ = ["cost", "read_counts", "read_release", "read_sketch"]
+__all__ = ["cost", "read_counts", "read_release", "read_sketch", "threshold"]
 
 
 def read_counts(path: Path) -> "Sketch | Release":
@@ -58,3 +61,15 @@ def cost(release: "Release") -> dict[str, float]:
     """Return what a release cost, for machines."""
     ledger = release.ledger
     return {"epsilon": ledger.epsilon, "delta": ledger.delta, "noise_sd": ledger.noise_sd}
+
+
+def threshold(content: "Content", scorer: "Scorer") -> float:
+    """Return the threshold of a model's file; NaN if its noise leaves none to be told."""
+    if content.kind != "detector":
+        return scorer.auto_offset()
+    offset = content.manifest.get("offset")
+    if offset is None and scorer.sketch.ledger is not None:
+        return math.nan
+    if isinstance(offset, bool) or not isinstance(offset, int | float) or not math.isfinite(offset):
+        raise FileError(f"{content.path}: the threshold is not a number: get the file again")
+    return float(offset)

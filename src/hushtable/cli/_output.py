@@ -14,7 +14,7 @@ from hushtable.cli._errors import explain
 from hushtable.errors import FileError, UsageError
 
 if TYPE_CHECKING:
-    from hushtable.schema import Feature, Schema
+    from hushtable.schema import Schema
 
 __all__ = [
     "MOST_LINES",
@@ -29,7 +29,6 @@ __all__ = [
     "size",
     "start_afresh",
     "tally",
-    "values",
     "written",
 ]
 
@@ -177,15 +176,6 @@ def listed(names: Sequence[str], most: int = 3) -> str:
     """Return names for a sentence, the first few of many."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(shown(name) for name in names[:most]) + more
-
-
-def values(feature: "Feature") -> str:
-    """Return the range or the categories of a feature for a sentence or a table."""
-    if feature.kind == "numeric":
-        unit = f" {shown(feature.unit)}" if feature.unit else ""
-        return f"{feature.low:.10g} to {feature.high:.10g}{unit}"
-    n = len(feature.categories)
-    return f"{n:,} categories: {listed(feature.categories)}" if n else "no categories"
 
 
 def print_sentences(sentences: Iterable[str], indent: str = "") -> None:

@@ -12,12 +12,12 @@ from hushtable.cli._output import (
     print_sentences,
     print_table,
     shown,
-    values,
 )
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import open_rows
 from hushtable.cli.plan import read_schema
 from hushtable.errors import FileError
+from hushtable.report.words import values
 
 if TYPE_CHECKING:
     from hushtable.check import FeatureCheck
@@ -131,22 +131,17 @@ def _share(share: float) -> str:
 
 def _sentence(result: "FeatureCheck") -> str:
     """Say what a finding may mean, and what to do about it."""
-    name, feature = shown(result.feature.name), result.feature
+    feature = result.feature
+    name, allowed = shown(feature.name), shown(values(feature))
     if result.finding == "missing":
         return f"{name}: no row has a value. Is it the right column?"
     if result.finding == "constant":
         return f"{name}: all values are the same, and tell nothing. Is it the right column?"
     if result.finding == "outside" and feature.kind == "categorical":
-        return (
-            f"{name}: most values are none of its {values(feature)}. Are they spelled in another "
-            "way?"
-        )
+        return f"{name}: most values are none of its {allowed}. Are they spelled in another way?"
     if result.finding == "outside":
-        return (
-            f"{name}: most values lie outside its range, {values(feature)}. Are they in another "
-            "unit?"
-        )
+        return f"{name}: most values lie outside its range, {allowed}. Are they in another unit?"
     return (
-        f"{name}: 98% of the values use {_share(result.used)} of its range, {values(feature)}. Are "
+        f"{name}: 98% of the values use {_share(result.used)} of its range, {allowed}. Are "
         "they in another unit, or is the range far wider than it need be?"
     )

@@ -1,13 +1,17 @@
 """``hushtable demo``: three hospitals that find outliers together and pool no row."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from hushtable.cli._options import Json
 from hushtable.cli._output import finish, print_table
 from hushtable.cli._progress import compile_notice
+from hushtable.cli.report import check_page, write_page
 from hushtable.errors import HushTableError
 
 if TYPE_CHECKING:
@@ -67,6 +71,7 @@ at one site:
 
   hushtable fit mine.csv -o model.hush
   hushtable score mine.csv --model model.hush -o scores.csv
+  hushtable report model.hush mine.csv -o report.html    # for people
 
 at several:
 
@@ -87,26 +92,38 @@ class _Hospital:
     malignant: Any
 
 
-def demo(as_json: Json = False) -> None:
+def demo(
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Also write the last hospital's report: .html (needs extra report).",
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Show three hospitals that find outliers together and pool no row.
 
-    The data come with scikit-learn; nothing is downloaded and no file is written.
+    The data come with scikit-learn; nothing is downloaded, and no file is written but the report.
 
     \b
     Example:
       hushtable demo
     """  # noqa: D301 (\b keeps the lines of the example apart)
+    if report is not None:
+        check_page(report)
     with compile_notice():
-        facts = _compare()
+        facts = _compare(report)
     finish(as_json, facts, lambda: _print(facts))
 
 
-def _compare() -> dict[str, Any]:
+def _compare(report: Path | None) -> dict[str, Any]:
     """Score each hospital's rows by its own counts, by the merged ones, and by the pooled ones."""
     hospitals, pooled = _hospitals()
     schema = _schema()
-    merged_sketch = _collaborate(schema, [hospital.X for hospital in hospitals])
-    pooled_sketch = _collaborate(schema, [pooled.X])
+    parts = _sketches(schema, hospitals)
+    merged_sketch = reduce(add, parts)
+    (pooled_sketch,) = _sketches(schema, [pooled])
     if merged_sketch != pooled_sketch:
         raise HushTableError("merged and pooled counts differ, which is a bug: please report it")
 
@@ -115,7 +132,7 @@ def _compare() -> dict[str, Any]:
     merged, everything = Scorer(merged_sketch), Scorer(pooled_sketch)
     lines = []
     for hospital in [*hospitals, pooled]:
-        alone = None if hospital is pooled else Scorer(_collaborate(schema, [hospital.X]))
+        alone = None if hospital is pooled else Scorer(*_sketches(schema, [hospital]))
         lines.append(
             {
                 "hospital": hospital.name,
@@ -126,8 +143,11 @@ def _compare() -> dict[str, Any]:
                 "auc_pooled": _auc(everything, hospital),
             }
         )
+    if report is not None:
+        _report(report, merged, hospitals, parts)
     return {
         "command": "demo",
+        "report": None if report is None else str(report),
         "hospitals": lines[:-1],
         "all": lines[-1],
         "merged_equals_pooled": True,
@@ -164,15 +184,38 @@ def _schema() -> "Schema":
     return Schema(tuple(Feature.numeric(name, low=low, high=high) for name, low, high in _RANGES))
 
 
-def _collaborate(schema: "Schema", sites: list[Any]) -> "Sketch":
-    """Two rounds: the sum of the marginals refines the plan under which all sites then count."""
+def _sketches(schema: "Schema", hospitals: list[_Hospital]) -> "list[Sketch]":
+    """Two rounds: the sum of the marginals refines the plan under which all then count."""
     from hushtable.plan import Plan
     from hushtable.sketch import Sketch
 
     first = Plan.marginals(schema)
-    marginals = reduce(add, [Sketch.from_data(first, X) for X in sites])
+    marginals = reduce(add, [Sketch.from_data(first, hospital.X) for hospital in hospitals])
     plan = Plan.draw(schema, marginals=marginals, random_state=_SEED)
-    return reduce(add, [Sketch.from_data(plan, X) for X in sites])
+    return [Sketch.from_data(plan, hospital.X) for hospital in hospitals]
+
+
+def _report(
+    output: Path, merged: "Scorer", hospitals: list[_Hospital], parts: "list[Sketch]"
+) -> None:
+    """Write what the last hospital learns of its rows, and who took part."""
+    from hushtable.readers import as_reader
+    from hushtable.report.content import Model, gather
+    from hushtable.report.scores import score_rows
+    from hushtable.report.sites import sites_of_parts
+
+    total = reduce(add, parts)
+    model = Model("the merged counts", "sketch", total)
+    last, offset = hospitals[-1], merged.auto_offset()
+    named = {hospital.name: part for hospital, part in zip(hospitals, parts, strict=True)}
+    made = gather(
+        model,
+        title=f"Three hospitals: report for the {last.name}",
+        threshold=offset,
+        scores=score_rows(merged, offset, replace(as_reader(last.X), source=last.name)),
+        sites=sites_of_parts(named, total, model.name),
+    )
+    write_page(made, output)
 
 
 def _auc(scorer: "Scorer", hospital: _Hospital) -> float:
@@ -202,4 +245,6 @@ def _print(facts: dict[str, Any]) -> None:
     print(f"The {_SPLIT[-1][0]} alone takes its many outliers for the rule. The others' counts")
     print("tell it what is common, and merging changes little for them.")
     print("(What the hospitals share are exact counts: no row, but not private either.)")
+    if facts["report"] is not None:
+        print(f"\nWrote {facts['report']}: what the {_SPLIT[-1][0]} learns of its rows.")
     print(_NEXT)

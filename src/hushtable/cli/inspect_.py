@@ -1,18 +1,17 @@
 """``hushtable inspect``: what a .hush file holds."""
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hushtable.cli._options import Json
-from hushtable.cli._output import finish, print_sentences, print_table, shown, size, values
+from hushtable.cli._output import finish, print_sentences, print_table, shown, size
+from hushtable.report.words import LEDGER_HEADERS, dependence, ledger_lines, ledger_rows, values
 
 if TYPE_CHECKING:
     from hushtable.files import Content
     from hushtable.plan import Plan
-    from hushtable.privacy.budget import Cost
     from hushtable.privacy.local import LocalModel
     from hushtable.privacy.release import Release
     from hushtable.sketch import Sketch
@@ -140,7 +139,7 @@ def _print(
         "Kind": f"{facts['kind']}, protocol {facts['protocol']}, written by hushtable {version}",
         "Plan": facts["plan_id"],
         "Detector": facts["detector"] + (", second pass" if facts["passes"] == 2 else ""),
-        "Depends on data": _dependence(plan),
+        "Depends on data": dependence(plan),
         "Tables": f"{facts['tables']:,} ({facts['cells']:,} cells)",
     }
     if sketch is not None:
@@ -173,7 +172,7 @@ def _print(
     if release is not None:
         _print_ledger(release)
     headers = ["feature", "kind", "range or categories"]
-    rows = [[shown(f.name), f.kind, values(f)] for f in plan.schema.features]
+    rows = [[shown(f.name), f.kind, shown(values(f))] for f in plan.schema.features]
     if sketch is not None:
         headers += ["missing", "outside"]
         for row, counts in zip(rows, sketch.tally.tolist(), strict=True):
@@ -187,44 +186,10 @@ def _print_ledger(release: "Release | LocalModel") -> None:
     ledger = release.ledger
     print("\nWhat this costs a person\n")
     print_sentences(ledger.words(), indent="  ")
-    sensitivity = ledger.sensitivity
-    lines = {
-        "Mechanism": f"{ledger.mechanism}, one scale for all cells of all tables",
-        "Noise a cell": f"{release.noise_sd:,.4g} counts (standard deviation)",
-        "Neighbours": f"{sensitivity.adjacency}, at most {sensitivity.rows_per_person:,} a person",
-        "Sensitivity": f"L1 {sensitivity.l1:,}, L2 {math.sqrt(sensitivity.l2_squared):.4g}, "
-        f"over {sensitivity.tables:,} tables",
-        "Total": f"rho {ledger.rho:.4g}, epsilon {ledger.epsilon:.6g}, delta {ledger.delta:g}",
-        "Rows, estimated": f"{release.n_rows:,}",
-    }
+    lines = ledger_lines(ledger, release.noise_sd) | {"Rows, estimated": f"{release.n_rows:,}"}
     print()
     for label, value in lines.items():
         print(f"  {label:<17}{value}")
     print()
-    rows = [
-        [spent.release[:12], f"{spent.what}, behind the plan", "", _rho(spent.cost)]
-        for spent in ledger.behind_plan
-    ]
-    for share in ledger.shares:
-        rows += [
-            [spent.release[:12], f"{spent.what}, earlier", "", _rho(spent.cost)]
-            for spent in share.earlier
-        ]
-        own = ledger.cost_of(share)
-        what = f"these tables ({shown(share.library)})"
-        rows.append([share.release[:12], what, f"{share.scale:g}", _rho(own)])
-    print_table(["release", "what", "noise scale", "rho"], rows, left=2)
-
-
-def _rho(cost: "Cost") -> str:
-    return f"{cost.rho:.4g}"
-
-
-def _dependence(plan: "Plan") -> str:
-    if not plan.data_dependent and plan.behind:
-        return "through private releases only: their cost counts in every release under it"
-    if not plan.data_dependent:
-        return "no: drawn from public ranges alone"
-    if not plan.schema.public:
-        return "yes: the ranges were read off rows"
-    return "yes: refined by counts of rows"
+    rows = [[shown(cell) for cell in row] for row in ledger_rows(ledger)]
+    print_table(LEDGER_HEADERS, rows, left=2)

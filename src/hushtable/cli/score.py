@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hushtable.cli._counts import threshold
 from hushtable.cli._options import Columns, Data, Drop, Json, Threads
 from hushtable.cli._output import (
     Folder,
@@ -180,14 +181,7 @@ def _open_model(path: Path) -> tuple["Scorer", float]:
             "sketch again"
         )
     scorer = Scorer(counts)
-    if content.kind != "detector":
-        return scorer, scorer.auto_offset()
-    offset = content.manifest.get("offset")
-    if offset is None and counts.ledger is not None:
-        return scorer, math.nan
-    if isinstance(offset, bool) or not isinstance(offset, int | float) or not math.isfinite(offset):
-        raise FileError(f"{path}: the threshold is not a number: get the file again")
-    return scorer, float(offset)
+    return scorer, threshold(content, scorer)
 
 
 def _offset(scorer: "Scorer", reader: Any, share: float, threads: int) -> float:

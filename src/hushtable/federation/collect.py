@@ -87,6 +87,12 @@ class Collection:
         """Sites whose submission is not there, or does not count."""
         return [name for name in self.round.names if name not in self.accepted]
 
+    def standing(self, site: str) -> str:
+        """Return where a site's submission is: in, missing, or two different ones."""
+        if site in self.accepted:
+            return "in"
+        return "two different submissions" if site in self.contradicted else "missing"
+
     def add(self, name: str, content: bytes, at: datetime | None = None) -> None:
         """Take a submission in, or note why it is refused; the others are not touched.
 

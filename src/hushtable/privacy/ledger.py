@@ -17,7 +17,7 @@ from hushtable.privacy.budget import (
 )
 from hushtable.privacy.mechanism import noise_sd
 
-__all__ = ["Ledger", "Pool", "Share"]
+__all__ = ["Ledger", "Pool", "Share", "rounded_up"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +280,7 @@ class Ledger:
         exception = f", except with probability {self.delta:g}" if self.delta else ""
         lines = [
             f"{self._change()} changes the probability of anything that this file shows by at "
-            f"most a factor e^{_up(self.epsilon)}{exception}."
+            f"most a factor e^{rounded_up(self.epsilon)}{exception}."
         ]
         tables = self.sensitivity.tables
         counted = f"That is the total over all {tables:,} tables"
@@ -292,9 +292,9 @@ class Ledger:
         lines.append(counted + ".")
         if len(self.shares) > 1:
             k = len(self.shares)
-            several = f"for one at 2 sites the factor is e^{_up(self.epsilon_at(2))}"
+            several = f"for one at 2 sites the factor is e^{rounded_up(self.epsilon_at(2))}"
             if k > 2:
-                several += f", for one at all {k} e^{_up(self.epsilon_at(k))}"
+                several += f", for one at all {k} e^{rounded_up(self.epsilon_at(k))}"
             merged = f"{k} releases are merged." if self.pool is None else self._pooled(self.pool)
             lines.append(f"{merged} It holds for a person at one site; {several}.")
         return lines
@@ -395,7 +395,7 @@ def _adjacency(content: Any) -> Adjacency:
     return adjacency
 
 
-def _up(epsilon: float, digits: int = 3) -> str:
+def rounded_up(epsilon: float, digits: int = 3) -> str:
     """Round up: what is signed must not be less than what is true."""
     unit = 10.0 ** (math.floor(math.log10(epsilon)) - digits + 1)
     # A billionth more is what adding up in floating point makes of 1.0.

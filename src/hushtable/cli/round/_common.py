@@ -92,14 +92,7 @@ def roster_rows(round_: "Round", collection: "Collection | None") -> list[list[s
     """Return a table row for each site: name, fingerprint, and whether its submission is in."""
     rows = []
     for card in round_.sites:
-        where = []
-        if collection is not None:
-            if card.name in collection.accepted:
-                where = ["in"]
-            elif card.name in collection.contradicted:
-                where = ["two different submissions"]
-            else:
-                where = ["missing"]
+        where = [] if collection is None else [collection.standing(card.name)]
         rows.append([card.name, card.fingerprint, *where])
     return rows
 

@@ -9,6 +9,7 @@ from hushtable.cli._options import Json
 from hushtable.cli._output import finish, print_table, shown
 from hushtable.cli.round._common import RoundFile, collected, read_round, roster_rows, state
 from hushtable.cli.round.collect import print_refused
+from hushtable.report.words import round_lines
 
 __all__ = ["status"]
 
@@ -26,7 +27,7 @@ def status(
     Example:
       hushtable round status round.hush *.submission.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    from hushtable.federation.round import now, shown_time, stamp
+    from hushtable.federation.round import now, stamp
 
     asked = read_round(round_)
     collection = collected(asked, submissions or [])
@@ -48,22 +49,9 @@ def status(
     }
 
     def text() -> None:
-        hidden = ", hash functions hidden from the coordinator" if asked.plan is None else ""
-        over = " (over)" if facts["over"] else ""
-        lines = {
-            "Round": f"{asked.round_id[:12]} {shown(asked.title)}".rstrip(),
-            "Coordinator": f"{asked.coordinator.name}, {asked.coordinator.fingerprint}",
-            "Open": f"{shown_time(asked.opened)} to {shown_time(asked.deadline)}{over}",
-            "Plan": f"{asked.layout.plan_id[:12]}, {asked.layout.detector}{hidden}",
-            "Cost": f"epsilon {terms.epsilon:g}, delta {terms.delta:g}, {terms.adjacency}, "
-            f"{terms.rows_per_person:,} rows a person at most",
-            "Noise": f"{asked.site_scale:,.4g} a site, "
-            + (f"under masks, k_min {terms.k_min}" if terms.masked else "the whole, no masks"),
-            "Needs": f"{terms.least} of {len(asked.sites)} sites; "
-            f"{len(collection.accepted)} are in",
-        }
+        lines = round_lines(asked, len(collection.accepted))
         for label, value in lines.items():
-            print(f"{label:<13}{value}")
+            print(f"{label:<13}{shown(value)}")
         print()
         print_table(["site", "fingerprint", "submission"], roster_rows(asked, collection), left=3)
         print_refused(collection)

@@ -1,0 +1,330 @@
+"""What a report says: facts gathered from a file of counts, and from what goes with it."""
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+
+from hushtable.federation.collect import Sealed
+from hushtable.plan import Plan
+from hushtable.plots import NoiseDisplay
+from hushtable.privacy.ledger import rounded_up
+from hushtable.privacy.local import LocalModel
+from hushtable.privacy.release import Release
+from hushtable.report.features import Features, features_of
+from hushtable.report.scores import Scores
+from hushtable.report.sites import Sites
+from hushtable.report.words import dependence, ledger_lines, ledger_rows
+from hushtable.sketch import Sketch
+
+__all__ = ["Model", "Privacy", "Report", "gather"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """A file that a report is about.
+
+    Attributes
+    ----------
+    name : str
+        Of the file, or of the counts.
+    kind : {"sketch", "release", "local", "detector", "sealed"}
+        What it holds.
+    counts : Sketch, Release, LocalModel or Sealed
+        The counts in it.
+    size : str, default=""
+        Of the file, for people; empty if there is none.
+    """
+
+    name: str
+    kind: str
+    counts: Sketch | Release | LocalModel | Sealed
+    size: str = ""
+
+    @property
+    def plan(self) -> Plan | None:
+        """What was counted under; None where the hash functions are hidden."""
+        return None if isinstance(self.counts, Sealed) else self.counts.plan
+
+    @property
+    def n_tables(self) -> int:
+        """Histograms of which each holds every row once."""
+        if isinstance(self.counts, Sealed):
+            return len(self.counts.layout.cells)
+        return self.counts.plan.family.n_histograms
+
+    @property
+    def n_rows(self) -> int:
+        """Rows counted; an estimate where there is noise."""
+        return round(float(self.counts.counts.sum()) / self.n_tables)
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the noise on a cell, in counts."""
+        counts = self.counts
+        return counts.ledger.noise_sd if isinstance(counts, Sealed) else counts.noise_sd
+
+
+@dataclass(frozen=True)
+class Privacy:
+    """What a privacy officer reads.
+
+    Attributes
+    ----------
+    words : list of str
+        The ledger in sentences that somebody can sign.
+    lines : dict of str to str
+        What it adds up to.
+    releases : list of list of str
+        What it counts, under `words.LEDGER_HEADERS`.
+    left, stayed : list of str
+        What left the site, and what did not.
+    noise : NoiseDisplay
+        The counts beside their noise.
+    """
+
+    words: list[str]
+    lines: dict[str, str]
+    releases: list[list[str]]
+    left: list[str]
+    stayed: list[str]
+    noise: NoiseDisplay
+
+    @property
+    def noise_words(self) -> str:
+        """What the figure of the counts and their noise shows."""
+        counts = self.noise.counts
+        return (
+            f"The {len(counts):,} counts that left, from the largest, {int(counts[0]):,}, to the "
+            f"smallest, {int(counts[-1]):,}. The band is twice the noise, whose standard "
+            f"deviation is {self.noise.noise_sd:,.4g}: {self.noise.standing_out:.1%} of the counts "
+            "are above it, and if all cells were empty 2.3% would be."
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything that the page shows.
+
+    Attributes
+    ----------
+    model : Model
+        What the report is about.
+    title : str
+        Of the page.
+    made, version : str
+        When, and by which version.
+    about : dict of str to str
+        What the file holds.
+    reasons_to_stay : list of str
+        Why the report must not leave the site; empty if it may.
+    scores, features, privacy, sites : optional
+        Sections; None where they do not apply.
+    left_out : list of str
+        What the report has no section about, and why.
+    """
+
+    model: Model
+    title: str
+    made: str
+    version: str
+    about: dict[str, str]
+    reasons_to_stay: list[str]
+    scores: Scores | None
+    features: Features | None
+    privacy: Privacy | None
+    sites: Sites | None
+    left_out: list[str]
+
+    @property
+    def sections(self) -> list[str]:
+        """Names of the sections that it has."""
+        parts = {
+            "scores": self.scores,
+            "features": self.features,
+            "privacy": self.privacy,
+            "sites": self.sites,
+        }
+        return [name for name, part in parts.items() if part]
+
+    @property
+    def glance(self) -> dict[str, str]:
+        """The few numbers that matter first."""
+        ledger, scores, sites = self.model.counts.ledger, self.scores, self.sites
+        counted = "rows counted" if ledger is None else "rows counted, estimated"
+        glance = {counted: f"{self.model.n_rows:,}"}
+        if scores is not None:
+            glance["rows scored"] = f"{scores.n_rows:,}"
+            if scores.n_outliers is not None:
+                share = scores.n_outliers / scores.n_rows
+                glance[f"outliers, {share:.2%} of the rows scored"] = f"{scores.n_outliers:,}"
+        if ledger is not None:
+            failing = f" (delta {ledger.delta:g})" if ledger.delta else ""
+            glance[f"epsilon in all, for one person{failing}"] = rounded_up(ledger.epsilon)
+        if sites is not None:
+            glance["sites in"] = f"{sites.n_in} of {len(sites.sites)}"
+        return glance
+
+
+def gather(
+    model: Model,
+    *,
+    title: str | None = None,
+    threshold: float | None = None,
+    scores: Scores | None = None,
+    sites: Sites | None = None,
+) -> Report:
+    """Gather the facts of a report.
+
+    Parameters
+    ----------
+    model : Model
+        What it is about.
+    title : str, optional
+        Of the page; by default the name of the model.
+    threshold : float, optional
+        Of the model; NaN if its noise leaves none, None if it does not score.
+    scores : Scores, optional
+        Of rows, where there are some.
+    sites : Sites, optional
+        Behind the model, where they are known.
+    """
+    counted = model.counts if isinstance(model.counts, Sketch) else None
+    return Report(
+        model=model,
+        title=model.name if title is None else title,
+        made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        version=version("hushtable"),
+        about=_about(model, threshold),
+        reasons_to_stay=_reasons_to_stay(model, scores, sites),
+        scores=scores,
+        features=None
+        if model.plan is None
+        else features_of(model.plan, counted, model.n_rows, scores),
+        privacy=_privacy(model),
+        sites=sites,
+        left_out=_left_out(model, threshold, scores, sites),
+    )
+
+
+def _about(model: Model, threshold: float | None) -> dict[str, str]:
+    counts, plan = model.counts, model.plan
+    estimated = "" if isinstance(counts, Sketch) else ", estimated from counts with noise"
+    sampled = isinstance(counts, Sketch) and counts.sampled
+    lines = {"File": f"{model.name} ({model.size})"} if model.size else {}
+    lines |= {
+        "Kind": model.kind,
+        "Rows counted": f"{model.n_rows:,}{estimated}"
+        + (" in each table, a random sample" if sampled else ""),
+    }
+    if isinstance(counts, Sealed):
+        lines["Detector"] = counts.layout.detector
+        lines["Plan"] = counts.layout.plan_id
+    if plan is not None:
+        lines["Detector"] = plan.detector
+        lines["Plan"] = plan.plan_id
+        lines["Depends on data"] = dependence(plan)
+    lines["Counts"] = f"{len(counts.counts):,} cells in {model.n_tables:,} tables"
+    if threshold is not None and plan is not None:
+        lines["Threshold"] = (
+            "none: the noise leaves none to be told from the counts"
+            if math.isnan(threshold)
+            else f"{threshold:.4g} {plan.score.unit}: rows below are outliers"
+        )
+    return lines
+
+
+def _reasons_to_stay(model: Model, scores: Scores | None, sites: Sites | None) -> list[str]:
+    reasons = []
+    if scores is not None:
+        covered = "" if model.counts.ledger is None else ", and the release's privacy does not"
+        reasons.append(
+            f"It holds exact sums over {scores.n_rows:,} rows (scores, missing and outside "
+            f"values){covered and covered + ' cover them'}."
+        )
+        if scores.ranked is not None:
+            reasons.append("It names single rows by number, with their scores.")
+    if isinstance(model.counts, Sketch | LocalModel):
+        reasons.append(f"It was made from exact counts: {model.name} must not leave either.")
+    elif model.kind == "detector":
+        reasons.append(f"The threshold of {model.name} may come from rows of the site.")
+    if sites is not None and sites.exact:
+        reasons.append("It tells how many rows each site has, exactly.")
+    return reasons
+
+
+def _privacy(model: Model) -> Privacy | None:
+    ledger = model.counts.ledger
+    if ledger is None:
+        return None
+    return Privacy(
+        words=ledger.words(),
+        lines=ledger_lines(ledger, model.noise_sd) | {"Rows, estimated": f"{model.n_rows:,}"},
+        releases=ledger_rows(ledger),
+        left=_left(model),
+        stayed=_STAYED,
+        noise=NoiseDisplay(model.counts.counts, model.noise_sd),
+    )
+
+
+_STAYED = [
+    "The rows, their values and their number (a reader sees an estimate, with noise).",
+    "Exact counts.",
+    "How many values were missing, or outside the plan.",
+    "Scores, outliers and thresholds.",
+    "The noise by itself: it came from the system's random generator, and no seed exists.",
+]
+
+
+def _left(model: Model) -> list[str]:
+    """Say what the sites sent, as the ledger shows it."""
+    ledger, counts = model.counts.ledger, model.counts
+    assert ledger is not None
+    k = len(ledger.shares)
+    cells = f"{len(counts.counts):,} whole numbers in {model.n_tables:,} tables"
+    if ledger.pool is not None:
+        left = [
+            f"From each of {k} sites: {cells}, with a part of the noise, under masks that cancel "
+            "only in the sum of all."
+        ]
+    else:
+        sites = "From the site" if k == 1 else f"From each of {k} sites"
+        left = [f"{sites}: {cells}, each with noise of its own."]
+    left.append("What the ledger below says, with random ids of the releases.")
+    if isinstance(counts, Sealed):
+        left.append("No hash function: whoever adds up sees the sizes of the tables only.")
+    else:
+        left.append(
+            "The plan: names of the features, their public ranges and categories, hash functions."
+        )
+    return left
+
+
+def _left_out(
+    model: Model, threshold: float | None, scores: Scores | None, sites: Sites | None
+) -> list[str]:
+    left_out = []
+    if scores is None:
+        if isinstance(model.counts, Sealed):
+            reason = "the hash functions are hidden from whoever added up"
+        elif threshold is None:
+            reason = f"a {model.counts.plan.detector} plan tells of features, and scores no row"
+        else:
+            reason = "no rows were given (hushtable report MODEL DATA)"
+        left_out.append(f"Scores, outliers and drift: {reason}.")
+    elif scores.drift is None:
+        left_out.append(f"Drift: {scores.no_drift}.")
+    elif not scores.drift.features:
+        left_out.append("Drift by feature: the tables of this plan do not tell the features apart.")
+    if scores is not None and scores.ranked is None:
+        left_out.append("Single rows: nobody asked for them (--rows).")
+    if model.plan is None:
+        left_out.append("Features: the plan is hidden from whoever added up.")
+    if model.counts.ledger is None:
+        left_out.append(
+            "Privacy: the counts are exact, have no ledger and must not leave; hushtable release "
+            "makes of a sketch what may."
+        )
+    if sites is None:
+        left_out.append("Sites: nobody said what was added up (--parts, with --round in a round).")
+    return left_out

@@ -1,0 +1,90 @@
+"""What a report says of features: what they may be, what was counted, how far they moved."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hushtable.plan import Plan
+from hushtable.report.scores import Scores
+from hushtable.report.words import values
+from hushtable.sketch import Sketch
+
+__all__ = ["Features", "features_of"]
+
+#: Features that the table lists; the JSON of ``hushtable inspect`` has them all.
+MOST = 200
+
+
+@dataclass(frozen=True)
+class Features:
+    """A table of the plan's features, the first of many.
+
+    Attributes
+    ----------
+    columns : mapping of str to sequence of str
+        By header: names, ranges or categories, and where there are any, rows in which a value
+        was missing or outside the plan, and the drift.
+    zeros : sequence of str
+        Headers of columns that would hold zeros only.
+    tallied : bool
+        Whether anybody counted what was missing and outside.
+    doubtful : sequence of str
+        Names of features in which most rows lie outside the plan.
+    n_features : int
+        All of them.
+    """
+
+    columns: Mapping[str, Sequence[str]]
+    zeros: Sequence[str]
+    tallied: bool
+    doubtful: Sequence[str]
+    n_features: int
+
+    @property
+    def rows(self) -> list[tuple[str, ...]]:
+        """The table, row by row."""
+        return list(zip(*self.columns.values(), strict=True))
+
+
+def features_of(plan: Plan, counted: Sketch | None, n_rows: int, scores: Scores | None) -> Features:
+    """Return the features of a plan.
+
+    Parameters
+    ----------
+    plan : Plan
+        What was counted under.
+    counted : Sketch or None
+        Which knows what was missing and outside in the rows that it counted.
+    n_rows : int
+        Rows that were counted.
+    scores : Scores or None
+        Of other rows, where there are some.
+    """
+    schema = plan.schema
+    columns = {
+        "feature": schema.names[:MOST],
+        "range or categories": [values(feature) for feature in schema.features[:MOST]],
+    }
+    tallies = {}
+    if counted is not None:
+        tallies["rows counted"] = counted.tally
+    if scores is not None:
+        tallies["these rows"] = scores.tally
+    tallied, zeros = bool(tallies), []
+    for whose, tally in tallies.items():
+        for which, what in enumerate(("missing", "outside")):
+            if tally[:, which].any():
+                columns[f"{what} in {whose}"] = [f"{n:,}" for n in tally[:MOST, which].tolist()]
+            else:
+                zeros.append(f"{what} in {whose}")
+    moved = {} if scores is None or scores.drift is None else scores.drift.features
+    if moved:
+        distances = [moved.get(name, math.nan) for name in columns["feature"]]
+        columns["drift"] = ["" if math.isnan(x) else f"{x:z.4f}" for x in distances]
+    doubtful: list[str] = []
+    if tallies:
+        _, newest = tallies.popitem()  # these rows, if there are any
+        rows = scores.n_rows if scores is not None else n_rows
+        outside = zip(schema.names, newest[:, 1].tolist(), strict=True)
+        doubtful = [name for name, n in outside if 2 * n > rows]
+    return Features(columns, zeros, tallied, doubtful, len(schema))

@@ -1,0 +1,205 @@
+"""What a report says of the sites behind a sum: who is in, who is not, and whether it adds up."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import HushTableError, RoundError, UsageError
+from hushtable.federation.collect import Collection, Sealed
+from hushtable.privacy.release import Release
+from hushtable.report.words import round_lines
+from hushtable.sketch import Sketch
+
+__all__ = ["Check", "Site", "Sites", "sites_of_parts", "sites_of_round"]
+
+
+@dataclass(frozen=True)
+class Site:
+    """One of the sites: its part, and where that stands.
+
+    Attributes
+    ----------
+    name : str
+        Of the site, or of its file.
+    standing : str
+        Whether its part is in.
+    rows : int or None
+        That it counted, as its part shows; None where that cannot be seen.
+    fingerprint : str
+        Of its keys, in a round.
+    """
+
+    name: str
+    standing: str
+    rows: int | None
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something that was looked at, and whether it holds."""
+
+    holds: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class Sites:
+    """The sites behind a sum.
+
+    Attributes
+    ----------
+    sites : sequence of Site
+        All that were asked.
+    exact : bool
+        Whether their rows are exact counts; otherwise estimates from noised ones.
+    checks : sequence of Check
+        Of the sum.
+    terms : dict of str to str
+        Of the round, if there was one.
+    refused : sequence of (str, str)
+        Files that do not count, and why.
+    repeated : sequence of (str, str)
+        Files that came again, and of which site.
+    """
+
+    sites: Sequence[Site]
+    exact: bool
+    checks: Sequence[Check]
+    terms: Mapping[str, str]
+    refused: Sequence[tuple[str, str]] = ()
+    repeated: Sequence[tuple[str, str]] = ()
+
+    @property
+    def n_in(self) -> int:
+        """Sites whose part is in the sum."""
+        return sum(site.standing == "in" for site in self.sites)
+
+    @property
+    def missing(self) -> list[str]:
+        """Sites whose part is not."""
+        return [site.name for site in self.sites if site.standing != "in"]
+
+    @property
+    def hidden(self) -> bool:
+        """Whether sites are in whose rows cannot be seen."""
+        return any(site.standing == "in" and site.rows is None for site in self.sites)
+
+    @property
+    def headers(self) -> list[str]:
+        """Of `table_rows`: numbers in the last column, unless they are hidden."""
+        rows = "rows" if self.exact else "rows, estimated"
+        fingerprint = ["fingerprint"] if self.terms else []
+        return ["site", "part", *fingerprint, *([] if self.hidden else [rows])]
+
+    @property
+    def text_columns(self) -> int:
+        """How many columns of the table hold text; numbers follow."""
+        return len(self.headers) - (not self.hidden)
+
+    @property
+    def table_rows(self) -> list[list[str]]:
+        """A table row for each site."""
+        table = []
+        for site in self.sites:
+            row = [site.name, site.standing]
+            if self.terms:
+                row.append(site.fingerprint)
+            if not self.hidden:
+                row.append("" if site.rows is None else f"{site.rows:,}")
+            table.append(row)
+        return table
+
+
+def sites_of_round(collection: Collection, result: Release | Sealed, name: str) -> Sites:
+    """Return the sites of a round, and check that its result is the sum of what they sent.
+
+    Parameters
+    ----------
+    collection : Collection
+        What came in.
+    result : Release or Sealed
+        The sum.
+    name : str
+        Of the result's file.
+    """
+    asked = collection.round
+    layout, pool = asked.layout, result.ledger.pool
+    plan_id = result.layout.plan_id if isinstance(result, Sealed) else result.plan.plan_id
+    if plan_id != layout.plan_id or (pool is not None and pool.round != asked.round_id):
+        raise UsageError(
+            f"{name} is not the result of round {asked.round_id[:12]}: give the round that was "
+            "collected"
+        )
+    sites = []
+    for card in asked.sites:
+        submission = collection.accepted.get(card.name)
+        rows = None
+        if submission is not None and not asked.terms.masked:
+            rows = round(float(submission.words.view(np.int64).sum()) / len(layout.cells))
+        standing = collection.standing(card.name)
+        sites.append(Site(card.name, standing, rows, card.fingerprint))
+    n_in = len(collection.accepted)
+    checks = [
+        Check(
+            n_in > 0,
+            f"{n_in} of {len(asked.sites)} sites are in, each with a signature that is its own.",
+        ),
+        _same_sum(collection, result.counts, name),
+        _plausible(layout.implausible(result.counts, result.ledger.noise_sd)),
+    ]
+    terms = round_lines(asked, n_in)
+    return Sites(sites, False, checks, terms, collection.refused, collection.repeated)
+
+
+def _same_sum(collection: Collection, counts: NDArray[np.int64], name: str) -> Check:
+    try:
+        again = collection.result()
+    except HushTableError as error:
+        return Check(False, f"The sum could not be made again: {error}.")
+    return _equal(bool(np.array_equal(again.counts, counts)), name, "submissions that are in")
+
+
+def _equal(equal: bool, name: str, what: str) -> Check:
+    if equal:
+        return Check(True, f"The sum of the {what} is {name}, to the bit.")
+    return Check(False, f"The sum of the {what} is not {name}: it was made of others.")
+
+
+def _plausible(reason: str | None) -> Check:
+    if reason is None:
+        return Check(True, "All tables hold the same number of rows, up to the noise.")
+    return Check(False, f"The counts cannot be: {reason}.")
+
+
+def sites_of_parts(
+    parts: Mapping[str, Sketch | Release], total: Sketch | Release, name: str
+) -> Sites:
+    """Return the sites whose sketches or releases were merged, and check their sum.
+
+    Parameters
+    ----------
+    parts : mapping of str to Sketch or Release
+        By name.
+    total : Sketch or Release
+        What they were merged into.
+    name : str
+        Of the sum.
+    """
+    if not parts:
+        raise RoundError("no parts were given: name what the sites sent")
+    kinds = {type(part) for part in (*parts.values(), total)}
+    if len(kinds) > 1:
+        raise UsageError(
+            f"{name} and its parts are not of one kind: sketches add to a sketch, releases to a "
+            "release"
+        )
+    again = reduce(add, parts.values())
+    rows = [Site(part, "in", counted.n_rows) for part, counted in parts.items()]
+    equal = again.plan.plan_id == total.plan.plan_id and np.array_equal(again.counts, total.counts)
+    checks = [_equal(bool(equal), name, "parts")]
+    return Sites(rows, isinstance(total, Sketch), checks, {})

@@ -1,0 +1,87 @@
+"""What commands print and reports say of plans, ledgers and rounds, in the same words."""
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hushtable.federation.round import Round
+    from hushtable.plan import Plan
+    from hushtable.privacy.ledger import Ledger
+    from hushtable.schema import Feature
+
+__all__ = ["LEDGER_HEADERS", "dependence", "ledger_lines", "ledger_rows", "round_lines", "values"]
+
+LEDGER_HEADERS = ["release", "what", "noise scale", "rho"]
+
+
+def values(feature: "Feature", most: int = 3) -> str:
+    """Return a feature's range, or the first few of its categories."""
+    if feature.kind == "numeric":
+        unit = f" {feature.unit}" if feature.unit else ""
+        return f"{feature.low:.10g} to {feature.high:.10g}{unit}"
+    n = len(feature.categories)
+    if not n:
+        return "no categories"
+    more = f" and {n - most:,} more" if n > most else ""
+    return f"{n:,} categories: {', '.join(feature.categories[:most])}{more}"
+
+
+def dependence(plan: "Plan") -> str:
+    """Return whether the plan tells of rows, and through what."""
+    if not plan.data_dependent and plan.behind:
+        return "through private releases only: their cost counts in every release under it"
+    if not plan.data_dependent:
+        return "no: drawn from public ranges alone"
+    if not plan.schema.public:
+        return "yes: the ranges were read off rows"
+    return "yes: refined by counts of rows"
+
+
+def ledger_lines(ledger: "Ledger", noise_sd: float) -> dict[str, str]:
+    """Return what a ledger adds up to."""
+    sensitivity = ledger.sensitivity
+    return {
+        "Mechanism": f"{ledger.mechanism}, one scale for all cells of all tables",
+        "Noise a cell": f"{noise_sd:,.4g} counts (standard deviation)",
+        "Neighbours": f"{sensitivity.adjacency}, at most {sensitivity.rows_per_person:,} a person",
+        "Sensitivity": f"L1 {sensitivity.l1:,}, L2 {math.sqrt(sensitivity.l2_squared):.4g}, "
+        f"over {sensitivity.tables:,} tables",
+        "Total": f"rho {ledger.rho:.4g}, epsilon {ledger.epsilon:.6g}, delta {ledger.delta:g}",
+    }
+
+
+def ledger_rows(ledger: "Ledger") -> list[list[str]]:
+    """Return the releases that a ledger counts, a row each, under `LEDGER_HEADERS`."""
+    rows = [
+        [spent.release[:12], f"{spent.what}, behind the plan", "", f"{spent.cost.rho:.4g}"]
+        for spent in ledger.behind_plan
+    ]
+    for share in ledger.shares:
+        rows += [
+            [spent.release[:12], f"{spent.what}, earlier", "", f"{spent.cost.rho:.4g}"]
+            for spent in share.earlier
+        ]
+        own = ledger.cost_of(share)
+        what = f"these tables ({share.library})"
+        rows.append([share.release[:12], what, f"{share.scale:g}", f"{own.rho:.4g}"])
+    return rows
+
+
+def round_lines(round_: "Round", n_accepted: int) -> dict[str, str]:
+    """Return the terms of a round, and how many sites are in."""
+    from hushtable.federation.round import now, shown_time
+
+    terms = round_.terms
+    hidden = ", hash functions hidden from the coordinator" if round_.plan is None else ""
+    over = " (over)" if now() > round_.deadline else ""
+    return {
+        "Round": f"{round_.round_id[:12]} {round_.title}".rstrip(),
+        "Coordinator": f"{round_.coordinator.name}, {round_.coordinator.fingerprint}",
+        "Open": f"{shown_time(round_.opened)} to {shown_time(round_.deadline)}{over}",
+        "Plan": f"{round_.layout.plan_id[:12]}, {round_.layout.detector}{hidden}",
+        "Cost": f"epsilon {terms.epsilon:g}, delta {terms.delta:g}, {terms.adjacency}, "
+        f"{terms.rows_per_person:,} rows a person at most",
+        "Noise": f"{round_.site_scale:,.4g} a site, "
+        + (f"under masks, k_min {terms.k_min}" if terms.masked else "the whole, no masks"),
+        "Needs": f"{terms.least} of {len(round_.sites)} sites; {n_accepted} are in",
+    }

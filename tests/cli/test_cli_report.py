@@ -1,0 +1,209 @@
+"""``hushtable report``: from files to one page, and what is refused before anything is read."""
+
+import sys
+
+import numpy as np
+import pytest
+from cli_helpers import do, write_rows
+
+from hushtable import load
+from hushtable.scorer import Scorer
+
+
+@pytest.fixture(scope="module")
+def consortium(tmp_path_factory, site):
+    """Folder with three sites' releases and rounds, with masks, without, and hidden."""
+    here = tmp_path_factory.mktemp("consortium")
+    plan = here / "plan.hush"
+    do("plan", "draw", site / "schema.toml", "--tables", 5, "--seed", 1, "-o", plan)
+    do("plan", "hide", plan, "-o", here / "layout.hush")
+    names, parts = ("east", "north", "south"), here / "parts"
+    parts.mkdir()
+    for seed, name in enumerate(names):
+        write_rows(here / f"{name}.csv", 200, seed)
+        do("round", "keygen", name, "--cap", 9, "--folder", here)
+        do("sketch", here / f"{name}.csv", "--plan", plan, "-o", here / f"{name}.sketch.hush")
+        do("release", here / f"{name}.sketch.hush", "--epsilon", 2, "-o", parts / f"{name}.hush")
+    do("merge", *sorted(parts.iterdir()), "-o", here / "merged.hush")
+    do("round", "keygen", "lead", "--folder", here)
+    cards = [here / f"{name}.card" for name in names]
+    for kind, counted, options in (
+        ("masked", plan, []),
+        ("open", plan, ["--no-masks"]),
+        ("hidden", here / "layout.hush", []),
+    ):
+        asked = here / f"{kind}.round.hush"
+        do("round", "open", counted, *cards, "--key", here / "lead.key", "--epsilon", 1,
+           *options, "--title", "<b>spring</b>", "-o", asked)  # fmt: skip
+        (here / kind).mkdir()
+        for name in names:
+            extra = ["--plan", plan] if kind == "hidden" else []
+            do("round", "submit", asked, here / f"{name}.csv", "--key", here / f"{name}.key",
+               "--yes", *extra, "-o", here / kind / f"{name}.hush")  # fmt: skip
+        do("round", "collect", asked, *sorted((here / kind).iterdir()),
+           "-o", here / f"{kind}.result.hush")  # fmt: skip
+    do("round", "model", here / "masked.result.hush", "--book", here / "north.book",
+       "-o", here / "local.hush")  # fmt: skip
+    return here
+
+
+@pytest.fixture
+def report(run, tmp_path):
+    """Run the command; return its JSON and the page."""
+
+    def report(*arguments):
+        page = tmp_path / "report.html"
+        text = run("report", *arguments, "-o", page)
+        assert text.code == 0, text.err
+        assert f"Wrote {page}" in text.out
+        html = page.read_text(encoding="utf-8")
+        facts = run("report", *arguments, "-o", page, "--json").json
+        assert facts["report"] == str(page)
+        return facts, html
+
+    return report
+
+
+def test_a_model_and_its_rows(report, site):
+    facts, html = report(site / "model.hush", site / "rows.csv", "--rows", 3)
+    model = load(site / "model.hush")
+    scores = model.score_samples(site / "rows.csv")
+    assert facts["sections"] == ["scores", "features"]
+    assert len(facts["reasons_to_stay"]) == 3
+    assert f">{(scores < model.offset_).sum()} (" in html
+    for row in np.argsort(scores, kind="stable")[:3]:
+        assert f'<th scope="row" class="number">{row}</th>' in html
+        assert f"{scores[row]:.4f}" in html
+
+
+def test_a_model_alone(report, site):
+    facts, html = report(site / "model.hush")
+    assert facts["sections"] == ["features"]
+    assert "no rows were given" in html
+    assert f"{load(site / 'model.hush').offset_:.4g} bits: rows below are outliers" in html
+
+
+def test_a_share_and_columns(report, site, tmp_path):
+    wide = tmp_path / "wide.csv"
+    lines = (site / "rows.csv").read_text().splitlines()
+    wide.write_text("\n".join(f"{i or 'id'},{line}" for i, line in enumerate(lines)) + "\n")
+    _, html = report(site / "model.hush", wide, "--contamination", 0.05, "--drop", "id")
+    assert "20 (5.00%)" in html
+
+
+def test_a_merged_release_and_its_parts(report, consortium, tmp_path):
+    parts = consortium / "parts"
+    _, html = report(consortium / "merged.hush", "--parts", parts / "[ns]o*.hush")
+    assert "✗ fails:" in html  # east was left out
+    total = tmp_path / "merged.hush"
+    total.write_bytes((consortium / "merged.hush").read_bytes())
+    for part in parts.iterdir():
+        (tmp_path / part.name).write_bytes(part.read_bytes())
+    # The sum in the same folder is not taken for a part.
+    facts, html = report(total, "--parts", tmp_path)
+    assert facts["sections"] == ["features", "privacy", "sites"]
+    assert "✓ holds:" in html
+    assert "✗" not in html
+    for name in ("east", "north", "south"):
+        assert f'<td class="number">{load(parts / f"{name}.hush").n_rows:,}</td>' in html
+
+
+@pytest.mark.parametrize("kind", ["masked", "open", "hidden"])
+def test_a_round(report, consortium, kind):
+    result, asked = consortium / f"{kind}.result.hush", consortium / f"{kind}.round.hush"
+    facts, html = report(result, "--round", asked, "--parts", consortium / kind)
+    privacy = ["privacy", "sites"]
+    assert facts["sections"] == (privacy if kind == "hidden" else ["features", *privacy])
+    assert facts["reasons_to_stay"] == []
+    assert html.count("✓ holds:") == 3
+    assert "to the bit" in html
+    assert ("rows, estimated" in html) == (kind == "open")
+    assert "&lt;b&gt;spring&lt;/b&gt;" in html
+    assert "<b>" not in html
+    assert ("No hash function" in html) == (kind == "hidden")
+
+
+def test_a_round_with_a_late_site_and_a_broken_file(report, consortium, tmp_path):
+    sent = tmp_path / "sent"
+    sent.mkdir()
+    for name in ("east", "north"):
+        (sent / f"{name}.hush").write_bytes((consortium / "open" / f"{name}.hush").read_bytes())
+    (sent / "again.hush").write_bytes((sent / "north.hush").read_bytes())
+    (sent / "south.hush").write_bytes((consortium / "open" / "south.hush").read_bytes()[:900])
+    result = consortium / "open.result.hush"
+    asked = consortium / "open.round.hush"
+    _, html = report(result, "--round", asked, "--parts", sent)
+    assert "Missing: south." in html
+    assert "Refused" in html
+    assert "repeats the submission of north" in html
+    assert str(tmp_path) not in html
+    assert "✗ fails:</span> The sum of the submissions that are in is not open.result.hush" in html
+    # Under masks there is no sum without all.
+    east = consortium / "masked" / "east.hush"
+    masked = ["--round", consortium / "masked.round.hush", "--parts", east]
+    _, html = report(consortium / "masked.result.hush", *masked)
+    assert "The sum could not be made again" in html
+
+
+def test_a_local_model(report, consortium):
+    facts, html = report(consortium / "local.hush", consortium / "north.csv")
+    assert facts["sections"] == ["scores", "features", "privacy"]
+    assert any("must not leave" in reason for reason in facts["reasons_to_stay"])
+    assert "a local model mixes exact counts with noised ones" in html
+
+
+def test_no_threshold_in_the_noise(report, consortium):
+    east = load(consortium / "parts" / "east.hush")
+    assert np.isnan(Scorer(east).auto_offset())
+    _, html = report(consortium / "parts" / "east.hush", consortium / "east.csv")
+    assert "leaves no threshold to be told" in html
+    assert ">nan" not in html
+
+
+def test_refused(refused, site, consortium, tmp_path, old):
+    page = tmp_path / "r.html"
+    model, rows = site / "model.hush", site / "rows.csv"
+    refused("report", model, "-o", tmp_path / "r.pdf", code=2, says="ends in .html")
+    refused("report", model, "-o", tmp_path / "none" / "r.html", says="no folder")
+    refused("report", model, "-o", page, "--rows", 3, code=2, says="give DATA after MODEL")
+    refused("report", model, rows, "-o", page, "--contamination", 2, code=2, says="at most 0.5")
+    refused("report", model, "-o", page, "--round", model, code=2, says="give --parts")
+    refused("report", model, "-o", page, "--parts", tmp_path / "x*", says="no such file")
+    refused("report", old, "-o", page, says="not a .hush file")
+    refused("report", site / "plan.hush", "-o", page, says="holds a plan")
+    marginals = site / "marginals.sketch.hush"
+    refused("report", marginals, rows, "-o", page, code=2, says="scores no rows")
+    result, masked = consortium / "masked.result.hush", consortium / "masked.round.hush"
+    sent = consortium / "masked"
+    hidden = consortium / "hidden.result.hush"
+    refused("report", hidden, "-o", page, "--parts", sent, code=2, says="give --round")
+    refused("report", hidden, "-o", page, "--parts", sent, "--round", masked, code=2,
+            says="not the result of round")  # fmt: skip
+    refused("report", consortium / "local.hush", "-o", page, "--parts", sent, code=2,
+            says="is a local model")  # fmt: skip
+    refused("report", model, "-o", page, "--parts", sent, "--round", masked, code=2,
+            says="holds exact counts")  # fmt: skip
+    refused("report", result, "-o", page, "--parts", site / "a.sketch.hush", code=2,
+            says="not of one kind")  # fmt: skip
+
+
+def test_an_old_page_survives(run, site, tmp_path, monkeypatch):
+    page = tmp_path / "r.html"
+    page.write_text("precious")
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    result = run("report", site / "model.hush", "-o", page)
+    assert result.code == 1
+    assert "pip install 'hushtable[report]'" in result.err
+    assert page.read_text() == "precious"
+
+
+def test_the_demo_leaves_a_report(run, tmp_path):
+    page = tmp_path / "demo.html"
+    facts = run("demo", "--report", page, "--json").json
+    assert facts["report"] == str(page)
+    html = page.read_text(encoding="utf-8")
+    assert "Three hospitals: report for the Cancer centre" in html
+    assert "✓ holds:" in html
+    for hospital in facts["hospitals"]:
+        assert hospital["hospital"] in html
+    assert f"Wrote {page}" in run("demo", "--report", page).out

@@ -1,0 +1,78 @@
+"""Reports of each kind, from rows whose features have names that nobody should trust."""
+
+import numpy as np
+import pytest
+from report_helpers import EVIL
+
+from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.readers import as_reader
+from hushtable.report.content import Model, gather
+from hushtable.report.scores import score_rows
+from hushtable.report.sites import sites_of_parts
+from hushtable.scorer import Scorer
+
+
+@pytest.fixture(scope="session")
+def X():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    X[7], X[:20, 1], X[20:30, 0] = 8.125, np.nan, 20.0
+    return X
+
+
+@pytest.fixture(scope="session")
+def schema():
+    features = [Feature.numeric(EVIL, low=-9, high=9, unit="<b>bits</b>")]
+    features += [Feature.numeric(f"x{j}", low=-9, high=9) for j in (1, 2)]
+    return Schema(features)
+
+
+@pytest.fixture(scope="session")
+def sketch(schema, X):
+    return Sketch.from_data(Plan.draw(schema, random_state=0, n_tables=20), X)
+
+
+@pytest.fixture(scope="session")
+def releases(schema, X):
+    plan = Plan.draw(schema, epsilon=2.0, expected_rows=600, sites=2, random_state=0)
+    return {
+        f"<i>{name}</i>": Sketch.from_data(plan, rows).release(epsilon=2.0)
+        for name, rows in (("north", X[:400]), ("south", X[400:]))
+    }
+
+
+def scored(counts, X, **options):
+    scorer = Scorer(counts)
+    offset = scorer.auto_offset()
+    return offset, score_rows(scorer, offset, as_reader(X), **options)
+
+
+@pytest.fixture(scope="session")
+def of_rows(sketch, X):
+    """Return reports of a sketch and its rows, by options of `score_rows`."""
+
+    def of_rows(**options):
+        offset, scores = scored(sketch, X, **options)
+        return gather(Model("a.hush", "sketch", sketch, "1 kB"), threshold=offset, scores=scores)
+
+    return of_rows
+
+
+@pytest.fixture(scope="session")
+def of_release(releases):
+    """Return the report of a merged release and its parts, without rows."""
+    total = sum(list(releases.values())[1:], start=next(iter(releases.values())))
+    model = Model("all.hush", "release", total, "2 kB")
+    threshold = Scorer(total).auto_offset()
+    sites = sites_of_parts(releases, total, model.name)
+    return gather(model, threshold=threshold, sites=sites)
+
+
+@pytest.fixture(scope="session")
+def of_everything(releases, X):
+    """Return the report with every section, and single rows."""
+    total = sum(list(releases.values())[1:], start=next(iter(releases.values())))
+    model = Model("all.hush", "release", total, "2 kB")
+    offset, scores = scored(total, X, n_shown=5, contamination=0.05)
+    sites = sites_of_parts(releases, total, model.name)
+    return gather(model, threshold=offset, scores=scores, sites=sites)

@@ -1,0 +1,282 @@
+"""What a report says, and what it must not."""
+
+import itertools
+import re
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from report_helpers import EVIL, Parsed
+
+from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.errors import DataError, MissingExtraError, UsageError
+from hushtable.readers import as_reader
+from hushtable.report.content import Model, gather
+from hushtable.report.page import page
+from hushtable.report.scores import score_rows
+from hushtable.report.sites import sites_of_parts
+from hushtable.scorer import Scorer
+from hushtable.streams import drift
+
+
+@pytest.fixture(params=["of_rows", "of_rows, single", "of_release", "of_everything"])
+def report(request):
+    name, _, single = request.param.partition(", ")
+    made = request.getfixturevalue(name)
+    return made(**({"n_shown": 3} if single else {})) if name == "of_rows" else made
+
+
+# --- numbers --------------------------------------------------------------------------------------
+
+
+def test_scores_are_the_scorers(of_rows, sketch, X):
+    scores, scorer = of_rows(n_shown=4).scores, Scorer(sketch)
+    expected, offset = scorer.score(X), scorer.auto_offset()
+    assert scores.n_rows == 600
+    assert scores.n_outliers == (expected < offset).sum() > 0
+    assert scores.threshold == offset
+    assert scores.median == np.median(expected)
+    np.testing.assert_array_equal(scores.tally, sketch.tally)
+    lowest = np.argsort(expected, kind="stable")[:4]
+    assert lowest[0] == 7
+    assert scores.ranked_rows == [[str(row), f"{expected[row]:.4f}"] for row in lowest]
+    assert scores.drift == drift(sketch, sketch)
+    counted = [int(row[2]) for row in scores.bin_rows]
+    assert sum(counted) == 600
+    flagged = [int(row[3]) for row in scores.bin_rows]
+    assert sum(flagged) == scores.n_outliers
+
+
+def test_a_share_of_the_rows_to_flag(of_rows):
+    scores = of_rows(contamination=0.05).scores
+    assert scores.n_outliers == 30
+    assert "set to flag 5% of these rows" in Parsed(page(of_rows(contamination=0.05))).text
+
+
+def test_no_threshold_in_the_noise(of_everything):
+    scores = of_everything.scores
+    nothing = replace(scores, threshold=float("nan"), n_outliers=None, chosen=None)
+    nothing.display.threshold = float("nan")
+    made = gather(of_everything.model, threshold=float("nan"), scores=nothing)
+    text = Parsed(page(made)).text
+    assert "leaves no threshold to be told" in text
+    assert "outliers" not in nothing.bin_headers
+    assert made.about["Threshold"].startswith("none")
+    assert not any("outliers" in label for label in made.glance)
+
+
+def test_features_have_both_tallies_and_drift(of_rows):
+    report = of_rows()
+    assert report.features.columns["feature"] == [EVIL, "x1", "x2"]
+    assert list(report.features.columns)[2:] == [
+        "missing in rows counted", "outside in rows counted", "missing in these rows",
+        "outside in these rows", "drift",
+    ]  # fmt: skip
+    for whose in ("rows counted", "these rows"):
+        assert report.features.columns[f"missing in {whose}"] == ["0", "20", "0"]
+        assert report.features.columns[f"outside in {whose}"] == ["10", "0", "0"]
+
+
+def test_columns_of_zeros_are_left_out(sketch, X):
+    scorer = Scorer(sketch)
+    scores = score_rows(scorer, 0.0, as_reader(X[30:]))
+    report = gather(Model("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
+    assert report.features.zeros == ["missing in these rows", "outside in these rows"]
+    text = " ".join(Parsed(page(report)).text.split())
+    assert "Nothing is missing in these rows or outside in these rows." in text
+
+
+def test_features_in_another_unit_are_named(schema, sketch, X):
+    scorer = Scorer(sketch)
+    scores = score_rows(scorer, scorer.auto_offset(), as_reader(1000.0 * X))
+    report = gather(Model("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
+    assert report.features.doubtful == schema.names
+    assert "another unit than the plan" in Parsed(page(report)).text
+    assert Parsed(page(report)).text.count("Most rows lie outside") == 1
+
+
+def test_the_ledger_is_the_releases(of_release):
+    ledger, text = of_release.model.counts.ledger, " ".join(Parsed(page(of_release)).text.split())
+    for sentence in ledger.words():
+        assert sentence in text
+    assert f"epsilon {ledger.epsilon:.6g}, delta 1e-06" in text
+    assert f"{of_release.model.counts.noise_sd:,.4g} counts (standard deviation)" in text
+    for share in ledger.shares:
+        assert share.release[:12] in text
+        assert share.release not in text
+    assert len(of_release.privacy.releases) == 2
+
+
+def test_sites_and_their_sum(of_release, releases):
+    sites = of_release.sites
+    assert [(site.name, site.rows) for site in sites.sites] == [
+        (name, release.n_rows) for name, release in releases.items()
+    ]
+    assert [check.holds for check in sites.checks] == [True]
+    assert of_release.glance["sites in"] == "2 of 2"
+    first = dict([next(iter(releases.items()))])
+    other = sites_of_parts(first, of_release.model.counts, "all.hush")
+    assert [check.holds for check in other.checks] == [False]
+    assert "✗ fails:" in page(replace(of_release, sites=other))
+
+
+def test_parts_of_another_kind(sketch, releases):
+    with pytest.raises(UsageError, match="not of one kind"):
+        sites_of_parts(releases, sketch, "all.hush")
+
+
+def test_no_rows(sketch, X):
+    with pytest.raises(DataError, match="nothing to report"):
+        score_rows(Scorer(sketch), 0.0, as_reader(X[:0]))
+
+
+# --- what it must not say -------------------------------------------------------------------------
+
+
+def test_no_row_unless_asked(of_rows, of_release, X):
+    for report in (of_rows(), of_release):
+        html = page(report)
+        assert "row (numbered" not in html
+        assert not re.search(r"8\.125|lowest scores", Parsed(html).text)
+        assert "No value of any row, and no row's number." in Parsed(html).text
+    assert "8.125" not in page(of_rows(n_shown=3))
+    assert (
+        "It names single rows by number, with their scores." in of_rows(n_shown=3).reasons_to_stay
+    )
+
+
+def test_whether_it_may_leave(of_rows, of_release, of_everything):
+    assert of_release.reasons_to_stay == []
+    assert "This report may go wherever all.hush may go." in Parsed(page(of_release)).text
+    assert "the release's privacy does not cover them" in of_everything.reasons_to_stay[0]
+    assert "a.hush must not leave either" in of_rows().reasons_to_stay[-1]
+    assert "Keep this report where the rows are." in Parsed(page(of_rows())).text
+    detector = gather(replace(of_release.model, kind="detector"), threshold=1.0)
+    assert detector.reasons_to_stay == ["The threshold of all.hush may come from rows of the site."]
+
+
+def test_what_does_not_apply_is_left_out_with_a_reason(of_rows, of_release, schema, X):
+    def left_out(report):
+        html = page(report)
+        assert all(f'id="{name}"' in html for name in report.sections)
+        absent = {"scores", "features", "privacy", "sites"} - set(report.sections)
+        assert not any(f'id="{name}"' in html or f'href="#{name}"' in html for name in absent)
+        return " ".join(report.left_out)
+
+    assert "no rows were given" in left_out(of_release)
+    words = left_out(of_rows())
+    assert "Privacy: the counts are exact" in words
+    assert "nobody asked for them" in words
+    assert "nobody said what was added up" in words
+    marginals = Sketch.from_data(Plan.marginals(schema), X)
+    report = gather(Model("m.hush", "sketch", marginals))
+    assert "a marginals plan tells of features, and scores no row" in left_out(report)
+
+
+def test_no_drift_from_a_second_pass(X):
+    from hushtable import HushTable
+
+    detector = HushTable(random_state=0, n_tables=5, passes=2).fit(X)
+    scorer = Scorer(detector.sketch_)
+    scores = score_rows(scorer, detector.offset_, as_reader(X))
+    report = gather(Model("m.hush", "detector", detector.sketch_), threshold=0.0, scores=scores)
+    assert "Drift: the model's second pass counts dense rows only." in report.left_out
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+def test_names_inject_nothing(report):
+    html = page(report)
+    parsed = Parsed(html)
+    assert not parsed.all("script")
+    assert not parsed.all("img")
+    assert not parsed.all("i")
+    assert not parsed.all("b")
+    assert not any(name.startswith("on") for _, attributes in parsed.tags for name in attributes)
+    assert EVIL in parsed.text
+
+
+def test_nothing_comes_from_elsewhere(report):
+    html = page(report)
+    assert "//" not in html
+    assert "@import" not in html
+    parsed = Parsed(html)
+    assert not [a for _, a in parsed.tags if "src" in a or "srcset" in a or "action" in a]
+    targets = {a["href"] for tag, a in parsed.tags if "href" in a}
+    assert {t for t in targets if not t.startswith("#")} == {"data:,"}
+    addresses = re.findall(r"url\(([^)]*)\)", html)
+    assert all(address.startswith("#") for address in addresses)
+    policy = parsed.all("meta")[1]
+    assert policy["http-equiv"] == "Content-Security-Policy"
+    assert policy["content"].startswith("default-src 'none'")
+
+
+def test_anchors_and_ids_fit(report):
+    parsed = Parsed(page(report))
+    ids = [a["id"] for _, a in parsed.tags if "id" in a]
+    assert len(ids) == len(set(ids))
+    wanted = [a[key] for _, a in parsed.tags for key in ("href", "xlink:href") if key in a]
+    assert {w[1:] for w in wanted if w.startswith("#")} <= set(ids)
+    assert {a["aria-labelledby"] for _, a in parsed.tags if "aria-labelledby" in a} <= set(ids)
+
+
+def test_who_cannot_see_it(report):
+    parsed = Parsed(page(report))
+    assert parsed.all("html") == [{"lang": "en"}]
+    levels = [int(tag[1]) for tag, _ in parsed.tags if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
+    assert all(svg["role"] == "img" and len(svg["aria-label"]) > 20 for svg in parsed.all("svg"))
+    assert not re.search(r"<th[^>]*></th>", page(report))
+    assert all(header["scope"] in ("col", "row") for header in parsed.all("th"))
+    regions = [a for a in parsed.all("div") if a.get("class") == "scroll"]
+    assert all(r["aria-label"] and r["tabindex"] == "0" for r in regions)
+    assert len(regions) == len(parsed.all("table"))
+
+
+def contrast(one, other):
+    """Return the contrast of two colours as WCAG 2 defines it."""
+
+    def luminance(colour):
+        parts = np.array([int(colour[i : i + 2], 16) / 255.0 for i in (1, 3, 5)])
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return linear @ [0.2126, 0.7152, 0.0722]
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_in_light_and_dark(of_release):
+    found = re.findall(r"--(\w+): (#[0-9a-f]{6})", page(of_release))
+    assert len(found) == 18
+    for theme in (dict(found[:9]), dict(found[9:])):
+        for paper in ("paper", "panel"):
+            for ink in ("ink", "soft", "rows", "flag", "good", "bad"):
+                assert contrast(theme[ink], theme[paper]) >= 4.5, (ink, theme)
+
+
+def test_figures_take_the_colours_of_the_page(of_everything):
+    html = page(of_everything)
+    assert html.count("<svg") == 3
+    body = html.partition("</head>")[2]
+    assert not re.search(r"#[0-9a-f]{6}\b", re.sub(r'(href|clip-path)="[^"]*"', "", body))
+    assert "var(--flag)" in body
+
+
+def test_many_features(rng):
+    schema = Schema([Feature.numeric(f"x{j}", low=0, high=1) for j in range(300)])
+    sketch = Sketch.from_data(Plan.draw(schema, random_state=0, n_tables=2), rng.random((5, 300)))
+    report = gather(Model("a.hush", "sketch", sketch), threshold=0.0)
+    text = " ".join(Parsed(page(report)).text.split())
+    assert "The first 200 of 300 features" in text
+    assert " x199 " in text
+    assert " x200 " not in text
+
+
+def test_without_its_libraries(monkeypatch, of_release):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingExtraError, match=r"a report needs Jinja.*\[report\]"):
+        page(of_release)

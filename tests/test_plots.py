@@ -1,0 +1,162 @@
+"""The displays: what they hold is what the library says; what they draw is what they hold."""
+
+import builtins
+import inspect
+
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.ensemble import IsolationForest
+
+from hushtable import Feature, HushTable, HushTableError, Plan, Schema, Sketch, plots
+from hushtable.plots import NoiseDisplay, RankedOutliersDisplay, ScoreDisplay
+
+matplotlib.use("Agg")
+from matplotlib import pyplot
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture
+def detector(X):
+    return HushTable(random_state=0, n_tables=20).fit(X)
+
+
+@pytest.fixture
+def release(X):
+    schema = Schema([Feature.numeric(f"x{j}", low=-9, high=9) for j in range(4)])
+    plan = Plan.draw(schema, epsilon=1.0, expected_rows=500, random_state=0)
+    return Sketch.from_data(plan, X).release(epsilon=1.0)
+
+
+def bars(ax):
+    return sorted((bar.get_x(), bar.get_height()) for bar in ax.patches)
+
+
+def test_scores_of_a_detector(detector, X):
+    display = ScoreDisplay.from_estimator(detector, X, bins=20)
+    scores = detector.score_samples(X)
+    np.testing.assert_array_equal(display.counts, np.histogram(scores, display.edges)[0])
+    outliers = display.edges[:-1] < detector.offset_
+    assert display.counts[outliers].sum() == (detector.predict(X) == -1).sum() > 0
+    assert display.threshold == detector.offset_
+    assert display.figure_ is display.ax_.figure
+    drawn = [height for _, height in bars(display.ax_)]
+    np.testing.assert_array_equal(drawn, display.counts)
+    assert display.ax_.get_xlabel() == "score, bits (low is abnormal)"
+
+
+def test_any_detector_of_scikit_learn(X):
+    forest = IsolationForest(n_estimators=10, random_state=0).fit(X)
+    display = ScoreDisplay.from_estimator(forest, X)
+    assert (
+        display.counts[display.edges[:-1] < forest.offset_].sum() == (forest.predict(X) == -1).sum()
+    )
+    assert display.ax_.get_xlabel() == "score (low is abnormal)"
+    ranked = RankedOutliersDisplay.from_estimator(forest, X, n_rows=3)
+    assert ranked.rows[0] == forest.score_samples(X).argmin()
+
+
+@given(
+    st.lists(st.floats(-50, 50), min_size=1, max_size=60),
+    st.one_of(st.floats(-60, 60), st.just(float("nan"))),
+    st.integers(1, 12),
+)
+def test_every_row_is_on_its_side_of_the_threshold(scores, threshold, bins):
+    display = ScoreDisplay.of(scores, threshold=threshold, bins=bins)
+    assert display.counts.sum() == len(scores)
+    assert len(display.edges) == len(display.counts) + 1
+    assert len(display.counts) <= bins + 1
+    assert (np.diff(display.edges) > 0).all()
+    inside = min(scores) < threshold <= max(scores)
+    if inside:
+        assert threshold in display.edges
+        outliers = display.counts[display.edges[:-1] < threshold].sum()
+        assert outliers == (np.array(scores) < threshold).sum()
+
+
+def test_no_threshold(rng):
+    display = ScoreDisplay.from_predictions(rng.normal(size=100))
+    assert len(display.counts) == 10
+    assert not display.ax_.lines
+    assert display.ax_.get_legend() is None
+    assert not RankedOutliersDisplay.from_predictions([1.0, 2.0]).ax_.lines
+
+
+def test_ranks(detector, X):
+    display = RankedOutliersDisplay.from_estimator(detector, X, n_rows=7)
+    scores = detector.score_samples(X)
+    expected = np.argsort(scores, kind="stable")[:7]
+    np.testing.assert_array_equal(display.rows, expected)
+    np.testing.assert_array_equal(display.scores, scores[expected])
+    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert labels == [str(row) for row in expected]
+    # The lowest is on top.
+    assert display.ax_.yaxis_inverted()
+
+
+def test_noise_of_a_release(release):
+    display = NoiseDisplay.from_release(release)
+    np.testing.assert_array_equal(display.counts, np.sort(release.counts)[::-1])
+    assert display.noise_sd == release.noise_sd
+    assert display.standing_out == (release.counts > 2 * release.noise_sd).mean()
+    (curve,) = display.ax_.lines
+    assert curve.get_ydata()[0] == release.counts.max()
+    assert curve.get_ydata()[-1] == release.counts.min()
+    assert len(curve.get_ydata()) <= 400
+
+
+def test_noise_alone_stands_out_as_often_as_the_docs_say(rng):
+    display = NoiseDisplay(np.rint(rng.normal(0, 50, 200_000)).astype(np.int64), 50.0)
+    assert display.standing_out == pytest.approx(0.023, abs=0.002)
+
+
+def test_axes_that_are_given(detector, release, X):
+    _, axes = pyplot.subplots(3)
+    for ax, display in zip(
+        axes,
+        (
+            ScoreDisplay.from_estimator(detector, X, ax=axes[0]),
+            RankedOutliersDisplay.from_estimator(detector, X, ax=axes[1]),
+            NoiseDisplay.from_release(release, ax=axes[2]),
+        ),
+        strict=True,
+    ):
+        assert display.ax_ is ax
+        assert display.plot().ax_ is not ax
+
+
+@pytest.mark.parametrize("scores", [[], [[1.0]], [float("nan")], 3.0])
+def test_scores_that_are_none(scores):
+    with pytest.raises(HushTableError, match="one finite number a row"):
+        ScoreDisplay.of(scores)
+
+
+def test_without_matplotlib(monkeypatch):
+    real = builtins.__import__
+
+    def refuse(name, *arguments, **options):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *arguments, **options)
+
+    display = ScoreDisplay.of([1.0, 2.0])
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    with pytest.raises(HushTableError, match=r"ScoreDisplay.plot needs matplotlib.*\[report\]"):
+        display.plot()
+
+
+@pytest.mark.parametrize("name", plots.__all__)
+def test_docstrings_match_signatures(name):
+    cls = getattr(plots, name)
+    methods = [m for n, m in inspect.getmembers(cls, callable) if not n.startswith("_")]
+    for function in (cls, *methods):
+        documented = inspect.getdoc(function)
+        for parameter in inspect.signature(function).parameters:
+            assert parameter == "self" or f"\n{parameter} : " in documented, (function, parameter)
