@@ -23,6 +23,7 @@ time, so that LLVM compares 16 to 32 rows in one instruction.
 from hushtable.kernels._common import BLOCK, LEVELS, MISSING_HIGH, MISSING_LOW
 from hushtable.kernels._encode import column_ranges, encode
 from hushtable.kernels._equi_width import count_equi_width, count_pairs_equi_width, sum_equi_width
+from hushtable.kernels._gains import gain_random_feature
 from hushtable.kernels._projection import (
     CORNER,
     CORNER_BITS,
@@ -64,6 +65,7 @@ __all__ = [
     "count_sim_hash",
     "count_subspace_grid",
     "encode",
+    "gain_random_feature",
     "join_values",
     "sum_equi_width",
     "sum_random_feature",
