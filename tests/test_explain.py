@@ -78,6 +78,21 @@ def test_shares_add_up_to_what_a_score_falls_short_of(draw, data, seed):
     np.testing.assert_allclose(shares.sum(axis=1), scores.mean() - scores, atol=1e-9)
 
 
+def test_shares_have_the_order_of_the_gains():
+    X, _ = planted()
+    X[10:20, :3] = 8.0  # three guilty features at once
+    detector = HushTable(random_state=0).fit(X)
+    explainer = Explainer(detector._scorer)
+    shares = detector.explain(X)
+    _, gains = explainer._gains(Encoder(detector.plan_.schema).encode(X))
+    # Rounding may part two equal gains, so that the order alone is no exact test.
+    order = np.argsort(gains, axis=1)
+    assert (np.diff(np.take_along_axis(shares, order, axis=1), axis=1) >= -1e-12).all()
+    short = detector.score_samples(X) < explainer.typical
+    more = gains.sum(axis=1) / 100 < explainer.typical - detector.score_samples(X)
+    assert (shares[short & more] >= 0.0).all()
+
+
 @pytest.mark.parametrize("second", [False, True])
 def test_typical_score_is_the_mean_of_the_counted_rows(rng, second):
     X = rng.normal(size=(500, 4))

@@ -1,10 +1,13 @@
 """Which features make a row's score low: a share each, from counts alone.
 
-For each feature and table, the row's cell is compared with the cells that it reaches if this
-feature's value changes and all others stay. What its score would gain by that is the feature's
-separable contribution in the sense of cooperative games; the difference from a typical score is
-divided by the equal allocation of what is not separable (Moulin, *The separability axiom and
-equal-sharing methods*, 1985).
+For each feature and table, the row's cell is compared with the cells that the row reaches if this
+feature's value changes and all others stay. What the score would gain by that is the feature's
+separable contribution, in the words of cooperative games (Moulin, *The separability axiom and
+equal-sharing methods*, 1985). A row's score falls short of a typical one by some other amount
+than its gains add up to. By more, where two features are odd at once, so that changing one alone
+helps little: the rest is then divided in proportion to the gains. By less, where either of two
+changes would help: the rest is then taken off all features alike. Either way the shares add up,
+and have the order of the gains.
 """
 
 import itertools
@@ -156,10 +159,14 @@ class Explainer:
         totals, shares = self._gains(codes)
         n_tables = self._scorer.plan.family.n_tables
         scores = totals / n_tables
-        # Sums of gains are exact, in whatever order BLAS adds them.
-        rest = self.typical - scores - shares @ self._ones / n_tables
-        shares /= n_tables
-        shares += np.multiply.outer(rest, self._equal)
+        # Exact, in whatever order BLAS adds: values of cells are multiples of 2**-20.
+        gained = shares @ self._ones
+        rest = n_tables * (self.typical - scores) - gained
+        scale = np.ones(len(rest))
+        np.divide(gained + rest, gained, out=scale, where=(rest > 0.0) & (gained > 0.0))
+        rest[scale > 1.0] = 0.0
+        shares *= (scale / n_tables)[:, np.newaxis]
+        shares += np.multiply.outer(rest / n_tables, self._equal)
         return Explained(start, rows, scores, shares, codes.tally)
 
 

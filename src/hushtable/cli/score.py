@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hushtable.cli._options import Columns, Data, Drop, Json, Threads
-from hushtable.cli._output import Target, finish, print_table, print_tally, tally
+from hushtable.cli._output import Target, finish, print_sentences, print_table, print_tally, tally
 from hushtable.cli._progress import watched
+from hushtable.cli._reasons import Reasons
 from hushtable.cli._rows import open_rows
 from hushtable.errors import DataError, FileError, UsageError
 
@@ -46,12 +47,25 @@ def score(
             help="Flag this share of the rows instead of those below the model's threshold.",
         ),
     ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Add the features that make each row's score low."),
+    ] = False,
+    marginals: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --explain, say how far out values lie: merged sketch or release under "
+            "hushtable plan marginals.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Score rows and write the scores.
 
     The output has a row for each row of DATA: its number from 0, its score (low is abnormal; in
-    bits, with ACE in rows), and whether it is an outlier. Scores tell of the rows: keep them where
+    bits, with ACE in rows), and whether it is an outlier. With --explain also the three
+    features that lower the score most, and by how much. Scores tell of the rows: keep them where
     the rows are.
 
     \b
@@ -60,8 +74,11 @@ def score(
     """  # noqa: D301 (\b keeps the lines of the example apart)
     if output.suffix not in (".parquet", ".csv"):
         raise UsageError(f"-o {output}: needs a name that ends in .parquet or .csv")
-    target = Target(output, [data, model])
+    if marginals is not None and not explain:
+        raise UsageError("--marginals puts explanations in words: give --explain with it")
+    target = Target(output, [data, model, *([] if marginals is None else [marginals])])
     scorer, offset = _open_model(model)
+    reasons = Reasons(scorer, marginals, _SHOWN) if explain else None
     schema = scorer.plan.schema
     reader = open_rows(data, columns, drop, schema)
 
@@ -74,8 +91,8 @@ def score(
         if contamination is not None:
             offset = _offset(scorer, watch.reader, contamination, threads)
         summary = _Summary(len(schema), offset)
-        batches = scorer.batches(watch.reader, n_jobs=threads)
-        _write(output, summary.rows(batches, reader.source))
+        batches = (reasons or scorer).batches(watch.reader, n_jobs=threads)
+        _write(output, summary.rows(batches, reader.source), reasons.fields if reasons else [])
 
     facts = {
         "command": "score",
@@ -83,7 +100,11 @@ def score(
         "rows": summary.n_rows,
         "outliers": None if math.isnan(offset) else summary.n_outliers,
         "offset": None if math.isnan(offset) else offset,
-        "lowest": [{"row": row, "score": value} for value, row in summary.lowest],
+        "lowest": [
+            {"row": row, "score": value}
+            | ({"reasons": [reason.facts() for reason in reasons.of(row)]} if reasons else {})
+            for value, row in summary.lowest
+        ],
         "tally": tally(schema, summary.tally),
     }
 
@@ -102,7 +123,13 @@ def score(
         print("The lowest scores (rows are numbered from 0):\n")
         lowest = [(f"{row:,}", f"{value:.4f}") for value, row in summary.lowest]
         print_table(["row", "score"], lowest, left=0)
-        print(f"\nWrote {target}: row, score, outlier.")
+        if reasons is not None:
+            print(
+                "\nWhy (features and their shares of what a score falls short of a typical one):\n"
+            )
+            print_sentences(reasons.sentence(row) for _, row in summary.lowest)
+        more = [name for name, _ in reasons.fields] if reasons else []
+        print(f"\nWrote {target}: {', '.join(['row', 'score', 'outlier', *more])}.")
         if scorer.sketch.ledger is not None:
             print(
                 "Scores tell of your rows: the model's privacy does not cover them. Keep them here."
@@ -163,16 +190,14 @@ class _Summary:
         self.tally = np.zeros((n_features, 2), np.int64)
         self.lowest: list[tuple[float, int]] = []
 
-    def rows(
-        self, batches: Iterator[tuple[Any, Any]], source: str
-    ) -> Iterator[tuple[int, Any, Any]]:
-        """Yield (number of the first row, scores, outliers) of each batch."""
-        for scores, counts in batches:
+    def rows(self, batches: Iterator[tuple[Any, ...]], source: str) -> Iterator[tuple[Any, ...]]:
+        """Yield (number of the first row, scores, outliers, more columns) of each batch."""
+        for scores, counts, *more in batches:
             outliers = None if math.isnan(self.offset) else scores < self.offset
             self.n_outliers += 0 if outliers is None else int(outliers.sum())
             self.tally += counts
             self._note_lowest(scores)
-            yield self.n_rows, scores, outliers
+            yield self.n_rows, scores, outliers, *more
             self.n_rows += len(scores)
         if self.n_rows == 0:
             raise DataError(f"{source} has no rows: there is nothing to score")
@@ -189,13 +214,14 @@ class _Summary:
         self.lowest = heapq.nsmallest(_SHOWN, [*self.lowest, *new])
 
 
-def _write(path: Path, rows: Iterator[tuple[int, Any, Any]]) -> None:
+def _write(path: Path, rows: Iterator[tuple[Any, ...]], more: list[tuple[str, Any]]) -> None:
     """Write the scores as they come; the path holds all of them, or what it held before."""
     import pyarrow as pa
 
     from hushtable.files import replacing
 
-    schema = pa.schema([("row", pa.int64()), ("score", pa.float64()), ("outlier", pa.bool_())])
+    fields = [("row", pa.int64()), ("score", pa.float64()), ("outlier", pa.bool_())]
+    schema = pa.schema([*fields, *more])
     with replacing(path) as temporary:
         if path.suffix == ".csv":
             from pyarrow import csv
@@ -210,7 +236,7 @@ def _write(path: Path, rows: Iterator[tuple[int, Any, Any]]) -> None:
                 writer.write_table(table)
 
 
-def _grouped(rows: Iterator[tuple[int, Any, Any]], schema: Any) -> Iterator[Any]:
+def _grouped(rows: Iterator[tuple[Any, ...]], schema: Any) -> Iterator[Any]:
     import numpy as np
     import pyarrow as pa
 
@@ -219,7 +245,7 @@ def _grouped(rows: Iterator[tuple[int, Any, Any]], schema: Any) -> Iterator[Any]
         return pa.Array.from_buffers(kind, length, [None, pa.py_buffer(values)])
 
     batches, waiting = [], 0
-    for start, scores, outliers in rows:
+    for start, scores, outliers, *more in rows:
         n_rows = len(scores)
         arrays = [
             column(pa.int64(), n_rows, np.arange(start, start + n_rows)),
@@ -227,6 +253,7 @@ def _grouped(rows: Iterator[tuple[int, Any, Any]], schema: Any) -> Iterator[Any]
             pa.nulls(n_rows, pa.bool_())
             if outliers is None
             else column(pa.bool_(), n_rows, np.packbits(outliers, bitorder="little")),
+            *more,
         ]
         batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
         waiting += n_rows

@@ -70,10 +70,11 @@ def gain_random_feature(codes, functions, reachable, values, limits, gains, tota
                 value = table[cells[i]]
                 total[i] += value
                 # Written for every row, and kept for the rare ones: no branch.
-                rare_rows[rare], own[rare] = i, value
+                rare_rows[rare] = i
                 rare += value < limit
             for i in range(rare):
                 rare_codes[i] = full[rare_rows[i]]
+                own[i] = table[cells[rare_rows[i]]]
             for g in range(groups[t], groups[t + 1]):
                 gain = gained[feature[g]]
                 if at[g] == at[g + 1]:
