@@ -9,8 +9,14 @@ import math
 LEVELS = 65_280
 
 
+class Level(int):
+    """A level in place of the number that has it."""
+
+
 def level(x, low, high):
     """Level 0..LEVELS-1 of a number on its range, clipped."""
+    if isinstance(x, Level):
+        return int(x)
     if high == low:
         return 0
     return int(min(max(math.floor((float(x) - low) * (LEVELS / (high - low))), 0), LEVELS - 1))
@@ -182,6 +188,27 @@ FIND = {
 def cells(plan, row):
     """The cells of a row in all histograms, counted from the first of all."""
     return FIND[plan.family.name](plan, row)
+
+
+def gains(plan, values, limits, row):
+    """What the row's cells would gain, over all tables, by another value of each feature."""
+    family, features = plan.family, plan.schema.features
+    own = random_feature_cells(plan, row)
+    found = [0.0] * len(features)
+    for j, feature in enumerate(features):
+        if feature.kind == "categorical":
+            others = feature.categories
+        else:
+            # One value for each level next to a cut: no other reaches another cell.
+            cuts = [int(c) for c, f in zip(family.cut, family.feature, strict=True) if f == j]
+            levels = [0, *(c - 1 for c in cuts)] if feature.high > feature.low else [0]
+            others = [Level(level) for level in levels]
+        reached = [random_feature_cells(plan, [*row[:j], other, *row[j + 1 :]]) for other in others]
+        for t, cell in enumerate(own):
+            if values[cell] < limits[t]:
+                best = max([values[cell], *(values[cells[t]] for cells in reached)])
+                found[j] += best - values[cell]
+    return found
 
 
 def count(plan, rows):

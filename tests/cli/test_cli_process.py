@@ -65,6 +65,7 @@ def test_scoring_numbers_does_not_load_pandas(tmp_path):
     arguments = ["score", tmp_path / "rows.csv", "--model", tmp_path / "model.hush"]
     for output in ("s.csv", "s.parquet"):
         assert "pandas" not in loaded(*arguments, "-o", tmp_path / output)
+    assert "pandas" not in loaded(*arguments, "--explain", "-o", tmp_path / "s.csv")
 
 
 @pytest.mark.slow

@@ -2,13 +2,14 @@
 
 import heapq
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Summary", "write_scores"]
+__all__ = ["SHOWN", "Summary", "write_scores"]
 
-_SHOWN = 5
+#: Lowest scores that are listed.
+SHOWN = 5
 #: Rows written at a time: a Parquet row group of about 4 MB.
 _GROUP_ROWS = 1 << 18
 
@@ -38,14 +39,14 @@ class Summary:
         self.lowest: list[tuple[float, str, int]] = []
         self._source = source
 
-    def rows(self, batches: Iterable[tuple[Any, Any]]) -> Iterator[tuple[int, Any, Any]]:
-        """Yield (number of the first row, scores, outliers) of each batch."""
-        for scores, counts in batches:
+    def rows(self, batches: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+        """Yield (number of the first row, scores, outliers, more columns) of each batch."""
+        for scores, counts, *more in batches:
             outliers = None if math.isnan(self.offset) else scores < self.offset
             self.n_outliers += 0 if outliers is None else int(outliers.sum())
             self.tally += counts
             self._note_lowest(scores)
-            yield self.n_rows, scores, outliers
+            yield self.n_rows, scores, outliers, *more
             self.n_rows += len(scores)
 
     def merge(self, other: "Summary") -> None:
@@ -53,22 +54,25 @@ class Summary:
         self.n_rows += other.n_rows
         self.n_outliers += other.n_outliers
         self.tally += other.tally
-        self.lowest = heapq.nsmallest(_SHOWN, [*self.lowest, *other.lowest])
+        self.lowest = heapq.nsmallest(SHOWN, [*self.lowest, *other.lowest])
 
     def _note_lowest(self, scores: Any) -> None:
         import numpy as np
 
         # Only what may be among the lowest so far; ties go to the earlier row.
-        bar = np.partition(scores, _SHOWN)[_SHOWN] if len(scores) > _SHOWN else np.inf
-        if len(self.lowest) == _SHOWN:
+        bar = np.partition(scores, SHOWN)[SHOWN] if len(scores) > SHOWN else np.inf
+        if len(self.lowest) == SHOWN:
             bar = min(bar, self.lowest[-1][0])
         found = np.flatnonzero(scores <= bar)
         new = [(float(scores[i]), self._source, int(i) + self.n_rows) for i in found]
-        self.lowest = heapq.nsmallest(_SHOWN, [*self.lowest, *new])
+        self.lowest = heapq.nsmallest(SHOWN, [*self.lowest, *new])
 
 
 def write_scores(
-    path: Path, rows: Iterable[tuple[int, Any, Any]], metadata: dict[bytes, bytes] | None = None
+    path: Path,
+    rows: Iterable[tuple[Any, ...]],
+    metadata: dict[bytes, bytes] | None = None,
+    more: Sequence[tuple[str, Any]] = (),
 ) -> None:
     """Write scores as they come; the path holds all of them, or what it held before.
 
@@ -76,17 +80,19 @@ def write_scores(
     ----------
     path : Path
         With the suffix .csv, or else Parquet.
-    rows : iterable of (int, ndarray, ndarray or None)
+    rows : iterable of tuple
         As `Summary.rows` yields them.
     metadata : dict, optional
         Of a Parquet file.
+    more : sequence of (str, pyarrow.DataType)
+        Names and types of the columns behind row, score and outlier.
     """
     import pyarrow as pa
 
     from hushtable.files import replacing
 
-    schema = pa.schema([("row", pa.int64()), ("score", pa.float64()), ("outlier", pa.bool_())])
-    schema = schema.with_metadata(metadata)
+    fields = [("row", pa.int64()), ("score", pa.float64()), ("outlier", pa.bool_()), *more]
+    schema = pa.schema(fields, metadata)
     with replacing(path) as temporary:
         if path.suffix == ".csv":
             from pyarrow import csv
@@ -101,7 +107,7 @@ def write_scores(
                 writer.write_table(table)
 
 
-def _grouped(rows: Iterable[tuple[int, Any, Any]], schema: Any) -> Iterator[Any]:
+def _grouped(rows: Iterable[tuple[Any, ...]], schema: Any) -> Iterator[Any]:
     import numpy as np
     import pyarrow as pa
 
@@ -110,7 +116,7 @@ def _grouped(rows: Iterable[tuple[int, Any, Any]], schema: Any) -> Iterator[Any]
         return pa.Array.from_buffers(kind, length, [None, pa.py_buffer(values)])
 
     batches, waiting = [], 0
-    for start, scores, outliers in rows:
+    for start, scores, outliers, *more in rows:
         n_rows = len(scores)
         arrays = [
             column(pa.int64(), n_rows, np.arange(start, start + n_rows)),
@@ -118,6 +124,7 @@ def _grouped(rows: Iterable[tuple[int, Any, Any]], schema: Any) -> Iterator[Any]
             pa.nulls(n_rows, pa.bool_())
             if outliers is None
             else column(pa.bool_(), n_rows, np.packbits(outliers, bitorder="little")),
+            *more,
         ]
         batches.append(pa.RecordBatch.from_arrays(arrays, schema=schema))
         waiting += n_rows

@@ -13,15 +13,17 @@ from hushtable.cli._output import (
     Folder,
     Target,
     finish,
+    print_sentences,
     print_table,
     print_tally,
     shown,
     tally,
 )
 from hushtable.cli._progress import watched
+from hushtable.cli._reasons import Reasons
 from hushtable.cli._rows import open_rows
 from hushtable.cli._score_files import score_files
-from hushtable.cli._scores import Summary, write_scores
+from hushtable.cli._scores import SHOWN, Summary, write_scores
 from hushtable.errors import DataError, FileError, UsageError
 
 if TYPE_CHECKING:
@@ -58,13 +60,26 @@ def score(
             help="Flag this share of the rows instead of those below the model's threshold.",
         ),
     ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Add the features that make each row's score low."),
+    ] = False,
+    marginals: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --explain, say how far out values lie: merged sketch or release under "
+            "hushtable plan marginals.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Score rows and write the scores.
 
     The output has a row for each row of DATA: its number from 0 (in each file, into a folder),
-    its score (low is abnormal; in bits, with ACE in rows), and whether it is an outlier. Scores
-    tell of the rows: keep them where the rows are.
+    its score (low is abnormal; in bits, with ACE in rows), and whether it is an outlier. With
+    --explain also the three features that lower the score most, and by how much. Scores tell of
+    the rows: keep them where the rows are.
 
     \b
     Example:
@@ -82,8 +97,14 @@ def score(
             "--contamination needs all scores before the first is written: give one file as -o, "
             "or fit the model with it"
         )
-    target = Folder(output) if to_folder else Target(output, [data, model])
+    if to_folder and explain:
+        raise UsageError("--explain writes one file: give a name ending in .parquet or .csv as -o")
+    if marginals is not None and not explain:
+        raise UsageError("--marginals puts explanations in words: give --explain with it")
+    inputs: list[str | Path] = [data, model, *([] if marginals is None else [marginals])]
+    target = Folder(output) if to_folder else Target(output, inputs)
     scorer, offset = _open_model(model)
+    reasons = Reasons(scorer, marginals, SHOWN) if explain else None
     schema = scorer.plan.schema
     kept = 0
     if isinstance(target, Folder):
@@ -101,8 +122,9 @@ def score(
             if contamination is not None:
                 offset = _offset(scorer, watch.reader, contamination, threads)
             summary = Summary(len(schema), offset)
-            batches = scorer.batches(watch.reader, n_jobs=threads)
-            write_scores(output, _some(summary.rows(batches), reader.source))
+            batches = (reasons or scorer).batches(watch.reader, n_jobs=threads)
+            rows = _some(summary.rows(batches), reader.source)
+            write_scores(output, rows, more=reasons.fields if reasons else [])
 
     facts = {
         "command": "score",
@@ -112,6 +134,7 @@ def score(
         "offset": None if math.isnan(offset) else offset,
         "lowest": [
             {**({"file": file} if file else {}), "row": row, "score": value}
+            | ({"reasons": [reason.facts() for reason in reasons.of(row)]} if reasons else {})
             for value, file, row in summary.lowest
         ],
         "tally": tally(schema, summary.tally),
@@ -142,7 +165,13 @@ def score(
             print_table(["file", "row", "score"], found)
         else:
             print_table(["row", "score"], [line[1:] for line in found], left=0)
-        print(f"\nWrote {target}: row, score, outlier.")
+        if reasons is not None:
+            print(
+                "\nWhy (features and their shares of what a score falls short of a typical one):\n"
+            )
+            print_sentences(reasons.sentence(row) for _, _, row in summary.lowest)
+        more = [name for name, _ in reasons.fields] if reasons else []
+        print(f"\nWrote {target}: {', '.join(['row', 'score', 'outlier', *more])}.")
         if scorer.sketch.ledger is not None:
             print(
                 "Scores tell of your rows: the model's privacy does not cover them. Keep them here."
@@ -151,7 +180,7 @@ def score(
     finish(as_json, facts, text)
 
 
-def _some(rows: Iterator[tuple[int, Any, Any]], source: str) -> Iterator[tuple[int, Any, Any]]:
+def _some(rows: Iterator[tuple[Any, ...]], source: str) -> Iterator[tuple[Any, ...]]:
     """Pass rows on; raise `DataError` if there are none, before an empty file takes its place."""
     none = True
     for row in rows:

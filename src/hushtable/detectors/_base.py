@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hushtable import files
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
+from hushtable.explain import Explainer
 from hushtable.infer import schema_from_data
 from hushtable.plan import Plan
 from hushtable.privacy.local import LocalModel
@@ -199,9 +200,7 @@ class TableDetector(OutlierMixin, BaseEstimator, ABC):
         ndarray of shape (n,), float64
             Low is abnormal.
         """
-        check_is_fitted(self)
-        reader = as_reader(X, text_columns=self.plan_.schema.categorical_names)
-        self._check_columns(reader)
+        reader = self._open(X)
         scores = self._scorer.score(reader, n_jobs=self.n_jobs)
         if len(scores) == 0:
             raise no_rows(reader)
@@ -241,6 +240,61 @@ class TableDetector(OutlierMixin, BaseEstimator, ABC):
         ndarray of shape (n,), int64
         """
         return np.where(self.decision_function(X) < 0, -1, 1)
+
+    # --- reasons ------------------------------------------------------------------------------
+
+    def explain(self, X: Any) -> Floats:
+        """Return each feature's share of what a row's score falls short of a typical score.
+
+        A row's shares add up to the mean score of the counted rows minus the row's own. They
+        follow from the counts alone, so that they work on merged and on released counts.
+        `HushTable` and `LSHiTables` only.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n, n_features), float64
+            In bits; the highest shares are the reasons why a row is an outlier.
+
+        Raises
+        ------
+        UsageError
+            If the detector's tables do not tell features apart.
+        """
+        reader = self._open(X)
+        shares = Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs)
+        if len(shares) == 0:
+            raise no_rows(reader)
+        return shares
+
+    def importances(self, X: Any) -> Floats:
+        """Return the mean size of each feature's share, abs(`explain`), over these rows.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`. Of all rows: which features move the scores.
+            Of outliers only: which features make them outliers.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), float64
+            In bits. `HushTable` and `LSHiTables` only.
+
+        Raises
+        ------
+        UsageError
+            If the detector's tables do not tell features apart.
+        """
+        reader = self._open(X)
+        sizes = Explainer(self._scorer).importances(reader, n_jobs=self.n_jobs)
+        if np.isnan(sizes).any():
+            raise no_rows(reader)
+        return sizes
 
     # --- files --------------------------------------------------------------------------------
 
@@ -285,6 +339,12 @@ class TableDetector(OutlierMixin, BaseEstimator, ABC):
 
     # --- columns, as scikit-learn checks them -------------------------------------------------
 
+    def _open(self, X: Any) -> Reader:
+        check_is_fitted(self)
+        reader = as_reader(X, text_columns=self.plan_.schema.categorical_names)
+        self._check_columns(reader)
+        return reader
+
     def _set_columns(self, schema: Schema) -> None:
         self.n_features_in_ = len(schema)
         if schema.named:
@@ -298,12 +358,12 @@ class TableDetector(OutlierMixin, BaseEstimator, ABC):
         fitted = getattr(self, "feature_names_in_", None)
         if fitted is None and reader.names is not None:
             warnings.warn(
-                f"X has feature names, but {mine} was fitted without feature names", stacklevel=3
+                f"X has feature names, but {mine} was fitted without feature names", stacklevel=4
             )
         elif fitted is not None and reader.names is None:
             warnings.warn(
                 f"X does not have valid feature names, but {mine} was fitted with feature names",
-                stacklevel=3,
+                stacklevel=4,
             )
         elif fitted is not None and reader.names != tuple(fitted):
             raise DataError(_names_message(set(fitted), set(reader.names or ())))

@@ -4,24 +4,34 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.encoding import Codes
+from hushtable.errors import UsageError
 from hushtable.files import Arrays
 
-__all__ = ["EVERY_ROW_ONCE", "MAX_CELLS", "HashFamily", "Kernels", "Summing"]
+__all__ = ["EVERY_ROW_ONCE", "MAX_CELLS", "Gaining", "HashFamily", "Kernels", "Summing"]
 
 #: From codes of n rows to n sums.
 Summing = Callable[[Codes], NDArray[np.float64]]
-
 #: Cells that one table may have: a cell is numbered in 16 bits.
 MAX_CELLS = 1 << 16
 
 #: Weights of rows that all count once.
 EVERY_ROW_ONCE = np.empty(0, np.int64)
+
+
+class Gaining(Protocol):
+    """From codes of n rows to their sums (n,), and to gains (n, d): see `HashFamily.gaining`."""
+
+    @property
+    def features(self) -> NDArray[np.bool_]:
+        """Features (d,) by which a row can gain."""
+
+    def __call__(self, codes: Codes) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 
 
 @dataclass(frozen=True)
@@ -100,6 +110,23 @@ class HashFamily(ABC):
     def summing(self, values: NDArray[np.float64]) -> Summing:
         """Return `sum` of these values, for one batch of codes after the other."""
         return partial(self.sum, values=values)
+
+    def gaining(self, values: NDArray[np.float64], limits: NDArray[np.float64]) -> Gaining:
+        """Return `sum` of these values, with what rows would gain by a change of one feature.
+
+        A row's gain by a feature is the sum, over the tables, of what its value there would
+        rise by if this feature had whichever value is best and all others stayed. A table adds
+        gains only to rows whose value in it is below its limit; ``limits`` (n_tables,).
+
+        Raises
+        ------
+        UsageError
+            If a row's cell does not tell which feature put it there.
+        """
+        raise UsageError(
+            f"{self.name} tables do not tell which feature makes a row rare: explanations need "
+            "HushTable or LSHiTables"
+        )
 
     def sum(self, codes: Codes, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return, for each row, the sum over the tables of its cell's ``values`` (n_cells,).

@@ -11,8 +11,16 @@ from hushtable import kernels
 from hushtable.encoding import Codes
 from hushtable.errors import PlanError
 from hushtable.files import Arrays
-from hushtable.hashing._family import EVERY_ROW_ONCE, MAX_CELLS, HashFamily, Kernels, Summing
+from hushtable.hashing._family import (
+    EVERY_ROW_ONCE,
+    MAX_CELLS,
+    Gaining,
+    HashFamily,
+    Kernels,
+    Summing,
+)
 from hushtable.hashing._joined import JOINED_ROWS, JoinedTables
+from hushtable.hashing._reachable import reachable
 from hushtable.schema import Schema
 
 __all__ = ["RandomFeature"]
@@ -113,6 +121,13 @@ class RandomFeature(HashFamily):
         return np.where(sizes > 0, np.cumsum(sizes) - sizes, -1)
 
     @cached_property
+    def _reachable(self) -> tuple[Any, ...]:
+        starts = np.maximum(0, self._subset_at)
+        sizes = np.maximum(0, self._subset_sizes() - 2)  # without missing and unseen
+        sides = [self.subsets[a + 1 : a + 1 + k] for a, k in zip(starts, sizes, strict=True)]
+        return reachable(self.schema.features, self.depth, self.feature, self.cut, sides)
+
+    @cached_property
     def _folded(self) -> bool | None:
         """True if any table folds its codes, else None: Numba compiles a lighter kernel for it."""
         return True if (1 << self.depth.astype(np.int64) > self.max_cells).any() else None
@@ -178,6 +193,9 @@ class RandomFeature(HashFamily):
     def summing(self, values: NDArray[np.float64]) -> Summing:
         return _Sum(self, values)
 
+    def gaining(self, values: NDArray[np.float64], limits: NDArray[np.float64]) -> Gaining:
+        return _Gain(self, values, limits)
+
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
         return (self._apart.functions(codes),)
 
@@ -212,3 +230,26 @@ class _Sum:
         functions = self.family._joined.functions(codes)
         kernels.sum_random_feature(codes.codes, functions, self._joined_values, totals)
         return totals
+
+
+@dataclass(frozen=True)
+class _Gain:
+    """What rows would gain by a change of one feature: see `HashFamily.gaining`."""
+
+    family: RandomFeature
+    values: NDArray[np.float64]
+    limits: NDArray[np.float64]
+
+    @cached_property
+    def features(self) -> NDArray[np.bool_]:
+        found = np.array([not feature.constant for feature in self.family.schema.features])
+        found &= np.isin(np.arange(len(found)), self.family.feature)
+        return found
+
+    def __call__(self, codes: Codes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
+        functions, reached = self.family._apart.functions(codes), self.family._reachable
+        kernels.gain_random_feature(
+            codes.codes, functions, reached, self.values, self.limits, gains, totals
+        )
+        return totals, gains

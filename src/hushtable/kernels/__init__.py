@@ -24,6 +24,7 @@ from hushtable.kernels._cache import KEPT, kernel
 from hushtable.kernels._common import BLOCK, LEVELS, MISSING_HIGH, MISSING_LOW
 from hushtable.kernels._encode import column_ranges, encode
 from hushtable.kernels._equi_width import count_equi_width, count_pairs_equi_width, sum_equi_width
+from hushtable.kernels._gains import gain_random_feature
 from hushtable.kernels._projection import (
     CORNER,
     CORNER_BITS,
@@ -66,6 +67,7 @@ __all__ = [
     "count_sim_hash",
     "count_subspace_grid",
     "encode",
+    "gain_random_feature",
     "join_values",
     "kernel",
     "sum_equi_width",

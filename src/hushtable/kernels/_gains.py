@@ -1,0 +1,97 @@
+"""What a row's score in each table would gain if one of its features had another value."""
+
+import numpy as np
+
+from hushtable.kernels._cache import kernel
+from hushtable.kernels._common import inlined
+from hushtable.kernels._mix import fold
+from hushtable.kernels._random_feature import _concatenate
+
+#: Rows that one loop runs over: half of a block, since the gains of all features stay at hand.
+ROWS = 2_048
+EVERY_BIT = np.uint32(0xFFFFFFFF)
+
+
+@inlined
+def _full_codes(begin, end, start, stop, codes, functions, upper, lower, full):
+    """Write (h_begin(x), ..., h_end-1(x)), at most 32 bits, into ``full`` for each row."""
+    half = max(begin, end - 16)
+    _concatenate(half, end, start, stop, codes, functions, lower)
+    upper[: stop - start] = 0
+    if begin < half:
+        _concatenate(begin, half, start, stop, codes, functions, upper)
+    for i in range(stop - start):
+        full[i] = np.uint32(np.uint32(upper[i]) << np.uint32(16)) | np.uint32(lower[i])
+
+
+@inlined
+def _changed_cells(n, codes, keep, flip, folded, size, cells):
+    """Write the cells of ``n`` codes of which the bits ``keep`` stay, and then ``flip`` change."""
+    if folded:
+        for i in range(n):
+            cells[i] = fold(np.uint32(np.uint32(codes[i] & keep) ^ flip), size)
+    else:
+        for i in range(n):
+            cells[i] = np.uint16(np.uint32(codes[i] & keep) ^ flip)
+
+
+@kernel
+def gain_random_feature(codes, functions, reachable, values, limits, gains, totals):
+    """Write each row's sum of ``values``, and what another value of each feature would gain.
+
+    In table t, the gain by a feature is max(0, v' - v): v is the row's value there, v' the
+    highest of the cells that it reaches if the bits of this feature's functions change and all
+    others stay. A table adds gains only to rows with v < ``limits[t]``.
+
+    ``functions`` is that of `count_random_feature`, with each table by itself. ``reachable`` is
+    (groups, feature, bits, at, patterns): table t has the groups ``groups[t]..groups[t + 1]``,
+    one for each feature in it; group g is the functions of ``feature[g]``, whose bits in the
+    code are ``bits[g]``, and which can be ``patterns[at[g]..at[g + 1]]``, or, where there are
+    none, one bit that can be flipped. ``gains`` (n, d) and ``totals`` (n,) float64.
+    """
+    n, d, first, offsets = codes.shape[1], gains.shape[1], functions[0], functions[6]
+    groups, feature, bits, at, patterns = reachable
+    upper, lower = np.empty(ROWS, np.uint16), np.empty(ROWS, np.uint16)
+    full, rare_codes = np.empty(ROWS, np.uint32), np.empty(ROWS, np.uint32)
+    rare_rows, cells = np.empty(ROWS, np.int32), np.empty(ROWS, np.uint16)
+    own, best = np.empty(ROWS, np.float64), np.empty(ROWS, np.float64)
+    total, gained = np.empty(ROWS, np.float64), np.empty((d, ROWS), np.float64)
+    for start in range(0, n, ROWS):
+        stop = min(start + ROWS, n)
+        total[:] = 0.0
+        gained[:] = 0.0
+        for t in range(len(offsets) - 1):
+            begin, end, size = first[t], first[t + 1], offsets[t + 1] - offsets[t]
+            folded, limit = size < np.int64(1) << (end - begin), limits[t]
+            table = values[offsets[t] : offsets[t + 1]]
+            _full_codes(begin, end, start, stop, codes, functions, upper, lower, full)
+            _changed_cells(stop - start, full, EVERY_BIT, np.uint32(0), folded, size, cells)
+            rare = 0
+            for i in range(stop - start):
+                value = table[cells[i]]
+                total[i] += value
+                # Written for every row, and kept for the rare ones: no branch.
+                rare_rows[rare] = i
+                rare += value < limit
+            for i in range(rare):
+                rare_codes[i] = full[rare_rows[i]]
+                own[i] = table[cells[rare_rows[i]]]
+            for g in range(groups[t], groups[t + 1]):
+                gain = gained[feature[g]]
+                if at[g] == at[g + 1]:
+                    _changed_cells(rare, rare_codes, EVERY_BIT, bits[g], folded, size, cells)
+                    for i in range(rare):
+                        gain[rare_rows[i]] += max(0.0, table[cells[i]] - own[i])
+                else:
+                    others = np.uint32(~bits[g])
+                    best[:rare] = own[:rare]
+                    for p in range(at[g], at[g + 1]):
+                        _changed_cells(rare, rare_codes, others, patterns[p], folded, size, cells)
+                        for i in range(rare):
+                            best[i] = max(best[i], table[cells[i]])
+                    for i in range(rare):
+                        gain[rare_rows[i]] += best[i] - own[i]
+        for i in range(stop - start):
+            totals[start + i] = total[i]
+            for j in range(d):
+                gains[start + i, j] = gained[j, i]
