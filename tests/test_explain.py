@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import as_table, schemas_and_rows
 
-from hushtable import ACE, Feature, HushTable, LSHiTables, Plan, RSHash, Schema, Sketch
+from hushtable import (
+    ACE,
+    Feature,
+    HushTable,
+    LocalModel,
+    LSHiTables,
+    Plan,
+    RSHash,
+    Schema,
+    Sketch,
+)
 from hushtable.encoding import Encoder
 from hushtable.errors import DataError, UsageError
 from hushtable.explain import RARE, Explainer
@@ -131,6 +141,21 @@ def test_a_release_finds_the_guilty_feature():
     np.testing.assert_allclose(shares.sum(axis=1), typical - detector.score_samples(X), atol=1e-9)
     # Estimated from the noised counts, it is close to the rows' own mean.
     assert typical == pytest.approx(detector.score_samples(X).mean(), abs=0.1)
+
+
+def test_a_local_model_explains_between_exact_and_released():
+    pytest.importorskip("opendp")
+    X, guilty = planted(n=4000)
+    schema = Schema(tuple(Feature.numeric(f"x{j}", low=-9, high=9) for j in range(6)), named=False)
+    plan = Plan.draw(schema, random_state=0, epsilon=5.0, expected_rows=4000, sites=2)
+    mine, theirs = Sketch.from_data(plan, X[:2000]), Sketch.from_data(plan, X[2000:])
+    sent = mine.release(5.0)
+    local = LocalModel.of(sent + theirs.release(5.0), sent.release_id, sent.counts, mine.counts)
+    detector = HushTable.from_counts(local)
+    shares = detector.explain(X)
+    assert (shares[:10].argmax(axis=1) == guilty).sum() >= 9
+    typical = Explainer(detector._scorer).typical
+    np.testing.assert_allclose(shares.sum(axis=1), typical - detector.score_samples(X), atol=1e-9)
 
 
 def test_categories_and_missing_values_are_explained(rng):

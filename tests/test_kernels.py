@@ -151,6 +151,7 @@ def test_no_index_out_of_bounds(tmp_path):
     script = """
 import numpy as np
 from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.explain import Explainer
 from hushtable.scorer import Scorer
 schema = Schema((
     Feature.numeric("x", low=0, high=1), Feature.categorical("c", ["a", "b", "c"]),
@@ -170,7 +171,10 @@ for kw in (*papers, dict(n_cells=2), dict(min_depth=30, max_depth=32)):
         plan = Plan.draw(schema, n_tables=m, random_state=0, **kw)
         Sketch.from_data(plan, table, max_samples=100)
         sketch = Sketch.from_data(plan, table, sample_weight=rng.integers(0, 3, n))
-        Scorer(sketch + Sketch.from_data(plan, table)).score(table)
+        scorer = Scorer(sketch + Sketch.from_data(plan, table))
+        scorer.score(table)
+        if plan.family.name == "RandomFeature":
+            Explainer(scorer).explain(table)
 Scorer(Sketch.from_data(Plan.marginals(schema), table)).score(table)
 """
     run = subprocess.run(

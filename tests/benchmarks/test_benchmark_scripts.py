@@ -1,6 +1,7 @@
 """The benchmark scripts run through on tiny made-up data; no figure is judged here."""
 
 import engines
+import explain
 import families
 import pytest
 import secure_sum
@@ -42,6 +43,26 @@ def test_windows_of_two_lengths_are_timed():
     (target,) = streams.targets([timings[0], slow])
     assert target.measured == pytest.approx(3.0)
     assert not target.met
+
+
+def test_guilty_features_are_judged_and_timed():
+    guilty = np.zeros((3, explain.COLUMNS), bool)
+    guilty[0, 0] = guilty[1, :2] = guilty[2, :3] = True
+    blame = np.tile(-np.arange(explain.COLUMNS, dtype=float), (3, 1))
+    blame[1, 1] = -99.0  # one of two is missed
+    found = explain.judge("far", explain.OURS, guilty, blame)
+    assert (found.on_top, found.by_k) == (pytest.approx(2 / 3), (1.0, 0.0, 1.0))
+    assert found.precision == pytest.approx(2.5 / 3)
+    planted = explain.plant("impossible", seed=0, rows=2000)
+    assert planted.guilty.sum(axis=1).min() >= 1
+    assert planted.guilty.sum(axis=1).max() <= 3
+    ours = {name: explain.METHODS[name] for name in (explain.OURS, explain.PRIVATE)}
+    everything = explain.find_guilty(ours, seeds=1, rows=2000)
+    assert len(everything) == 2 * len(explain.VARIANTS)
+    assert "impossible" in explain.table_of_found(everything)
+    timings = [explain.Timing(explain.OURS, 1.0, 6.0, 6.0)]
+    assert [target.met for target in explain.targets(everything, timings)][2] is False
+    assert "6.0" in explain.table_of_times(timings)
 
 
 @pytest.mark.slow
