@@ -3,6 +3,7 @@
 import engines
 import explain
 import families
+import numpy as np
 import pytest
 import secure_sum
 import streams
