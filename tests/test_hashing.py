@@ -1,5 +1,7 @@
 """The random-feature family: what the paper proves of it, measured."""
 
+import pickle
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,6 +11,7 @@ from hushtable.encoding import Encoder
 from hushtable.errors import PlanError, UsageError
 from hushtable.hashing import RandomFeature, family_from_content
 from hushtable.hashing._joined import JOINED_ROWS, JoinedTables
+from hushtable.scorer import Scorer
 
 
 def unit_schema(d):
@@ -251,6 +254,17 @@ def test_joined_tables_change_no_count_and_no_sum(seed):
     assert (joined == apart).all()
     values = np.rint(rng.normal(size=family.n_cells) * 2**20) / 2**20
     assert (family.summing(values)(codes) == family.sum(codes, values)).all()
+
+
+def test_a_pickle_holds_nothing_that_follows_from_the_rest(rng):
+    X = rng.random((JOINED_ROWS, 3))
+    plan = Plan.draw(unit_schema(3), detector="lsh_itables", random_state=0)
+    scorer = Scorer(Sketch.from_data(plan, X[:10]))
+    before = len(pickle.dumps(scorer))
+    scores = scorer.score(X)
+    Sketch.from_data(plan, X)
+    assert len(pickle.dumps(scorer)) < before + 1000  # the joined values alone are 600 kB
+    assert (pickle.loads(pickle.dumps(scorer)).score(X) == scores).all()
 
 
 def test_tables_are_packed_into_few():

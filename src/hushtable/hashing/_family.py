@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
@@ -59,6 +59,10 @@ class HashFamily(ABC):
     name: ClassVar[str]
     _kernels: ClassVar[Kernels]
     offsets: NDArray[np.int64]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out of a pickle what follows from the rest, such as how kernels run over tables."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
     @property
     def n_tables(self) -> int:

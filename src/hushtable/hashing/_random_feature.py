@@ -219,6 +219,9 @@ class _Sum:
     family: RandomFeature
     values: NDArray[np.float64]
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {"family": self.family, "values": self.values}  # the joined values follow
+
     @cached_property
     def _joined_values(self) -> NDArray[np.float64]:
         return self.family._joined.tables.values(self.values)
