@@ -135,7 +135,7 @@ def measure(
     count = seconds(lambda: Sketch.from_data(plan, reader), repeats, uncounted)
 
     def score() -> None:
-        collections.deque(scorer.batches(reader), maxlen=0)
+        collections.deque(scorer.batches(reader, lambda *_: None), maxlen=0)
 
     scored = seconds(score, repeats, uncounted)
     rows, columns = int(reader.n_rows or 0), reader.n_columns

@@ -60,6 +60,7 @@ def plans():
         "rotated-rs-hash": Plan.draw(
             SCHEMA, detector="rotated_rs_hash", n_tables=3, random_state=1
         ),
+        "ranks": Plan.ranks(Sketch.from_data(refined, table())),
         "rs-hash": Plan.draw(SCHEMA, detector="rs_hash", n_tables=3, random_state=1),
         "second-pass": refined.second_pass(Sketch.from_data(refined, table())),
     }

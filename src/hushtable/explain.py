@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.encoding import Codes
 from hushtable.readers import Batch
 from hushtable.scorer import Scorer
 from hushtable.threads import for_each, map_in_order, n_threads
@@ -47,15 +48,16 @@ class Explained:
         In the unit of the plan's score rule; low is abnormal.
     shares : ndarray of shape (n, d), float64
         As `Explainer.explain` returns them.
-    tally : ndarray of shape (d, 2), int64
-        For each feature, rows with a missing value, and with one outside the plan.
+    codes : Codes
+        What the values are encoded to, and how many of each feature are missing or outside the
+        plan.
     """
 
     start: int
     rows: Batch
     scores: Floats
     shares: Floats
-    tally: NDArray[np.int64]
+    codes: Codes
 
 
 class Explainer:
@@ -167,7 +169,7 @@ class Explainer:
         rest[scale > 1.0] = 0.0
         shares *= (scale / n_tables)[:, np.newaxis]
         shares += np.multiply.outer(rest / n_tables, self._equal)
-        return Explained(start, rows, scores, shares, codes.tally)
+        return Explained(start, rows, scores, shares, codes)
 
 
 def _limits(scorer: Scorer) -> Floats:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.hashing import EquiWidth, HashFamily, family_from_content
+from hushtable.hashing import EquiWidth, HashFamily, ScoreHistogram, family_from_content
 from hushtable.privacy.budget import Spent
 from hushtable.privacy.rules import MARGINAL_BINS as PRIVATE_MARGINAL_BINS
 from hushtable.privacy.rules import RANGE_BINS, Design
@@ -24,10 +24,14 @@ if TYPE_CHECKING:
     from hushtable.privacy.release import Release
     from hushtable.sketch import Sketch
 
-__all__ = ["Plan"]
+__all__ = ["HISTOGRAMS", "Plan"]
 
 #: The array of the first pass's counts, beside the family's own arrays.
 _FIRST = "first_counts"
+#: Names, as detectors, of the plans whose counts do not score rows.
+HISTOGRAMS = ("marginals", "ranges", "ranks")
+#: Cells of a histogram of scores: each carries noise, so that fewer are more accurate under it.
+RANK_BINS, PRIVATE_RANK_BINS = 4096, 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +51,7 @@ class Plan:
         How the count of a cell becomes a score.
     detector : str
         Which detector's draw this is, as `draw` names them; ``"marginals"`` and
-        ``"ranges"`` for the histograms of a first round.
+        ``"ranges"`` for the histograms of a first round, ``"ranks"`` for those of scores.
     data_dependent : bool
         Whether ranges, cuts or weights were read off raw data, so that the plan itself tells
         something about rows. A plan from a public schema, or from private releases, is not.
@@ -257,6 +261,49 @@ class Plan:
                 "noise; give public ranges in the schema"
             )
         return cls._histograms(schema, RANGE_BINS, "ranges", design)
+
+    @classmethod
+    def ranks(cls, model: "Sketch | Release") -> "Plan":
+        """One histogram of scores: the plan of an optional last round that tells rows' ranks.
+
+        A row counts in the cell of the score that the model gives it. The sum over the sites
+        says which share of all their rows is at least as rare as a row: see
+        `hushtable.ranks.Ranks`.
+
+        Parameters
+        ----------
+        model : Sketch or Release
+            The merged counts that rows are scored by. Of a `Release`, what it cost counts in
+            every release under the plan. Of a `Sketch`, the plan holds its exact scores: it is
+            as private as the sketch is, and nothing can be released under it.
+
+        Raises
+        ------
+        UsageError
+            If the counts are of histograms that do not score.
+        """
+        if model.plan.detector in HISTOGRAMS:
+            raise UsageError(
+                f"counts of a {model.plan.detector!r} plan do not score rows: ranks need a "
+                "detector's counts"
+            )
+        spent = model.plan.behind
+        if model.ledger is not None:
+            spent = model.ledger.as_spent(model.plan.detector, model.release_id)
+        scores = model.plan.cell_scores(model.counts, model.noise_sd)
+        return cls(
+            model.plan.schema,
+            ScoreHistogram(
+                model.plan.schema,
+                model.plan.family,
+                np.rint(scores * 2.0**20).astype(np.int64),
+                RANK_BINS if model.ledger is None else PRIVATE_RANK_BINS,
+            ),
+            ScoreRule("log2"),
+            "ranks",
+            data_dependent=model.plan.data_dependent or model.ledger is None,
+            behind=spent,
+        )
 
     @classmethod
     def _histograms(cls, schema: Schema, bins: int, name: str, design: Design | None) -> "Plan":

@@ -1,21 +1,28 @@
 """Rows against merged counts: a score a row."""
 
 import itertools
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.encoding import Codes, Encoder
+from hushtable.errors import UsageError
+from hushtable.hashing import Summing
 from hushtable.privacy.local import LocalModel
 from hushtable.privacy.release import Release
 from hushtable.readers import Reader, as_reader
+from hushtable.scoring import exact
 from hushtable.sketch import Sketch
 from hushtable.threads import for_each, map_in_order, n_threads
 from hushtable.weights import Numbered, numbered
 
 __all__ = ["Scorer"]
+
+Floats = NDArray[np.float64]
+T = TypeVar("T")
 
 
 class Scorer:
@@ -39,11 +46,17 @@ class Scorer:
         self._encoder = Encoder(self.plan.schema)
         self._sum = self.plan.family.summing(self.values)
 
-    def batches(self, X: Any, *, n_jobs: int | None = None) -> Iterator[tuple[Any, Any]]:
-        """Yield (scores, tally) of each batch of rows, in order; memory stays flat."""
+    def batches(
+        self, X: Any, reduce: Callable[[Codes, Floats], T], *, n_jobs: int | None = None
+    ) -> Iterator[T]:
+        """Yield ``reduce(codes, scores)`` of each batch of rows, in order.
+
+        ``reduce`` is called by the threads. Memory stays flat if it keeps little of a batch.
+        """
         reader = self.open(X)
         items = itertools.chain.from_iterable(numbered(reader))
-        yield from map_in_order(self._score, items, n_threads(n_jobs, reader.n_rows))
+        threads = n_threads(n_jobs, reader.n_rows)
+        yield from map_in_order(lambda item: reduce(*self._score(item)), items, threads)
 
     def open(self, X: Any) -> Reader:
         """Return a reader of rows, which have the plan's features as columns."""
@@ -55,11 +68,11 @@ class Scorer:
         start, batch, _ = item
         return self._encoder.encode(batch, start)
 
-    def _score(self, item: Numbered) -> tuple[NDArray[np.float64], Any]:
+    def _score(self, item: Numbered) -> tuple[Codes, Floats]:
         codes = self.encode(item)
-        return self._sum(codes) / self.plan.family.n_tables, codes.tally
+        return codes, self._sum(codes) / self.plan.family.n_tables
 
-    def score(self, X: Any, *, n_jobs: int | None = None) -> NDArray[np.float64]:
+    def score(self, X: Any, *, n_jobs: int | None = None) -> Floats:
         """Return the mean over the tables of each row's cell scores, in bits; low = abnormal.
 
         Parameters
@@ -75,16 +88,75 @@ class Scorer:
         """
         reader = self.open(X)
         if reader.n_rows is None:
-            parts = [scores for scores, _ in self.batches(reader, n_jobs=n_jobs)]
+            parts = list(self.batches(reader, lambda _, scores: scores, n_jobs=n_jobs))
             return np.concatenate(parts) if parts else np.empty(0)
         result = np.empty(reader.n_rows)
 
         def fill(item: Numbered) -> None:
-            scores, _ = self._score(item)
+            _, scores = self._score(item)
             result[item[0] : item[0] + len(scores)] = scores
 
         for_each(fill, numbered(reader), n_threads(n_jobs, reader.n_rows))
         return result
+
+    def errors(self, codes: Codes, scores: Floats) -> Floats:
+        """Return the standard error (n,) of each score (n,): see `score_with_errors`."""
+        m, centres = self.plan.family.n_tables, self._centres
+        if m < 2:
+            raise UsageError("one table tells no standard error: needs 2 tables or more")
+        squares, products = (summed(codes) for summed in self._moments)
+        above = m * scores - centres.sum()
+        spread = squares - 2.0 * products + (centres**2).sum() - above**2 / m
+        # Rounding may leave a spread of nothing just below it.
+        return np.asarray(np.sqrt(np.maximum(spread, 0.0) / ((m - 1) * m)), np.float64)
+
+    def score_with_errors(self, X: Any, *, n_jobs: int | None = None) -> tuple[Floats, Floats]:
+        """Return scores and their standard errors.
+
+        The standard error says how much another draw of the hash functions, and of the noise,
+        would move a row's score against those of other rows: the standard deviation over the
+        tables of what the row's cell scores above the table's mean score, divided by the square
+        root of their number. It holds for tables drawn independently, as the paper's are; draws
+        that are spread out evenly, as `HushTable`'s are, move scores by less.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, as `hushtable.readers.as_reader` takes them.
+        n_jobs : int, optional
+            Threads; None is one, -1 every core. The results are the same for any number.
+
+        Returns
+        -------
+        scores, errors : ndarray of shape (n,), float64
+            In the unit of the plan's score rule.
+        """
+
+        def both(codes: Codes, scores: Floats) -> Floats:
+            return np.stack([scores, self.errors(codes, scores)])
+
+        parts = list(self.batches(X, both, n_jobs=n_jobs))
+        scores, errors = np.concatenate(parts, axis=1) if parts else np.empty((2, 0))
+        return scores, errors
+
+    @cached_property
+    def _centres(self) -> Floats:
+        """Mean score of the counted rows in each table, 0 or more."""
+        means = self.histogram_means().reshape(self.plan.family.n_tables, -1).mean(axis=1)
+        return np.asarray(np.maximum(means, 0.0), np.float64)
+
+    @cached_property
+    def _moments(self) -> tuple[Summing, Summing]:
+        """What sums the squares of cells' scores, and their products with the table's centre.
+
+        In a CountMin table, the least score has the least square and product: its scores are 0
+        or more.
+        """
+        family = self.plan.family
+        cells = np.diff(family.offsets).reshape(family.n_tables, -1).sum(axis=1)
+        centre = np.repeat(self._centres, cells)
+        squares, products = exact(self.values**2), exact(self.values * centre)
+        return family.summing(squares), family.summing(products)
 
     @property
     def row_counts(self) -> NDArray[np.int64]:
@@ -92,7 +164,7 @@ class Scorer:
         first = self.plan.first_counts
         return self.sketch.counts if first is None else first
 
-    def histogram_means(self) -> NDArray[np.float64]:
+    def histogram_means(self) -> Floats:
         """Return the mean score of the counted rows in each histogram, from the counts alone.
 
         From noised counts it is estimated, without bias for Gaussian noise: the rows' mean of
@@ -103,7 +175,7 @@ class Scorer:
         sums = np.add.reduceat(self._row_sums(self.values), self.plan.family.offsets[:-1])
         return np.asarray(sums / self._n_rows)
 
-    def _row_sums(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _row_sums(self, values: Floats) -> Floats:
         """Return, for each cell, the sum of its rows' ``values``: scores less any constant."""
         noise_sd = self.sketch.noise_sd
         if noise_sd == 0.0:

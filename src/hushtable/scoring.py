@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 
 from hushtable.errors import PlanError
 
-__all__ = ["ScoreRule", "gate_values"]
+__all__ = ["ScoreRule", "exact", "gate_values"]
 
 _UNIT = 2.0**20
 
 Counts = NDArray[np.int64]
 
 
-def _exact(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def exact(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the values rounded to multiples of 2**-20."""
     return np.rint(values * _UNIT) / _UNIT
 
 
@@ -61,8 +62,8 @@ class ScoreRule:
         if self.name == "count":
             return counts.astype(np.float64)
         if self.name == "log2":
-            return _exact(np.log2(np.maximum(counts, 1)))
-        return _exact(np.log2(counts + self.smoothing * n_rows))
+            return exact(np.log2(np.maximum(counts, 1)))
+        return exact(np.log2(counts + self.smoothing * n_rows))
 
     def noisy_values(self, counts: Counts, noise_sd: float) -> NDArray[np.float64]:
         """Return the score of every cell from counts with noise, for which this rule stands in.
@@ -74,7 +75,7 @@ class ScoreRule:
         """
         if self.name != "smoothed_log2":
             return self.values(counts, 0)
-        return _exact(np.arcsinh(counts / (2.0 * noise_sd)) / np.log(2.0))
+        return exact(np.arcsinh(counts / (2.0 * noise_sd)) / np.log(2.0))
 
     def noisy_slopes(self, counts: Counts, noise_sd: float) -> NDArray[np.float64]:
         """Return the derivative of `noisy_values` by the count."""
@@ -88,7 +89,7 @@ class ScoreRule:
 
     def two_pass_values(self, first: Counts, second: Counts, n_rows: int) -> NDArray[np.float64]:
         """Return log2(C2 + 1) plus this rule's score of C1, for a plan of the second pass."""
-        return _exact(np.log2(second + 1.0)) + self.values(first, n_rows)
+        return exact(np.log2(second + 1.0)) + self.values(first, n_rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as JSON carries it."""
@@ -113,7 +114,7 @@ def gate_values(first: Counts, n_rows: int) -> tuple[NDArray[np.float64], float]
         A row is counted if the sum of its cells' values is at least this: m times the mean
         over all rows, worked out in whole numbers from the counts alone.
     """
-    values = _exact(np.log2(first + 1.0))
+    values = exact(np.log2(first + 1.0))
     # Python's integers: c * v needs more than 64 bits for large counts.
     units = (values * _UNIT).astype(np.int64)
     used = np.flatnonzero(first)

@@ -5,6 +5,7 @@ import explain
 import families
 import numpy as np
 import pytest
+import ranks
 import secure_sum
 import streams
 from common import Rows
@@ -76,3 +77,14 @@ def test_engines_are_timed_on_the_same_files(tmp_path):
     assert [t.peak > 50e6 for t in timings] == [False, True, True, False]
     assert "times reading" in engines.table(timings, 20_000)
     assert len(engines.targets(timings)) == 3
+
+
+def test_ranks_and_standard_errors_are_judged():
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    ratio, lowest, same = ranks.spread("HushTable, 100", X, seeds=3)
+    assert 0.0 < ratio < 2.0
+    assert 0.0 < lowest < 3.0
+    assert 0.0 <= same <= 1.0
+    exact, released = ranks.rank_errors("made up", X, seeds=1)
+    assert (exact[1], released[1]) == ("no", "epsilon 1 in all")
+    assert all(float(error.rstrip("%")) < 2.0 for error in exact[2:])

@@ -142,7 +142,7 @@ def test_what_is_refused(score, lake, tmp_path):
         assert (result.code, message in result.err) == (code, True), result.err
     result = score("--contamination", "0.1")
     assert result.code == 2
-    assert "--contamination needs all scores" in result.err
+    assert "--contamination and --count need all scores" in result.err
     write_rows(lake / "a.csv", 30)  # beside a.parquet
     result = score()
     assert result.code == 2

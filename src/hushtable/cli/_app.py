@@ -88,6 +88,7 @@ def _app() -> typer.Typer:
     plans.command("check")(check.check)
     plans.command("marginals")(plan.marginals)
     plans.command("ranges")(plan.ranges)
+    plans.command("ranks")(plan.ranks)
     plans.command("hide")(plan.hide)
     app.command("demo")(demo.demo)
     app.command("fit")(fit.fit)

@@ -1,9 +1,8 @@
 """Why rows score low: columns for the output, and words for people."""
 
-import heapq
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from hushtable.schema import Feature
     from hushtable.scorer import Scorer
 
-__all__ = ["Reason", "Reasons"]
+__all__ = ["Reason", "Reasons", "sentence"]
 
 #: Features named for each row.
 TOP = 3
@@ -50,20 +49,16 @@ class Reasons:
     marginals : Path, optional
         Merged sketch or release under marginals of the same features: says how far out a value
         lies.
-    lowest : int
-        Rows with the lowest scores whose reasons are kept.
     """
 
-    def __init__(self, scorer: "Scorer", marginals: Path | None, lowest: int) -> None:
+    def __init__(self, scorer: "Scorer", marginals: Path | None) -> None:
         from hushtable.explain import Explainer
 
-        self._explainer = Explainer(scorer)
+        self.explainer = Explainer(scorer)
         self._features = scorer.plan.schema.features
         self._top = min(TOP, len(self._features))
         self._names = _texts([feature.name for feature in self._features])
         self._marginals = None if marginals is None else _Marginals(marginals, self._features)
-        self._n_lowest = lowest
-        self._lowest: list[tuple[float, int, list[Reason]]] = []
 
     @property
     def fields(self) -> list[tuple[str, Any]]:
@@ -73,29 +68,8 @@ class Reasons:
         names = [(f"reason_{k}", f"share_{k}") for k in range(1, self._top + 1)]
         return [field for r, s in names for field in ((r, pa.string()), (s, pa.float64()))]
 
-    def batches(self, reader: Any, *, n_jobs: int) -> Iterator[tuple[Any, ...]]:
-        """Yield (scores, tally, column, column, ...) of each batch of rows, in order."""
-        for batch, lowest in self._explainer.batches(reader, self._batch, n_jobs=n_jobs):
-            # Scores and numbers of rows differ: the reasons are never compared.
-            self._lowest = heapq.nsmallest(self._n_lowest, [*self._lowest, *lowest])
-            yield batch
-
-    def of(self, row: int) -> list[Reason]:
-        """Return the reasons of one of the rows with the lowest scores."""
-        return next(reasons for _, number, reasons in self._lowest if number == row)
-
-    def sentence(self, row: int) -> str:
-        """Say why one of the rows with the lowest scores has it."""
-        reasons = self.of(row)
-        found = [
-            f"{reason.words} ({reason.share:.2f})"
-            for reason in reasons
-            if reason.share >= WORTH_A_WORD * reasons[0].share
-        ]
-        return f"Row {row:,}: {'; '.join(found) or 'no feature stands out'}."
-
-    def _batch(self, batch: "Explained") -> tuple[tuple[Any, ...], list[Any]]:
-        """Reduce a batch to its columns, and to the reasons of its lowest rows."""
+    def of(self, batch: "Explained") -> tuple[list[Any], Callable[[int], list[Reason]]]:
+        """Return the columns of a batch of rows, and what gives the reasons of one of them."""
         import numpy as np
 
         left, every, top = batch.shares, np.arange(len(batch.shares)), []
@@ -103,16 +77,15 @@ class Reasons:
             best = left.argmax(axis=1)
             top.append((best, left[every, best]))
             left[every, best] = -np.inf
-        columns = [column for best, share in top for column in self._columns(best, share)]
-        lowest = []
-        for i in np.argsort(batch.scores, kind="stable")[: self._n_lowest].tolist():
-            found = [
+
+        def reasons(i: int) -> list[Reason]:
+            return [
                 self._reason(int(best[i]), float(share[i]), batch.rows, i)
                 for best, share in top
                 if share[i] > 0.0
             ]
-            lowest.append((float(batch.scores[i]), batch.start + i, found))
-        return (batch.scores, batch.tally, *columns), lowest
+
+        return [column for best, share in top for column in self._columns(best, share)], reasons
 
     def _columns(self, best: Any, share: Any) -> tuple[Any, Any]:
         """Return a feature's name and its share for each row; null where nothing falls short."""
@@ -145,6 +118,16 @@ class Reasons:
         if self._marginals is not None:
             words += self._marginals.words(j, None if missing else value)
         return Reason(feature.name, share, words)
+
+
+def sentence(place: str, reasons: list[dict[str, Any]]) -> str:
+    """Say why a row has its score; the reasons are those of `Reason.facts`."""
+    found = [
+        f"{reason['words']} ({reason['share']:.2f})"
+        for reason in reasons
+        if reason["share"] >= WORTH_A_WORD * reasons[0]["share"]
+    ]
+    return f"{place}: {'; '.join(found) or 'no feature stands out'}."
 
 
 def _texts(texts: list[str]) -> Any:

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from hushtable.cli._details import Details
 from hushtable.cli._output import Folder
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import open_rows
@@ -18,6 +19,7 @@ __all__ = ["score_files"]
 
 def score_files(
     scorer: "Scorer",
+    details: Details,
     offset: float,
     data: str,
     folder: Folder,
@@ -35,7 +37,7 @@ def score_files(
     from hushtable.readers import one_after_other
     from hushtable.threads import for_each, n_threads
 
-    parts = parts_of(scorer.sketch, data, folder.path, offset)
+    parts = parts_of(scorer.sketch, data, folder.path, offset, details.stamp)
     waiting = [part for part in parts if not part.is_done()]
     schema = scorer.plan.schema
     total = Summary(len(schema), offset)
@@ -48,9 +50,9 @@ def score_files(
     def score_one(item: tuple[Part, "Reader"]) -> None:
         part, reader = item
         summary = Summary(len(schema), offset, str(part.source))
-        rows = _until(stopped, summary.rows(scorer.batches(reader)))
+        rows = _until(stopped, summary.rows(details.batches(reader)))
         with folder.writing(part.target):
-            write_scores(part.target, rows, {STAMP: part.stamp()})
+            write_scores(part.target, rows, {STAMP: part.stamp()}, details.fields)
         with lock:
             total.merge(summary)
 

@@ -2,16 +2,54 @@
 
 import heapq
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SHOWN", "Summary", "write_scores"]
+__all__ = ["SHOWN", "Lowest", "Scored", "Summary", "write_scores"]
 
 #: Lowest scores that are listed.
 SHOWN = 5
 #: Rows written at a time: a Parquet row group of about 4 MB.
 _GROUP_ROWS = 1 << 18
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A batch of rows, scored.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n,), float64
+        Low is abnormal.
+    tally : ndarray of shape (d, 2), int64
+        Missing and outside values of each feature.
+    columns : tuple of pyarrow.Array
+        What else is written of each row.
+    details : callable
+        From a row of the batch to what else is said of it, as JSON has it.
+    """
+
+    scores: Any
+    tally: Any
+    columns: tuple[Any, ...] = ()
+    details: Callable[[int], dict[str, Any]] = lambda _: {}
+
+
+@dataclass(frozen=True, order=True)
+class Lowest:
+    """One of the rows with the lowest scores; ``file`` is empty if there is only one."""
+
+    score: float
+    file: str
+    row: int
+    details: dict[str, Any] = field(compare=False)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is said of the row, for machines."""
+        place = {"file": self.file} if self.file else {}
+        return {**place, "row": self.row, "score": self.score, **self.details}
 
 
 class Summary:
@@ -25,8 +63,8 @@ class Summary:
         How many.
     tally : ndarray of shape (d, 2), int64
         Missing and outside values of each feature.
-    lowest : list of (float, str, int)
-        Lowest scores, each with the file (empty, if there is only one) and the row.
+    lowest : list of Lowest
+        The rows with the lowest scores.
     """
 
     def __init__(self, n_features: int, offset: float, source: str = "") -> None:
@@ -36,18 +74,18 @@ class Summary:
         self.n_rows = 0
         self.n_outliers = 0
         self.tally = np.zeros((n_features, 2), np.int64)
-        self.lowest: list[tuple[float, str, int]] = []
+        self.lowest: list[Lowest] = []
         self._source = source
 
-    def rows(self, batches: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+    def rows(self, batches: Iterable[Scored]) -> Iterator[tuple[Any, ...]]:
         """Yield (number of the first row, scores, outliers, more columns) of each batch."""
-        for scores, counts, *more in batches:
-            outliers = None if math.isnan(self.offset) else scores < self.offset
+        for batch in batches:
+            outliers = None if math.isnan(self.offset) else batch.scores < self.offset
             self.n_outliers += 0 if outliers is None else int(outliers.sum())
-            self.tally += counts
-            self._note_lowest(scores)
-            yield self.n_rows, scores, outliers, *more
-            self.n_rows += len(scores)
+            self.tally += batch.tally
+            self._note_lowest(batch)
+            yield self.n_rows, batch.scores, outliers, *batch.columns
+            self.n_rows += len(batch.scores)
 
     def merge(self, other: "Summary") -> None:
         """Take in what the scores of another file come to."""
@@ -56,15 +94,21 @@ class Summary:
         self.tally += other.tally
         self.lowest = heapq.nsmallest(SHOWN, [*self.lowest, *other.lowest])
 
-    def _note_lowest(self, scores: Any) -> None:
+    def _note_lowest(self, batch: Scored) -> None:
         import numpy as np
 
         # Only what may be among the lowest so far; ties go to the earlier row.
+        scores = batch.scores
         bar = np.partition(scores, SHOWN)[SHOWN] if len(scores) > SHOWN else np.inf
         if len(self.lowest) == SHOWN:
-            bar = min(bar, self.lowest[-1][0])
-        found = np.flatnonzero(scores <= bar)
-        new = [(float(scores[i]), self._source, int(i) + self.n_rows) for i in found]
+            bar = min(bar, self.lowest[-1].score)
+        found = heapq.nsmallest(
+            SHOWN, ((float(scores[i]), i) for i in np.flatnonzero(scores <= bar))
+        )
+        new = [
+            Lowest(score, self._source, int(i) + self.n_rows, batch.details(int(i)))
+            for score, i in found
+        ]
         self.lowest = heapq.nsmallest(SHOWN, [*self.lowest, *new])
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hushtable.plan import Plan
     from hushtable.schema import Schema
 
-__all__ = ["draw", "hide", "marginals", "ranges", "read_schema"]
+__all__ = ["draw", "hide", "marginals", "ranges", "ranks", "read_schema"]
 
 _SchemaFile = Annotated[
     Path, typer.Argument(metavar="SCHEMA", help="Schema in TOML, with its ranges filled in.")
@@ -189,6 +189,49 @@ def ranges(
     terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
     plan = Plan.ranges(read_schema(schema), epsilon=epsilon, **terms)
     _save(plan, target, "plan ranges", as_json)
+
+
+def ranks(
+    model: Annotated[
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="(Merged) sketch or release, or a model of hushtable fit."
+        ),
+    ],
+    output: Output,
+    as_json: Json = False,
+) -> None:
+    """Make the plan of an optional last round: one histogram of the scores that a model gives.
+
+    Sketch it at each site, merge, and give the sum to "hushtable score --ranks": each row then
+    gets its rank among the rows of all sites. For a private model, release each sketch before
+    merging; what the model cost counts in the epsilon.
+
+    \b
+    Example:
+      hushtable plan ranks all.hush -o ranks.plan.hush
+    """  # noqa: D301 (\b keeps the lines of the example apart)
+    target = Target(output, [model])
+
+    from hushtable import files
+    from hushtable.plan import Plan
+    from hushtable.privacy.local import LocalModel
+    from hushtable.sketch import counts_from_file
+
+    content = files.read(model)
+    if content.kind not in ("detector", "sketch", "release"):
+        raise FileError(f"{model} holds a {content.kind}: give a model, a sketch or a release")
+    counts = content.build(counts_from_file)
+    if isinstance(counts, LocalModel):
+        raise FileError(f"{model} is a local model: give the release that all sites have")
+    plan = Plan.ranks(counts)
+    notes = []
+    if counts.ledger is None:
+        notes = [
+            "It holds the model's exact scores: keep it where the model may be. No sketch",
+            "under it can be released privately.",
+        ]
+    _save(plan, target, "plan ranks", as_json, notes)
 
 
 def hide(

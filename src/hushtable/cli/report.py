@@ -169,6 +169,7 @@ def _open(path: Path) -> tuple["Model", "Scorer | None", float | None]:
     """Read a file of counts; also how it scores, and its threshold, if it does."""
     from hushtable import files
     from hushtable.federation.collect import Sealed
+    from hushtable.plan import HISTOGRAMS
     from hushtable.report.content import Model
     from hushtable.scorer import Scorer
     from hushtable.sketch import counts_from_file
@@ -184,7 +185,7 @@ def _open(path: Path) -> tuple["Model", "Scorer | None", float | None]:
         return Model(path.name, content.kind, sealed, size(path)), None, None
     counts = content.build(counts_from_file)
     subject = Model(path.name, content.kind, counts, size(path))
-    if counts.plan.detector in ("marginals", "ranges"):
+    if counts.plan.detector in HISTOGRAMS:
         return subject, None, None
     scorer = Scorer(counts)
     return subject, scorer, threshold(content, scorer)

@@ -7,23 +7,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hushtable.cli._counts import threshold
+from hushtable.cli._counts import threshold as threshold_of
+from hushtable.cli._details import Details, print_lowest
+from hushtable.cli._line import Line
 from hushtable.cli._options import Columns, Data, Drop, Json, Threads
 from hushtable.cli._output import (
     Folder,
     Target,
     finish,
-    print_sentences,
-    print_table,
     print_tally,
-    shown,
     tally,
 )
 from hushtable.cli._progress import watched
-from hushtable.cli._reasons import Reasons
 from hushtable.cli._rows import open_rows
 from hushtable.cli._score_files import score_files
-from hushtable.cli._scores import SHOWN, Summary, write_scores
+from hushtable.cli._scores import Summary, write_scores
 from hushtable.errors import DataError, FileError, UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +55,24 @@ def score(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Flag this share of the rows instead of those below the model's threshold.",
+            help="Flag this share of the rows (with --ranks: of the rows of all sites) instead of "
+            "those below the model's threshold.",
+        ),
+    ] = None,
+    count: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Flag the N rows with the lowest scores."),
+    ] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(metavar="SCORE", help="Flag the rows that score lower than this."),
+    ] = None,
+    ranks: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Add each row's rank among the rows of all sites: merged sketch or release under "
+            "hushtable plan ranks.",
         ),
     ] = None,
     explain: Annotated[
@@ -78,53 +93,48 @@ def score(
 
     The output has a row for each row of DATA: its number from 0 (in each file, into a folder),
     its score (low is abnormal; in bits, with ACE in rows), and whether it is an outlier. With
-    --explain also the three features that lower the score most, and by how much. Scores tell of
-    the rows: keep them where the rows are.
+    --ranks also which share of the rows of all sites is at least as rare, and between which
+    shares that lies; with --explain the three features that lower the score most, and by how
+    much. Scores tell of the rows: keep them where the rows are.
 
     \b
     Example:
       hushtable score patients.csv --drop id,name --model model.hush -o scores.parquet
       hushtable score lake/ --model model.hush -o scores
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    to_file = output.suffix in (".parquet", ".csv")
-    to_folder = not to_file and (output.is_dir() or not output.suffix)
-    if not to_file and not to_folder:
+    to_folder = _is_folder(output)
+    line = Line(contamination, count, threshold, ranked=ranks is not None)
+    if to_folder and line.reads_all_rows:
         raise UsageError(
-            f"-o {output}: needs a name that ends in .parquet or .csv, or a folder's, without a dot"
+            "--contamination and --count need all scores before the first is written: give one "
+            "file as -o, or --threshold"
         )
-    if to_folder and contamination is not None:
-        raise UsageError(
-            "--contamination needs all scores before the first is written: give one file as -o, "
-            "or fit the model with it"
-        )
-    if to_folder and explain:
-        raise UsageError("--explain writes one file: give a name ending in .parquet or .csv as -o")
     if marginals is not None and not explain:
         raise UsageError("--marginals puts explanations in words: give --explain with it")
-    inputs: list[str | Path] = [data, model, *([] if marginals is None else [marginals])]
-    target = Folder(output) if to_folder else Target(output, inputs)
+    more = [path for path in (ranks, marginals) if path is not None]
+    target = Folder(output) if to_folder else Target(output, [data, model, *more])
     scorer, offset = _open_model(model)
-    reasons = Reasons(scorer, marginals, SHOWN) if explain else None
+    details = Details(scorer, ranks, explain, marginals)
     schema = scorer.plan.schema
     kept = 0
     if isinstance(target, Folder):
-        summary, kept = score_files(scorer, offset, data, target, columns, drop, threads, as_json)
+        offset = line.offset(offset, details.ranks)
+        summary, kept = score_files(
+            scorer, details, offset, data, target, columns, drop, threads, as_json
+        )
     else:
         reader = open_rows(data, columns, drop, schema)
         passes = 1
-        if contamination is not None:
-            if not 0.0 < contamination <= 0.5:
-                raise UsageError(
-                    f"--contamination {contamination}: needs a share above 0, at most 0.5"
-                )
+        if line.reads_all_rows:
             passes, reader = 2, reader.repeatable()
         with watched(reader, passes=passes, quiet=as_json) as watch, target.writing():
-            if contamination is not None:
-                offset = _offset(scorer, watch.reader, contamination, threads)
+            if line.reads_all_rows:
+                offset = line.offset_of_rows(scorer, watch.reader, threads)
+            else:
+                offset = line.offset(offset, details.ranks)
             summary = Summary(len(schema), offset)
-            batches = (reasons or scorer).batches(watch.reader, n_jobs=threads)
-            rows = _some(summary.rows(batches), reader.source)
-            write_scores(output, rows, more=reasons.fields if reasons else [])
+            rows = _some(summary.rows(details.batches(watch.reader, n_jobs=threads)), reader.source)
+            write_scores(output, rows, more=details.fields)
 
     facts = {
         "command": "score",
@@ -132,11 +142,7 @@ def score(
         "rows": summary.n_rows,
         "outliers": None if math.isnan(offset) else summary.n_outliers,
         "offset": None if math.isnan(offset) else offset,
-        "lowest": [
-            {**({"file": file} if file else {}), "row": row, "score": value}
-            | ({"reasons": [reason.facts() for reason in reasons.of(row)]} if reasons else {})
-            for value, file, row in summary.lowest
-        ],
+        "lowest": [row.facts() for row in summary.lowest],
         "tally": tally(schema, summary.tally),
     }
     if to_folder:
@@ -159,25 +165,25 @@ def score(
                 f"those below {offset:.4g} {scorer.plan.score.unit}."
             )
         print_tally(schema, summary.tally, summary.n_rows)
-        print("The lowest scores (rows are numbered from 0):\n")
-        found = [(shown(file), f"{row:,}", f"{value:.4f}") for value, file, row in summary.lowest]
-        if to_folder:
-            print_table(["file", "row", "score"], found)
-        else:
-            print_table(["row", "score"], [line[1:] for line in found], left=0)
-        if reasons is not None:
-            print(
-                "\nWhy (features and their shares of what a score falls short of a typical one):\n"
-            )
-            print_sentences(reasons.sentence(row) for _, _, row in summary.lowest)
-        more = [name for name, _ in reasons.fields] if reasons else []
-        print(f"\nWrote {target}: {', '.join(['row', 'score', 'outlier', *more])}.")
+        print_lowest(summary.lowest)
+        names = [name for name, _ in details.fields]
+        print(f"\nWrote {target}: {', '.join(['row', 'score', 'outlier', *names])}.")
         if scorer.sketch.ledger is not None:
             print(
                 "Scores tell of your rows: the model's privacy does not cover them. Keep them here."
             )
 
     finish(as_json, facts, text)
+
+
+def _is_folder(output: Path) -> bool:
+    if output.suffix in (".parquet", ".csv"):
+        return False
+    if output.is_dir() or not output.suffix:
+        return True
+    raise UsageError(
+        f"-o {output}: needs a name that ends in .parquet or .csv, or a folder's, without a dot"
+    )
 
 
 def _some(rows: Iterator[tuple[Any, ...]], source: str) -> Iterator[tuple[Any, ...]]:
@@ -193,6 +199,7 @@ def _some(rows: Iterator[tuple[Any, ...]], source: str) -> Iterator[tuple[Any, .
 def _open_model(path: Path) -> tuple["Scorer", float]:
     """Read a detector or a sketch without scikit-learn, which takes a second to import."""
     from hushtable import files
+    from hushtable.plan import HISTOGRAMS
     from hushtable.scorer import Scorer
     from hushtable.sketch import counts_from_file
 
@@ -203,21 +210,16 @@ def _open_model(path: Path) -> tuple["Scorer", float]:
             "or a local model"
         )
     counts = content.build(counts_from_file)
-    if counts.plan.detector in ("marginals", "ranges"):
+    if counts.plan.detector == "ranks":
+        raise FileError(
+            f"{path} holds ranks, which do not score: give the model as --model, and this file as "
+            "--ranks"
+        )
+    if counts.plan.detector in HISTOGRAMS:
         raise FileError(
             f"{path} holds {counts.plan.detector}, which do not score: draw a plan with them "
             f"(hushtable plan draw schema.toml --{counts.plan.detector} {path} -o plan.hush) and "
             "sketch again"
         )
     scorer = Scorer(counts)
-    return scorer, threshold(content, scorer)
-
-
-def _offset(scorer: "Scorer", reader: Any, share: float, threads: int) -> float:
-    """Return the score below which a share of the rows lies; holds 8 bytes a row."""
-    import numpy as np
-
-    scores = [batch for batch, _ in scorer.batches(reader, n_jobs=threads)]
-    if not scores:
-        raise DataError(f"{reader.source} has no rows: there is nothing to score")
-    return float(np.percentile(np.concatenate(scores), 100.0 * share))
+    return scorer, threshold_of(content, scorer)

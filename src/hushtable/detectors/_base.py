@@ -1,24 +1,23 @@
-"""What every detector does alike: draw a plan, count, score, draw the line, save."""
+"""What every detector does alike: draw a plan, count, draw the line, save."""
 
 import os
-import warnings
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OutlierMixin
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hushtable import files
-from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
-from hushtable.explain import Explainer
+from hushtable.detectors._checks import generator, share_of_rows
+from hushtable.detectors._fitted import FittedTables
+from hushtable.errors import DataError, PlanError, PrivacyError
 from hushtable.infer import schema_from_data
 from hushtable.plan import Plan
 from hushtable.privacy.local import LocalModel
 from hushtable.privacy.release import Release
-from hushtable.readers import Reader, as_reader, no_rows
+from hushtable.readers import Reader, as_reader
 from hushtable.schema import Schema
 from hushtable.scorer import Scorer
 from hushtable.sketch import Sketch, counts_from_file
@@ -29,8 +28,8 @@ __all__ = ["TableDetector"]
 Floats = NDArray[np.float64]
 
 
-class TableDetector(OutlierMixin, BaseEstimator, ABC):
-    """A detector that scores rows by merged tables of counts.
+class TableDetector(FittedTables, BaseEstimator, ABC):
+    """A detector that counts rows into tables.
 
     A subclass names its recipe and says how it draws its plan and counts its rows.
     """
@@ -61,7 +60,7 @@ class TableDetector(OutlierMixin, BaseEstimator, ABC):
                 f"{reader.source} has 1 sample (row): n_samples = 1 leaves nothing to compare "
                 "with; needs at least 2"
             )
-        self._rng = _generator(self.random_state)
+        self._rng = generator(self.random_state)
         plan = self._draw_plan(schema, reader, weights, n_rows)
         sketch = self._sketch(plan, reader, weights)
         self._set_columns(schema)
@@ -95,7 +94,7 @@ class TableDetector(OutlierMixin, BaseEstimator, ABC):
                 "added to: release the new rows' sketch, and make a detector of both releases"
             )
         if not hasattr(self, "_rng"):
-            self._rng = _generator(self.random_state)
+            self._rng = generator(self.random_state)
         return self._finish(self.sketch_ + self._sketch(self.plan_, reader, None), reader, None)
 
     @classmethod
@@ -145,156 +144,17 @@ class TableDetector(OutlierMixin, BaseEstimator, ABC):
     ) -> Self:
         self.plan_, self.sketch_ = sketch.plan, sketch
         self._scorer = Scorer(sketch)
-        if self.contamination == "auto" or reader is None:
+        if hasattr(self, "_ranks"):
+            del self._ranks  # of the counts before
+        if isinstance(self.contamination, str) or reader is None:
             self.offset_ = self._scorer.auto_offset()
         else:
             self.set_threshold(reader, self.contamination, sample_weight=weights)
         return self
 
-    def set_threshold(
-        self, X: Any, contamination: str | float, *, sample_weight: Any = None
-    ) -> Self:
-        """Set `offset_` such that the given share of these rows are outliers.
-
-        Parameters
-        ----------
-        X : array, data frame, Arrow object or path
-            Rows.
-        contamination : float in (0, 0.5]
-            Share of the rows.
-        sample_weight : array-like of shape (n,), optional
-            Whole numbers; a row of weight w counts as w rows.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        share = _share(contamination)
-        reader = as_reader(X, text_columns=self.plan_.schema.categorical_names).repeatable()
-        weights = whole_weights(sample_weight, reader)
-        scores = self._scorer.score(reader, n_jobs=self.n_jobs)
-        if weights is not None:
-            scores = np.repeat(scores, weights)
-        if len(scores) == 0:
-            raise no_rows(reader)
-        self.offset_ = float(np.percentile(scores, 100.0 * share))
-        return self
-
     def _check_contamination(self) -> None:
         if self.contamination != "auto":
-            _share(self.contamination)
-
-    # --- scoring ------------------------------------------------------------------------------
-
-    def score_samples(self, X: Any) -> Floats:
-        """Return the outlier score of each row: the mean of its cells' scores, in bits.
-
-        Parameters
-        ----------
-        X : array, data frame, Arrow object or path
-            Rows, with the columns seen in `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n,), float64
-            Low is abnormal.
-        """
-        reader = self._open(X)
-        scores = self._scorer.score(reader, n_jobs=self.n_jobs)
-        if len(scores) == 0:
-            raise no_rows(reader)
-        return scores
-
-    def decision_function(self, X: Any) -> Floats:
-        """Return `score_samples` minus `offset_`: negative is an outlier.
-
-        Parameters
-        ----------
-        X : array, data frame, Arrow object or path
-            Rows, with the columns seen in `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n,), float64
-        """
-        check_is_fitted(self)
-        if np.isnan(self.offset_):
-            raise UsageError(
-                "the noise in the released counts leaves no threshold to be told from them: set "
-                "one on your own rows, set_threshold(X, 0.05), or use score_samples"
-            )
-        scores: Floats = self.score_samples(X) - self.offset_
-        return scores
-
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """Return -1 for outliers and 1 for inliers.
-
-        Parameters
-        ----------
-        X : array, data frame, Arrow object or path
-            Rows, with the columns seen in `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n,), int64
-        """
-        return np.where(self.decision_function(X) < 0, -1, 1)
-
-    # --- reasons ------------------------------------------------------------------------------
-
-    def explain(self, X: Any) -> Floats:
-        """Return each feature's share of what a row's score falls short of a typical score.
-
-        A row's shares add up to the mean score of the counted rows minus the row's own. They
-        follow from the counts alone, so that they work on merged and on released counts.
-        `HushTable` and `LSHiTables` only.
-
-        Parameters
-        ----------
-        X : array, data frame, Arrow object or path
-            Rows, with the columns seen in `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n, n_features), float64
-            In bits; the highest shares are the reasons why a row is an outlier.
-
-        Raises
-        ------
-        UsageError
-            If the detector's tables do not tell features apart.
-        """
-        reader = self._open(X)
-        shares = Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs)
-        if len(shares) == 0:
-            raise no_rows(reader)
-        return shares
-
-    def importances(self, X: Any) -> Floats:
-        """Return the mean size of each feature's share, abs(`explain`), over these rows.
-
-        Parameters
-        ----------
-        X : array, data frame, Arrow object or path
-            Rows, with the columns seen in `fit`. Of all rows: which features move the scores.
-            Of outliers only: which features make them outliers.
-
-        Returns
-        -------
-        ndarray of shape (n_features,), float64
-            In bits. `HushTable` and `LSHiTables` only.
-
-        Raises
-        ------
-        UsageError
-            If the detector's tables do not tell features apart.
-        """
-        reader = self._open(X)
-        sizes = Explainer(self._scorer).importances(reader, n_jobs=self.n_jobs)
-        if np.isnan(sizes).any():
-            raise no_rows(reader)
-        return sizes
+            share_of_rows(self.contamination)
 
     # --- files --------------------------------------------------------------------------------
 
@@ -337,78 +197,9 @@ class TableDetector(OutlierMixin, BaseEstimator, ABC):
         self.offset_ = float("nan") if offset is None else float(offset)
         return self
 
-    # --- columns, as scikit-learn checks them -------------------------------------------------
-
-    def _open(self, X: Any) -> Reader:
-        check_is_fitted(self)
-        reader = as_reader(X, text_columns=self.plan_.schema.categorical_names)
-        self._check_columns(reader)
-        return reader
-
-    def _set_columns(self, schema: Schema) -> None:
-        self.n_features_in_ = len(schema)
-        if schema.named:
-            self.feature_names_in_ = np.array(schema.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
-
-    def _check_columns(self, reader: Reader) -> None:
-        """Compare columns with those of fit, in scikit-learn's words."""
-        mine = type(self).__name__
-        fitted = getattr(self, "feature_names_in_", None)
-        if fitted is None and reader.names is not None:
-            warnings.warn(
-                f"X has feature names, but {mine} was fitted without feature names", stacklevel=4
-            )
-        elif fitted is not None and reader.names is None:
-            warnings.warn(
-                f"X does not have valid feature names, but {mine} was fitted with feature names",
-                stacklevel=4,
-            )
-        elif fitted is not None and reader.names != tuple(fitted):
-            raise DataError(_names_message(set(fitted), set(reader.names or ())))
-        if reader.n_columns != self.n_features_in_:
-            raise DataError(
-                f"X has {reader.n_columns} features, but {mine} is expecting "
-                f"{self.n_features_in_} features as input"
-            )
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-def _names_message(fitted: set[str], given: set[str]) -> str:
-    message = "The feature names should match those that were passed during fit.\n"
-    for title, names in (
-        ("Feature names unseen at fit time:", sorted(given - fitted)),
-        ("Feature names seen at fit time, yet now missing:", sorted(fitted - given)),
-    ):
-        if names:
-            shown = [*names[:5], *(["..."] if len(names) > 5 else [])]
-            message += title + "\n" + "".join(f"- {name}\n" for name in shown)
-    if fitted == given:
-        message += "Feature names must be in the same order as they were in fit.\n"
-    return message
-
-
-def _share(contamination: Any) -> float:
-    if (
-        isinstance(contamination, bool)
-        or not isinstance(contamination, int | float | np.number)
-        or not 0.0 < contamination <= 0.5
-    ):
-        raise UsageError(
-            f"contamination={contamination!r}: needs 'auto', or a share above 0 and at most 0.5"
-        )
-    return float(contamination)
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    """Return the generator of hash functions and samples that ``random_state`` means."""
-    if random_state is None or isinstance(random_state, int | np.integer | np.random.Generator):
-        return np.random.default_rng(random_state)
-    return np.random.default_rng(check_random_state(random_state).randint(2**31))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from hushtable.detectors._base import _share
+from hushtable.detectors._checks import share_of_rows
 from hushtable.detectors._hushtable import HushTable
 
 __all__ = ["PyODAdapter"]
@@ -63,7 +63,7 @@ class PyODAdapter(BaseEstimator):
         -------
         self
         """
-        share = _share(self.contamination)
+        share = share_of_rows(self.contamination)
         self.detector_ = clone(HushTable() if self.detector is None else self.detector).fit(X)
         self.n_features_in_ = self.detector_.n_features_in_
         if hasattr(self.detector_, "feature_names_in_"):

@@ -60,7 +60,8 @@ class Part:
             )
         if json.loads(stamp)["model"] != self.model:
             raise UsageError(
-                f"{self.target} holds scores by another model or threshold: give another folder, "
+                f"{self.target} holds scores by another model or threshold, or "
+                "other columns: give another folder, "
                 "or remove it"
             )
         return stamp == self.stamp()
@@ -77,7 +78,11 @@ class Part:
 
 
 def parts_of(
-    model: Model, data: str, folder: str | os.PathLike[str], offset: float | None = None
+    model: Model,
+    data: str,
+    folder: str | os.PathLike[str],
+    offset: float | None = None,
+    details: str = "",
 ) -> list[Part]:
     """Pair every file of rows with its file of scores.
 
@@ -92,6 +97,8 @@ def parts_of(
         ``rows.scores.parquet``.
     offset : float, optional
         Threshold, if outliers are to be marked.
+    details : str, default=""
+        What else is written of each row: files that lack it are no files of the same scores.
 
     Raises
     ------
@@ -104,7 +111,7 @@ def parts_of(
     )
     if Path(folder).resolve().is_relative_to(top.resolve()) and Path(data).is_dir():
         raise UsageError(f"{folder} lies within {data}, where rows are read from: give another")
-    digest = _digest(model, offset)
+    digest = _digest(model, offset, details)
     parts = []
     for source in sources:
         name = f"{source.name.split('.')[0]}.scores.parquet"
@@ -116,7 +123,8 @@ def parts_of(
     return parts
 
 
-def _digest(model: Model, offset: float | None) -> str:
-    digest = hashlib.sha256(f"{model.plan.plan_id} {model.noise_sd} {offset}".encode())
+def _digest(model: Model, offset: float | None, details: str) -> str:
+    about = f"{model.plan.plan_id} {model.noise_sd} {offset} {details}".rstrip()
+    digest = hashlib.sha256(about.encode())
     digest.update(model.counts.tobytes())
     return digest.hexdigest()

@@ -9,10 +9,11 @@ from typing import Any
 from hushtable.errors import PlanError
 from hushtable.files import Arrays
 from hushtable.hashing._equi_width import EquiWidth
-from hushtable.hashing._family import HashFamily
+from hushtable.hashing._family import HashFamily, Summing
 from hushtable.hashing._projection import n_dimensions
 from hushtable.hashing._random_feature import RandomFeature
 from hushtable.hashing._random_projection import RandomProjection
+from hushtable.hashing._score_histogram import ScoreHistogram
 from hushtable.hashing._sim_hash import SimHash
 from hushtable.hashing._subspace_grid import SubspaceGrid
 from hushtable.schema import Schema
@@ -22,8 +23,10 @@ __all__ = [
     "HashFamily",
     "RandomFeature",
     "RandomProjection",
+    "ScoreHistogram",
     "SimHash",
     "SubspaceGrid",
+    "Summing",
     "family_from_content",
     "n_dimensions",
 ]
@@ -39,6 +42,8 @@ def family_from_content(
     PlanError
         If the name is unknown, or the parameters or arrays are not that family's.
     """
+    if name == ScoreHistogram.name:
+        return _score_histogram(parameters, arrays, schema)
     known: tuple[type[HashFamily], ...] = (
         EquiWidth,
         RandomFeature,
@@ -48,10 +53,33 @@ def family_from_content(
     )
     families = {family.name: family for family in known}
     if name not in families:
-        raise PlanError(f"hash family {name!r} is unknown: needs one of {sorted(families)}")
+        raise PlanError(
+            f"hash family {name!r} is unknown: needs one of "
+            f"{sorted([*families, ScoreHistogram.name])}"
+        )
     if not all(isinstance(value, int) for value in parameters.values()):
         raise PlanError(f"hash family {name!r}: parameters must be whole numbers")
     try:
         return families[name](schema=schema, **parameters, **arrays)  # type: ignore[call-arg]
     except TypeError as error:
         raise PlanError(f"hash family {name!r}: {error}") from None
+
+
+def _score_histogram(parameters: dict[str, Any], arrays: Arrays, schema: Schema) -> HashFamily:
+    """Build a histogram of scores around the model's family, which is of another kind."""
+    model, bins = parameters.get("model"), parameters.get("bins")
+    if set(parameters) != {"model", "bins"} or not isinstance(model, dict) or "value" not in arrays:
+        raise PlanError("a histogram of scores needs the entries bins and model, and values")
+    name = str(model.get("name", ""))
+    if name == ScoreHistogram.name or not isinstance(bins, int):
+        raise PlanError("a histogram of scores needs a whole number of bins, and a model's tables")
+    inner = {key: value for key, value in model.items() if key != "name"}
+    theirs = {
+        key.removeprefix("model."): array
+        for key, array in arrays.items()
+        if key.startswith("model.")
+    }
+    if len(theirs) + 1 != len(arrays):
+        raise PlanError("a histogram of scores has arrays that are not its own")
+    tables = family_from_content(name, inner, theirs, schema)
+    return ScoreHistogram(schema, tables, arrays["value"], bins)

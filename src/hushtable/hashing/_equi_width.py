@@ -11,14 +11,14 @@ from hushtable import kernels
 from hushtable.encoding import Codes
 from hushtable.errors import PlanError
 from hushtable.files import Arrays
-from hushtable.hashing._family import HashFamily, Kernels
+from hushtable.hashing._family import KernelFamily, Kernels
 from hushtable.schema import Schema
 
 __all__ = ["EquiWidth"]
 
 
 @dataclass(frozen=True, eq=False)
-class EquiWidth(HashFamily):
+class EquiWidth(KernelFamily):
     """One histogram a feature: the marginals.
 
     A numeric feature has ``bins`` cells of equal width on its range, and one for missing

@@ -13,7 +13,15 @@ from hushtable.encoding import Codes
 from hushtable.errors import UsageError
 from hushtable.files import Arrays
 
-__all__ = ["EVERY_ROW_ONCE", "MAX_CELLS", "Gaining", "HashFamily", "Kernels", "Summing"]
+__all__ = [
+    "EVERY_ROW_ONCE",
+    "MAX_CELLS",
+    "Gaining",
+    "HashFamily",
+    "KernelFamily",
+    "Kernels",
+    "Summing",
+]
 
 #: From codes of n rows to n sums.
 Summing = Callable[[Codes], NDArray[np.float64]]
@@ -57,7 +65,6 @@ class HashFamily(ABC):
     """
 
     name: ClassVar[str]
-    _kernels: ClassVar[Kernels]
     offsets: NDArray[np.int64]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -88,9 +95,6 @@ class HashFamily(ABC):
         """Return the drawn arrays: all that a reader in another language needs."""
 
     @abstractmethod
-    def _arguments(self, codes: Codes) -> tuple[Any, ...]:
-        """Return what the kernels take between the codes of these rows and their own arguments."""
-
     def count(
         self,
         codes: Codes,
@@ -98,9 +102,8 @@ class HashFamily(ABC):
         weights: NDArray[np.int64] | None = None,
     ) -> None:
         """Add every row, ``weights`` (n,) times, to ``counts`` (n_cells,), in every table."""
-        weights = EVERY_ROW_ONCE if weights is None else weights
-        self._kernels.count(codes.codes, *self._arguments(codes), weights, counts)
 
+    @abstractmethod
     def count_pairs(
         self,
         codes: Codes,
@@ -109,7 +112,13 @@ class HashFamily(ABC):
         counts: NDArray[np.int64],
     ) -> None:
         """Add, for each pair p, row ``rows[p]`` to ``counts`` in table ``tables[p]`` only."""
-        self._kernels.count_pairs(codes.codes, *self._arguments(codes), rows, tables, counts)
+
+    @abstractmethod
+    def sum(self, codes: Codes, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return, for each row, the sum over the tables of its cell's ``values`` (n_cells,).
+
+        Where a table has several histograms, the least of the row's values in them counts.
+        """
 
     def summing(self, values: NDArray[np.float64]) -> Summing:
         """Return `sum` of these values, for one batch of codes after the other."""
@@ -132,11 +141,35 @@ class HashFamily(ABC):
             "HushTable or LSHiTables"
         )
 
-    def sum(self, codes: Codes, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return, for each row, the sum over the tables of its cell's ``values`` (n_cells,).
 
-        Where a table has several histograms, the least of the row's values in them counts.
-        """
+class KernelFamily(HashFamily):
+    """A family whose loops are compiled."""
+
+    _kernels: ClassVar[Kernels]
+
+    @abstractmethod
+    def _arguments(self, codes: Codes) -> tuple[Any, ...]:
+        """Return what the kernels take between the codes of these rows and their own arguments."""
+
+    def count(
+        self,
+        codes: Codes,
+        counts: NDArray[np.int64],
+        weights: NDArray[np.int64] | None = None,
+    ) -> None:
+        weights = EVERY_ROW_ONCE if weights is None else weights
+        self._kernels.count(codes.codes, *self._arguments(codes), weights, counts)
+
+    def count_pairs(
+        self,
+        codes: Codes,
+        rows: NDArray[np.int64],
+        tables: NDArray[np.int64],
+        counts: NDArray[np.int64],
+    ) -> None:
+        self._kernels.count_pairs(codes.codes, *self._arguments(codes), rows, tables, counts)
+
+    def sum(self, codes: Codes, values: NDArray[np.float64]) -> NDArray[np.float64]:
         totals = np.empty(codes.n_rows)
         self._kernels.sum(codes.codes, *self._arguments(codes), values, totals)
         return totals

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hushtable import kernels
 from hushtable.errors import PlanError
 from hushtable.files import Arrays
-from hushtable.hashing._family import HashFamily
+from hushtable.hashing._family import KernelFamily
 from hushtable.schema import Schema
 
 __all__ = ["Projection", "n_dimensions"]
@@ -26,7 +26,7 @@ def n_dimensions(schema: Schema) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Projection(HashFamily):
+class Projection(KernelFamily):
     """Hash functions of the product of weights and a row's vector.
 
     A number's coordinate is twice its level's distance from the middle of its feature's range,

@@ -15,7 +15,7 @@ from hushtable.hashing._family import (
     EVERY_ROW_ONCE,
     MAX_CELLS,
     Gaining,
-    HashFamily,
+    KernelFamily,
     Kernels,
     Summing,
 )
@@ -30,7 +30,7 @@ MAX_DEPTH = 32
 
 
 @dataclass(frozen=True, eq=False)
-class RandomFeature(HashFamily):
+class RandomFeature(KernelFamily):
     """Random-feature LSH (paper, Definition 3): compare one random feature with a random cut.
 
     Hash function h asks whether feature ``feature[h]`` is at or above ``cut[h]``. Where the

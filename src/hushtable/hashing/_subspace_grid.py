@@ -11,14 +11,14 @@ from hushtable import kernels
 from hushtable.encoding import Codes
 from hushtable.errors import PlanError
 from hushtable.files import Arrays
-from hushtable.hashing._family import MAX_CELLS, HashFamily, Kernels
+from hushtable.hashing._family import MAX_CELLS, KernelFamily, Kernels
 from hushtable.schema import Schema
 
 __all__ = ["SubspaceGrid"]
 
 
 @dataclass(frozen=True, eq=False)
-class SubspaceGrid(HashFamily):
+class SubspaceGrid(KernelFamily):
     """Grids on random subspaces (Sathe and Aggarwal, 2016; paper, section 3.1).
 
     Hash function h maps feature ``feature[h]`` to floor((u + alpha) / f), u being the value's

@@ -242,7 +242,7 @@ class Spent:
     release : str
         Its id.
     what : str
-        What it held: ``"ranges"``, ``"marginals"`` or a detector's tables.
+        What it held: ``"ranges"``, ``"marginals"``, ``"ranks"`` or a detector's tables.
     cost : Cost
         Its cost alone, without what came before it.
     adjacency, rows_per_person

@@ -232,8 +232,9 @@ def check_plan(plan: Plan) -> None:
         )
     if plan.data_dependent:
         raise PrivacyError(
-            "the plan depends on exact counts (raw marginals, or a first pass), which no noise "
-            "on the tables hides: draw it from the schema alone, or from released marginals"
+            "the plan depends on exact counts (raw marginals, a first pass, an exact model's "
+            "scores), which no noise on the tables hides: draw it from the schema alone, or from "
+            "releases"
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.encoding import Codes
 from hushtable.errors import DataError, UsageError
 from hushtable.plots import RankedOutliersDisplay, ScoreDisplay
 from hushtable.privacy.local import LocalModel
@@ -164,7 +165,7 @@ def score_rows(
     """
     parts = []
     tally = np.zeros((len(scorer.plan.schema), 2), np.int64)
-    for batch, counts in scorer.batches(reader, n_jobs=n_jobs):
+    for batch, counts in scorer.batches(reader, _scores_and_tally, n_jobs=n_jobs):
         parts.append(batch)
         tally += counts
     if not parts:
@@ -188,6 +189,10 @@ def score_rows(
         drift=moved,
         no_drift=reason,
     )
+
+
+def _scores_and_tally(codes: Codes, scores: NDArray[np.float64]) -> tuple[Any, Any]:
+    return scores, codes.tally
 
 
 def why_no_drift(counted: Sketch | Release | LocalModel) -> str:

@@ -1,0 +1,314 @@
+"""What a fitted detector says of rows: scores, ranks, outliers, reasons."""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import OutlierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from hushtable.detectors._checks import n_outliers, names_message, share_of_rows
+from hushtable.errors import DataError, UsageError
+from hushtable.explain import Explainer
+from hushtable.plan import Plan
+from hushtable.privacy.local import LocalModel
+from hushtable.privacy.release import Release
+from hushtable.ranks import Ranks
+from hushtable.readers import Reader, as_reader, no_rows
+from hushtable.schema import Schema
+from hushtable.scorer import Scorer
+from hushtable.sketch import Sketch
+from hushtable.weights import whole_weights
+
+__all__ = ["FittedTables"]
+
+Floats = NDArray[np.float64]
+
+
+class FittedTables(OutlierMixin):
+    """Scores rows by merged tables of counts.
+
+    A subclass fits: it sets what is declared here.
+    """
+
+    n_jobs: int | None
+    plan_: Plan
+    sketch_: Sketch | Release | LocalModel
+    offset_: float
+    _scorer: Scorer
+    _ranks: Ranks
+
+    # --- scoring ------------------------------------------------------------------------------
+
+    def score_samples(self, X: Any) -> Floats:
+        """Return the outlier score of each row: the mean of its cells' scores, in bits.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+            Low is abnormal.
+        """
+        reader = self._open(X)
+        scores = self._scorer.score(reader, n_jobs=self.n_jobs)
+        if len(scores) == 0:
+            raise no_rows(reader)
+        return scores
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return `score_samples` minus `offset_`: negative is an outlier.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+        """
+        check_is_fitted(self)
+        if np.isnan(self.offset_):
+            raise UsageError(
+                "the noise in the released counts leaves no threshold to be told from them: set "
+                "one on your own rows, set_threshold(X, 0.05), or use score_samples"
+            )
+        scores: Floats = self.score_samples(X) - self.offset_
+        return scores
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return -1 for outliers and 1 for inliers.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,), int64
+        """
+        return np.where(self.decision_function(X) < 0, -1, 1)
+
+    # --- the line, and ranks ---------------------------------------------------------------------
+
+    def set_threshold(
+        self, X: Any, contamination: float | int, *, sample_weight: Any = None
+    ) -> Self:
+        """Set `offset_` such that the given share of these rows, or number of them, are outliers.
+
+        A score can be set as it is: ``detector.offset_ = 7.5``.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path; or Sketch or Release
+            Rows; or merged counts under ``Plan.ranks``, which stand for the rows of all sites:
+            the threshold is then the same at every site.
+        contamination : float in (0, 0.5], or int
+            Share of the rows; or how many rows, at most (rows of equal scores are flagged
+            together, or not at all).
+        sample_weight : array-like of shape (n,), optional
+            Whole numbers; a row of weight w counts as w rows.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        if isinstance(X, Sketch | Release):
+            n_rows = max(1, X.n_rows)
+            self.offset_ = Ranks(X, self._scorer).threshold(
+                n_outliers(contamination, n_rows) / n_rows
+            )
+            return self
+        reader = as_reader(X, text_columns=self.plan_.schema.categorical_names).repeatable()
+        weights = whole_weights(sample_weight, reader)
+        scores = self._scorer.score(reader, n_jobs=self.n_jobs)
+        if weights is not None:
+            scores = np.repeat(scores, weights)
+        if len(scores) == 0:
+            raise no_rows(reader)
+        if isinstance(contamination, int | np.integer):
+            most = int(n_outliers(contamination, len(scores)))
+            self.offset_ = float(np.partition(scores, most)[most])
+        else:
+            self.offset_ = float(np.percentile(scores, 100.0 * share_of_rows(contamination)))
+        return self
+
+    def set_ranks(self, X: Any) -> Self:
+        """Say which rows `rank_samples` ranks others among.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path; or Sketch or Release
+            Rows; or merged counts under ``Plan.ranks``, which stand for the rows of all sites.
+            `save` leaves them out: counts are saved by themselves.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        if not isinstance(X, Sketch | Release):
+            if isinstance(self.sketch_, LocalModel):
+                raise UsageError("a local model has no ranks: use the released model")
+            X = Sketch.from_data(Plan.ranks(self.sketch_), X, n_jobs=self.n_jobs)
+        self._ranks = Ranks(X, self._scorer)
+        return self
+
+    def standard_errors(self, X: Any) -> Floats:
+        """Return how far each row's score may be from what more tables would give.
+
+        One standard error, over the draw of the hash functions and of the noise in released
+        counts. Two rows whose scores differ by less may well change places under another
+        ``random_state``. See `docs/method.md` for how it is worked out, and how well it holds.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+            In the unit of the scores.
+        """
+        return self._with_errors(self._open(X))[1]
+
+    def rank_samples(
+        self, X: Any, *, return_interval: bool = False
+    ) -> Floats | tuple[Floats, Floats]:
+        """Return the share of the rows of `set_ranks` that are at least as rare as each row.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`.
+        return_interval : bool, default=False
+            Whether to return, too, between which ranks the row's lies, 19 times of 20, under
+            other draws of the hash functions and of the noise.
+
+        Returns
+        -------
+        ranks : ndarray of shape (n,), float64
+            From 0 to 1; low is abnormal. 0.001: one row of a thousand is as rare, or rarer.
+        interval : ndarray of shape (n, 2), float64
+            Only with ``return_interval``.
+
+        Raises
+        ------
+        UsageError
+            If `set_ranks` was not called for this model.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_ranks"):
+            raise UsageError(
+                "nothing is known of the rows to rank among: call set_ranks first, with rows or "
+                "with merged counts under Plan.ranks"
+            )
+        if not return_interval:
+            return self._ranks.of(self.score_samples(X))
+        scores, errors = self._with_errors(self._open(X))
+        return self._ranks.of(scores), self._ranks.between(scores, errors)
+
+    def _with_errors(self, reader: Reader) -> tuple[Floats, Floats]:
+        scores, errors = self._scorer.score_with_errors(reader, n_jobs=self.n_jobs)
+        if len(scores) == 0:
+            raise no_rows(reader)
+        return scores, errors
+
+    # --- reasons ------------------------------------------------------------------------------
+
+    def explain(self, X: Any) -> Floats:
+        """Return each feature's share of what a row's score falls short of a typical score.
+
+        A row's shares add up to the mean score of the counted rows minus the row's own. They
+        follow from the counts alone, so that they work on merged and on released counts.
+        `HushTable` and `LSHiTables` only.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n, n_features), float64
+            In bits; the highest shares are the reasons why a row is an outlier.
+
+        Raises
+        ------
+        UsageError
+            If the detector's tables do not tell features apart.
+        """
+        reader = self._open(X)
+        shares = Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs)
+        if len(shares) == 0:
+            raise no_rows(reader)
+        return shares
+
+    def importances(self, X: Any) -> Floats:
+        """Return the mean size of each feature's share, abs(`explain`), over these rows.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`. Of all rows: which features move the scores.
+            Of outliers only: which features make them outliers.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), float64
+            In bits. `HushTable` and `LSHiTables` only.
+
+        Raises
+        ------
+        UsageError
+            If the detector's tables do not tell features apart.
+        """
+        reader = self._open(X)
+        sizes = Explainer(self._scorer).importances(reader, n_jobs=self.n_jobs)
+        if np.isnan(sizes).any():
+            raise no_rows(reader)
+        return sizes
+
+    # --- columns, as scikit-learn checks them -------------------------------------------------
+
+    def _open(self, X: Any) -> Reader:
+        check_is_fitted(self)
+        reader = as_reader(X, text_columns=self.plan_.schema.categorical_names)
+        self._check_columns(reader)
+        return reader
+
+    def _set_columns(self, schema: Schema) -> None:
+        self.n_features_in_ = len(schema)
+        if schema.named:
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _check_columns(self, reader: Reader) -> None:
+        """Compare columns with those of fit, in scikit-learn's words."""
+        mine = type(self).__name__
+        fitted = getattr(self, "feature_names_in_", None)
+        if fitted is None and reader.names is not None:
+            warnings.warn(
+                f"X has feature names, but {mine} was fitted without feature names", stacklevel=4
+            )
+        elif fitted is not None and reader.names is None:
+            warnings.warn(
+                f"X does not have valid feature names, but {mine} was fitted with feature names",
+                stacklevel=4,
+            )
+        elif fitted is not None and reader.names != tuple(fitted):
+            raise DataError(names_message(set(fitted), set(reader.names or ())))
+        if reader.n_columns != self.n_features_in_:
+            raise DataError(
+                f"X has {reader.n_columns} features, but {mine} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
