@@ -1,14 +1,16 @@
 """Files of rounds: the published schema, and golden ones that are read for ever."""
 
+import gc
 import json
+import tracemalloc
 from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pytest
-from round_helpers import T0, Online, Site
+from round_helpers import SCHEMA, T0, Online, Site
 
-from hushtable import LocalModel, files
+from hushtable import LocalModel, Plan, files
 from hushtable.errors import RoundError
 from hushtable.federation.book import Book
 from hushtable.federation.collect import Collection, Sealed
@@ -116,3 +118,26 @@ def test_a_file_that_changes_while_it_is_collected_stops_the_result(contradicted
     paths[0].write_bytes(paths[2].read_bytes())
     with pytest.raises(RoundError, match="s00 has changed since it was read"):
         collection.result()
+
+
+def test_collecting_holds_one_file_at_a_time(consortium, tmp_path, quick_noise):
+    """Twelve sites take no more memory than the sum and the file that is being read."""
+    those = consortium(12, rows=5)
+    cells = 256 * 100
+    plan = Plan.draw(SCHEMA, random_state=0, n_tables=100, n_cells=256, min_depth=8, max_depth=8)
+    round_ = those.open(plan=plan)
+    for name, site in those.sites.items():
+        (tmp_path / name).write_bytes(site.submit(round_))
+    collection = Collection(round_)
+    collection.add("s00", tmp_path / "s00", T0)  # what is imported and cached does not count
+    gc.collect()
+    tracemalloc.start()
+    for name in list(those.sites)[1:]:
+        collection.add(name, tmp_path / name, T0)
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert collection.missing == []
+    assert held < 8 * cells
+    assert peak < 8 * 8 * cells
+    expected = sum(site.sent(round_) for site in those.sites.values())
+    np.testing.assert_array_equal(collection.result().counts, expected)
