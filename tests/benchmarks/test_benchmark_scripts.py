@@ -3,6 +3,7 @@
 import engines
 import explain
 import families
+import load
 import numpy as np
 import pytest
 import ranks
@@ -65,6 +66,39 @@ def test_guilty_features_are_judged_and_timed():
     timings = [explain.Timing(explain.OURS, 1.0, 6.0, 6.0)]
     assert [target.met for target in explain.targets(everything, timings)][2] is False
     assert "6.0" in explain.table_of_times(timings)
+
+
+@pytest.mark.skipif(not load.can_measure(), reason="needs /proc/self/status")
+@pytest.mark.parametrize("name", load.LOADS)
+def test_loads_are_held_and_checked(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(load, "BLOCK", 2000)
+    monkeypatch.setattr(load, "WIDE", 1000)
+    size = {"stream": 6000, "window": 30_000, "categories": 500, "features": 50}.get(name, 5)
+    place = load.prepared(name, size, True, tmp_path)
+    held = load.LOADS[name].run(size, place)
+    assert held.right
+    assert held.size == size
+    assert held.peak > 50e6
+    if name in ("merge", "collect"):  # a result that is not the sum is seen
+        for expected in place.glob("*.npy"):
+            np.save(expected, np.load(expected) + 1)
+        assert not load.LOADS[name].run(size, place).right
+
+
+def test_loads_are_judged():
+    found = [load.Held("stream", 10, 1.0, 10**8, True), load.Held("stream", 100, 9.0, 10**9, False)]
+    assert "WRONG" in load.table(found)
+    assert [t.measured for t in load.targets(found)] == [1, 900]
+    assert [t.met for t in load.targets(found)] == [False, False]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not load.can_measure(), reason="needs /proc/self/status")
+def test_a_load_runs_in_a_fresh_process():
+    found = list(load.hold_all(quick=True, names=("merge", "files")))
+    assert [held.size for held in found] == [2, 4, 10, 20]
+    assert all(held.right for held in found)
+    assert all(target.met for target in load.targets(found))
 
 
 @pytest.mark.slow

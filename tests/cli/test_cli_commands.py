@@ -1,10 +1,12 @@
 """Every command's way to success, for people and for machines."""
 
 import contextlib
+import gc
 import os
 import subprocess
 import sys
 import tomllib
+import tracemalloc
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +18,7 @@ from cli_helpers import contents
 import hushtable
 from hushtable import (
     ACE,
+    Feature,
     HushTable,
     HushTableError,
     LSHiTables,
@@ -301,6 +304,25 @@ def test_merged_parts_are_the_whole(run, site, tmp_path):
     assert [line["rows"] for line in facts["inputs"]] == [250, 1, 149]
     assert facts["rows"] == 400
     assert facts["alike"] == []
+
+
+def test_merging_holds_one_file_at_a_time(run, tmp_path):
+    """Twenty sketches take no more memory than their sum and the file that is being read."""
+    schema = Schema([Feature.numeric("x", low=0, high=1)])
+    plan = Plan.draw(schema, random_state=0, n_tables=100, n_cells=256, min_depth=8, max_depth=8)
+    inputs = [tmp_path / f"{i}.hush" for i in range(20)]
+    for i, path in enumerate(inputs):
+        Sketch.from_data(plan, np.full((i + 1, 1), 0.5)).save(path)
+    assert run("merge", *inputs[:2], "-o", tmp_path / "two.hush").code == 0  # imports and caches
+    peaks = []
+    for few in (inputs[:2], inputs):
+        gc.collect()
+        tracemalloc.start()
+        assert run("merge", *few, "-o", tmp_path / "all.hush").code == 0
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] - peaks[0] < 5 * 8 * plan.family.n_cells
+    assert hushtable.load(tmp_path / "all.hush").n_rows == 210
 
 
 def test_merge_of_one_is_itself(run, site, tmp_path):

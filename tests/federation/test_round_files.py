@@ -1,14 +1,18 @@
 """Files of rounds: the published schema, and golden ones that are read for ever."""
 
+import gc
 import json
+import tracemalloc
 from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pytest
-from round_helpers import T0, Online
+from round_helpers import SCHEMA, T0, Online, Site
 
-from hushtable import LocalModel, files
+from hushtable import LocalModel, Plan, files
+from hushtable.errors import RoundError
+from hushtable.federation.book import Book
 from hushtable.federation.collect import Collection, Sealed
 from hushtable.federation.layout import Layout
 from hushtable.federation.round import Round
@@ -72,3 +76,68 @@ def test_golden_rounds_are_read(folder):
     np.testing.assert_array_equal(sealed.open(round_.plan).counts, result.counts)
     local = files.read(folder / "local.hush").build(LocalModel.from_file)
     assert local.counts.tolist() == expected["local"]
+
+
+@pytest.fixture
+def contradicted(consortium, tmp_path):
+    """Paths of what four sites sent, and something else of the second."""
+    those = consortium(4)
+    round_ = those.open(masked=False, least=2)
+    sent = {name: site.submit(round_) for name, site in those.sites.items()}
+    keys = those.sites["s01"].keys
+    other = Book.create(tmp_path / "other.book", keys.card, epsilon=10.0)
+    twin = Site(keys, other, those.sites["s01"].X)
+    sent["again"] = twin.submit(round_)
+    other.close()
+    for name, content in sent.items():
+        (tmp_path / name).write_bytes(content)
+    return those, round_, [tmp_path / name for name in sent]
+
+
+@pytest.mark.parametrize("at_hand", [True, False], ids=["bytes", "paths"])
+def test_what_contradicts_itself_is_taken_out_of_the_sum(contradicted, at_hand):
+    """Of what is in, the collection keeps the sum and no counts."""
+    those, round_, paths = contradicted
+    collection = Collection(round_)
+    for path in paths:
+        collection.add(path.name, path.read_bytes() if at_hand else path, T0)
+    assert collection.missing == ["s01"]
+    sent = [those.sites[name].sent(round_) for name in collection.accepted]
+    for _ in range(2):  # a result changes nothing
+        np.testing.assert_array_equal(collection.result().counts, sum(sent))
+    rows = [round(counts.sum() / those.plan.family.n_tables) for counts in sent]
+    assert [one.rows for one in collection.accepted.values()] == rows
+
+
+def test_a_file_that_changes_while_it_is_collected_stops_the_result(contradicted):
+    """What is taken out of a sum is not read again; what stays in is."""
+    _, round_, paths = contradicted
+    collection = Collection(round_)
+    for path in paths:
+        collection.add(path.name, path, T0)
+    paths[0].write_bytes(paths[2].read_bytes())
+    with pytest.raises(RoundError, match="s00 has changed since it was read"):
+        collection.result()
+
+
+def test_collecting_holds_one_file_at_a_time(consortium, tmp_path, quick_noise):
+    """Twelve sites take no more memory than the sum and the file that is being read."""
+    those = consortium(12, rows=5)
+    cells = 256 * 100
+    plan = Plan.draw(SCHEMA, random_state=0, n_tables=100, n_cells=256, min_depth=8, max_depth=8)
+    round_ = those.open(plan=plan)
+    for name, site in those.sites.items():
+        (tmp_path / name).write_bytes(site.submit(round_))
+    collection = Collection(round_)
+    collection.add("s00", tmp_path / "s00", T0)  # what is imported and cached does not count
+    gc.collect()
+    tracemalloc.start()
+    for name in list(those.sites)[1:]:
+        collection.add(name, tmp_path / name, T0)
+    held, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert collection.missing == []
+    assert held < 8 * cells
+    assert peak < 8 * 8 * cells
+    expected = sum(site.sent(round_) for site in those.sites.values())
+    np.testing.assert_array_equal(collection.result().counts, expected)

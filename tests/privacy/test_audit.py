@@ -5,12 +5,13 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.metrics import roc_auc_score
 
-from hushtable import Feature, Plan, Schema
-from hushtable.bench.planted import DELTA, EPSILON, MISTAKES, audit_all
-from hushtable.errors import PrivacyError
-from hushtable.privacy import audit
-from hushtable.privacy.audit import Finding, audit_canaries, audit_noise, canary_p_value
+from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.bench.planted import DELTA, EPSILON, EXACT, MISTAKES, audit_all
+from hushtable.errors import PrivacyError, UsageError
+from hushtable.privacy import bounds
+from hushtable.privacy.audit import Finding, audit_canaries, audit_neighbours, audit_noise
 from hushtable.privacy.budget import Sensitivity, calibrated_scale
 
 CORRECT, *WRONG = MISTAKES
@@ -52,6 +53,58 @@ def test_laplace_is_audited_by_its_own_likelihood():
     assert audit_noise(scale=1.0, epsilon=1.0, draws=2000, **terms).rejects
 
 
+@pytest.fixture(scope="module")
+def few_tables():
+    schema = Schema([Feature.numeric(f"x{j}", low=-9, high=9) for j in range(2)])
+    return Plan.draw(schema, random_state=0, n_tables=4, n_cells=4, min_depth=2, max_depth=2)
+
+
+@pytest.mark.parametrize("mechanism", ["discrete-gaussian", "discrete-laplace"])
+def test_neighbouring_data_cannot_be_told_apart(few_tables, mechanism, rng):
+    X = rng.normal(size=(30, 2))
+    claim = {"epsilon": 4.0, "delta": DELTA}
+
+    def publish(rows):
+        return Sketch.from_data(few_tables, rows).release(4.0, DELTA, mechanism=mechanism)
+
+    finding = audit_neighbours(publish, X, [8, 8], trials=200, confidence=SURE, **claim)
+    assert not finding.rejects, finding.words()
+    assert (finding.gaussian_bound is None) == (mechanism == "discrete-laplace")
+
+    def exact(rows):
+        return EXACT.release(Sketch.from_data(few_tables, rows))
+
+    finding = audit_neighbours(exact, X, [8, 8], trials=100, epsilon=2.0, delta=DELTA)
+    assert finding.auc == 1.0
+    assert finding.rejects, finding.words()
+
+
+def test_a_plan_that_depends_on_the_rows_is_for_the_replay(rng):
+    planted = next(mistake for mistake in WRONG if mistake.range_from_data)
+    with pytest.raises(UsageError, match="audit_replay"):
+        audit_neighbours(
+            planted.publish, rng.normal(size=(30, 2)), [8, 8], trials=2, epsilon=1.0, delta=DELTA
+        )
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 0.05), (4.0, 0.0)])
+def test_what_epsilon_allows_an_attack(epsilon, delta):
+    """Both lines of the region, and the area under them by adding up."""
+    false = np.linspace(0, 1, 100_001)
+    true = bounds.most_true(epsilon, delta, false)
+    assert (true <= np.exp(epsilon) * false + delta + 1e-12).all()
+    assert (1 - false <= np.exp(epsilon) * (1 - true) + delta + 1e-12).all()
+    assert true[0] == pytest.approx(delta)
+    assert true[-1] == 1.0
+    assert bounds.most_area(epsilon, delta) == pytest.approx(np.trapezoid(true, false), abs=1e-4)
+
+
+def test_the_area_is_that_of_the_roc_curve(rng):
+    absent, present = np.round(rng.normal(size=40), 1), np.round(rng.normal(1, 1, size=60), 1)
+    expected = roc_auc_score(np.repeat([0, 1], [40, 60]), np.concatenate([absent, present]))
+    assert bounds.area(absent, present) == pytest.approx(expected)
+
+
 def test_canaries_work_on_categories_and_missing_ranges():
     schema = Schema((
         Feature.categorical("a", [f"c{i}" for i in range(50)]),
@@ -78,24 +131,26 @@ def test_the_p_value_is_that_of_the_theorem(guesses, right, epsilon):
         window += stats.binom.pmf(right - i, guesses, q)
         alpha = max(alpha, window / i)
     expected = min(1.0, tail + 2 * canaries * delta * alpha)
-    assert canary_p_value(canaries, guesses, right, epsilon, delta) == pytest.approx(expected)
+    assert bounds.canary_p_value(canaries, guesses, right, epsilon, delta) == pytest.approx(
+        expected
+    )
 
 
 def test_more_right_guesses_prove_more():
-    bounds = [audit._canary_bound(1000, 600, right, 1e-6, 0.05) for right in range(300, 601, 20)]
-    assert bounds == sorted(bounds)
-    assert bounds[0] == 0.0
+    found = [bounds.canary_bound(1000, 600, right, 1e-6, 0.05) for right in range(300, 601, 20)]
+    assert found == sorted(found)
+    assert found[0] == 0.0
     # All of 600 right: (e^eps / (1 + e^eps))^600 = .05 at epsilon 5.3.
-    assert bounds[-1] == pytest.approx(5.3, abs=0.05)
+    assert found[-1] == pytest.approx(5.3, abs=0.05)
 
 
 def test_the_bound_of_perfect_and_of_blind_guesses():
     n, delta = 1000, 0.0
-    perfect = audit._epsilon_bound(np.zeros(n), np.ones(n), delta, 0.05)
+    perfect = bounds.epsilon_bound(np.zeros(n), np.ones(n), delta, 0.05)
     # 0 of 500 false at an eighth of 10%: at most 1.0%; 500 of 500 true: at least 99.1%.
     worst = 1 - 0.0125 ** (1 / 500)
     assert perfect == pytest.approx(math.log((1 - worst) / worst), rel=1e-3)
-    assert audit._epsilon_bound(np.zeros(n), np.zeros(n), delta, 0.05) == 0.0
+    assert bounds.epsilon_bound(np.zeros(n), np.zeros(n), delta, 0.05) == 0.0
 
 
 def test_the_gaussian_curve_agrees_with_the_accountant():
@@ -104,7 +159,7 @@ def test_the_gaussian_curve_agrees_with_the_accountant():
     for mu in (0.2, 1.0, 3.0):
         exact = pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=1e-4)
         expected = exact.get_epsilon_for_delta(1e-6)
-        assert audit._gaussian_epsilon(mu, 1e-6) == pytest.approx(expected, abs=2e-3)
+        assert bounds.gaussian_epsilon(mu, 1e-6) == pytest.approx(expected, abs=2e-3)
 
 
 def test_words_say_the_verdict():

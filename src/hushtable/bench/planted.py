@@ -21,7 +21,7 @@ from hushtable.privacy.release import Release
 from hushtable.schema import Feature, Schema
 from hushtable.sketch import Sketch
 
-__all__ = ["DELTA", "EPSILON", "MISTAKES", "Mistake", "audit_all"]
+__all__ = ["DELTA", "EPSILON", "EXACT", "MISTAKES", "Mistake", "audit_all"]
 
 #: What every release here claims.
 EPSILON, DELTA = 1.0, 1e-6
@@ -53,6 +53,16 @@ def scale_of_one_table(counts: Ints, table: Ints) -> Ints:
 def noise_on_one_table(counts: Ints, table: Ints) -> Ints:
     """Add noise to the first table only."""
     return np.where(table == 0, honest(counts, table), counts)
+
+
+def no_noise_on_empty_cells(counts: Ints, table: Ints) -> Ints:
+    """Add noise to what there is, and leave out what there is not."""
+    return np.where(counts == 0, 0, honest(counts, table))
+
+
+def no_noise(counts: Ints, table: Ints) -> Ints:
+    """Add none."""
+    return counts
 
 
 def almost_no_noise(counts: Ints, table: Ints) -> Ints:
@@ -104,11 +114,15 @@ class Mistake:
         return self.release(Sketch.from_data(plan, X))
 
 
+#: Exact counts under a ledger that claims noise: what attacks without noise are shown on.
+EXACT = Mistake("no noise at all", no_noise)
+
 #: The correct release first; then every mistake, which some audit has to reject.
 MISTAKES = (
     Mistake("none: the correct release", honest),
     Mistake("scale of one table", scale_of_one_table),
     Mistake("noise on one table only", noise_on_one_table),
+    Mistake("no noise on empty cells", no_noise_on_empty_cells),
     Mistake("almost no noise", almost_no_noise),
     Mistake("the paper's epsilon", papers_epsilon),
     Mistake("noise from a seed", seeded_noise),

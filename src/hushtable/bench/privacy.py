@@ -254,10 +254,13 @@ def table_of_membership(found: dict[str, list[dict[str, float]]]) -> str:
 N_AUDITED = len(MISTAKES)
 
 
-def audits(draws: int, trials: int) -> Iterator[tuple[str, list[Finding]]]:
+def audits(
+    draws: int, trials: int, confidence: float = 0.95
+) -> Iterator[tuple[str, list[Finding]]]:
     """Put the correct release and every planted mistake before all audits."""
     for mistake in MISTAKES:
-        yield mistake.name, audit_all(mistake, draws=draws, trials=trials)
+        found = audit_all(mistake, draws=draws, trials=trials, confidence=confidence)
+        yield mistake.name, found
 
 
 def table_of_audits(found: Sequence[tuple[str, list[Finding]]]) -> str:

@@ -41,13 +41,14 @@ def merge(
 
     first, *others = counts
     total: Any = read_counts(first)
-    parts = {str(first): total}
+    # Of each part its line only: the sum of a hundred takes no more memory than that of two.
+    parts = [_facts(str(first), total)]
     seen = {_digest(total): first}
     alike = []
     for path in others:
         other = read_counts(path)
         total = _add(total, first, other, path)
-        parts[str(path)] = other
+        parts.append(_facts(str(path), other))
         twin = seen.setdefault(_digest(other), path)
         if twin is not path:
             alike.append([str(twin), str(path)])
@@ -58,7 +59,7 @@ def merge(
         "command": "merge",
         "release" if private else "sketch": str(output),
         "rows": total.n_rows,
-        "inputs": [_facts(name, part) for name, part in parts.items()],
+        "inputs": parts,
         "alike": alike,
         "plan_id": total.plan.plan_id,
     }
@@ -102,20 +103,22 @@ def _add(total: Any, first: Path, other: Any, path: Path) -> Any:
 def _facts(name: str, part: "Sketch | Release") -> dict[str, Any]:
     if part.ledger is None:
         return {"sketch": name, "rows": part.n_rows}
-    return {"release": name, "rows": part.n_rows, "epsilon": part.ledger.epsilon}
+    ledger = part.ledger
+    return {
+        "release": name,
+        "rows": part.n_rows,
+        "epsilon": ledger.epsilon,
+        "noise_sd": ledger.noise_sd,
+    }
 
 
-def _table(parts: dict[str, Any], total: Any) -> tuple[list[str], list[list[str]]]:
-    lines = [*((shown(name), part) for name, part in parts.items()), ("sum", total)]
-    if total.ledger is None:
-        return ["sketch", "rows"], [[name, f"{part.n_rows:,}"] for name, part in lines]
-    return ["release", "rows, estimated", "epsilon, total", "noise a cell"], [
-        [
-            name,
-            f"{part.n_rows:,}",
-            f"{part.ledger.epsilon:.3g}",
-            f"{part.ledger.noise_sd:,.1f}",
-        ]
+def _table(parts: list[dict[str, Any]], total: Any) -> tuple[list[str], list[list[str]]]:
+    kind = "sketch" if total.ledger is None else "release"
+    lines = [(shown(part[kind]), part) for part in parts] + [("sum", _facts("sum", total))]
+    if kind == "sketch":
+        return [kind, "rows"], [[name, f"{part['rows']:,}"] for name, part in lines]
+    return [kind, "rows, estimated", "epsilon, total", "noise a cell"], [
+        [name, f"{part['rows']:,}", f"{part['epsilon']:.3g}", f"{part['noise_sd']:,.1f}"]
         for name, part in lines
     ]
 

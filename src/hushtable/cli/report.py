@@ -226,5 +226,5 @@ def _sites(subject: "Model", parts: list[Path], round_: Path | None) -> "Sites":
     collection = Collection(read_round(round_))
     for path in parts:
         # Names without folders: the report may go to people whom the folders are no concern of.
-        collection.add(path.name, path.read_bytes())
+        collection.add(path.name, path)
     return sites_of_round(collection, counts, subject.name)

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from hushtable.plan import Plan
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.release import Release
 
-__all__ = ["Collection", "Sealed", "total"]
+__all__ = ["Accepted", "Collection", "Sealed", "total"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,15 +59,40 @@ class Sealed:
         return cls(layout, counts, Ledger.from_dict(content.manifest.get("ledger")))
 
 
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A submission that is in, without its counts: those are in the sum.
+
+    Attributes
+    ----------
+    ledger : Ledger
+        With the site's share alone.
+    digest : str
+        SHA-256 of all that the submission says.
+    rows : int or None
+        Rows counted, as estimated; None under masks.
+    name : str
+        Of the file.
+    content : bytes or Path
+        What is in it, or where.
+    """
+
+    ledger: Ledger
+    digest: str
+    rows: int | None
+    name: str
+    content: bytes | Path
+
+
 @dataclass
 class Collection:
-    """The submissions of a round, as they come in.
+    """The submissions of a round, as they come in. Of files, one at a time is held.
 
     Attributes
     ----------
     round : Round
         What they answer.
-    accepted : dict of str to Submission
+    accepted : dict of str to Accepted
         By site.
     refused : list of (str, str)
         File and reason.
@@ -77,10 +103,15 @@ class Collection:
     """
 
     round: Round
-    accepted: dict[str, Submission] = field(default_factory=dict)
+    accepted: dict[str, Accepted] = field(default_factory=dict)
     refused: list[tuple[str, str]] = field(default_factory=list)
     repeated: list[tuple[str, str]] = field(default_factory=list)
     contradicted: set[str] = field(default_factory=set)
+    #: Sum of what is accepted; None where one has been taken back out of it.
+    _sum: NDArray[np.uint64] | None = field(default=None, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._sum = np.zeros(self.round.layout.n_cells, np.uint64)
 
     @property
     def missing(self) -> list[str]:
@@ -93,46 +124,50 @@ class Collection:
             return "in"
         return "two different submissions" if site in self.contradicted else "missing"
 
-    def add(self, name: str, content: bytes, at: datetime | None = None) -> None:
+    def add(self, name: str, content: bytes | Path, at: datetime | None = None) -> None:
         """Take a submission in, or note why it is refused; the others are not touched.
 
         Parameters
         ----------
         name : str
-            Of the file.
-        content : bytes
-            What is in it.
+            Of the file, in messages.
+        content : bytes or Path
+            What is in it, or where it lies, which takes no memory once it is added up.
         at : datetime, optional
             The time; now by default.
         """
+        read = _bytes(content)
         try:
-            submission = Submission.from_bytes(
-                content, name, self.round, now() if at is None else at
-            )
-            self._add(name, submission)
+            submission = Submission.from_bytes(read, name, self.round, now() if at is None else at)
+            self._add(name, content, submission)
         except HushTableError as error:
             self.refused.append((name, str(error).removeprefix(f"{name}: ")))
 
-    def _add(self, name: str, submission: Submission) -> None:
+    def _add(self, name: str, content: bytes | Path, submission: Submission) -> None:
         site = submission.site
         other = self.accepted.get(site)
         if other is not None and other.digest == submission.digest:
             self.repeated.append((name, site))
             return
         if other is not None or site in self.contradicted:
-            self.accepted.pop(site, None)
+            if self.accepted.pop(site, None) is not None:
+                self._sum = None
             self.contradicted.add(site)
             raise RoundError(
                 f"{site!r} sent two different submissions to this round, which a site in order "
                 "never does: neither counts. Ask it which one is its own, and what happened to its "
                 "keys and book"
             )
+        rows = None
         if not self.round.terms.masked:
-            counts = submission.words.view(np.int64)
-            reason = self.round.layout.implausible(counts, submission.ledger.noise_sd)
+            counts, layout = submission.words.view(np.int64), self.round.layout
+            reason = layout.implausible(counts, submission.ledger.noise_sd)
             if reason is not None:
                 raise RoundError(f"{site!r} sent counts that cannot be: {reason}")
-        self.accepted[site] = submission
+            rows = round(float(counts.sum()) / len(layout.cells))
+        self.accepted[site] = Accepted(submission.ledger, submission.digest, rows, name, content)
+        if self._sum is not None:
+            self._sum += submission.words
 
     def result(self) -> Release | Sealed:
         """Return the sum of what was accepted.
@@ -154,10 +189,19 @@ class Collection:
                 f"no result: {len(self.accepted)} sites are in, and the round needs {terms.least}; "
                 f"{_named(missing)} missing"
             )
+        if self._sum is None:
+            self._sum = self._added_again()
+        ledgers = {site: one.ledger for site, one in self.accepted.items()}
+        return total(self.round, self._sum.copy(), ledgers)
+
+    def _added_again(self) -> NDArray[np.uint64]:
         words = np.zeros(self.round.layout.n_cells, np.uint64)
-        for submission in self.accepted.values():
-            words += submission.words
-        return total(self.round, words, {s: one.ledger for s, one in self.accepted.items()})
+        for one in self.accepted.values():
+            read = files.unpack(_bytes(one.content), one.name)
+            if read.digest != one.digest:
+                raise RoundError(f"{one.name} has changed since it was read: collect again")
+            words += read.arrays["words"]
+        return words
 
 
 def total(
@@ -191,6 +235,10 @@ def total(
             raise PrivacyError("too few sites for the noise that the bound counts on")
         return Sealed(round_.layout, counts, ledger)
     return Release(round_.plan, counts, ledger)
+
+
+def _bytes(content: bytes | Path) -> bytes:
+    return content.read_bytes() if isinstance(content, Path) else content
 
 
 def _named(sites: list[str]) -> str:

@@ -138,9 +138,7 @@ def sites_of_round(collection: Collection, result: Release | Sealed, name: str) 
     sites = []
     for card in asked.sites:
         submission = collection.accepted.get(card.name)
-        rows = None
-        if submission is not None and not asked.terms.masked:
-            rows = round(float(submission.words.view(np.int64).sum()) / len(layout.cells))
+        rows = None if submission is None else submission.rows
         standing = collection.standing(card.name)
         sites.append(Site(card.name, standing, rows, card.fingerprint))
     n_in = len(collection.accepted)

@@ -74,7 +74,7 @@ def collected(round_: "Round", submissions: list[Path]) -> "Collection":
     for path in submissions:
         if not path.is_file():
             raise FileError(f"{path}: no such file: check the path")
-        collection.add(str(path), path.read_bytes())
+        collection.add(str(path), path)
     return collection
 
 

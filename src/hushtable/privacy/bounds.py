@@ -1,0 +1,227 @@
+"""What the successes of an attack prove about epsilon, and what epsilon allows an attack.
+
+A lower bound above the claimed epsilon proves the claim wrong, with the stated confidence. One
+below proves nothing.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.optimize import brentq
+
+__all__ = [
+    "Finding",
+    "area",
+    "canary_bound",
+    "canary_p_value",
+    "epsilon_bound",
+    "gaussian_bound",
+    "gaussian_epsilon",
+    "judge",
+    "least_epsilon",
+    "most_area",
+    "most_true",
+]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: No audit of a few thousand trials can show more.
+_MOST = 50.0
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What an audit found.
+
+    Attributes
+    ----------
+    audit : str
+        Which attack.
+    epsilon, delta : float
+        What the release claims.
+    lower_bound : float
+        Epsilon is at least this, with probability ``confidence`` over the audit's own chance.
+    confidence : float
+        In (0, 1).
+    trials : int
+        Releases, or canaries, that the bound rests on.
+    gaussian_bound : float or None
+        The same under the assumption that the noise is Gaussian; tighter, but an assumption.
+    auc : float or None
+        How well the attack tells the two cases apart (area under its ROC curve), where it ranks.
+    """
+
+    audit: str
+    epsilon: float
+    delta: float
+    lower_bound: float
+    confidence: float
+    trials: int
+    gaussian_bound: float | None = None
+    auc: float | None = None
+
+    @property
+    def rejects(self) -> bool:
+        """Whether the claim is wrong, with the stated confidence."""
+        return self.lower_bound > self.epsilon
+
+    def words(self) -> str:
+        """Say it in a sentence."""
+        verdict = "rejected" if self.rejects else "not rejected"
+        sure = f"{100 * self.confidence:.4g}% confidence"
+        return (
+            f"{self.audit}: epsilon is at least {self.lower_bound:.2f} ({sure}, {self.trials:,} "
+            f"trials); the claim of {self.epsilon:g} is {verdict}"
+        )
+
+
+def judge(
+    audit: str,
+    statistics: Sequence[tuple[Floats, Floats]],
+    *,
+    epsilon: float,
+    delta: float,
+    confidence: float,
+    middle: float | None = None,
+) -> Finding:
+    """Return what statistics prove that are higher where a row is in.
+
+    Parameters
+    ----------
+    audit : str
+        Which attack.
+    statistics : sequence of pairs of ndarray of shape (trials,)
+        For each of the attacker's statistics, its values without the row and with it.
+    epsilon, delta : float
+        The claim.
+    confidence : float
+        Of the bounds.
+    middle : float, optional
+        Half way between the two means of the first statistic, if its noise is Gaussian.
+    """
+    absent, present = statistics[0]
+    trials = len(absent)
+    error = (1.0 - confidence) / len(statistics)
+    bound = max(epsilon_bound(no, yes, delta, error) for no, yes in statistics)
+    gaussian = None
+    if middle is not None:
+        # A threshold that need not be chosen: all trials judge.
+        false, true = (int((values > middle).sum()) for values in (absent, present))
+        gaussian = gaussian_bound(false, true, trials, delta, (1.0 - confidence) / 2.0)
+    best = max(area(no, yes) for no, yes in statistics)
+    return Finding(audit, epsilon, delta, bound, confidence, trials, gaussian, best)
+
+
+# --- what epsilon allows --------------------------------------------------------------------------
+
+
+def most_true(epsilon: float, delta: float, false: Any) -> Floats:
+    """Return the largest rate of true positives at a rate of false ones (Kairouz et al., 2015)."""
+    false = np.asarray(false, np.float64)
+    least_missed = np.maximum(1.0 - delta - np.exp(epsilon) * false, 0.0)
+    return np.asarray(1.0 - np.maximum(least_missed, np.exp(-epsilon) * (1.0 - delta - false)))
+
+
+def most_area(epsilon: float, delta: float) -> float:
+    """Return the largest area under the ROC curve of any attack."""
+    corner = (1.0 - delta) / (1.0 + np.exp(epsilon))
+    # The curve is made of straight lines between (0, delta), the corner, (1 - delta, 1), (1, 1).
+    x = np.array([0.0, corner, 1.0 - delta, 1.0])
+    return float(np.trapezoid(np.array([delta, 1.0 - corner, 1.0, 1.0]), x))
+
+
+def area(absent: Floats, present: Floats) -> float:
+    """Return the area under the ROC curve: how often a value with the row is the higher one."""
+    ranks = stats.rankdata(np.concatenate([absent, present]))[len(absent) :]
+    n = len(present)
+    return float((ranks.sum() - n * (n + 1) / 2.0) / (n * len(absent)))
+
+
+def epsilon_bound(absent: Floats, present: Floats, delta: float, error: float) -> float:
+    """Return a lower bound on epsilon, wrong with probability ``error`` at most."""
+    half = len(absent) // 2
+    n = len(absent) - half
+    thresholds = np.unique(np.quantile(np.concatenate([absent, present]), np.linspace(0, 1, 400)))
+    bound = 0.0
+    for sign in (1.0, -1.0):  # by its presence, and by its absence
+        no, yes = (absent, present) if sign > 0 else (present, absent)
+        cuts = sign * thresholds
+        false, true = (_hits(sign * values[:half], cuts) for values in (no, yes))
+        best = [int(np.argmax(least_epsilon(false, true, half, delta, error / 4)))]
+        false, true = (_hits(sign * values[half:], cuts[best]) for values in (no, yes))
+        bound = max(bound, float(least_epsilon(false, true, n, delta, error / 4)[0]))
+    return bound
+
+
+def _hits(values: Floats, cuts: Floats) -> Ints:
+    """Count, for each cut, the values at or above it."""
+    return len(values) - np.searchsorted(np.sort(values), cuts, side="left").astype(np.int64)
+
+
+def least_epsilon(false: Any, true: Any, n: int, delta: float, error: float) -> Floats:
+    """Return ln((TPR - delta) / FPR) at the ends of the intervals of both rates."""
+    gain = np.maximum(_at_least(true, n, error) - delta, 1e-300)
+    return np.asarray(np.log(gain / _at_most(false, n, error)), np.float64)
+
+
+def gaussian_bound(false: int, true: int, n: int, delta: float, error: float) -> float:
+    """Return a lower bound on epsilon if the noise is Gaussian: by how far two means are apart."""
+    rates = (1.0 - _at_most(false, n, error), _at_least(true, n, error))
+    return gaussian_epsilon(float(np.sum(stats.norm.ppf(rates))), delta)
+
+
+def _at_most(hits: Any, n: int, error: float) -> Floats:
+    """Return the upper end of Clopper and Pearson's interval."""
+    bound = stats.beta.ppf(1.0 - error, np.asarray(hits) + 1.0, n - np.asarray(hits))
+    return np.where(np.asarray(hits) == n, 1.0, bound)
+
+
+def _at_least(hits: Any, n: int, error: float) -> Floats:
+    """Return the lower end of Clopper and Pearson's interval."""
+    bound = stats.beta.ppf(error, np.asarray(hits), n - np.asarray(hits) + 1.0)
+    return np.where(np.asarray(hits) == 0, 0.0, bound)
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """Return the epsilon of the Gaussian mechanism (Balle and Wang, 2018, theorem 8)."""
+
+    def excess(epsilon: float) -> float:
+        first = stats.norm.cdf(mu / 2.0 - epsilon / mu)
+        second = np.exp(epsilon + stats.norm.logcdf(-mu / 2.0 - epsilon / mu))
+        return float(first - second - delta)
+
+    if mu <= 0.0 or excess(0.0) <= 0.0:
+        return 0.0
+    return _MOST if excess(_MOST) > 0.0 else float(brentq(excess, 0.0, _MOST))
+
+
+def canary_p_value(canaries: int, guesses: int, right: int, epsilon: float, delta: float) -> float:
+    """Return how likely so many right guesses are, at most, if the release is as claimed.
+
+    Steinke, Nasr and Jagielski (2023), theorem 5.2: with B binomial(guesses, e^eps / (1 + e^eps)),
+    P[B >= right] + 2 canaries delta max_i P[right > B >= right - i] / i.
+    """
+    probability = 1.0 / (1.0 + np.exp(-epsilon))
+    tail = float(stats.binom.sf(right - 1, guesses, probability))
+    if right == 0:
+        return 1.0
+    i = np.arange(1, right + 1)
+    below = stats.binom.cdf(right - 1, guesses, probability)
+    window = below - stats.binom.cdf(right - 1 - i, guesses, probability)
+    return min(1.0, tail + 2.0 * canaries * delta * float((window / i).max()))
+
+
+def canary_bound(canaries: int, guesses: int, right: int, delta: float, error: float) -> float:
+    """Return the largest epsilon that so many right guesses rule out."""
+
+    def excess(epsilon: float) -> float:
+        return canary_p_value(canaries, guesses, right, epsilon, delta) - error
+
+    if excess(0.0) > 0.0:
+        return 0.0
+    return _MOST if excess(_MOST) < 0.0 else float(brentq(excess, 0.0, _MOST))
