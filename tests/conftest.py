@@ -16,6 +16,9 @@ import pytest
 
 # The first example of a run may compile a kernel, which no deadline should judge.
 hypothesis.settings.register_profile("hushtable", deadline=None, max_examples=50)
+hypothesis.settings.register_profile(
+    "mutants", deadline=None, max_examples=15, derandomize=True, database=None
+)
 hypothesis.settings.load_profile("hushtable")
 
 

@@ -5,6 +5,7 @@ No seed can be given. Floating-point samplers of Laplace and Gaussian noise can 
 """
 
 import math
+import re
 from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any
@@ -20,6 +21,8 @@ __all__ = ["add_noise", "library", "noise_sd"]
 
 #: Cells that are drawn in one call of OpenDP: between two calls, progress shows and Ctrl-C works.
 _CHUNK = 4096
+#: The first OpenDP without a division that biased the noise at some scales, as 4.5 (its #2638).
+_UNBIASED = (0, 14, 2)
 #: Beyond it, a count in 64 bits might not hold the noise.
 _MAX_SCALE = 2.0**40
 
@@ -29,6 +32,12 @@ def _opendp() -> Any:
         import opendp.prelude as opendp
     except ImportError:
         raise MissingExtraError("a private release", "OpenDP", "private") from None
+    installed = version("opendp")
+    if tuple(map(int, re.findall(r"\d+", installed)[:3])) < _UNBIASED:
+        raise PrivacyError(
+            f"OpenDP {installed} draws biased noise: needs 0.14.2 or newer; "
+            "pip install --upgrade 'hushtable[private]'"
+        )
     opendp.enable_features("contrib")
     return opendp
 

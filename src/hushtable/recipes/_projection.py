@@ -79,7 +79,8 @@ def draw_ace(
     # Two units of a row's vector are one level of a feature's range.
     per_unit = np.repeat(0.5 * extent / widest / kernels.LEVELS, dimensions)
     weight, scale = _whole_weights(normal * per_unit)
-    origin = -scale * (normal @ np.repeat(middle, dimensions))
+    # Not with @: BLAS adds in an order that depends on the processor.
+    origin = -scale * (normal * np.repeat(middle, dimensions)).sum(axis=1)
     return SimHash(
         schema=schema,
         depth=np.full(m, bits, np.uint8),

@@ -1,0 +1,89 @@
+"""Change one thing in the code at a time and see whether a test fails: mutation testing.
+
+    python .ci/mutants.py               all mutants: many hours
+    python .ci/mutants.py --sample 100  at most 100 of each group, the same ones each time
+
+What is mutated, and which tests judge it, stands in pyproject.toml; the survivors that were read
+and left, with the reason for each, in tests/mutants.md. Results stay in mutants/, so that a run
+that was cut short goes on where it stopped.
+"""
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+GROUPS = ("sketch", "files", "privacy", "federation")
+NOTICED = ("killed", "timeout", "segfault", "suspicious")
+#: Cheap to judge. Before there are mutants to choose from, mutmut has to be asked for one.
+FIRST = "hushtable.federation.shamir.x_split__mutmut_1"
+
+
+def mutmut(*args: str, **options: object) -> subprocess.CompletedProcess[str]:
+    """Run mutmut; `PYTHONPATH` could show the tests the code as it is."""
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    command = [str(Path(sys.executable).with_name("mutmut")), *args]
+    return subprocess.run(command, env=env, text=True, check=True, **options)
+
+
+def verdicts() -> dict[str, str]:
+    """Return what became of each mutant, by its name."""
+    lines = mutmut("results", "--all", "True", stdout=subprocess.PIPE).stdout.splitlines()
+    return dict(line.strip().split(": ") for line in lines)
+
+
+def group(name: str) -> str:
+    """Return the part of the package that a mutant is in."""
+    return name.split(".")[1]
+
+
+def chosen(names: list[str], sample: int | None) -> list[str]:
+    """Return the mutants to judge: all, or a sample of each group from a fixed seed."""
+    found = []
+    for part in GROUPS:
+        of_part = sorted(name for name in names if group(name) == part)
+        size = len(of_part) if sample is None else min(sample, len(of_part))
+        found += random.Random(part).sample(of_part, size)
+    return found
+
+
+def interval(share: float, n: int, of: int) -> float:
+    """Return half the width of a 95% interval (normal, with the finite population's factor)."""
+    rest = (of - n) / max(of - 1, 1)
+    return float(1.96 * (share * (1 - share) / n * rest) ** 0.5)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sample", type=int, help="mutants of each group at most")
+    parser.add_argument("--show", action="store_true", help="judge none, tell what is known")
+    options = parser.parse_args()
+    if not options.show:
+        if not Path("mutants/mutmut-stats.json").exists():
+            mutmut("run", "--max-children", "1", FIRST)
+        todo = verdicts()
+        names = [name for name in chosen(list(todo), options.sample) if todo[name] == "not checked"]
+        if names:
+            mutmut("run", "--max-children", "1", *names)
+    found = verdicts()
+    wanted = chosen(list(found), options.sample)
+    totals, tally = Counter(map(group, found)), defaultdict(Counter)
+    for name in wanted:
+        tally[group(name)][found[name]] += 1
+        if found[name] not in (*NOTICED, "not checked"):
+            print(f"{found[name]:12} {name}")
+    print(f"\n{'group':12}{'killed':>8}{'judged':>8}{'mutants':>9}   share")
+    for part, seen in tally.items():
+        judged = seen.total() - seen["not checked"]
+        killed = sum(seen[verdict] for verdict in NOTICED)
+        if judged:
+            share, of = killed / judged, totals[part]
+            error = interval(share, judged, of)
+            print(f"{part:12}{killed:>8}{judged:>8}{of:>9}   {share:.1%} +- {error:.1%}")
+
+
+if __name__ == "__main__":
+    main()
