@@ -4,15 +4,14 @@ import importlib.metadata
 import re
 from pathlib import Path
 
+from docutils import nodes
+from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
 from sphinx.writers.html5 import HTML5Translator
 
 import hushtable
 import hushtable.baselines
-
-from docutils import nodes
-from latex2mathml.converter import convert
 
 project = "hushtable"
 author = copyright = "hushtable developers"
@@ -32,12 +31,13 @@ myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 
 sphinx_gallery_conf = {
+    "capture_repr": (),  # what an example prints, and not what its last line returns
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
     "download_all_examples": False,
     "min_reported_time": 3600,  # how long an example took says little to a reader
     "show_signature": False,
-    "within_subsection_order": "ExampleTitleSortKey",
+    "within_subsection_order": "FileNameSortKey",
     "write_computation_times": False,  # that page would load scripts from elsewhere
 }
 
@@ -52,6 +52,8 @@ html_theme_options = {
 }
 html_sidebars = {"**": ["all-pages.html"]}
 html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["formulas.css"]
 
 add_module_names = False
 autodoc_typehints = "none"  # the docstrings give types in words
@@ -84,7 +86,7 @@ def visit_math(self: HTML5Translator, node: nodes.math) -> None:
 
 def visit_math_block(self: HTML5Translator, node: nodes.math_block) -> None:
     """Write a formula in lines of its own; where it is wide, it scrolls."""
-    self.body.append(f'<div class="math">{convert(node.astext(), display="block")}</div>')
+    self.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>')
     raise nodes.SkipNode
 
 

@@ -8,6 +8,7 @@ Which feature is to blame follows from the same counts.
 
 import matplotlib.pyplot as plt
 import numpy as np
+
 from hushtable import HushTable
 from hushtable.plots import RankedOutliersDisplay, ScoreDisplay
 

@@ -2,13 +2,15 @@
 Merged counts equal pooled rows
 ===============================
 
-Three sites with rows of their own draw the same plan, count apart, and add up. The sum is, to the bit, what
-they would have had with all rows in one place; and what is common at one site alone may be odd for all.
+Three sites with rows of their own take the same plan, count apart, and add up. The sum is, to the
+bit, what they would have had with all rows in one place; and what is common at one site alone may
+be odd for all.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 
 rng = np.random.default_rng(0)
@@ -27,8 +29,8 @@ pooled = Sketch.from_data(plan, pd.concat(sites.values()))
 print("equal, to the bit:", merged == pooled)
 
 # %%
-# The clinic's own counts take its second group for common, since it is nearly half of its rows. The merged ones know
-# better.
+# The clinic's own counts take its second group for common, since it is nearly half of its rows. The
+# merged ones know better.
 
 clinic = sites["clinic"]
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")

@@ -2,26 +2,28 @@
 Accuracy against epsilon
 ========================
 
-What noise costs: the same rows, released at several total epsilons. With enough rows for the noise, little or
-nothing; with too few, everything. What matters is T, the rows in units of the noise on their mean count.
+What noise costs: the same rows, released at several total epsilons. With enough rows for the
+noise, little or nothing; with too few, everything.
 """
+
+import textwrap
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from sklearn.metrics import roc_auc_score
+
+from hushtable import Feature, HushTable, Plan, Schema, Sketch
 
 schema = Schema([Feature.numeric(name, low=-6, high=6) for name in "abcdef"])
 
 
 def made_up(n, rng):
-    """Make rows of which one in fifty has two features from anywhere."""
+    """Make rows of which one in fifty has one feature further out."""
     X = rng.normal(size=(n, 6))
     outlier = np.arange(n) % 50 == 0
     for row in np.flatnonzero(outlier):
-        guilty = rng.choice(6, 2, replace=False)
-        X[row, guilty] = rng.choice([-1, 1], 2) * rng.uniform(2.5, 5, 2)
+        X[row, rng.integers(6)] = rng.choice([-1, 1]) * rng.uniform(2, 5)
     return pd.DataFrame(X, columns=list("abcdef")), outlier
 
 
@@ -52,4 +54,5 @@ ax.legend()
 # The plan knows beforehand, from public numbers alone:
 
 for n in (300, 3_000, 30_000):
-    print(f"{n:,} rows:", Plan.draw(schema, epsilon=1.0, expected_rows=n).design.words())
+    words = Plan.draw(schema, epsilon=1.0, expected_rows=n).design.words()
+    print(textwrap.fill(words, 88), end="\n\n")
