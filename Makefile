@@ -46,8 +46,9 @@ format: .venv/.group-dev
 
 # From scratch each time: Sphinx repeats no warning for a page that it has already read.
 docs: .venv/.group-dev
-	@rm -rf docs/_build docs/generated
+	@rm -rf docs/_build docs/generated docs/gallery
 	@$(BIN)/sphinx-build -q -W -n --keep-going -d docs/_build/doctrees docs docs/_build/html
+	@$(BIN)/python .ci/check_links.py docs/_build/html
 
 wheel: .venv/.group-dev
 	@rm -rf dist
@@ -55,7 +56,7 @@ wheel: .venv/.group-dev
 	@$(BIN)/python .ci/check_wheel.py dist
 
 clean: # keeps .venv and .venv-flower
-	rm -rf .cache .hypothesis dist docs/_build docs/generated
+	rm -rf .cache .hypothesis dist docs/_build docs/generated docs/gallery
 	find src tests benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 .venv/.created:

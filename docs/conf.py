@@ -4,8 +4,11 @@ import importlib.metadata
 import re
 from pathlib import Path
 
+from docutils import nodes
+from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
+from sphinx.writers.html5 import HTML5Translator
 
 import hushtable
 import hushtable.baselines
@@ -14,30 +17,43 @@ project = "hushtable"
 author = copyright = "hushtable developers"
 version = release = importlib.metadata.version("hushtable")
 
-extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary"]
-exclude_patterns = ["_build"]
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "examples"]
 templates_path = ["_templates"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
+
+sphinx_gallery_conf = {
+    "capture_repr": (),  # what an example prints, and not what its last line returns
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "download_all_examples": False,
+    "min_reported_time": 3600,  # how long an example took says little to a reader
+    "show_signature": False,
+    "within_subsection_order": "FileNameSortKey",
+    "write_computation_times": False,  # that page would load scripts from elsewhere
+}
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"hushtable {version}"
 html_show_sourcelink = False
-# Pages without pages of their own beneath: an empty sidebar would take the tables' room.
-html_sidebars = {
-    page: []
-    for page in (
-        "benchmarks",
-        "federation",
-        "file-format",
-        "flower",
-        "method",
-        "paper",
-        "report",
-        "scale",
-        "speed",
-        "tutorial",
-    )
+html_theme_options = {
+    # All pages stand in the sidebar, in their four groups; the header would cut them off.
+    "navbar_center": [],
+    "show_prev_next": False,
+    "secondary_sidebar_items": ["page-toc"],
 }
+html_sidebars = {"**": ["all-pages.html"]}
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["formulas.css"]
 
 add_module_names = False
 autodoc_typehints = "none"  # the docstrings give types in words
@@ -62,6 +78,19 @@ def skip_foreign(
     return True if str(getattr(obj, "__module__", "")).startswith("sklearn.") else None
 
 
+def visit_math(self: HTML5Translator, node: nodes.math) -> None:
+    """Write a formula as MathML, which browsers draw by themselves: no script, no network."""
+    self.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def visit_math_block(self: HTML5Translator, node: nodes.math_block) -> None:
+    """Write a formula in lines of its own; where it is wide, it scrolls."""
+    self.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>')
+    raise nodes.SkipNode
+
+
 def setup(app: Sphinx) -> None:
-    """Connect the hook above."""
+    """Connect the hooks above."""
     app.connect("autodoc-skip-member", skip_foreign)
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_math_block, None))

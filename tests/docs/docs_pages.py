@@ -1,0 +1,235 @@
+"""Which pages are followed, with what at hand; and what on them is not run, with the reason."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from docs_reader import ROOT, Reader, blocks
+
+from hushtable import Plan, Schema, Sketch
+from hushtable.cli import main
+
+SCHEMA = """
+[[feature]]
+name = "age"
+kind = "numeric"
+low = 0
+high = 120
+
+[[feature]]
+name = "pulse"
+kind = "numeric"
+low = 20
+high = 250
+"""
+
+
+@dataclass(frozen=True)
+class Page:
+    """How a page is followed.
+
+    Attributes
+    ----------
+    needs : tuple of str
+        Libraries without which it is skipped.
+    folders : tuple of str
+        Computers, and folders of a server.
+    before : dict of str to callable
+        What others do before a command that begins like this.
+    names : callable
+        Called in the folder; returns what Python on the page takes for granted.
+    slow : bool
+        Takes more than a few seconds.
+    """
+
+    needs: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    before: dict[str, Callable[[], None]] = field(default_factory=dict)
+    names: Callable[[], dict] = dict
+    slow: bool = False
+
+    def follow(self, name, here):
+        """Do what the page says in an empty folder."""
+        for folder in (".", *self.folders):
+            (here / folder).mkdir(parents=True, exist_ok=True)
+            if not folder.startswith("server"):
+                give(here / folder)
+        but_not = frozenset(line for page, line in NOT_RUN if page == name)
+        return Reader(ROOT / name, here, self.before, self.names, but_not).follow()
+
+
+def give(here):
+    """Put there what a reader has: rows, and a schema that people agreed on."""
+    rng = np.random.default_rng(1)
+    rows = np.column_stack([rng.integers(18, 95, 400), rng.normal(75, 9, 400).round()])
+    text = "age,pulse\n" + "\n".join(f"{a:g},{b:g}" for a, b in rows) + "\n"
+    for name in ("mine", "patients", "rows", "north", "south"):
+        (here / f"{name}.csv").write_text(text)
+    (here / "schema.toml").write_text(SCHEMA)
+
+
+def do(*commands):
+    """Run commands that must succeed."""
+    for command in commands:
+        assert main(command.split()) == 0, command
+
+
+def release_of(site, plan="plan.hush"):
+    """Return the commands by which another site makes its release."""
+    sketch = f"{site}.sketch.hush"
+    return (
+        f"sketch rows.csv --plan {plan} -o {sketch}",
+        f"release {sketch} --epsilon 1 -o {site}.hush",
+    )
+
+
+def answer_of(site, step):
+    """Return the command by which another site answers a round."""
+    return f"round submit {step}.hush rows.csv --key {site}.key --yes -o {site}.{step}.hush"
+
+
+def people_fill_in_the_schema():
+    (Path("schema.toml")).write_text(SCHEMA)
+
+
+def everything_for_reports():
+    """Make a model, releases of two sites, and their sum."""
+    do("plan draw schema.toml --epsilon 1 --expected-rows 800 --sites 2 -o plan.hush")
+    do("fit patients.csv -o model.hush", *release_of("north"), *release_of("south"))
+    Path("sent").mkdir()
+    for site in ("north", "south"):
+        shutil.copy(f"{site}.hush", "sent")
+    do("merge north.hush south.hush -o all.hush")
+
+
+def the_end_of_a_round():
+    """Make a round's result, with what its sites sent in the folder."""
+    do("round keygen north --cap 2", "round keygen south --cap 2", "round keygen lead")
+    do("round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush")
+    do(*(answer_of(site, "round") for site in ("north", "south")))
+    do("round collect round.hush north.round.hush south.round.hush -o result.hush")
+    shutil.rmtree("sent")
+    Path("sent").mkdir()
+    for site in ("north", "south"):
+        shutil.copy(f"{site}.round.hush", "sent")
+
+
+def orders():
+    """Make up the orders of the analyst's tutorial."""
+    made = next(
+        b
+        for b in blocks(ROOT / "docs" / "analyst.md")
+        if "orders.csv" in b.text and b.language == "python"
+    )
+    exec(made.text, {})
+    return {}
+
+
+def a_release():
+    do("plan draw schema.toml -o plan.hush", *release_of("north"))
+    return {
+        "release": Sketch.from_data(Plan.draw(Schema.from_toml("schema.toml")), "rows.csv").release(
+            1.0
+        )
+    }
+
+
+def a_lake_and_its_hours():
+    """Return a plan, and rows by the hour."""
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+
+    rows = pyarrow.csv.read_csv("rows.csv")
+    Path("lake").mkdir()
+    for month in (10, 11):
+        pq.write_table(rows, f"lake/2026-{month}.parquet")
+    hours = [rows.slice(start, 100) for start in (0, 100, 200, 300)]
+    plan = Plan.draw(Schema.from_toml("schema.toml"), n_tables=20)
+    return {"plan": plan, "first_hour": hours[0], "hours": hours[1:]}
+
+
+ROUNDS = ("opendp", "cryptography")
+LOOKS = ("jinja2", "matplotlib")
+
+PAGES = {
+    "README.md": Page(
+        slow=True,
+        needs=ROUNDS + LOOKS,
+        before={
+            "hushtable plan draft": partial(Path.unlink, Path("schema.toml")),
+            "hushtable plan check": people_fill_in_the_schema,
+            "hushtable merge": partial(do, *release_of("south")),
+            "hushtable round open": partial(do, "round keygen south --cap 2", "round keygen lead"),
+            "hushtable round next": partial(do, answer_of("south", "first")),
+            "hushtable round collect": partial(do, answer_of("south", "second")),
+        },
+    ),
+    "docs/analyst.md": Page(needs=("pandas", *LOOKS)),
+    "docs/benchmarks.md": Page(),
+    "docs/clusters.md": Page(needs=("pandas", "dask.dataframe", "pyspark"), slow=True),
+    "docs/flower.md": Page(
+        needs=ROUNDS,
+        before={
+            "hushtable round open": partial(
+                do, "plan draw schema.toml --epsilon 1 --expected-rows 800 -o plan.hush",
+                *(f"round keygen {name}" for name in ("north", "south", "west", "lead")),
+            )
+        },
+    ),
+    "docs/index.md": Page(names=orders),
+    "docs/maths.md": Page(needs=("opendp",)),
+    "docs/paper.md": Page(),
+    "docs/privacy-officer.md": Page(needs=ROUNDS + LOOKS, slow=True),
+    "docs/privacy.md": Page(
+        needs=("opendp",),
+        before={
+            "hushtable merge north.hush": partial(do, *release_of("north"), *release_of("south")),
+            "hushtable merge north-first.hush": partial(
+                do,
+                *release_of("north-first", "first.plan.hush"),
+                *release_of("south-first", "first.plan.hush"),
+            ),
+        },
+    ),
+    "docs/report.md": Page(
+        slow=True,
+        needs=ROUNDS + LOOKS,
+        before={
+            "hushtable report model.hush": everything_for_reports,
+            "hushtable report result.hush": the_end_of_a_round,
+        },
+        names=a_release,
+    ),
+    "docs/scale.md": Page(names=a_lake_and_its_hours),
+    "docs/sftp.md": Page(
+        slow=True,
+        needs=ROUNDS,
+        folders=(
+            "north", "south", "lead", "server/cards", "server/rounds",
+            "server/in/north", "server/in/south",
+        ),
+        before={
+            "hushtable round open": partial(
+                do, "plan draw schema.toml --epsilon 1 --expected-rows 800 -o plan.hush"
+            )
+        },
+    ),
+    "docs/sklearn.md": Page(needs=("pandas",)),
+    "docs/speed.md": Page(),
+    "docs/tables.md": Page(needs=("pandas", "polars", "duckdb")),
+}  # fmt: skip
+
+FLOWER = "make test-flower does it, in an environment of its own"
+#: (page, first line of the block): why nobody runs it.
+NOT_RUN = {
+    ("docs/flower.md", "pip install 'hushtable[flower]'"): FLOWER,
+    ("docs/flower.md", "flower-superlink --host 0.0.0.0 --port 8000 \\"): FLOWER,
+    ("docs/flower.md", "flwr supernode register north.node.pub here"): FLOWER,
+    ("docs/flower.md", "flower-supernode --superlink coordinator.example:8000"
+        " --root-certificates ca.crt \\"): FLOWER,
+    ("docs/flower.md", "flwr run flower here --run-config 'round=\"/srv/round.hush\""
+        " key=\"/srv/lead.key\" output=\"/srv/result.hush\"' --stream"): FLOWER,
+}  # fmt: skip

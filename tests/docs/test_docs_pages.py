@@ -1,0 +1,49 @@
+"""The pages are true: what they say to do is done, and what they show is what comes out."""
+
+import shutil
+import warnings
+
+import pytest
+from docs_pages import NOT_RUN, PAGES
+from docs_reader import ROOT, blocks
+
+ALL = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")),
+]
+#: The tutorial has a test file of its own, which looks at what came out.
+FOLLOWED = {*PAGES, "docs/tutorial.md"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if p.slow else ()) for n, p in PAGES.items()]
+)
+def test_the_page_can_be_followed(name, tmp_path, monkeypatch):
+    page = PAGES[name]
+    for library in page.needs:
+        pytest.importorskip(library, reason=f"{name} needs {library}")
+    if "pyspark" in page.needs and shutil.which("java") is None:
+        pytest.skip("Spark needs Java, which is not here")
+    with warnings.catch_warnings():
+        if "pyspark" in page.needs:
+            warnings.simplefilter("ignore")  # Spark's own
+        page.follow(name, tmp_path)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_block_is_run_or_listed(name):
+    listed = {line for page, line in NOT_RUN if page == name}
+    code = [block for block in blocks(ROOT / name) if block.language in ("python", "sh")]
+    if name in FOLLOWED:
+        first = {block.first for block in code}
+        assert listed <= first, "listed as not run, and not on the page"
+    else:
+        assert {block.first for block in code} == listed, "follow the page, or say why not"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_block_names_its_language(name):
+    bare = [str(block) for block in blocks(ROOT / name) if not block.language]
+    assert not bare, "name a language: sh is run, text is held against what was printed"

@@ -1,0 +1,44 @@
+"""The consortium's tutorial is true, in four folders that stand for four computers."""
+
+import csv
+
+import pytest
+from docs_reader import ROOT, Reader
+
+from hushtable import load
+from hushtable.federation.book import Book
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    """Follow the tutorial."""
+    here = tmp_path_factory.mktemp("tutorial")
+    for name in ("north", "south", "west", "lead"):
+        (here / name).mkdir()
+    return Reader(ROOT / "docs" / "tutorial.md", here).follow()
+
+
+def test_the_five_who_are_not_well_are_found(reader):
+    assert sum("round submit" in line for line in reader.did) == 6
+    for name in ("scores.csv", "local-scores.csv"):
+        with (reader.here / "north" / name).open() as file:
+            rows = sorted(csv.DictReader(file), key=lambda row: float(row["score"]))
+        assert {row["row"] for row in rows[:5]} == {"0", "1", "2", "3", "4"}, name
+
+
+def test_the_result_is_private_and_the_books_know(reader):
+    result = load(reader.here / "lead" / "result.hush")
+    assert 0.999 < result.ledger.epsilon <= 1.0
+    assert result.n_rows == pytest.approx(9000, rel=0.05)
+    assert result.ledger.pool.least == 3
+    local = load(reader.here / "north" / "local.hush")
+    assert local.noise_sd < result.noise_sd
+    for name in ("north", "south", "west"):
+        with Book.open(reader.here / name / f"{name}.book") as book:
+            assert book.total("all rows") == pytest.approx(1.0, rel=1e-3)
+
+
+def test_nothing_secret_was_sent(reader):
+    sent = {path.name for path in (reader.here / "lead").iterdir()}
+    assert not [name for name in sent if name.endswith((".book", ".csv", "local.hush"))]
+    assert {name for name in sent if name.endswith(".key")} == {"lead.key"}
