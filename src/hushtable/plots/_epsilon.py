@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import UsageError
-from hushtable.plots._display import Display, legend
+from hushtable.plots._display import Display
 
 __all__ = ["EpsilonDisplay"]
 
@@ -124,5 +124,5 @@ class EpsilonDisplay(Display):
         ax.set_xticks(self.epsilons, [f"{epsilon:g}" for epsilon in self.epsilons])
         ax.minorticks_off()
         ax.set(xlabel="total epsilon for one person", ylabel=self.metric)
-        legend(ax)
+        ax.legend(frameon=False)
         return self

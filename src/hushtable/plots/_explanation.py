@@ -11,6 +11,9 @@ from hushtable.plots._display import Display
 
 __all__ = ["ExplanationDisplay"]
 
+#: Letters of a feature's name.
+_LETTERS = 28
+
 
 class ExplanationDisplay(Display):
     """Features with their shares of what a score falls short of a typical one, largest first.
@@ -125,6 +128,11 @@ class ExplanationDisplay(Display):
         best = [names[j] for j in top]
         return cls(best, shares[top], rest=rest, n_rest=len(others), label=label).plot(ax)
 
+    @property
+    def n_bars(self) -> int:
+        """Bars of the picture."""
+        return len(self.features) + bool(self.n_rest)
+
     def plot(self, ax: Any = None) -> Self:
         """Draw a bar for each feature, the largest on top, and one for the others together.
 
@@ -149,8 +157,14 @@ class ExplanationDisplay(Display):
         ax.barh(at, sizes, 0.7, color=colours)
         if min(sizes) < 0.0:
             ax.axvline(0.0, color=ax.spines["bottom"].get_edgecolor(), lw=0.8)
-        ax.set_yticks(at, names)
+        ax.set_yticks(at, [_short(name) for name in names], parse_math=False)
         ax.invert_yaxis()
         ax.tick_params(axis="y", length=0)
         ax.set(xlabel=self.label)
         return self
+
+
+def _short(name: str) -> str:
+    """Return a name on one line, without the end of a long one: bars need the room."""
+    line = " ".join(name.split())
+    return line if len(line) <= _LETTERS else f"{line[: _LETTERS - 1]}…"
