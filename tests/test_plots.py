@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 from sklearn.ensemble import IsolationForest
 
 from hushtable import Feature, HushTable, HushTableError, Plan, Schema, Sketch, plots
-from hushtable.plots import NoiseDisplay, RankedOutliersDisplay, ScoreDisplay
+from hushtable.plots import (
+    EpsilonDisplay,
+    ExplanationDisplay,
+    NoiseDisplay,
+    RankedOutliersDisplay,
+    ScoreDisplay,
+)
 
 matplotlib.use("Agg")
 from matplotlib import pyplot
@@ -117,14 +123,93 @@ def test_noise_alone_stands_out_as_often_as_the_docs_say(rng):
     assert display.standing_out == pytest.approx(0.023, abs=0.002)
 
 
+def widths(ax):
+    return [bar.get_width() for bar in ax.patches]
+
+
+def labels(axis):
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def test_reasons_of_a_row(detector, X):
+    display = ExplanationDisplay.from_estimator(detector, X, row=7, n_features=2)
+    shares, names = detector.explain(X)[7], detector.plan_.schema.names
+    order = np.argsort(-shares, kind="stable")
+    assert display.features == [names[j] for j in order[:2]]
+    np.testing.assert_array_equal(display.shares, shares[order[:2]])
+    assert labels(display.ax_.yaxis) == [*display.features, "2 others"]
+    # The bars add up to what the row's score falls short by.
+    assert sum(widths(display.ax_)) == pytest.approx(shares.sum())
+    assert display.ax_.yaxis_inverted()
+    assert display.ax_.get_xlabel() == "share of the shortfall, bits"
+
+
+def test_importances(detector, X):
+    display = ExplanationDisplay.from_estimator(detector, X)
+    importances = detector.importances(X)
+    assert widths(display.ax_) == sorted(importances, reverse=True)
+    assert display.n_rest == 0
+    assert display.ax_.get_xlabel() == "mean size of the share, bits"
+
+
+def test_shares_of_either_sign_have_their_colours():
+    display = ExplanationDisplay.from_shares([-0.5, 2.0, 0.25], n_features=2)
+    assert display.features == ["x1", "x2"]
+    assert widths(display.ax_) == [2.0, 0.25, -0.5]
+    assert labels(display.ax_.yaxis)[-1] == "1 other"
+    first, second, rest = [bar.get_facecolor() for bar in display.ax_.patches]
+    assert first == second != rest
+
+
+def test_shares_that_are_none(detector, X):
+    for row in (-1, len(X)):
+        with pytest.raises(HushTableError, match="needs the number of one of"):
+            ExplanationDisplay.from_estimator(detector, X, row=row)
+    with pytest.raises(HushTableError, match="one name each"):
+        ExplanationDisplay.from_shares([1.0, 2.0], features=["age"])
+    for shares in ([], [[1.0]], [float("nan")]):
+        with pytest.raises(HushTableError, match="one finite number a feature"):
+            ExplanationDisplay.from_shares(shares)
+
+
+def test_accuracy_against_epsilon():
+    display = EpsilonDisplay.from_values(
+        [1.0, 0.1], {"ours": [[0.8, 0.9], [0.7, 0.7]], "theirs": [0.6, 0.5]}, levels={"ours": 0.9}
+    )
+    np.testing.assert_array_equal(display.epsilons, [0.1, 1.0])
+    ours, level, theirs = display.ax_.lines
+    np.testing.assert_allclose(ours.get_ydata(), [0.7, 0.85])
+    np.testing.assert_array_equal(level.get_ydata(), [0.9, 0.9])
+    np.testing.assert_array_equal(theirs.get_ydata(), [0.5, 0.6])
+    # The runs of one system differ: it alone has a band, one standard deviation wide.
+    (band,) = display.ax_.collections
+    assert band.get_paths()[0].vertices[:, 1].max() == pytest.approx(0.9)
+    assert ours.get_color() == level.get_color() != theirs.get_color()
+    said = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert said == ["ours", "ours, no noise", "theirs"]
+    assert labels(display.ax_.xaxis) == ["0.1", "1"]
+
+
+def test_epsilons_that_are_none():
+    for epsilons in ([], [0.0, 1.0], 1.0):
+        with pytest.raises(HushTableError, match="numbers above 0"):
+            EpsilonDisplay.from_values(epsilons, {})
+    with pytest.raises(HushTableError, match=r"ours: \(2,\) values for 1 epsilons"):
+        EpsilonDisplay.from_values([1.0], {"ours": [0.8, 0.9]})
+    with pytest.raises(HushTableError, match="names that have values"):
+        EpsilonDisplay.from_values([1.0], {"ours": [0.8]}, levels={"yours": 0.9})
+
+
 def test_axes_that_are_given(detector, release, X):
-    _, axes = pyplot.subplots(3)
+    _, axes = pyplot.subplots(5)
     for ax, display in zip(
         axes,
         (
             ScoreDisplay.from_estimator(detector, X, ax=axes[0]),
             RankedOutliersDisplay.from_estimator(detector, X, ax=axes[1]),
             NoiseDisplay.from_release(release, ax=axes[2]),
+            ExplanationDisplay.from_estimator(detector, X, ax=axes[3]),
+            EpsilonDisplay.from_values([1.0], {"ours": [0.8]}, ax=axes[4]),
         ),
         strict=True,
     ):

@@ -11,9 +11,12 @@ from report_helpers import EVIL, Parsed
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import DataError, MissingExtraError, UsageError
+from hushtable.explain import Explainer
 from hushtable.readers import as_reader
+from hushtable.reasons import Lowest, Reason
 from hushtable.report.content import Model, gather
 from hushtable.report.page import page
+from hushtable.report.reasons import Reasoned
 from hushtable.report.scores import score_rows
 from hushtable.report.sites import sites_of_parts
 from hushtable.scorer import Scorer
@@ -40,12 +43,57 @@ def test_scores_are_the_scorers(of_rows, sketch, X):
     np.testing.assert_array_equal(scores.tally, sketch.tally)
     lowest = np.argsort(expected, kind="stable")[:4]
     assert lowest[0] == 7
-    assert scores.ranked_rows == [[str(row), f"{expected[row]:.4f}"] for row in lowest]
+    assert [row[:2] for row in scores.ranked_rows] == [
+        [str(row), f"{expected[row]:.4f}"] for row in lowest
+    ]
     assert scores.drift == drift(sketch, sketch)
     counted = [int(row[2]) for row in scores.bin_rows]
     assert sum(counted) == 600
     flagged = [int(row[3]) for row in scores.bin_rows]
     assert sum(flagged) == scores.n_outliers
+
+
+def test_reasons_are_the_explainers(of_rows, sketch, X):
+    scores, explainer = of_rows(n_shown=4).scores, Explainer(Scorer(sketch))
+    shares, names = explainer.explain(X), sketch.plan.schema.names
+    for line, reasoned in zip(scores.ranked_rows, scores.reasons, strict=True):
+        row, shown = int(line[0]), reasoned.display
+        assert shown.features == [names[j] for j in np.argsort(-shares[row])][: len(shown.shares)]
+        np.testing.assert_array_equal(shown.shares, -np.sort(-shares[row])[: len(shown.shares)])
+        # With all others, a row's shares add up to what its score falls short by.
+        assert shown.shares.sum() + shown.rest == pytest.approx(shares[row].sum())
+        assert reasoned.shortfall == pytest.approx(shares[row].sum())
+        assert shown.n_rest == 3 - len(shown.features)
+        assert line[2].startswith(f"{shown.features[0]} ({shown.shares[0]:.2f} bits)")
+        assert line[2] in reasoned.words
+    first = scores.reasons[0].display
+    assert set(first.features[:2]) == {"x1", "x2"}
+    assert "reasons" not in " ".join(of_rows(n_shown=4).left_out).lower()
+
+
+def test_detectors_without_reasons_say_so(schema, X):
+    sketch = Sketch.from_data(Plan.draw(schema, detector="ace", random_state=0), np.nan_to_num(X))
+    offset = Scorer(sketch).auto_offset()
+    scores = score_rows(Scorer(sketch), offset, as_reader(np.nan_to_num(X)), n_shown=3)
+    report = gather(Model("a.hush", "sketch", sketch), threshold=offset, scores=scores)
+    assert scores.ranked_headers == ["row", "score"]
+    assert [len(row) for row in scores.ranked_rows] == [2, 2, 2]
+    (line,) = [line for line in report.left_out if line.startswith("Reasons for the lowest")]
+    assert "need HushTable or LSHiTables" in line
+    assert line in Parsed(page(report)).text
+    assert "Behind a feature" not in page(report)
+
+
+def test_a_row_in_which_nothing_stands_out():
+    reasoned = Reasoned.of(Lowest(3.0, 7, []), typical=2.5, n_features=3)
+    assert reasoned.listed == "no feature stands out"
+    assert reasoned.display.rest == -0.5
+    alike = [Reason(name, 0.25, name) for name in "abc"]
+    assert Reasoned.of(Lowest(1.0, 7, alike), 2.0, 4).listed == "no feature stands out"
+    first = [Reason("a", 0.5, "a"), *alike[1:]]
+    assert Reasoned.of(Lowest(1.0, 7, first), 2.5, 5).listed == "a (0.50 bits)"
+    # Where all are named, no others are there to be alike.
+    assert Reasoned.of(Lowest(1.0, 7, alike), 1.75, 3).listed.startswith("a (0.25 bits), b (0.25)")
 
 
 def test_a_share_of_the_rows_to_flag(of_rows):
@@ -140,10 +188,11 @@ def test_no_row_unless_asked(of_rows, of_release, X):
         assert "row (numbered" not in html
         assert not re.search(r"8\.125|lowest scores", Parsed(html).text)
         assert "No value of any row, and no row's number." in Parsed(html).text
-    assert "8.125" not in page(of_rows(n_shown=3))
-    assert (
-        "It names single rows by number, with their scores." in of_rows(n_shown=3).reasons_to_stay
-    )
+    asked = of_rows(n_shown=3)
+    assert "8.125" not in page(asked)
+    assert "Values of the rows: a report never has them." in Parsed(page(asked)).text
+    (why,) = [why for why in asked.reasons_to_stay if "single rows" in why]
+    assert why.endswith("with their scores and the features that lower them.")
 
 
 def test_whether_it_may_leave(of_rows, of_release, of_everything):
@@ -237,6 +286,15 @@ def test_who_cannot_see_it(report):
     assert len(regions) == len(parsed.all("table"))
 
 
+def test_numbers_stand_right_and_text_left(of_everything):
+    html = page(of_everything)
+    table = html.partition('aria-label="Rows with the lowest scores"')[2].partition("</table>")[0]
+    for kind, cells in (("th", 3), ("td", 2)):
+        found = re.findall(rf"<{kind}(?: [^>]*)?>", table)
+        numbers = [' class="number"' in tag for tag in found]
+        assert numbers[:cells] == [True, True, False][-cells:]
+
+
 def contrast(one, other):
     """Return the contrast of two colours as WCAG 2 defines it."""
 
@@ -260,7 +318,8 @@ def test_contrast_in_light_and_dark(of_release):
 
 def test_figures_take_the_colours_of_the_page(of_everything):
     html = page(of_everything)
-    assert html.count("<svg") == 3
+    # Scores, ranks, counts and their noise; the reasons of four rows.
+    assert html.count("<svg") == 7
     body = html.partition("</head>")[2]
     assert not re.search(r"#[0-9a-f]{6}\b", re.sub(r'(href|clip-path)="[^"]*"', "", body))
     assert "var(--flag)" in body

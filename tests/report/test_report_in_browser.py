@@ -87,8 +87,8 @@ def test_looks(browser, file, width, dark):
     sizes = browser.run(
         "[...document.querySelectorAll('svg')].map((s) => [s.clientWidth, s.clientHeight])"
     )
-    assert len(sizes) == 3
-    assert all(w > 250 and h > 100 for w, h in sizes)
+    assert len(sizes) == 7
+    assert all(w > 250 and h > 80 for w, h in sizes)
     fills = browser.run(
         "[...document.querySelectorAll('svg path')].map((p) => getComputedStyle(p).fill)"
     )

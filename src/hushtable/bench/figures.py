@@ -10,6 +10,7 @@ from hushtable.bench import sites as bench_sites
 from hushtable.bench.privacy import OURS, PAPERS, PRIVATE, THEIRS, Run, means
 from hushtable.bench.results import Results
 from hushtable.errors import MissingExtraError
+from hushtable.plots import EpsilonDisplay
 
 __all__ = ["privacy_figure", "pyplot", "sites_figure"]
 
@@ -31,15 +32,21 @@ def privacy_figure(
 ) -> list[Path]:
     """Draw accuracy, and what an adversary learns, against epsilon; return the files."""
     figure = pyplot()(figsize=(9.0, 3.4), layout="constrained")
-    left, middle, right = figure.subplots(1, 3, width_ratios=[3, 3, 2])
-    for axes, metric, label in ((left, "auc", "ROC-AUC"), (middle, "ap", "average precision")):
-        _accuracy(axes, runs, metric)
-        axes.set_xlabel("total ε of one row (δ = $10^{-6}$)", fontsize=9)
-        axes.set_title(f"Mean {label}, %", fontsize=10)
-    _membership(right, membership)
+
+    import matplotlib
+    from cycler import cycler
+
     files = [folder / f"privacy.{kind}" for kind in ("svg", "png")]
-    for file in files:
-        figure.savefig(file, dpi=200)
+    with matplotlib.rc_context({"axes.prop_cycle": cycler(color=[_BLUE, _ORANGE])}):
+        left, middle, right = figure.subplots(1, 3, width_ratios=[3, 3, 2])
+        for axes, metric, label in ((left, "auc", "ROC-AUC"), (middle, "ap", "average precision")):
+            _accuracy(axes, runs, metric)
+            axes.set_xlabel("total ε of one row (δ = $10^{-6}$)", fontsize=9)
+            axes.set_ylabel("")
+            axes.set_title(f"Mean {label}, %", fontsize=10)
+        _membership(right, membership)
+        for file in files:
+            figure.savefig(file, dpi=200)
     return files
 
 
@@ -72,24 +79,18 @@ def sites_figure(results: Results, sets: Sequence[str], folder: Path) -> list[Pa
 
 
 def _accuracy(axes: Any, runs: Sequence[Run], metric: str) -> None:
-    values = means(runs, metric)
+    found = means(runs, metric)
     epsilons = sorted({r.epsilon for r in runs if r.epsilon})
-    for system, exact, colour, name, marker in (
-        (PRIVATE, OURS, _BLUE, "HushTable", "o"),
-        (PAPERS, THEIRS, _ORANGE, "the paper's", "s"),
-    ):
-        mean = np.array([values[system, e].mean() for e in epsilons])
-        spread = np.array([values[system, e].std() for e in epsilons])
-        axes.fill_between(epsilons, mean - spread, mean + spread, color=colour, alpha=0.2, lw=0)
-        axes.plot(epsilons, mean, color=colour, marker=marker, ms=4, label=name)
-        level = values[exact, 0.0].mean()
-        axes.axhline(level, color=colour, ls="--", lw=0.9, label=f"{name}, no noise")
-    axes.set_xscale("log")
-    axes.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
-    axes.minorticks_off()
+    systems = {"HushTable": (PRIVATE, OURS), "the paper's": (PAPERS, THEIRS)}
+    EpsilonDisplay.from_values(
+        epsilons,
+        {name: [found[noised, e] for e in epsilons] for name, (noised, _) in systems.items()},
+        levels={name: float(found[exact, 0.0].mean()) for name, (_, exact) in systems.items()},
+        ax=axes,
+    )
+    axes.get_legend().remove()
     if metric == "auc":
         axes.legend(fontsize=7.5, loc="lower right", frameon=False)
-    axes.spines[["top", "right"]].set_visible(False)
 
 
 def _membership(axes: Any, membership: dict[str, list[dict[str, float]]]) -> None:

@@ -91,7 +91,7 @@ class Details:
         columns, reasons = self._reasons.of(batch)
 
         def details(i: int) -> dict[str, Any]:
-            return {**ranked.details(i), "reasons": [reason.facts() for reason in reasons(i)]}
+            return {**ranked.details(i), "reasons": reasons(i)}
 
         return Scored(ranked.scores, ranked.tally, (*ranked.columns, *columns), details)
 

@@ -243,7 +243,8 @@ def _reasons_to_stay(model: Model, scores: Scores | None, sites: Sites | None) -
             f"values){covered and covered + ' cover them'}."
         )
         if scores.ranked is not None:
-            reasons.append("It names single rows by number, with their scores.")
+            why = " and the features that lower them" if scores.reasons else ""
+            reasons.append(f"It names single rows by number, with their scores{why}.")
     if isinstance(model.counts, Sketch | LocalModel):
         reasons.append(f"It was made from exact counts: {model.name} must not leave either.")
     elif model.kind == "detector":
@@ -318,6 +319,8 @@ def _left_out(
         left_out.append("Drift by feature: the tables of this plan do not tell the features apart.")
     if scores is not None and scores.ranked is None:
         left_out.append("Single rows: nobody asked for them (--rows).")
+    elif scores is not None and not scores.reasons:
+        left_out.append(f"Reasons for the lowest scores: {scores.no_reasons}.")
     if model.plan is None:
         left_out.append("Features: the plan is hidden from whoever added up.")
     if model.counts.ledger is None:

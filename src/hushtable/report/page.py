@@ -95,7 +95,7 @@ def _figure(display: _Drawn, words: str, height: float = _HEIGHT) -> "Markup":
         nothing = dict.fromkeys(["Creator", "Date", "Format", "Type"])
         figure.savefig(buffer, format="svg", transparent=True, metadata=nothing)
     body = buffer.getvalue().partition("</defs>")[2]  # past the header and a style for all pages
-    body = re.sub(r'<g id="[^"]*">', "<g>", body)
+    body = re.sub(r'<g id="[^"]*"(/?)>', r"<g\1>", body)
     for stand_in, colour in _COLOURS.items():
         body = body.replace(stand_in, colour)
     size = f"0 0 {72 * _WIDTH:g} {72 * height:g}"

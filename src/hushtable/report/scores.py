@@ -1,9 +1,10 @@
-"""What a report says of rows: their scores, what is missing in them, how far they drifted."""
+"""What a report says of rows: their scores and reasons, what is missing, how far they drifted."""
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from hushtable.plots import RankedOutliersDisplay, ScoreDisplay
 from hushtable.privacy.local import LocalModel
 from hushtable.privacy.release import Release
 from hushtable.readers import Reader
+from hushtable.report.reasons import Reasoned, explaining
 from hushtable.scorer import Scorer
 from hushtable.sketch import Sketch
 from hushtable.streams import Drift, drift
@@ -22,6 +24,8 @@ __all__ = ["Scores", "score_rows", "why_no_drift"]
 
 #: Features that are named as those that moved most.
 _FURTHEST = 5
+#: Rows of which a figure shows the reasons.
+_PICTURED = 4
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,10 @@ class Scores:
         Their distribution.
     ranked : RankedOutliersDisplay or None
         The lowest scores, where they were asked for.
+    reasons : list of Reasoned
+        Why these rows have them; empty if that cannot be told.
+    no_reasons : str
+        Why it cannot.
     tally : ndarray of shape (n_features, 2), int64
         Rows in which a feature was missing; in which it was outside the plan.
     drift : Drift or None
@@ -65,6 +73,8 @@ class Scores:
     median: float
     display: ScoreDisplay
     ranked: RankedOutliersDisplay | None
+    reasons: list[Reasoned]
+    no_reasons: str
     tally: NDArray[np.int64]
     drift: Drift | None
     no_drift: str
@@ -106,8 +116,10 @@ class Scores:
                 table.append(row)
         return table
 
-    #: Of `ranked_rows`; what explains a row comes as a column more in both.
-    ranked_headers: ClassVar[list[str]] = ["row", "score"]
+    @property
+    def ranked_headers(self) -> list[str]:
+        """Of `ranked_rows`."""
+        return ["row", "score", *(["features that lower it most"] if self.reasons else [])]
 
     @property
     def ranked_rows(self) -> list[list[str]]:
@@ -115,12 +127,20 @@ class Scores:
         if self.ranked is None:
             return []
         pairs = zip(self.ranked.rows.tolist(), self.ranked.scores.tolist(), strict=True)
-        return [[f"{row:,}", f"{score:.4f}"] for row, score in pairs]
+        table = [[f"{row:,}", f"{score:.4f}"] for row, score in pairs]
+        for line, reasoned in zip(table, self.reasons, strict=False):
+            line.append(reasoned.listed)
+        return table
+
+    @property
+    def pictured(self) -> list[Reasoned]:
+        """The first of the lowest rows, whose reasons a figure shows."""
+        return [reasoned for reasoned in self.reasons if reasoned.display.features][:_PICTURED]
 
     @property
     def ranked_words(self) -> str:
         """The ranks, for those who do not see the figure."""
-        return f"The {len(self.ranked_rows)} lowest scores; the table below has them."
+        return f"The {len(self.ranked_rows)} lowest scores; the table has them."
 
     @property
     def drift_lines(self) -> dict[str, str]:
@@ -159,13 +179,19 @@ def score_rows(
     contamination : float, optional
         Flag this share of the rows instead of those below the model's threshold.
     n_shown : int, default=0
-        How many of the lowest rows the report names.
+        How many of the lowest rows the report names, with the reasons for their scores.
     n_jobs : int, optional
         Threads.
     """
     parts = []
     tally = np.zeros((len(scorer.plan.schema), 2), np.int64)
-    for batch, counts in scorer.batches(reader, _scores_and_tally, n_jobs=n_jobs):
+    reasons, no_reasons = explaining(scorer, n_shown)
+    batches: Iterator[tuple[Any, ...]] = (
+        scorer.batches(reader, _scores_and_tally, n_jobs=n_jobs)
+        if reasons is None
+        else reasons.batches(reader, n_jobs=n_jobs)
+    )
+    for batch, counts, *_ in batches:
         parts.append(batch)
         tally += counts
     if not parts:
@@ -185,6 +211,10 @@ def score_rows(
         median=float(np.median(scores)),
         display=ScoreDisplay.of(scores, **look),
         ranked=RankedOutliersDisplay.of(scores, n_rows=n_shown, **look) if n_shown else None,
+        reasons=[]
+        if reasons is None
+        else [Reasoned.of(low, reasons.typical, len(tally)) for low in reasons.lowest],
+        no_reasons=no_reasons,
         tally=tally,
         drift=moved,
         no_drift=reason,

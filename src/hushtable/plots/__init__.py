@@ -1,0 +1,19 @@
+"""Plots of scores, reasons, noised counts and accuracy, in scikit-learn's convention for displays.
+
+A display holds the numbers of a picture. ``plot`` draws them with matplotlib (extra ``report``),
+which loads only then.
+"""
+
+from hushtable.plots._epsilon import EpsilonDisplay
+from hushtable.plots._explanation import ExplanationDisplay
+from hushtable.plots._noise import NoiseDisplay
+from hushtable.plots._ranked import RankedOutliersDisplay
+from hushtable.plots._scores import ScoreDisplay
+
+__all__ = [
+    "EpsilonDisplay",
+    "ExplanationDisplay",
+    "NoiseDisplay",
+    "RankedOutliersDisplay",
+    "ScoreDisplay",
+]

@@ -1,0 +1,91 @@
+"""Counts beside their noise."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.plots._display import Display, legend
+from hushtable.privacy.local import LocalModel
+from hushtable.privacy.release import Release
+
+__all__ = ["NoiseDisplay"]
+
+#: Points that a curve of all cells is drawn with.
+_POINTS = 400
+
+
+class NoiseDisplay(Display):
+    """Counts of a release beside the noise that is in each of them.
+
+    Make one with `from_release`.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_cells,), int64
+        With noise; in any order.
+    noise_sd : float
+        Standard deviation of the noise on a cell, in counts.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where the counts were drawn.
+    figure_ : matplotlib Figure
+        What holds the axes.
+    """
+
+    def __init__(self, counts: NDArray[np.int64], noise_sd: float) -> None:
+        self.counts, self.noise_sd = np.sort(counts)[::-1], noise_sd
+
+    @classmethod
+    def from_release(cls, release: Release | LocalModel, *, ax: Any = None) -> Self:
+        """Draw the counts of a release.
+
+        Parameters
+        ----------
+        release : Release or LocalModel
+            One site's, or a sum.
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        NoiseDisplay
+        """
+        return cls(release.counts, release.noise_sd).plot(ax)
+
+    @property
+    def standing_out(self) -> float:
+        """Share of the cells whose count is above twice the noise's standard deviation.
+
+        By noise alone it would be 2.3% of them.
+        """
+        return float(np.mean(self.counts > 2.0 * self.noise_sd))
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the counts from the largest to the smallest, and a band of twice the noise.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        NoiseDisplay
+        """
+        ax = self._axes(ax)
+        last = len(self.counts) - 1
+        # Closer together at both ends, where the curve is steep.
+        places = np.sin(np.linspace(0.0, np.pi / 2, min(_POINTS, last + 1))) ** 2
+        points = np.unique(np.rint(places * last).astype(np.int64))
+        ax.plot(100.0 * points / max(1, last), self.counts[points], color="C0", label="counts")
+        noise = 2.0 * self.noise_sd
+        ax.axhspan(-noise, noise, color="C1", alpha=0.25, lw=0, label="noise, 2 sd")
+        ax.set_yscale("symlog", linthresh=max(noise, 1.0))
+        ax.yaxis.set_major_formatter("{x:,.0f}")
+        ax.set_xlim(0.0, 100.0)
+        ax.set(xlabel="cells from the largest count, %", ylabel="rows in the cell, with noise")
+        legend(ax)
+        return self
