@@ -85,7 +85,7 @@ def main() -> None:
     wrong = dead_links(Path(sys.argv[1]))
     for name in READ_ELSEWHERE:
         wrong += dead_paths(ROOT / name)
-    sys.exit("\n".join(wrong))
+    sys.exit("\n".join(wrong) or 0)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ html_theme_options = {
 html_sidebars = {"**": ["all-pages.html"]}
 html_math_renderer = "mathml"
 html_static_path = ["_static"]
-html_css_files = ["formulas.css"]
+html_css_files = ["site.css"]
 
 add_module_names = False
 autodoc_typehints = "none"  # the docstrings give types in words

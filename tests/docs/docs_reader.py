@@ -32,7 +32,7 @@ class Block:
     line: int
 
     def __str__(self):
-        return f"{self.page.relative_to(ROOT)}:{self.line}"
+        return f"{self.page.name}:{self.line}"
 
     @property
     def first(self):

@@ -1,6 +1,7 @@
 """The pages are true: what they say to do is done, and what they show is what comes out."""
 
 import shutil
+import sys
 import warnings
 
 import pytest
@@ -26,10 +27,15 @@ def test_the_page_can_be_followed(name, tmp_path, monkeypatch):
         pytest.importorskip(library, reason=f"{name} needs {library}")
     if "pyspark" in page.needs and shutil.which("java") is None:
         pytest.skip("Spark needs Java, which is not here")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # the page sets it: only for this test
     with warnings.catch_warnings():
         if "pyspark" in page.needs:
             warnings.simplefilter("ignore")  # Spark's own
         page.follow(name, tmp_path)
+    if "matplotlib" in page.needs:
+        import matplotlib.pyplot as plt
+
+        plt.close("all")
 
 
 @pytest.mark.parametrize("name", ALL)
