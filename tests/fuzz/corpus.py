@@ -7,7 +7,7 @@ the reader got it, kept by hand once the fault is mended.
 import base64
 from pathlib import Path
 
-__all__ = ["findings", "kept", "keep"]
+__all__ = ["findings", "keep", "kept"]
 
 _HERE = Path(__file__).parent
 #: What is worth keeping of one target.

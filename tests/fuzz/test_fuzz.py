@@ -25,8 +25,10 @@ def attack(name, data):
 @pytest.mark.parametrize("name", sorted(set(TARGETS) - set(EDITED)))
 def test_the_seeds_are_valid(name):
     """Else the fuzzer would begin outside, and never come in."""
+    # A request is no answer, nor an answer a request.
+    refused = HushTableError if name == "messages" else ()
     for seed in TARGETS[name].seeds():
-        with contextlib.suppress(HushTableError) if name == "messages" else contextlib.nullcontext():
+        with contextlib.suppress(refused):
             TARGETS[name].read(seed)
 
 

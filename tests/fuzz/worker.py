@@ -13,7 +13,7 @@ from pathlib import Path
 
 import atheris
 
-import hushtable.kernels  # first, as it is: Numba compiles from the same bytecode
+import hushtable.kernels  # noqa: F401 (first, as it is: Numba compiles from the same bytecode)
 
 with atheris.instrument_imports(include=["hushtable"]):
     from targets import TARGETS
