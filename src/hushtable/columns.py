@@ -85,11 +85,15 @@ def _refuse_large(column: pa.Array, name: str) -> None:
 
 
 def _text_in_numeric(column: pa.Array, name: str, start: int) -> DataError:
-    row = next(i for i, value in enumerate(column) if value.is_valid) if len(column) else 0
-    example = column[row].as_py() if len(column) else ""
+    row = next((i for i, value in enumerate(column) if value.is_valid), None)
+    if row is None:
+        return DataError(
+            f"column {name!r} is numeric in the plan, but a column of text (all of it missing) in "
+            "the data: store it as a column of numbers"
+        )
     return DataError(
         f"column {name!r} is numeric in the plan, but the data holds text, such as "
-        f"{example!r} in row {start + row}: correct the value or leave it empty"
+        f"{column[row].as_py()!r} in row {start + row}: correct the value or leave it empty"
     )
 
 
@@ -98,6 +102,9 @@ def as_texts(column: pa.Array, name: str) -> pa.Array:
     kind = column.type
     if pa.types.is_dictionary(kind):
         column = column.dictionary_decode()
+        kind = column.type
+    if pa.types.is_float16(kind):
+        column = column.cast(pa.float32())  # Arrow compares no half floats
         kind = column.type
     if pa.types.is_floating(kind):
         # A frame turns whole numbers with gaps into floats; the category is still "1".

@@ -58,7 +58,10 @@ class Feature:
             )
 
     def _check_range(self) -> None:
-        low, high = float(self.low), float(self.high)
+        try:
+            low, high = float(self.low), float(self.high)
+        except OverflowError:  # a whole number that no float holds
+            low = high = math.inf
         if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low)):
             raise PlanError(
                 f"feature {self.name!r}: range [{low}, {high}]: needs two finite numbers"
@@ -116,7 +119,7 @@ class Feature:
             raise PlanError(f"a feature must be a table, not {type(content).__name__}")
         name, kind = content.get("name"), content.get("kind")
         kinds = {"numeric": ["low", "high"], "categorical": ["categories"]}
-        if kind not in kinds:
+        if not isinstance(kind, str) or kind not in kinds:
             raise PlanError(f"feature {name!r}: kind {kind!r}: needs 'numeric' or 'categorical'")
         needed = kinds[kind]
         missing = [key for key in needed if key not in content]
@@ -135,7 +138,7 @@ class Feature:
             raise PlanError(f"feature {name!r}: unit {content['unit']!r} is not a text")
         if not isinstance(content.get("categories", []), list):
             raise PlanError(f"feature {name!r}: categories must be a list of texts")
-        return cls(**{**content, "categories": tuple(content.get("categories", ()))})
+        return cls(**{"name": name, **content, "categories": tuple(content.get("categories", ()))})
 
 
 @dataclass(frozen=True)
@@ -224,12 +227,16 @@ class Schema:
         try:
             with open(path, "rb") as file:
                 content = tomllib.load(file)
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise PlanError(f"{path}: not a TOML file: {error}") from None
-        unknown = set(content) - {"feature"}
-        if unknown or not isinstance(content.get("feature"), list):
-            raise PlanError(
-                f"{path}: needs one [[feature]] table for each column and nothing else; "
-                f"got {sorted(content) or 'an empty file'}"
-            )
-        return cls(tuple(Feature.from_dict(feature) for feature in content["feature"]))
+            unknown = set(content) - {"feature"}
+            if unknown or not isinstance(content.get("feature"), list):
+                raise PlanError(
+                    f"{path}: needs one [[feature]] table for each column and nothing else; "
+                    f"got {sorted(content) or 'an empty file'}"
+                )
+            return cls(tuple(Feature.from_dict(feature) for feature in content["feature"]))
+        except PlanError:
+            raise
+        except ValueError as error:  # a number too long to be shown is one, too
+            raise PlanError(f"{path}: not a TOML file of a schema: {error}") from None
+        except RecursionError:
+            raise PlanError(f"{path}: nested too deeply: needs one [[feature]] a column") from None

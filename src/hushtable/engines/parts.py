@@ -53,12 +53,13 @@ class Part:
         if not self.target.exists():
             return False
         stamp = self._found()
-        if stamp is None:
+        model = None if stamp is None else _model_of(stamp)
+        if model is None:
             raise UsageError(
                 f"{self.target} is no file of scores as hushtable writes them: give another "
                 "folder, or remove it"
             )
-        if json.loads(stamp)["model"] != self.model:
+        if model != self.model:
             raise UsageError(
                 f"{self.target} holds scores by another model or threshold, or "
                 "other columns: give another folder, "
@@ -72,9 +73,23 @@ class Part:
 
         try:
             stamp: bytes | None = (parquet.read_schema(self.target).metadata or {}).get(STAMP)
-        except pa.ArrowInvalid:
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             return None
+        except OSError as error:
+            if error.errno is not None:
+                raise
+            return None  # what Arrow says of a damaged file
         return stamp
+
+
+def _model_of(stamp: bytes) -> str | None:
+    """Return the digest of the model that a stamp names; None if it is no stamp of ours."""
+    try:
+        content = json.loads(stamp)
+    except (ValueError, RecursionError):
+        return None
+    model = content.get("model") if isinstance(content, dict) else None
+    return model if isinstance(model, str) else None
 
 
 def parts_of(

@@ -9,15 +9,16 @@ import contextlib
 import json
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.errors import FileError, PrivacyError, RoundError
+from hushtable.errors import PrivacyError, RoundError
+from hushtable.federation.database import Database, damaged
 from hushtable.federation.keys import Card, create_private, refuse_open
 from hushtable.federation.round import Round, now, stamp
 from hushtable.federation.submission import Part
@@ -25,6 +26,8 @@ from hushtable.privacy.budget import Cost, Spent, check_delta, check_epsilon
 from hushtable.privacy.ledger import Share
 
 __all__ = ["ALL_ROWS", "Answer", "Book"]
+
+T = TypeVar("T")
 
 #: Name of the rows, unless somebody says that there are several sets of different people.
 ALL_ROWS = "all rows"
@@ -95,23 +98,18 @@ class Book:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.fspath(path)
-        self._db = sqlite3.connect(self.path, isolation_level=None, timeout=30.0)
+        self._db = Database(path)
+        self.path = self._db.path
         try:
             # On disk before anything is sent, whatever fails.
-            self._db.execute("pragma synchronous = extra")
-            (version,) = self._db.execute("pragma user_version").fetchone()
-            row = self._db.execute("select name, signing, epsilon, delta from site").fetchone()
-        except sqlite3.DatabaseError:
-            version, row = None, None
-        if version != _VERSION or row is None:
-            self._db.close()
-            raise FileError(
-                f"{path}: holds no book of this version, or a damaged one: restore it from a "
-                "backup. Without its book a site must not answer rounds again under the same keys: "
-                "make new ones (hushtable round keygen)"
-            )
-        self.site, self._signing, self.epsilon, self.delta = row
+            self._db.run("pragma synchronous = extra")
+            if self._db.run("pragma user_version") != [(_VERSION,)]:
+                raise damaged(self.path)
+            rows = self._db.run("select name, signing, epsilon, delta from site")
+            self.site, self._signing, self.epsilon, self.delta = self._parsed(_site, rows)
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
     def create(
@@ -175,13 +173,15 @@ class Book:
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """All or nothing, and one process at a time."""
-        self._db.execute("begin immediate")
-        try:
+        with self._db.writing():
             yield
-        except BaseException:
-            self._db.execute("rollback")
-            raise
-        self._db.execute("commit")
+
+    def _parsed(self, parse: Callable[[Any], T], row: Any) -> T:
+        """Return what a row says; raises `FileError` if it cannot be what was written."""
+        try:
+            return parse(row)
+        except (KeyError, TypeError, ValueError, RecursionError):
+            raise damaged(self.path) from None
 
     # --- the cap ----------------------------------------------------------------------------
 
@@ -189,19 +189,20 @@ class Book:
         """Change what all rounds together may cost."""
         row = (check_epsilon(epsilon), check_delta(delta))
         with self.writing():
-            self._db.execute("update site set epsilon = ?, delta = ?", row)
+            self._db.run("update site set epsilon = ?, delta = ?", row)
         self.epsilon, self.delta = row
 
     def spent(self, data_set: str) -> tuple[Spent, ...]:
         """Return what rounds about these rows cost, in the order of answers."""
-        rows = self._db.execute(
+        rows = self._db.run(
             "select spent from answers where data_set = ? order by rowid", (data_set,)
         )
-        return tuple(Spent.from_dict(json.loads(text)) for (text,) in rows)
+        return tuple(self._parsed(_spent, row) for row in rows)
 
     def data_sets(self) -> list[str]:
         """Return the names of rows that rounds were about."""
-        return [name for (name,) in self._db.execute("select distinct data_set from answers")]
+        rows = self._db.run("select distinct data_set from answers")
+        return [self._parsed(_text, row) for row in rows]
 
     def total(self, data_set: str, *more: Spent) -> float:
         """Return the epsilon, at the delta of the cap, of all rounds about these rows."""
@@ -231,15 +232,15 @@ class Book:
 
     def known(self) -> dict[str, Card]:
         """Return the cards that this site has met or been given, by name."""
-        rows = self._db.execute("select name, card from known")
-        return {name: Card.from_dict(json.loads(text)) for name, text in rows}
+        rows = self._db.run("select name, card from known")
+        return dict(self._parsed(_known, row) for row in rows)
 
     def trust(self, cards: "list[Card] | tuple[Card, ...]") -> None:
         """Take these cards for those of their names from now on."""
         with self.writing():
             for card in cards:
                 row = (card.name, json.dumps(card.to_dict()), stamp(now()))
-                self._db.execute("insert or replace into known values (?, ?, ?)", row)
+                self._db.run("insert or replace into known values (?, ?, ?)", row)
 
     def check_cards(self, round_: Round) -> list[Card]:
         """Return the cards that are new here; raises `RoundError` if one changed."""
@@ -259,20 +260,20 @@ class Book:
 
     def answer(self, round_id: str) -> Answer | None:
         """Return what was answered to a round, if it was."""
-        row = self._db.execute(
+        rows = self._db.run(
             "select round_id, title, data_set, made, counts, sent, share, spent from answers "
             "where round_id = ?",
             (round_id,),
-        ).fetchone()
-        return None if row is None else _answer(row)
+        )
+        return self._parsed(_answer, rows[0]) if rows else None
 
     def answers(self) -> list[Answer]:
         """Return all answers, oldest first."""
-        rows = self._db.execute(
+        rows = self._db.run(
             "select round_id, title, data_set, made, counts, sent, share, spent from answers "
             "order by rowid"
         )
-        return [_answer(row) for row in rows]
+        return [self._parsed(_answer, row) for row in rows]
 
     def record(self, answer: Answer) -> Answer:
         """Note an answer before it is sent; return what holds from now on.
@@ -292,7 +293,7 @@ class Book:
             if earlier is not None:
                 return same_rows(earlier, answer.data_set, answer.counts)
             self.check_cap(answer.data_set, answer.spent)
-            self._db.execute(
+            self._db.run(
                 "insert into answers values (?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     answer.round_id,
@@ -311,11 +312,11 @@ class Book:
 
     def step(self, round_id: str, step: str) -> tuple[str, bytes, dict[str, Any]] | None:
         """Return what was asked in a step (its digest), what was answered, and what was kept."""
-        row = self._db.execute(
+        rows = self._db.run(
             "select asked, answer, kept from steps where round_id = ? and step = ?",
             (round_id, step),
-        ).fetchone()
-        return None if row is None else (row[0], row[1], json.loads(row[2]))
+        )
+        return self._parsed(_step, rows[0]) if rows else None
 
     def note_step(
         self, round_id: str, step: str, asked: str, answer: bytes, kept: dict[str, Any]
@@ -328,7 +329,7 @@ class Book:
             earlier = self.step(round_id, step)
             if earlier is not None:
                 return earlier[:2]
-            self._db.execute(
+            self._db.run(
                 "insert into steps values (?, ?, ?, ?, ?)",
                 (round_id, step, asked, answer, json.dumps(kept)),
             )
@@ -337,7 +338,7 @@ class Book:
     def forget_steps(self, round_id: str) -> None:
         """Forget what was kept between the steps of a round that is over; keep the answers."""
         with self.writing():
-            self._db.execute("update steps set kept = '{}' where round_id = ?", (round_id,))
+            self._db.run("update steps set kept = '{}' where round_id = ?", (round_id,))
 
 
 def same_rows(earlier: Answer, data_set: str, counts: NDArray[np.int64]) -> Answer:
@@ -351,12 +352,43 @@ def same_rows(earlier: Answer, data_set: str, counts: NDArray[np.int64]) -> Answ
     return earlier
 
 
+def _site(rows: Any) -> tuple[str, str, float, float]:
+    ((name, signing, epsilon, delta),) = rows
+    try:
+        return _text((name,)), _text((signing,)), check_epsilon(epsilon), check_delta(delta)
+    except PrivacyError as error:
+        raise ValueError from error
+
+
+def _text(row: Any) -> str:
+    (text,) = row
+    if not isinstance(text, str):
+        raise TypeError
+    return text
+
+
+def _spent(row: Any) -> Spent:
+    return Spent.from_dict(json.loads(_text(row)))
+
+
+def _known(row: Any) -> tuple[str, Card]:
+    name, text = row
+    return _text((name,)), Card.from_dict(json.loads(text))
+
+
+def _step(row: Any) -> tuple[str, bytes, dict[str, Any]]:
+    asked, answer, kept = row[0], row[1], json.loads(row[2])
+    if not (isinstance(asked, str) and isinstance(answer, bytes) and isinstance(kept, dict)):
+        raise TypeError
+    return asked, answer, kept
+
+
 def _answer(row: Any) -> Answer:
     round_id, title, data_set, made, counts, sent, share, spent = row
     return Answer(
-        round_id,
-        title,
-        data_set,
+        _text((round_id,)),
+        _text((title,)),
+        _text((data_set,)),
         datetime.fromisoformat(made),
         np.frombuffer(counts, "<i8").astype(np.int64, copy=False),
         np.frombuffer(sent, "<i8").astype(np.int64, copy=False),

@@ -135,7 +135,7 @@ class Layout:
             or not all(isinstance(content[key], str) for key in ("plan_id", "detector"))
             or not all(isinstance(content[key], list) for key in ("cells", "behind"))
             or not all(type(n) is int for n in content["cells"])
-            or not (content["share"] is None or 0.0 < content["share"] <= 1.0)
+            or not (content["share"] is None or _is_share(content["share"]))
         ):
             raise PlanError(f"a layout needs the entries {sorted(keys)}")
         return cls(
@@ -156,3 +156,7 @@ class Layout:
         if "plan" in content.manifest:
             return cls.of(Plan.from_file(content))
         return cls.from_dict(content.manifest.get("layout"))
+
+
+def _is_share(share: Any) -> bool:
+    return isinstance(share, int | float) and not isinstance(share, bool) and 0.0 < share <= 1.0

@@ -109,13 +109,12 @@ def _parquet(path: Path) -> Reader:
             rows = 0
             with parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
                 at_a_time = rows_at_a_time(n_rows, len(columns or names))
-                found = file.iter_batches(at_a_time, columns=columns, use_threads=False)
-                for batch in named_errors(found, str(path)):
+                for batch in file.iter_batches(at_a_time, columns=columns, use_threads=False):
                     rows += len(batch)
                     position.bytes = size * rows // max(1, n_rows)
                     yield batch.select(columns or names)  # the file's order is its own
 
-        return batches
+        return lambda: named_errors(batches(), str(path))
 
     return _of_file(path, names, n_rows, project, size, position)
 
@@ -159,13 +158,13 @@ def _csv(path: Path, text_columns: frozenset[str]) -> Reader:
 
         def batches() -> Iterator[Batch]:
             with opened(types, columns) as (raw, file):
-                for batch in split(named_errors(file, str(path))):
+                for batch in split(file):
                     for name in checked:
                         _check_whole(name, batch)
                     position.bytes = raw.tell()
                     yield batch
 
-        return batches
+        return lambda: named_errors(batches(), str(path))
 
     return _of_file(path, names, None, project, size, position)
 

@@ -1,0 +1,75 @@
+"""The book's SQLite file: statements and transactions, and what fails in them said in words."""
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hushtable.errors import FileError
+
+__all__ = ["Database", "damaged"]
+
+#: Seconds that one process waits for another that writes.
+_PATIENCE = 30.0
+_ADVICE = {
+    sqlite3.SQLITE_FULL: "the disk is full: free some space",
+    sqlite3.SQLITE_READONLY: "the file or its folder is read-only: a book has to be written to",
+    sqlite3.SQLITE_CANTOPEN: "no file can be made beside it: a book needs a folder to write to",
+    sqlite3.SQLITE_BUSY: f"another process has held it for {_PATIENCE:g} seconds: wait for it",
+    sqlite3.SQLITE_IOERR: "the disk failed: free some space, or look after the disk",
+}
+
+
+class Database:
+    """An open SQLite file, whose errors are `FileError`.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+        self._db = sqlite3.connect(self.path, isolation_level=None, timeout=_PATIENCE)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement; return the rows that it finds."""
+        try:
+            return self._db.execute(statement, values).fetchall()
+        except sqlite3.Error as error:
+            raise self._refused(error) from None
+        except UnicodeDecodeError:  # of what SQLite says of a damaged table
+            raise damaged(self.path) from None
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """All or nothing, and one process at a time."""
+        self.run("begin immediate")
+        try:
+            yield
+            self.run("commit")
+        except BaseException:
+            # A full disk may have rolled back by itself.
+            if self._db.in_transaction:
+                self.run("rollback")
+            raise
+
+    def _refused(self, error: sqlite3.Error) -> FileError:
+        # The low byte is the kind of error; what is above tells its kinds apart.
+        advice = _ADVICE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
+        return damaged(self.path) if advice is None else FileError(f"{self.path}: {advice}")
+
+
+def damaged(path: str) -> FileError:
+    """Explain that a book cannot be read, and what not to do about it."""
+    return FileError(
+        f"{path}: holds no book of this version, or a damaged one: restore it from a "
+        "backup. Without its book a site must not answer rounds again under the same keys: "
+        "make new ones (hushtable round keygen)"
+    )

@@ -1,0 +1,10 @@
+"""Clocks that say when the rounds of the seeds were opened."""
+
+import pytest
+import seeds
+
+
+@pytest.fixture(autouse=True)
+def _clocks_of_the_rounds(monkeypatch):
+    for module in seeds.CLOCKS:
+        monkeypatch.setattr(module, "now", lambda: seeds.NOW)

@@ -1,0 +1,190 @@
+"""Valid inputs, made by code: golden files, and a small round with every message in it."""
+
+import hashlib
+import json
+import shutil
+import tempfile
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from hushtable import Feature, HushTable, Plan, Schema, Sketch, files
+from hushtable.federation import secure_sum, site
+from hushtable.federation.book import Book
+from hushtable.federation.collect import Sealed
+from hushtable.federation.keys import Keys, crypto
+from hushtable.federation.layout import Layout
+from hushtable.federation.messages import STEPS, ask
+from hushtable.federation.online import OnlineSite
+from hushtable.federation.round import Round
+from hushtable.federation.secure_sum import SecureSum
+from hushtable.federation.submission import Part, Submission
+from hushtable.privacy import mechanism
+from hushtable.privacy.ledger import Share
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+#: When the round is opened, and what every clock says.
+NOW = datetime(2027, 3, 1, 12, tzinfo=UTC)
+NAMES = ("north", "south", "west")
+#: Who looks at a clock; a fuzzer stops them at the time at which the seeds are made.
+CLOCKS = (site, secure_sum)
+
+TOML = """\
+[[feature]]
+name = "age"
+kind = "numeric"
+low = 0
+high = 120.5
+unit = "year"
+
+[[feature]]
+name = "ward"
+kind = "categorical"
+categories = ["north", "é", ""]
+"""
+CSV = "age,ward,when\n30,north,2024-01-01\n,south,2024-01-02\n41.5,,\n"
+
+
+def golden(*kinds: str) -> list[bytes]:
+    """Return the golden files of these kinds."""
+    found = [path.read_bytes() for path in sorted(GOLDEN.rglob("*.hush"))]
+    return [content for content in found if files.unpack(content, "golden").kind in kinds]
+
+
+@cache
+def keys(name: str) -> Keys:
+    """Return somebody's keys, the same each time."""
+    c = crypto()
+    signing, masking = (hashlib.sha256(f"{name} {use}".encode()).digest() for use in ("s", "m"))
+    return Keys(
+        name,
+        c.Ed25519PrivateKey.from_private_bytes(signing),
+        c.X25519PrivateKey.from_private_bytes(masking),
+    )
+
+
+@cache
+def _schema() -> Schema:
+    return Schema([Feature.numeric("x", low=-5, high=5), Feature.categorical("ward", ["n", "s"])])
+
+
+@cache
+def _rows() -> pa.Table:
+    return pa.table({"x": [0.5, 1.5, None, 9.0], "ward": ["n", "s", "x", None]})
+
+
+@cache
+def round_(masked: bool = True) -> Round:
+    """Return a round of three sites."""
+    plan = Plan.draw(_schema(), n_tables=3, n_cells=16, random_state=0)
+    terms = {"epsilon": 1.0, "deadline": NOW + timedelta(days=7), "at": NOW}
+    if masked:
+        terms |= {"least": 2}
+    cards = [keys(name).card for name in NAMES]
+    return Round.open(plan, cards, keys("lead"), masked=masked, **terms)
+
+
+def submission(name: str, *, masked: bool = False) -> bytes:
+    """Return what a site might send by file; its counts are without noise, which nobody checks."""
+    asked = round_(masked)
+    counts = Sketch.from_data(asked.plan, _rows()).counts
+    share = Share(hashlib.sha256(name.encode()).hexdigest(), asked.site_scale, "none 0")
+    masks = np.arange(len(counts), dtype=np.uint64) if masked else None
+    return Submission.pack(asked, keys(name), Part(counts, asked.ledger(share), NOW), masks)
+
+
+def of_rounds() -> list[bytes]:
+    """Return a round, its layout, a sealed result and submissions."""
+    open_ = round_(masked=False)
+    layout = Layout.of(open_.plan)
+    parts = [Submission.from_bytes(submission(n), n, open_, NOW) for n in NAMES[:2]]
+    ledger = parts[0].ledger + parts[1].ledger
+    counts = (parts[0].words + parts[1].words).view(np.int64)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x"
+        Sealed(layout, counts, ledger).save(path)
+        sealed = path.read_bytes()
+        layout.save(path)
+        return [round_().content, open_.content, path.read_bytes(), sealed, submission("north")]
+
+
+@cache
+def detector() -> bytes:
+    """Return the file of a fitted detector."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x"
+        HushTable(n_tables=3, random_state=0).fit(_rows()).save(path)
+        return path.read_bytes()
+
+
+def private_files() -> list[bytes]:
+    """Return a file of keys, a card, and a secret."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "north"
+        keys("north").save(path)
+        secret = path.read_bytes()
+        keys("north").card.save(path)
+        return [secret, path.read_bytes(), b"0f" * 32 + b"\n"]
+
+
+def parquet_bytes(table: pa.Table) -> bytes:
+    """Return a Parquet file."""
+    sink = pa.BufferOutputStream()
+    parquet.write_table(table, sink)
+    return sink.getvalue().to_pybytes()
+
+
+def scores_file(model: str) -> bytes:
+    """Return a file of scores, with what it says of its source."""
+    stamp = json.dumps({"model": model, "bytes": 1, "changed_ns": 1}).encode()
+    table = pa.table({"row": [0], "score": [1.0], "outlier": [False]})
+    return parquet_bytes(table.replace_schema_metadata({b"hushtable.scores": stamp}))
+
+
+class Rehearsal:
+    """A masked round that was run online once: every message, and every book before each step."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.round = folder, round_()
+        self.requests: dict[tuple[str, str], bytes] = {}
+        self.answers: dict[tuple[str, str], bytes] = {}
+        exact, mechanism.add_noise = mechanism.add_noise, lambda counts, *_, **__: counts
+        for name in NAMES:
+            Book.create(self._book(name, "keys"), keys(name).card, epsilon=10.0).close()
+        try:
+            self.sum(self._rehearse).run()
+        finally:
+            mechanism.add_noise = exact
+
+    def _book(self, name: str, step: str) -> Path:
+        return self.folder / f"{name}.{step}.book"
+
+    def sum(self, transport: secure_sum.Transport) -> SecureSum:
+        """Return the coordinator's side, with this transport."""
+        return SecureSum(self.round, keys("lead"), transport)
+
+    def site(self, name: str, step: str, scratch: Path) -> tuple[OnlineSite, Book]:
+        """Return a site before a step, with a copy of its book to write to."""
+        shutil.copyfile(self._book(name, step), scratch)
+        scratch.chmod(0o600)
+        book = Book.open(scratch, keys(name).card)
+        count = lambda plan: Sketch.from_data(plan, _rows())  # noqa: E731
+        return OnlineSite(keys(name), book, count), book
+
+    def _rehearse(self, requests: dict[str, bytes]) -> dict[str, bytes]:
+        step = STEPS[len(self.requests) // len(NAMES)]
+        for name, request in requests.items():
+            book = self._book(name, [*STEPS, "over"][STEPS.index(step) + 1])
+            agent, notes = self.site(name, step, book)
+            self.requests[name, step] = request
+            self.answers[name, step] = agent.answer(request)
+            notes.close()
+        return {name: self.answers[name, step] for name in requests}
+
+    def request(self, step: str, body: dict) -> bytes:
+        """Return a request as the coordinator would sign it."""
+        return ask(self.round, step, keys("lead"), body)

@@ -1,0 +1,150 @@
+"""What fuzzing found, as clear errors: one test for each fault that was mended."""
+
+import contextlib
+import json
+import sqlite3
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import seeds
+from edits import Program, _packed, edited
+from pyarrow import parquet
+
+from hushtable import Feature, Plan, Schema, Sketch, files, load
+from hushtable.engines.parts import Part
+from hushtable.errors import DataError, FileError, PlanError, UsageError
+from hushtable.federation.book import Book
+from hushtable.federation.layout import Layout
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[feature]]\nkind = []", r"kind \[\]: needs 'numeric'"),
+        ("[[feature]]\nkind = 'categorical'\ncategories = ['a']", "name is None"),
+        (f"[[feature]]\nname = 'a'\nkind = 'numeric'\nlow = 0\nhigh = {10**400}", "two finite"),
+        (f"feature = {'9' * 5_000}", "not a TOML file of a schema"),
+        (f"[[feature]]\nname = 0x{'f' * 5_000}\nkind = 'numeric'\nlow = 0\nhigh = 1", "a.toml"),
+        (f"feature = {'[' * 9_000}{']' * 9_000}", "nested too deeply"),
+    ],
+)
+def test_schemas(tmp_path, text, message):
+    (tmp_path / "a.toml").write_text(text)
+    with pytest.raises(PlanError, match=message):
+        Schema.from_toml(tmp_path / "a.toml")
+
+
+def with_change(content, change):
+    """Return a file with this change of its manifest, whose digests fit."""
+    read = files.unpack(content, "a")
+    manifest = {k: v for k, v in read.manifest.items() if k not in ("digest", "signature")}
+    manifest = json.loads(json.dumps(manifest))
+    change(manifest)
+    return _packed(manifest, dict(read.arrays), None)
+
+
+def test_half_a_character_in_a_manifest(tmp_path):
+    content = with_change(seeds.golden("plan")[0], lambda m: m["plan"].update(detector="\ud800"))
+    (tmp_path / "a.hush").write_bytes(content)
+    with pytest.raises(FileError, match="edited"):
+        load(tmp_path / "a.hush")
+
+
+@pytest.mark.parametrize("share", [[], "1", True, {}])
+def test_the_share_of_a_layout(share):
+    content = with_change(seeds.of_rounds()[2], lambda m: m["layout"].update(share=share))
+    with pytest.raises(FileError, match="a layout needs"):
+        files.unpack(content, "a.hush").build(Layout.from_file)
+
+
+def test_columns_of_types_that_arrow_does_not_compare():
+    schema = Schema([Feature.categorical("a", ["1", "0.5"]), Feature.numeric("b", low=0, high=1)])
+    plan = Plan.draw(schema, n_tables=2, random_state=0)
+    halves = pa.array([np.float16(1), np.float16(0.5), None], pa.float16())
+    rows = pa.table({"a": halves, "b": [0.0, 0.5, 1.0]})
+    assert Sketch.from_data(plan, rows) == Sketch.from_data(
+        plan, rows.set_column(0, "a", pa.array(["1", "0.5", None]))
+    )
+    with pytest.raises(DataError, match="'b' is numeric in the plan, but a column of text"):
+        Sketch.from_data(plan, rows.set_column(1, "b", pa.nulls(3, pa.string())))
+
+
+def test_text_that_is_not_utf8_is_refused_when_it_is_read(tmp_path):
+    (tmp_path / "a.csv").write_bytes(b"a\nb\n\xaa\n")
+    plan = Plan.draw(Schema([Feature.categorical("a", ["b"])]), n_tables=2)
+    with pytest.raises(DataError, match=r"a\.csv: .*UTF8"):
+        Sketch.from_data(plan, tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize("stamp", [b"\xff", b"[]", b"{}", b'{"model": 1}', b"[" * 9_000])
+def test_files_that_are_no_scores(tmp_path, stamp):
+    table = pa.table({"row": [0]}).replace_schema_metadata({b"hushtable.scores": stamp})
+    parquet.write_table(table, tmp_path / "a.parquet")
+    whole = (tmp_path / "a.parquet").read_bytes()
+    for content in (whole, whole[:20] + b"\xff" * 40 + whole[60:], whole[:4] + whole[-90:]):
+        (tmp_path / "a.parquet").write_bytes(content)
+        with pytest.raises(UsageError, match="no file of scores"):
+            Part(tmp_path / "a.parquet", tmp_path / "a.parquet", "m").is_done()
+
+
+def read_all(path, round_):
+    with Book.open(path) as book:
+        book.known()
+        book.answers()
+        book.step(round_.round_id, "keys")
+        book.data_sets()
+
+
+@pytest.mark.parametrize(
+    ("statement", "value"),
+    [
+        ("update answers set share = ?", "[]"),
+        ("update answers set spent = ?", "not JSON"),
+        ("update answers set counts = ?", b"odd"),
+        ("update answers set made = ?", "yesterday"),
+        ("update known set card = ?", "{}"),
+        ("update site set epsilon = ?", "a lot"),
+        ("update steps set kept = ?", "["),
+        ("update answers set data_set = ?", b"\xff"),
+        ("update answers set title = cast(? as text)", b"\xff"),
+    ],
+)
+def test_books_with_other_things_in_them(tmp_path, statement, value):
+    told = seeds.Rehearsal(tmp_path)
+    path = told._book("north", "over")
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute(statement, (value,))
+        db.commit()
+    with pytest.raises(FileError, match="a damaged one: restore it"):
+        read_all(path, told.round)
+
+
+def test_books_with_damaged_pages(tmp_path):
+    told = seeds.Rehearsal(tmp_path)
+    path = told._book("north", "over")
+    whole = path.read_bytes()
+    refused = []
+    for at in range(100, len(whole), 1_000):
+        path.write_bytes(whole[:at] + b"\xff" * 200 + whole[at + 200 :])
+        try:
+            read_all(path, told.round)
+        except FileError as error:
+            refused.append(str(error))
+    assert len(refused) > 5
+    assert all("a damaged one: restore it" in message for message in refused)
+
+
+def test_programs_of_edits_get_past_the_digests():
+    """Else fuzzing would stop at the door."""
+    seed = seeds.golden("sketch")[0]
+    untouched = files.unpack(edited(seed, Program(b"")), "a").build(Sketch.from_file)
+    assert untouched == files.unpack(seed, "a").build(Sketch.from_file)
+    reasons = set()
+    for i in range(256):
+        try:
+            files.unpack(edited(seed, Program(bytes([1, i, i, 7, i]))), "a").build(Sketch.from_file)
+        except FileError as error:
+            reasons.add(str(error)[:40])
+    assert len(reasons) > 10, reasons
+    assert not any("arrays are not those" in reason for reason in reasons)

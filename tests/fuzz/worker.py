@@ -1,0 +1,74 @@
+"""Attack one target with atheris for a while: ``worker.py TARGET SECONDS FOLDER [--merge]``.
+
+The folder holds the corpus, in ``corpus/TARGET``, and what was found, in ``findings``. With
+``--merge`` nothing is attacked; what reaches new code goes to ``merged/TARGET``.
+"""
+
+import contextlib
+import hashlib
+import sys
+import traceback
+import warnings
+from pathlib import Path
+
+import atheris
+
+import hushtable.kernels  # noqa: F401 (first, as it is: Numba compiles from the same bytecode)
+
+with atheris.instrument_imports(include=["hushtable"]):
+    from targets import TARGETS
+
+import seeds
+from limits import limited
+
+from hushtable.errors import HushTableError
+
+
+def main() -> None:
+    """Fuzz until the time is over; libFuzzer then ends the process."""
+    name, seconds, folder, *merge = sys.argv[1:]
+    target, here = TARGETS[name], Path(folder)
+    for module in seeds.CLOCKS:
+        module.now = lambda: seeds.NOW
+    warnings.simplefilter("error")  # a user sees them, and an overflow is a wrong result
+    corpus, merged = (here / what / name for what in ("corpus", "merged"))
+    for each in (corpus, merged, here / "findings"):
+        each.mkdir(parents=True, exist_ok=True)
+    for number, seed in enumerate(target.seeds()):
+        (corpus / f"seed{number}").write_bytes(seed)
+        # What is made once, such as compiled kernels, is not an input's fault.
+        with contextlib.suppress(Exception):
+            target.read(seed)
+    known: set[str] = set()
+
+    def one(data: bytes) -> None:
+        try:
+            with limited():
+                target.read(data)
+        except HushTableError:
+            pass
+        except Exception as error:
+            place = _place(error)
+            if place not in known:
+                known.add(place)
+                digest = hashlib.sha256(data).hexdigest()[:12]
+                (here / "findings" / f"{name}.{digest}").write_bytes(data)
+                print(f"FINDING {name} {digest} {place}: {str(error)[:200]}", flush=True)
+
+    options = [f"-max_total_time={seconds}", "-max_len=20000", "-rss_limit_mb=4000", "-timeout=60"]
+    options += [f"-artifact_prefix={here / 'findings' / name}.", "-print_final_stats=1"]
+    folders = ["-merge=1", str(merged), str(corpus)] if merge else [str(corpus)]
+    atheris.Setup([name, *options, *folders], one)
+    atheris.Fuzz()
+
+
+def _place(error: BaseException) -> str:
+    """Return the kind of an error, and the last line of the package that it came through."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "/src/hushtable/" in frame.filename] or frames
+    last = ours[-1]
+    return f"{type(error).__name__} in {last.filename.rpartition('/src/')[2]}:{last.lineno}"
+
+
+if __name__ == "__main__":
+    main()
