@@ -1,5 +1,7 @@
 """Windows that slide, to the bit; drift that is seen where there is some, also under noise."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -25,6 +27,8 @@ PLANS = {
     "rs_hash": Plan.draw(SCHEMA, detector="rs_hash", n_tables=20, random_state=0),
     "ace": Plan.draw(SCHEMA, detector="ace", n_tables=20, n_bits=6, random_state=0),
 }
+#: Plans with many tables, whose drifts take their time.
+SLOW = ["hushtable", "lsh_itables", "rs_hash"]
 
 
 def rows(seed, n=200, shift=0.0):
@@ -155,13 +159,15 @@ def test_nothing_in_common_is_one():
 
 def test_features_follow_from_tables_as_from_the_rows():
     """A half of a table holds the rows on one side of a cut, whatever the other functions say."""
-    from hushtable.streams import _halves, _Side
+    from hushtable.streams._drift import _halves
+    from hushtable.streams._parts import Pair, Side
 
     plan = PLANS["lsh_itables"]
     X = rows(3, 500)
     sketch = Sketch.from_data(plan, X)
-    side = _Side.of(sketch)
-    halves = _halves(plan, plan.family, [side, side])
+    side, offsets = Side.of(sketch), plan.family.offsets
+    both = Pair(side, side, offsets, np.arange(len(offsets) - 1))
+    halves = _halves(plan, plan.family, both)
     family = plan.family
     table = np.repeat(np.arange(family.n_tables), family.depth)
     whole = 1 << family.depth.astype(int) == np.diff(family.offsets)
@@ -172,7 +178,7 @@ def test_features_follow_from_tables_as_from_the_rows():
         high = np.where(codes[j] == 0, family.missing[h], codes[j] >= family.cut[h]).sum()
         kept["abc"[j]].append((len(X) - high, high))
     for name, parts in halves.items():
-        assert [tuple(one.counts) for (one, _), _ in parts] == kept[name]
+        assert [tuple(part.before.counts) for part in parts] == kept[name]
 
 
 def test_drift_of_releases_is_that_of_the_counts_in_the_mean():
@@ -194,6 +200,100 @@ def test_the_window_tells_its_newest_pane_from_the_others():
     window.roll().add(rows(9, 500, shift=2.0))
     assert window.drift().overall > quiet + 0.1
     assert max(window.drift().features, key=window.drift().features.get) == "b"
+
+
+# --- chance -----------------------------------------------------------------------------------
+
+
+@cache
+def pairs(name, n, shift=0.0):
+    """Return the drift of each of n pairs of samples, of 200 and of 80 rows."""
+    return [
+        drift(
+            Sketch.from_data(PLANS[name], rows(seed, 200)),
+            Sketch.from_data(PLANS[name], rows(5000 + seed, 80, shift)),
+        )
+        for seed in range(n)
+    ]
+
+
+def exceeding(found):
+    """Return the share of the drifts that exceed their level: overall, and over the features."""
+    features = [x > d.feature_levels[name] for d in found for name, x in d.features.items()]
+    return np.mean([d.overall > d.level for d in found]), np.mean(features or [0.0])
+
+
+@pytest.mark.parametrize(
+    "name", ["marginals", "ace", *(pytest.param(n, marks=pytest.mark.slow) for n in SLOW)]
+)
+def test_chance_exceeds_its_level_as_seldom_as_the_docs_say(name):
+    """The seeds are fixed. A share of 5% has a standard deviation of 1.3% here."""
+    found = pairs(name, 300)
+    overall, features = exceeding(found)
+    assert overall <= 0.05
+    assert features <= 0.07
+    # With a sample, the level is what it says, and no bound.
+    before, after = (Sketch.from_data(PLANS[name], rows(*of)) for of in ((0, 200), (5000, 80)))
+    level = drift(before, after, rows=rows(77, 300)).level
+    values = np.array([d.overall for d in found])
+    bound = np.mean([d.level for d in found])
+    print(
+        f"{name}: {(values > level).mean():.1%} beyond the level, bound {bound / level:.1f} times"
+    )
+    assert level == pytest.approx(2.01 * values.std(), rel=0.25)
+    assert 0.0 < (values > level).mean() < 0.09
+
+
+def test_one_histogram_has_the_exact_level():
+    """Of marginals, each feature's level is the variance's own: chance exceeds it, but seldom."""
+    found = pairs("marginals", 300)
+    for name in "abc":
+        values = np.array([d.features[name] for d in found])
+        levels = np.array([d.feature_levels[name] for d in found])
+        assert levels.mean() == pytest.approx(2.01 * values.std(), rel=0.15)
+        assert 0.01 < (values > levels).mean() < 0.09
+
+
+def test_what_changed_exceeds_chance():
+    for name, n in (("marginals", 20), ("lsh_itables", 5)):
+        found = pairs(name, n, shift=1.5)
+        assert exceeding(found)[0] == 1.0
+        # The feature that did is beyond chance, and the furthest.
+        assert all(d.beyond_chance[0] == "b" for d in found)
+
+
+def test_a_sample_lowers_the_level_where_tables_differ():
+    plan = PLANS["lsh_itables"]
+    a, b = (Sketch.from_data(plan, rows(seed, 500)) for seed in (0, 1))
+    bound, exact = drift(a, b), drift(a, b, rows=rows(2, 200))
+    assert exact.overall == bound.overall
+    assert exact.features == bound.features
+    assert exact.feature_levels == bound.feature_levels
+    assert bound.level / 4 < exact.level < bound.level
+    # Of one histogram there is nothing to add up: both are the same, up to the sample.
+    plan = Plan.marginals(Schema(SCHEMA.features[:1]))
+    a, b = (Sketch.from_data(plan, rows(seed, 4000)[:, :1]) for seed in (0, 1))
+    assert drift(a, b, rows=rows(2, 600)[:, :1]).level == pytest.approx(drift(a, b).level, rel=0.15)
+
+
+def test_noise_is_in_the_level():
+    """No seed: of 100 releases five exceed it on average, and 22 never."""
+    plan = PLANS["marginals"]
+    a, b = (Sketch.from_data(plan, rows(seed, 3000)) for seed in (0, 1))
+    exact = drift(a, b)
+    found = [drift(*(s.release(epsilon=1.0, delta=1e-6) for s in (a, b))) for _ in range(100)]
+    level = np.mean([d.level for d in found])
+    assert level > 3.0 * exact.level
+    overall, features = exceeding(found)
+    assert overall < 0.22
+    assert features < 0.15
+    assert 1.0 < level / np.std([d.overall for d in found]) < 4.0
+
+
+def test_a_sample_of_too_few_rows_is_refused():
+    a = Sketch.from_data(PLANS["hushtable"], rows(0))
+    with pytest.raises(UsageError, match="3 rows as a sample: needs four or more"):
+        drift(a, a, rows=rows(1, 3))
 
 
 def test_drift_refuses_what_cannot_be_compared():

@@ -76,3 +76,18 @@ def of_everything(releases, X):
     offset, scores = scored(total, X, n_shown=5, contamination=0.05)
     sites = sites_of_parts(releases, total, model.name)
     return gather(model, threshold=offset, scores=scores, sites=sites)
+
+
+@pytest.fixture(scope="session")
+def marginals(schema, X):
+    features = [*schema.features, Feature.categorical("ward", ["$a$", "<i>b</i>"])]
+    plan = Plan.marginals(Schema(features), epsilon=2.0, expected_rows=600)
+    ward = np.array(["$a$", "<i>b</i>", None, "west"], object)[np.arange(len(X)) % 4]
+    rows = np.column_stack([X.astype(object), ward])
+    return Sketch.from_data(plan, rows).release(epsilon=2.0)
+
+
+@pytest.fixture(scope="session")
+def of_marginals(marginals):
+    """Return the report of released marginals."""
+    return gather(Model("m.hush", "release", marginals, "1 kB"))

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from report_helpers import EVIL, Parsed
 
@@ -17,7 +18,7 @@ from hushtable.reasons import Lowest, Reason
 from hushtable.report.content import Model, gather
 from hushtable.report.page import page
 from hushtable.report.reasons import Reasoned
-from hushtable.report.scores import score_rows
+from hushtable.report.scores import _sample, score_rows
 from hushtable.report.sites import sites_of_parts
 from hushtable.scorer import Scorer
 from hushtable.streams import drift
@@ -46,7 +47,10 @@ def test_scores_are_the_scorers(of_rows, sketch, X):
     assert [row[:2] for row in scores.ranked_rows] == [
         [str(row), f"{expected[row]:.4f}"] for row in lowest
     ]
-    assert scores.drift == drift(sketch, sketch)
+    assert scores.drift.overall == drift(sketch, sketch).overall < 0.0
+    # Some of the rows tell how far chance goes.
+    assert 0.0 < scores.drift.level < drift(sketch, sketch).level
+    assert scores.drift_words.startswith("All together, these rows lie no further from those")
     counted = [int(row[2]) for row in scores.bin_rows]
     assert sum(counted) == 600
     flagged = [int(row[3]) for row in scores.bin_rows]
@@ -119,11 +123,40 @@ def test_features_have_both_tallies_and_drift(of_rows):
     assert report.features.columns["feature"] == [EVIL, "x1", "x2"]
     assert list(report.features.columns)[2:] == [
         "missing in rows counted", "outside in rows counted", "missing in these rows",
-        "outside in these rows", "drift",
+        "outside in these rows", "drift", "by chance up to",
     ]  # fmt: skip
     for whose in ("rows counted", "these rows"):
         assert report.features.columns[f"missing in {whose}"] == ["0", "20", "0"]
         assert report.features.columns[f"outside in {whose}"] == ["10", "0", "0"]
+
+
+def test_drift_beside_chance(sketch, X):
+    scorer, moved = Scorer(sketch), X + np.array([0.0, 2.0, 0.0])
+    scores = score_rows(scorer, 0.0, as_reader(moved))
+    report = gather(Model("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
+    assert scores.drift.overall > 3 * scores.drift.level
+    text = " ".join(Parsed(page(report)).text.split())
+    assert "these rows lie further from those counted than chance explains" in text
+    assert "features lie further; where nothing changed, about 1 would" in text
+    told = f"{scores.drift.overall:.4f} (by chance up to {scores.drift.level:.4f})"
+    assert told in text
+    assert scores.drift.beyond_chance[0] == "x1"
+    levels = dict(
+        zip(*(report.features.columns[c] for c in ("feature", "by chance up to")), strict=True)
+    )
+    assert levels["x1"] == f"{scores.drift.feature_levels['x1']:.4f}"
+
+
+def test_the_sample_for_chance_comes_from_all_rows():
+    rows = np.arange(20_000.0)[:, np.newaxis]
+    for data in (rows, pa.table({"x": rows[:, 0]})):
+        batches = list(_sample(as_reader(data), len(rows)).read())
+        some = np.concatenate(
+            [np.ravel(batch if isinstance(batch, np.ndarray) else batch[0]) for batch in batches]
+        )
+        assert 500 <= len(some) <= 500 + len(batches)
+        assert some.min() == 0.0
+        assert some.max() > 19_900.0
 
 
 def test_columns_of_zeros_are_left_out(sketch, X):
@@ -323,6 +356,33 @@ def test_figures_take_the_colours_of_the_page(of_everything):
     body = html.partition("</head>")[2]
     assert not re.search(r"#[0-9a-f]{6}\b", re.sub(r'(href|clip-path)="[^"]*"', "", body))
     assert "var(--flag)" in body
+
+
+def test_marginals_have_histograms(of_marginals, marginals):
+    first, *_, last = of_marginals.histograms
+    cells = marginals.plan.family.offsets
+    np.testing.assert_array_equal(first.counts, marginals.counts[: cells[1] - 1])
+    assert first.missing == marginals.counts[cells[1] - 1]
+    assert last.feature.name == "ward"
+    np.testing.assert_array_equal(last.counts, marginals.counts[cells[-2] : -1])
+    parsed = Parsed(page(of_marginals))
+    said = [svg["aria-label"] for svg in parsed.all("svg")]
+    assert len(said) == len(of_marginals.histograms) + 1  # and the counts beside their noise
+    assert EVIL in said[0]
+    assert f"with a count of {first.counts.max():,}; missing {first.missing:,}." in said[0]
+    assert "Missing, with noise: " in parsed.text
+    assert "the band is twice its standard" in parsed.text
+
+
+def test_exact_marginals_have_no_band(schema, X):
+    sketch = Sketch.from_data(Plan.marginals(schema), X)
+    report = gather(Model("m.hush", "sketch", sketch))
+    assert [one.missing for one in report.histograms] == [0, 20, 0]
+    html = page(report)
+    assert "band" not in html
+    assert "Missing: 20." in html
+    assert "var(--flag)" not in html.partition("</head>")[2]
+    assert not gather(Model("a.hush", "sketch", Sketch.zero(Plan.draw(schema)))).histograms
 
 
 def test_many_features(rng):

@@ -61,14 +61,21 @@ def file(tmp_path_factory, of_everything):
     return path
 
 
+@pytest.fixture(scope="module")
+def marginals_file(tmp_path_factory, of_marginals):
+    path = tmp_path_factory.mktemp("marginals") / "report.html"
+    path.write_text(page(of_marginals), encoding="utf-8")
+    return path
+
+
 @pytest.fixture(autouse=True)
-def _quiet(browser, file):
+def _quiet(browser, file, marginals_file):
     """No test may leave a complaint in the console, or make the page ask for anything."""
     browser.complaints.clear()
     browser.asked.clear()
     yield
     assert browser.complaints == []
-    assert set(browser.asked) <= {file.as_uri(), "data:,"}
+    assert set(browser.asked) <= {file.as_uri(), marginals_file.as_uri(), "data:,"}
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])
@@ -94,6 +101,31 @@ def test_looks(browser, file, width, dark):
     )
     expected = "rgb(108, 178, 240)" if dark else "rgb(31, 111, 178)"
     assert expected in fills
+
+
+@pytest.mark.parametrize(("width", "across"), [(PHONE, 1), (DESK, 3)])
+@pytest.mark.parametrize("dark", [False, True])
+def test_histograms_stand_side_by_side(browser, marginals_file, width, across, dark):
+    browser.show(marginals_file, width, dark=dark)
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run(CONTRAST) >= 4.5
+    lefts = browser.run(
+        "[...document.querySelectorAll('.small figure')]"
+        ".map((f) => Math.round(f.getBoundingClientRect().left))"
+    )
+    assert len(lefts) == 4
+    assert len(set(lefts)) == across
+
+
+def test_reasons_stand_beside_their_rows(browser, file):
+    browser.show(file, DESK)
+    cells = browser.run(
+        "[...document.querySelectorAll('[aria-label^=\"Rows with\"] td:last-child')]"
+        ".map((cell) => [cell.textContent, getComputedStyle(cell).textAlign])"
+    )
+    assert len(cells) == 5
+    assert all(align == "left" for _, align in cells)
+    assert any("bits)" in text for text, _ in cells)
 
 
 def test_clicking_through(browser, file):

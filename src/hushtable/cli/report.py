@@ -93,7 +93,7 @@ def report(
             raise UsageError(f"{model} scores no rows: leave {data} out")
         from hushtable.report.scores import score_rows, why_no_drift
 
-        passes = 1 if why_no_drift(scorer.sketch) else 2
+        passes = 1 if why_no_drift(scorer.sketch) else 3
         reader = open_rows(data, columns, drop, scorer.plan.schema).repeatable()
         with watched(reader, passes=passes, quiet=as_json) as watch:
             scores = score_rows(

@@ -12,6 +12,7 @@ from hushtable.privacy.ledger import rounded_up
 from hushtable.privacy.local import LocalModel
 from hushtable.privacy.release import Release
 from hushtable.report.features import Features, features_of
+from hushtable.report.marginals import Histogram, histograms
 from hushtable.report.scores import Scores
 from hushtable.report.sites import Sites
 from hushtable.report.words import dependence, ledger_lines, ledger_rows
@@ -120,6 +121,8 @@ class Report:
         Why the report must not leave the site; empty if it may.
     scores, features, privacy, sites : optional
         Sections; None where they do not apply.
+    histograms : list of Histogram
+        Of the first features, from marginals.
     left_out : list of str
         What the report has no section about, and why.
     """
@@ -132,6 +135,7 @@ class Report:
     reasons_to_stay: list[str]
     scores: Scores | None
     features: Features | None
+    histograms: list[Histogram]
     privacy: Privacy | None
     sites: Sites | None
     left_out: list[str]
@@ -201,10 +205,18 @@ def gather(
         features=None
         if model.plan is None
         else features_of(model.plan, counted, model.n_rows, scores),
+        histograms=_histograms(model),
         privacy=_privacy(model),
         sites=sites,
         left_out=_left_out(model, threshold, scores, sites),
     )
+
+
+def _histograms(model: Model) -> list[Histogram]:
+    counts = model.counts
+    if isinstance(counts, Sketch | Release) and counts.plan.detector == "marginals":
+        return histograms(counts)
+    return []
 
 
 def _about(model: Model, threshold: float | None) -> dict[str, str]:

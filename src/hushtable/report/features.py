@@ -23,7 +23,7 @@ class Features:
     ----------
     columns : mapping of str to sequence of str
         By header: names, ranges or categories, and where there are any, rows in which a value
-        was missing or outside the plan, and the drift.
+        was missing or outside the plan, and the drift beside what chance makes of it.
     zeros : sequence of str
         Headers of columns that would hold zeros only.
     tallied : bool
@@ -77,10 +77,12 @@ def features_of(plan: Plan, counted: Sketch | None, n_rows: int, scores: Scores 
                 columns[f"{what} in {whose}"] = [f"{n:,}" for n in tally[:MOST, which].tolist()]
             else:
                 zeros.append(f"{what} in {whose}")
-    moved = {} if scores is None or scores.drift is None else scores.drift.features
-    if moved:
-        distances = [moved.get(name, math.nan) for name in columns["feature"]]
+    drift = None if scores is None else scores.drift
+    if drift is not None and drift.features:
+        distances = [drift.features.get(name, math.nan) for name in columns["feature"]]
         columns["drift"] = ["" if math.isnan(x) else f"{x:z.4f}" for x in distances]
+        levels = [drift.feature_levels.get(name, math.nan) for name in columns["feature"]]
+        columns["by chance up to"] = ["" if math.isnan(x) else f"{x:.4f}" for x in levels]
     doubtful: list[str] = []
     if tallies:
         _, newest = tallies.popitem()  # these rows, if there are any

@@ -3,10 +3,11 @@
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.encoding import Codes
@@ -14,7 +15,7 @@ from hushtable.errors import DataError, UsageError
 from hushtable.plots import RankedOutliersDisplay, ScoreDisplay
 from hushtable.privacy.local import LocalModel
 from hushtable.privacy.release import Release
-from hushtable.readers import Reader
+from hushtable.readers import Batch, Reader
 from hushtable.report.reasons import Reasoned, explaining
 from hushtable.scorer import Scorer
 from hushtable.sketch import Sketch
@@ -22,6 +23,8 @@ from hushtable.streams import Drift, drift
 
 __all__ = ["Scores", "score_rows", "why_no_drift"]
 
+#: Rows, or a few more, that tell how far chance moves them.
+_SAMPLED = 500
 #: Features that are named as those that moved most.
 _FURTHEST = 5
 #: Rows of which a figure shows the reasons.
@@ -147,14 +150,36 @@ class Scores:
         """The drift of all features together, and of those that moved most."""
         if self.drift is None:
             return {}
-        lines = {"All together": f"{self.drift.overall:z.4f}"}
-        known = {name: x for name, x in self.drift.features.items() if not math.isnan(x)}
+        found = self.drift
+        lines = {"All together": _beside(found.overall, found.level)}
+        known = {name: x for name, x in found.features.items() if not math.isnan(x)}
         furthest = sorted(known, key=lambda name: known[name], reverse=True)[:_FURTHEST]
         if furthest:
-            lines["Furthest by itself"] = ", ".join(
-                f"{name} {known[name]:z.4f}" for name in furthest
+            lines["Furthest by itself"] = "; ".join(
+                f"{name} {_beside(known[name], found.feature_levels[name])}" for name in furthest
             )
         return lines
+
+    @property
+    def drift_words(self) -> str:
+        """What the drift comes to."""
+        if self.drift is None:
+            return ""
+        beyond, n = self.drift.beyond_chance, len(self.drift.features)
+        further = "further" if self.drift.overall > self.drift.level else "no further"
+        words = f"All together, these rows lie {further} from those counted than chance explains."
+        if not n:
+            return words
+        # The share that a level leaves to chance.
+        by_chance = math.ceil(n / 20)
+        return (
+            f"{words} By themselves, {len(beyond):,} of {n:,} features lie further; where nothing "
+            f"changed, about {by_chance:,} would, or fewer."
+        )
+
+
+def _beside(drift: float, level: float) -> str:
+    return f"{drift:z.4f} (by chance up to {level:.4f})"
 
 
 def score_rows(
@@ -175,7 +200,7 @@ def score_rows(
     threshold : float
         The model's; NaN if there is none.
     reader : Reader
-        The rows; read twice, unless `why_no_drift` has a reason.
+        The rows; read three times, unless `why_no_drift` has a reason.
     contamination : float, optional
         Flag this share of the rows instead of those below the model's threshold.
     n_shown : int, default=0
@@ -200,7 +225,7 @@ def score_rows(
     if contamination is not None:
         threshold = float(np.percentile(scores, 100.0 * contamination))
     look: dict[str, Any] = {"threshold": threshold, "unit": scorer.plan.score.unit}
-    moved, reason = _drift(scorer, reader, n_jobs)
+    moved, reason = _drift(scorer, reader, len(scores), n_jobs)
     return Scores(
         source=reader.source,
         n_rows=len(scores),
@@ -234,12 +259,27 @@ def why_no_drift(counted: Sketch | Release | LocalModel) -> str:
     return ""
 
 
-def _drift(scorer: Scorer, reader: Reader, n_jobs: int | None) -> tuple[Drift | None, str]:
+def _drift(
+    scorer: Scorer, reader: Reader, n_rows: int, n_jobs: int | None
+) -> tuple[Drift | None, str]:
     """Return how far the rows lie from those counted, or why that cannot be told."""
     counted, reason = scorer.sketch, why_no_drift(scorer.sketch)
     if reason or isinstance(counted, LocalModel):
         return None, reason
     try:
-        return drift(counted, Sketch.from_data(counted.plan, reader, n_jobs=n_jobs)), ""
+        sketch = Sketch.from_data(counted.plan, reader, n_jobs=n_jobs)
+        return drift(counted, sketch, rows=_sample(reader, n_rows)), ""
     except UsageError as error:
         return None, str(error)
+
+
+def _sample(reader: Reader, n_rows: int) -> Reader:
+    """Return some of the rows, from one end to the other."""
+    step = -(-n_rows // _SAMPLED)
+
+    def read() -> Iterator[Batch]:
+        for batch in reader.read():
+            some = np.arange(0, len(batch), step)
+            yield batch[some] if isinstance(batch, np.ndarray) else batch.take(pa.array(some))
+
+    return replace(reader, read=read, n_rows=None, files=())

@@ -1,0 +1,148 @@
+"""Drift between two sets of rows, and what chance makes of it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hushtable.encoding import Encoder
+from hushtable.errors import PlanError, UsageError
+from hushtable.hashing import EquiWidth, RandomFeature
+from hushtable.plan import Plan
+from hushtable.readers import Batch, as_reader
+from hushtable.streams._chance import exceeded_by_chance, squared_kernel
+from hushtable.streams._parts import Counted, Pair, Side, distance
+
+__all__ = ["Drift", "drift"]
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How far apart two sets of rows are; 0 the same, 1 in no cell together.
+
+    Around 0 where nothing changed, a little below or above it by chance. A level says how much
+    above: if both are samples from the same distribution, the drift exceeds it in about one case
+    of twenty at most, the noise of releases included. Of many features, some exceed theirs.
+
+    Attributes
+    ----------
+    overall : float
+        In the joint distribution, as the plan's tables see it.
+    features : dict of str to float
+        In each feature by itself, for those that the counts tell of: all under
+        `Plan.marginals`; under random-feature tables, those with a cut in a table of 2^depth
+        cells (LSHiTables' all, HushTable's shallowest only).
+    level : float
+        Of ``overall``. From counts alone it is an upper bound, several times too high where the
+        tables say different things; a sample of rows makes it exact.
+    feature_levels : dict of str to float
+        Of ``features``. Where several cuts tell of a feature, an upper bound.
+    """
+
+    overall: float
+    features: dict[str, float]
+    level: float
+    feature_levels: dict[str, float]
+
+    @property
+    def beyond_chance(self) -> list[str]:
+        """Features whose drift is above their level, the furthest above it first."""
+        times = {
+            name: x / self.feature_levels[name]
+            for name, x in self.features.items()
+            if x > self.feature_levels[name]
+        }
+        return sorted(times, key=lambda name: times[name], reverse=True)
+
+
+def drift(before: Counted, after: Counted, *, rows: Any = None) -> Drift:
+    """Compare two sketches, or releases, of one plan.
+
+    Parameters
+    ----------
+    before, after : Sketch or Release
+        Of different rows, such as last month's and this month's, or one site's and another's;
+        of any two sizes.
+    rows : array, data frame, Arrow object or path, optional
+        Some hundred rows drawn at random from those of either, for an exact ``level``.
+
+    Returns
+    -------
+    Drift
+
+    Raises
+    ------
+    PlanError
+        If their plans differ.
+    UsageError
+        If one holds fewer than two rows, or counts a second pass.
+    """
+    plan = before.plan
+    if plan.plan_id != after.plan.plan_id:
+        raise PlanError(f"drift needs one plan: {plan.difference(after.plan)}")
+    if plan.first_counts is not None:
+        raise UsageError("a second pass counts dense rows only: compare sketches of the first")
+    offsets = plan.family.offsets
+    both = Pair(Side.of(before), Side.of(after), offsets, np.arange(len(offsets) - 1))
+    overall, level = _measured([both], None if rows is None else _squared_kernel(plan, rows))
+    pairs: dict[str, list[Pair]] = {}
+    if isinstance(plan.family, EquiWidth):
+        pairs = _histograms(plan, both)
+    elif isinstance(plan.family, RandomFeature):
+        pairs = _halves(plan, plan.family, both)
+    found = {name: _measured(some) for name, some in pairs.items()}
+    return Drift(
+        overall,
+        {name: x for name, (x, _) in found.items()},
+        level,
+        {name: x for name, (_, x) in found.items()},
+    )
+
+
+def _measured(pairs: list[Pair], squared: float | None = None) -> tuple[float, float]:
+    """Return the distance, and the level, over the distance if no cell were shared."""
+    found, scale = distance(pairs)
+    if scale <= 0.0:
+        return float("nan"), float("nan")
+    return found / scale, exceeded_by_chance(pairs, squared) / scale
+
+
+def _squared_kernel(plan: Plan, rows: Any) -> float:
+    reader = as_reader(rows, text_columns=plan.schema.categorical_names)
+    batches: Iterable[Batch] = Encoder(plan.schema).check(reader).read()
+    return squared_kernel(plan, batches)
+
+
+def _histograms(plan: Plan, both: Pair) -> dict[str, list[Pair]]:
+    """Return the histogram of each feature."""
+    found, offsets = {}, both.offsets
+    for j, name in enumerate(plan.schema.names):
+        cells = slice(offsets[j], offsets[j + 1])
+        a, b = (side.part(side.counts[cells]) for side in (both.before, both.after))
+        ends = np.array([0, offsets[j + 1] - offsets[j]])
+        found[name] = [Pair(a, b, ends, np.array([0]))]
+    return found
+
+
+def _halves(plan: Plan, family: RandomFeature, both: Pair) -> dict[str, list[Pair]]:
+    """Return, for each feature, what its hash functions make of the rows: two halves each."""
+    found: dict[str, list[Pair]] = {}
+    first = 0
+    for t, depth in enumerate(family.depth.tolist()):
+        start, stop = family.offsets[t], family.offsets[t + 1]
+        if stop - start == 1 << depth:  # not folded: the bits of a cell are those of its rows
+            for h in range(depth):
+                name = plan.schema.names[family.feature[first + h]]
+                # The first function has the highest bit.
+                shape = (1 << h, 2, 1 << (depth - h - 1))
+                a, b = (
+                    side.part(
+                        side.counts[start:stop].reshape(shape).sum(axis=(0, 2)), 1 << (depth - 1)
+                    )
+                    for side in (both.before, both.after)
+                )
+                pair = Pair(a, b, np.array([0, 2]), np.array([t]))
+                found.setdefault(name, []).append(pair)
+        first += depth
+    return dict(sorted(found.items(), key=lambda item: plan.schema.names.index(item[0])))

@@ -1,0 +1,88 @@
+"""Counts of two sets of rows beside each other, and how far apart they are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import UsageError
+from hushtable.privacy.release import Release
+from hushtable.sketch import Sketch
+
+__all__ = ["Counted", "Floats", "Pair", "Side", "distance"]
+
+Floats = NDArray[np.float64]
+Counted = Sketch | Release
+
+
+@dataclass(frozen=True)
+class Side:
+    """Counts of one of the two, rows behind them, and what is known of the noise on each.
+
+    Attributes
+    ----------
+    counts : ndarray, float64
+        Of cells.
+    rows : float
+        How many.
+    variance, fourth : float
+        Second and fourth cumulant of the noise on a count.
+    """
+
+    counts: Floats
+    rows: float
+    variance: float
+    fourth: float
+
+    @classmethod
+    def of(cls, counted: Counted) -> "Side":
+        """Return the side of all cells; raises `UsageError` if there are too few rows."""
+        rows = float(counted.counts.sum()) / counted.plan.family.n_histograms
+        if rows < 2.0:
+            raise UsageError(f"about {rows:.0f} rows were counted: drift needs two or more")
+        variance, ledger = counted.noise_sd**2, counted.ledger
+        # Of a sum of Laplace noises it is less.
+        laplace = ledger is not None and ledger.mechanism != "discrete-gaussian"
+        fourth = 3.0 * variance**2 if laplace else 0.0
+        return cls(counted.counts.astype(np.float64), rows, variance, fourth)
+
+    def part(self, counts: Floats, cells: int = 1) -> "Side":
+        """Return the side of one histogram, each count the sum of so many cells."""
+        return Side(counts, self.rows, cells * self.variance, cells * self.fourth)
+
+    def collisions(self, offsets: NDArray[np.int64]) -> float:
+        """Return the sum over histograms of the chance that two of its rows share a cell."""
+        squares = self.counts**2 - self.counts - self.variance
+        return float(np.add.reduceat(squares, offsets[:-1]).sum() / (self.rows * (self.rows - 1.0)))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The same histograms of both.
+
+    Attributes
+    ----------
+    before, after : Side
+        The two.
+    offsets : ndarray of shape (n_histograms + 1,), int64
+        First cell of each histogram.
+    tables : ndarray of shape (n_histograms,), int64
+        Whose noise is in it: two histograms of one table share its noise.
+    """
+
+    before: Side
+    after: Side
+    offsets: NDArray[np.int64]
+    tables: NDArray[np.int64]
+
+
+def distance(pairs: Sequence[Pair]) -> tuple[float, float]:
+    """Return the squared distance in all histograms, and what it were if no cell were shared."""
+    found = scale = 0.0
+    for pair in pairs:
+        a, b = pair.before, pair.after
+        own = a.collisions(pair.offsets) + b.collisions(pair.offsets)
+        found += own - 2.0 * float(a.counts @ b.counts) / (a.rows * b.rows)
+        scale += own
+    return found, scale
