@@ -137,6 +137,14 @@ def a_release():
     }
 
 
+def a_model_for_less_than_all_of_the_budget():
+    do("plan draw schema.toml --epsilon 1 --expected-rows 800 --sites 2 -o plan.hush")
+    for site in ("north", "south"):
+        do(f"sketch {site}.csv --plan plan.hush -o {site}.sketch.hush")
+        do(f"release {site}.sketch.hush --epsilon 0.9 -o {site}.hush")
+    do("merge north.hush south.hush -o all.hush")
+
+
 def a_lake_and_its_hours():
     """Return a plan, and rows by the hour."""
     import pyarrow.csv
@@ -148,7 +156,15 @@ def a_lake_and_its_hours():
         pq.write_table(rows, f"lake/2026-{month}.parquet")
     hours = [rows.slice(start, 100) for start in (0, 100, 200, 300)]
     plan = Plan.draw(Schema.from_toml("schema.toml"), n_tables=20)
-    return {"plan": plan, "first_hour": hours[0], "hours": hours[1:]}
+    pq.write_table(rows.slice(0, 50), "sample.parquet")
+    months = [Sketch.from_data(plan, rows.slice(start, 200)) for start in (0, 200)]
+    return {
+        "plan": plan,
+        "first_hour": hours[0],
+        "hours": hours[1:],
+        "last_month": months[0],
+        "this_month": months[1],
+    }
 
 
 ROUNDS = ("opendp", "cryptography")
@@ -181,6 +197,13 @@ PAGES = {
     ),
     "docs/index.md": Page(names=orders),
     "docs/maths.md": Page(needs=("opendp",)),
+    "docs/method.md": Page(
+        needs=("opendp",),
+        before={
+            "hushtable plan ranks": a_model_for_less_than_all_of_the_budget,
+            "hushtable merge": partial(do, *release_of("south.ranks", "ranks.plan.hush")),
+        },
+    ),
     "docs/paper.md": Page(),
     "docs/privacy-officer.md": Page(needs=ROUNDS + LOOKS, slow=True),
     "docs/privacy.md": Page(
