@@ -70,6 +70,9 @@ def test_a_model_and_its_rows(report, site):
     scores = model.score_samples(site / "rows.csv")
     assert facts["sections"] == ["scores", "features"]
     assert len(facts["reasons_to_stay"]) == 3
+    # Of the rows that the model counted, drift is none.
+    assert facts["drift"]["overall"] < 0.0 < facts["drift"]["by_chance_up_to"]
+    assert facts["drift"]["features_beyond_chance"] == []
     assert f">{(scores < model.offset_).sum()} (" in html
     shares = model.explain(site / "rows.csv")
     for row in np.argsort(scores, kind="stable")[:3]:
@@ -82,8 +85,16 @@ def test_a_model_and_its_rows(report, site):
 def test_a_model_alone(report, site):
     facts, html = report(site / "model.hush")
     assert facts["sections"] == ["features"]
+    assert facts["drift"] is None
     assert "no rows were given" in html
     assert f"{load(site / 'model.hush').offset_:.4g} bits: rows below are outliers" in html
+
+
+def test_marginals(report, site):
+    facts, html = report(site / "marginals.sketch.hush")
+    assert facts["sections"] == ["features"]
+    assert html.count("<svg") == 3
+    assert "Histogram of ward" in html
 
 
 def test_a_share_and_columns(report, site, tmp_path):

@@ -17,6 +17,7 @@ from hushtable.errors import FileError, UsageError
 
 if TYPE_CHECKING:
     from hushtable.report.content import Model, Report
+    from hushtable.report.scores import Scores
     from hushtable.report.sites import Sites
     from hushtable.scorer import Scorer
 
@@ -46,7 +47,10 @@ def report(
     rows: Annotated[
         int,
         typer.Option(
-            metavar="N", min=0, max=1000, help="Name the N rows with the lowest scores; 0 is none."
+            metavar="N",
+            min=0,
+            max=1000,
+            help="Name the N rows with the lowest scores, and why they have them; 0 is none.",
         ),
     ] = 0,
     parts: Annotated[
@@ -75,7 +79,8 @@ def report(
     """Write a report: one HTML file for the analyst, the privacy officer and the coordinator.
 
     It holds what MODEL tells; with DATA, the distribution of scores, missing values and drift;
-    with --parts, who sent what. No value of a row is in it, and no row's number without --rows.
+    with --parts, who sent what. No value of a row is in it, and without --rows no row's number,
+    score or reasons.
     It loads nothing from elsewhere and runs no script.
 
     \b
@@ -87,7 +92,7 @@ def report(
     sent = [] if parts is None else _parts(parts, [model, *([] if round_ is None else [round_])])
     subject, scorer, offset = _open(model)
     sites = None if parts is None else _sites(subject, sent, round_)
-    scores = None
+    scores: Scores | None = None
     if data is not None:
         if scorer is None:
             raise UsageError(f"{model} scores no rows: leave {data} out")
@@ -114,6 +119,7 @@ def report(
         "sections": made.sections,
         "left_out": made.left_out,
         "reasons_to_stay": made.reasons_to_stay,
+        "drift": _drift(scores),
     }
 
     def text() -> None:
@@ -148,6 +154,18 @@ def write_page(made: "Report", output: Path) -> Target:
     with target.writing():
         write_bytes(output, html.encode("utf-8"))
     return target
+
+
+def _drift(scores: "Scores | None") -> dict[str, Any] | None:
+    """Return the drift for machines; null where none is known."""
+    if scores is None or scores.drift is None or math.isnan(scores.drift.overall):
+        return None
+    found = scores.drift
+    return {
+        "overall": found.overall,
+        "by_chance_up_to": found.level,
+        "features_beyond_chance": found.beyond_chance,
+    }
 
 
 def _check_options(
