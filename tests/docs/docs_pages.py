@@ -77,18 +77,25 @@ def do(*commands):
         assert main(command.split()) == 0, command
 
 
-def release_of(site, plan="plan.hush"):
+def release_of(site, plan="plan.hush", epsilon="1"):
     """Return the commands by which another site makes its release."""
     sketch = f"{site}.sketch.hush"
     return (
         f"sketch rows.csv --plan {plan} -o {sketch}",
-        f"release {sketch} --epsilon 1 -o {site}.hush",
+        f"release {sketch} --epsilon {epsilon} -o {site}.hush",
     )
 
 
 def answer_of(site, step):
     """Return the command by which another site answers a round."""
     return f"round submit {step}.hush rows.csv --key {site}.key --yes -o {site}.{step}.hush"
+
+
+def a_merged_model():
+    """Make the releases of two sites, and their sum, for most of a budget of 1."""
+    do("plan draw schema.toml --epsilon 0.9 --expected-rows 800 --sites 2 -o plan.hush")
+    do(*(command for site in ("north", "south") for command in release_of(site, epsilon="0.9")))
+    do("merge north.hush south.hush -o all.hush")
 
 
 def people_fill_in_the_schema():
@@ -181,6 +188,15 @@ PAGES = {
     ),
     "docs/index.md": Page(names=orders),
     "docs/maths.md": Page(needs=("opendp",)),
+    "docs/method.md": Page(
+        needs=("opendp",),
+        before={
+            "hushtable plan ranks": a_merged_model,
+            "hushtable merge north.ranks": partial(
+                do, *release_of("south.ranks", "ranks.plan.hush")
+            ),
+        },
+    ),
     "docs/paper.md": Page(),
     "docs/privacy-officer.md": Page(needs=ROUNDS + LOOKS, slow=True),
     "docs/privacy.md": Page(
