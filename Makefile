@@ -22,7 +22,7 @@ demo: .venv/.package
 	@$(BIN)/hushtable demo
 
 test: .venv/.group-test
-	$(BIN)/pytest -m "not slow" $(PYTEST_ARGS)
+	$(BIN)/pytest -m "not slow" $(or $(PYTEST_ARGS),-n auto)
 
 test-slow: .venv/.group-test
 	$(BIN)/pytest -m slow $(PYTEST_ARGS)

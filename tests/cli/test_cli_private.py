@@ -216,7 +216,7 @@ def test_an_epsilon_that_is_no_number_is_wrong_usage(refused, sites, old):
 
 def test_an_exhausted_budget_is_refused(refused, sites, old):
     sketch, after = sites / "north.sketch.hush", ("--after", sites / "north.hush")
-    says = "the budget is exhausted"
+    says = "is exhausted"
     refused("release", sketch, "--epsilon", 1, *after, "-o", old, says=says)
 
 

@@ -388,10 +388,11 @@ def calibrated_scale(
     rounding = 1e-4 * total
     if left <= rounding or wanted > left + rounding:
         raise PrivacyError(
-            f"the budget is exhausted: earlier releases on these rows cost {spent / total:.1%} of "
-            f"epsilon={epsilon:g}"
+            f"the budget of epsilon={epsilon:g}"
             + (f" (delta={delta:g})" if gaussian else "")
-            + (f", and this one is to cost {share:.1%}" if share is not None else "")
+            + " is exhausted: earlier releases on these rows come to epsilon "
+            + f"{before.epsilon(delta):.3g}"
+            + (f", and this one is to cost {share:.1%} of the budget" if share else "")
             + ": raise epsilon, or release nothing more about these rows"
         )
     wanted = min(wanted, left)
