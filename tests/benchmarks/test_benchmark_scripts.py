@@ -122,3 +122,11 @@ def test_ranks_and_standard_errors_are_judged():
     exact, released = ranks.rank_errors("made up", X, seeds=1)
     assert (exact[1], released[1]) == ("no", "epsilon 1 in all")
     assert all(float(error.rstrip("%")) < 2.0 for error in exact[2:])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not load.can_measure(), reason="needs /proc/self/status")
+def test_memory_does_not_grow_with_the_rows():
+    """Two million rows more are 80 MB as they are read: nothing of them stays."""
+    found = list(load.hold_all(True, ["stream", "window"]))
+    assert [target.met for target in load.targets(found)] == [True, True, True]

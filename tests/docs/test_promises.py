@@ -1,0 +1,33 @@
+"""Every test that the page of promises names is there, in the file that it names."""
+
+import re
+
+from docs_reader import ROOT
+
+PAGE = (ROOT / "docs" / "promises.md").read_text()
+
+
+def named():
+    """Yield (file, test) for each test on the page; a file by itself stands for all of its tests."""
+    file = None
+    for word in re.findall(r"`((?:tests/[\w/]+\.py)|(?:test_\w+))`", PAGE):
+        if word.startswith("tests/"):
+            file = word
+            yield file, None
+        else:
+            yield file, word
+
+
+def test_the_tests_are_there():
+    places = list(named())
+    assert len(places) > 50
+    for file, test in places:
+        text = (ROOT / file).read_text()
+        assert test is None or re.search(rf"^def {test}\(", text, re.MULTILINE), (file, test)
+
+
+def test_every_promise_has_a_test():
+    promises = re.split(r"^\*\*", PAGE.partition("\n## What was tried")[0], flags=re.MULTILINE)[1:]
+    assert len(promises) > 10
+    for promise in promises:
+        assert "`tests/" in promise, promise
