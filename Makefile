@@ -15,7 +15,25 @@ endif
 # Runs a talkative command; shows what it said only if it fails.
 silently = out=$$($(1) 2>&1) || { printf '%s\n' "$$out"; exit 1; }
 
-.PHONY: demo test test-slow test-flower test-all lint format docs wheel clean
+# The package and a group of pyproject.toml go into an environment in the versions that pyproject.toml
+# allows; with LOCKED=1, as in CI, in those of a file of .ci/locks/, each file by its hash.
+ifdef LOCKED
+hashed = $(1) -m pip install --quiet --require-hashes --requirement .ci/locks/$(2).txt
+install = $(call hashed,$(1),build) && $(call hashed,$(1),$(3)) --no-build-isolation && \
+	$(1) -m pip install --quiet --no-deps --no-build-isolation --editable .
+else
+install = $(1) -m pip install --quiet --upgrade "pip>=25.1" && \
+	$(1) -m pip install --quiet --editable . $(addprefix --group ,$(2))
+endif
+
+# What tells soonest whether versions of Python and of the libraries go together.
+VERSIONS := tests/test_same_bits.py tests/test_files.py tests/test_inputs.py tests/test_detectors.py \
+	tests/test_plots.py tests/privacy/test_mechanism.py tests/federation/test_rounds.py \
+	tests/engines/test_dask.py tests/cli/test_cli_commands.py
+NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)))
+
+.PHONY: demo test test-slow test-flower test-oldest test-newest test-all mutants
+.PHONY: lint format docs wheel lock audit sbom clean
 .NOTPARALLEL: # targets share one .venv
 
 demo: .venv/.package
@@ -30,6 +48,22 @@ test-slow: .venv/.group-test
 # In an environment of its own: Flower pins many libraries tightly.
 test-flower: .venv-flower/.created
 	.venv-flower/bin/pytest tests/flower $(PYTEST_ARGS)
+
+# With the oldest libraries that pyproject.toml allows; what they warn of is theirs.
+test-oldest: .venv-oldest/.created
+	NUMBA_CACHE_DIR=.cache/numba-oldest .venv-oldest/bin/python -m pytest -W default -m "not slow" \
+		$(VERSIONS) $(PYTEST_ARGS)
+
+# With the newest Python on the path, or make test-newest NEWEST=/path/to/python.
+test-newest:
+	@$(if $(NEWEST),$(MAKE) --no-print-directory .venv-newest/.created,\
+		echo "No Python newer than 3.11 on the path: make test-newest NEWEST=/path/to/python")
+	$(if $(NEWEST),NUMBA_CACHE_DIR=.cache/numba-newest .venv-newest/bin/python -m pytest -m "not slow" \
+		$(VERSIONS) $(PYTEST_ARGS))
+
+# Hours. MUTANTS="--sample 75" judges a sample, MUTANTS=--show tells what is known.
+mutants: .venv/.group-mutants
+	nice $(BIN)/python .ci/mutants.py $(MUTANTS)
 
 test-all: .venv/.group-test
 	$(BIN)/pytest $(PYTEST_ARGS)
@@ -52,30 +86,72 @@ docs: .venv/.group-dev
 
 wheel: .venv/.group-dev
 	@rm -rf dist
-	@$(call silently,$(BIN)/python -m build)
+	@$(call silently,$(BIN)/python -m build $(if $(LOCKED),--no-isolation))
 	@$(BIN)/python .ci/check_wheel.py dist
 
-clean: # keeps .venv and .venv-flower
-	rm -rf .cache .hypothesis dist docs/_build docs/generated docs/gallery
+locked = .venv-supply/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-annotate --no-header $(UPGRADE) $(2) --output-file .ci/locks/$(1).txt
+
+# After a change of dependencies, and to take newer versions: make lock UPGRADE=--upgrade.
+lock: .venv-supply/.created
+	@$(call locked,build,--group build)
+	@$(call locked,dev,pyproject.toml --group dev)
+	@$(call locked,package,pyproject.toml --constraint .ci/locks/dev.txt)
+	@$(call locked,flower,pyproject.toml --group flower)
+
+# Asks PyPI's database of known vulnerabilities, so it needs the network; CI does without.
+audit: .venv-supply/.created
+	@for set in build dev flower; do \
+		.venv-supply/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off \
+			--requirement .ci/locks/$$set.txt || { \
+			echo "make audit: $$set.txt has a known vulnerability, or the database was not reached" >&2; exit 1; }; \
+	done
+
+# What an installed package with the extras of sites and coordinators brings along, as CycloneDX.
+sbom: .venv-supply/.created
+	@mkdir -p dist && rm -rf .venv-sbom && $(PYTHON) -m venv --without-pip .venv-sbom
+	@.venv-supply/bin/uv pip install --quiet --python .venv-sbom/bin/python \
+		--constraint .ci/locks/dev.txt ".[federation,private,report]"
+	@.venv-supply/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --of JSON \
+		--output-file dist/hushtable.cdx.json .venv-sbom/bin/python
+	@rm -rf .venv-sbom
+
+clean: # keeps the environments
+	rm -rf .cache .hypothesis dist mutants docs/_build docs/generated docs/gallery
 	find src tests benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 .venv/.created:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hushtable needs Python 3.11 or newer, $(PYTHON) is %d.%d: name another with make PYTHON=..." % sys.version_info[:2])'
 	@echo "Setting up .venv, once; this takes a minute or two."
 	@$(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1" # the first that knows dependency groups
 	@touch $@
 
 .venv-flower/.created: pyproject.toml
 	@$(PYTHON) -m venv .venv-flower
-	@.venv-flower/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-	@.venv-flower/bin/python -m pip install --quiet --editable . --group flower
+	@$(call install,.venv-flower/bin/python,flower,flower)
+	@touch $@
+
+.venv-oldest/.created: pyproject.toml .venv-supply/.created
+	@rm -rf .venv-oldest && $(PYTHON) -m venv .venv-oldest
+	@.venv-supply/bin/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct \
+		--editable . --group test
+	@touch $@
+
+.venv-newest/.created: pyproject.toml
+	@rm -rf .venv-newest && $(NEWEST) -m venv .venv-newest
+	@$(call install,.venv-newest/bin/python,test,dev)
+	@touch $@
+
+.venv-supply/.created: pyproject.toml
+	@$(PYTHON) -m venv .venv-supply
+	@.venv-supply/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	@.venv-supply/bin/python -m pip install --quiet --group supply
 	@touch $@
 
 .venv/.package: pyproject.toml .venv/.created
-	@$(BIN)/python -m pip install --quiet --editable .
+	@$(call install,$(BIN)/python,,package)
 	@touch $@
 
 .venv/.group-%: pyproject.toml .venv/.created
-	@$(BIN)/python -m pip install --quiet --editable . --group $*
+	@$(call install,$(BIN)/python,$*,dev)
 	@touch $@

@@ -16,8 +16,15 @@ import pytest
 
 # The first example of a run may compile a kernel, which no deadline should judge.
 hypothesis.settings.register_profile("hushtable", deadline=None, max_examples=50)
+# For mutation testing: that a test fails is all that counts, not the smallest example of it.
 hypothesis.settings.register_profile(
-    "mutants", deadline=None, max_examples=15, derandomize=True, database=None
+    "mutants",
+    deadline=None,
+    max_examples=15,
+    derandomize=True,
+    database=None,
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+    report_multiple_bugs=False,
 )
 hypothesis.settings.load_profile("hushtable")
 

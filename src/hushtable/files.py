@@ -94,14 +94,24 @@ class Content:
 
 
 def write(path: str | os.PathLike[str], kind: str, entries: dict[str, Any], arrays: Arrays) -> None:
-    """Write a file atomically: the path holds the whole new file, or what it held before."""
-    write_bytes(path, pack(kind, entries, arrays))
+    """Write a file atomically: the path holds the whole new file, or what it held before.
+
+    What tells of a site's rows more than may leave it, such as exact counts, its owner alone may
+    read.
+    """
+    write_bytes(path, pack(kind, entries, arrays), private=_stays(kind, entries))
 
 
-def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write what `pack` returned, atomically."""
-    with replacing(path) as temporary:
+def write_bytes(path: str | os.PathLike[str], content: bytes, *, private: bool = False) -> None:
+    """Write what `pack` returned, atomically; ``private`` as for `replacing`."""
+    with replacing(path, private=private) as temporary:
         temporary.write_bytes(content)
+
+
+def _stays(kind: str, entries: dict[str, Any]) -> bool:
+    exact = "ledger" not in entries or "own" in entries
+    of_rows = kind == "plan" and bool(entries["plan"]["data_dependent"])
+    return kind in ("sketch", "local") or (kind == "detector" and exact) or of_rows
 
 
 def pack(
@@ -141,14 +151,17 @@ def pack(
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path beside ``path``; rename it to ``path`` if the body succeeds.
+def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[Path]:
+    """Give an empty temporary file beside ``path``; rename it to ``path`` if the body succeeds.
 
     Whatever goes wrong (a full disk, Ctrl-C), ``path`` keeps what it held and the temporary
-    file goes.
+    file goes. A ``private`` file can be read by its owner alone, from its first byte on; another
+    by whom the umask lets.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    mode = 0o600 if private else 0o666
+    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
     try:
         yield temporary
         with temporary.open("rb+") as file:

@@ -137,7 +137,7 @@ def write_scores(
 
     fields = [("row", pa.int64()), ("score", pa.float64()), ("outlier", pa.bool_()), *more]
     schema = pa.schema(fields, metadata)
-    with replacing(path) as temporary:
+    with replacing(path, private=True) as temporary:
         if path.suffix == ".csv":
             from pyarrow import csv
 

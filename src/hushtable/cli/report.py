@@ -152,7 +152,7 @@ def write_page(made: "Report", output: Path) -> Target:
     html = page(made)
     target = Target(output)
     with target.writing():
-        write_bytes(output, html.encode("utf-8"))
+        write_bytes(output, html.encode("utf-8"), private=True)
     return target
 
 

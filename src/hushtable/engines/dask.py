@@ -131,7 +131,7 @@ def _score_part(counts: Any, part: Part) -> None:
     scores = score(Scorer(counts), part.source)
     table = pa.table({"row": np.arange(len(scores)), "score": scores})
     part.target.parent.mkdir(parents=True, exist_ok=True)
-    with files.replacing(part.target) as temporary:
+    with files.replacing(part.target, private=True) as temporary:
         pq.write_table(table.replace_schema_metadata({STAMP: part.stamp()}), temporary)
 
 
