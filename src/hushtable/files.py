@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -32,6 +33,7 @@ __all__ = [
     "array_digests",
     "pack",
     "read",
+    "remove_leftovers",
     "replacing",
     "unpack",
     "write",
@@ -64,6 +66,8 @@ KINDS = (
 _KEY = "hushtable"
 #: Bytes of the manifest at most: 65,535 features with 10,000 categories do not fit, real ones do.
 _MAX_MANIFEST = 64 << 20
+#: Seconds after which nobody writes on to what has not changed since.
+_A_DAY = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -155,8 +159,9 @@ def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterato
     """Give an empty temporary file beside ``path``; rename it to ``path`` if the body succeeds.
 
     Whatever goes wrong (a full disk, Ctrl-C), ``path`` keeps what it held and the temporary
-    file goes. A ``private`` file can be read by its owner alone, from its first byte on; another
-    by whom the umask lets.
+    file goes; after SIGKILL or a power cut it stays, ``.NAME.????????.part``, to be removed by
+    `remove_leftovers`. A ``private`` file can be read by its owner alone, from its first byte on;
+    another by whom the umask lets.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
@@ -170,6 +175,25 @@ def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterato
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def remove_leftovers(folder: Path, name: str, *, below: bool = False) -> None:
+    """Remove what writers that were killed left, once nobody has written to it for a day.
+
+    Parameters
+    ----------
+    folder : Path
+        Where they wrote.
+    name : str
+        Of the file, or a glob pattern of names.
+    below : bool
+        Whether to look in the folders within, too.
+    """
+    pattern = f".{name}.????????.part"
+    for left in folder.rglob(pattern) if below else folder.glob(pattern):
+        with contextlib.suppress(OSError):  # another's, or removed by another just now
+            if time.time() - left.stat().st_mtime > _A_DAY:
+                left.unlink()
 
 
 def _digest(manifest: dict[str, Any]) -> str:

@@ -78,6 +78,8 @@ class Target:
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """Name the file if the body fails to write it; note it as written otherwise."""
+        from hushtable.files import remove_leftovers
+
         try:
             yield
         except OSError as error:
@@ -85,6 +87,7 @@ class Target:
                 f"cannot write {self.path}: {explain(error)} (nothing was written)"
             ) from error
         _written.append(str(self.path))
+        remove_leftovers(self.path.parent, glob.escape(self.path.name))
 
     def __str__(self) -> str:
         return f"{self.path} ({size(self.path)})"
@@ -110,6 +113,12 @@ class Folder:
             raise FileError(f"cannot write to {path}: there is no folder {above}: make it first")
         if not os.access(above, os.W_OK):
             raise FileError(f"cannot write to {path}: {above} is read-only: use another folder")
+
+    def remove_leftovers(self) -> None:
+        """Remove what an earlier call left that was killed."""
+        from hushtable.files import remove_leftovers
+
+        remove_leftovers(self.path, "*.scores.parquet", below=True)
 
     @contextlib.contextmanager
     def writing(self, path: Path) -> Iterator[None]:

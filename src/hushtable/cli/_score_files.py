@@ -43,6 +43,7 @@ def score_files(
     total = Summary(len(schema), offset)
     if not waiting:
         return total, len(parts)
+    folder.remove_leftovers()
     # All are opened before the first is scored: a file with other columns is found at once.
     readers = [open_rows(str(part.source), columns, drop, schema) for part in waiting]
     stopped, lock = threading.Event(), threading.Lock()

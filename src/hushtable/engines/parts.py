@@ -73,7 +73,7 @@ class Part:
 
         try:
             stamp: bytes | None = (parquet.read_schema(self.target).metadata or {}).get(STAMP)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, UnicodeDecodeError):
             return None
         except OSError as error:
             if error.errno is not None:

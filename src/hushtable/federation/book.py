@@ -8,7 +8,6 @@ either nothing was sent and nothing spent, or the same answer is sent again.
 import contextlib
 import json
 import os
-import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from hushtable.errors import PrivacyError, RoundError
 from hushtable.federation.database import Database, damaged
-from hushtable.federation.keys import Card, create_private, refuse_open
+from hushtable.federation.keys import Card, new_private, refuse_open
 from hushtable.federation.round import Round, now, stamp
 from hushtable.federation.submission import Part
 from hushtable.privacy.budget import Cost, Spent, check_delta, check_epsilon
@@ -33,17 +32,16 @@ T = TypeVar("T")
 ALL_ROWS = "all rows"
 
 _VERSION = 1
-_TABLES = """
-create table site (name text not null, signing text not null, epsilon real not null,
-                   delta real not null);
-create table known (name text primary key, card text not null, since text not null);
-create table answers (
-    round_id text primary key, data_set text not null, title text not null, made text not null,
-    counts blob not null, sent blob not null, share text not null, spent text not null);
-create table steps (
-    round_id text not null, step text not null, asked text not null, answer blob not null,
-    kept text not null, primary key (round_id, step));
-"""
+_TABLES = (
+    "create table site (name text not null, signing text not null, epsilon real not null, "
+    "delta real not null)",
+    "create table known (name text primary key, card text not null, since text not null)",
+    "create table answers (round_id text primary key, data_set text not null, title text not null, "
+    "made text not null, counts blob not null, sent blob not null, share text not null, "
+    "spent text not null)",
+    "create table steps (round_id text not null, step text not null, asked text not null, "
+    "answer blob not null, kept text not null, primary key (round_id, step))",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,11 +125,15 @@ class Book:
             The cap.
         """
         epsilon, delta = check_epsilon(epsilon), check_delta(delta)
-        os.close(create_private(path))
-        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
-            db.executescript(f"begin; {_TABLES} pragma user_version = {_VERSION}; commit;")
-            row = (card.name, card.signing, epsilon, delta)
-            db.execute("insert into site values (?, ?, ?, ?)", row)
+        row = (card.name, card.signing, epsilon, delta)
+        with (
+            new_private(path) as temporary,
+            contextlib.closing(Database(temporary)) as db,
+            db.writing(),
+        ):
+            for statement in (*_TABLES, f"pragma user_version = {_VERSION}"):
+                db.run(statement)
+            db.run("insert into site values (?, ?, ?, ?)", row)
         return cls(path)
 
     @classmethod
@@ -159,6 +161,12 @@ class Book:
                 "these: keys and book belong together"
             )
         return book
+
+    @property
+    def unused(self) -> bool:
+        """Whether nothing was ever noted."""
+        tables = ("known", "answers", "steps")
+        return all(self._db.run(f"select count(*) from {table}") == [(0,)] for table in tables)
 
     def close(self) -> None:
         """Close the file."""

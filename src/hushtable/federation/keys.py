@@ -4,11 +4,14 @@ Each has two key pairs: Ed25519 (RFC 8032) signs what it sends; X25519 (RFC 7748
 masks with every other site. The card carries the public halves, signed by the first.
 """
 
+import contextlib
 import hashlib
 import json
 import os
 import re
+import secrets
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-__all__ = ["Card", "Keys", "check_name", "create_private", "crypto", "refuse_open"]
+__all__ = ["Card", "Keys", "check_name", "crypto", "new_private", "refuse_open"]
 
 _NAME = re.compile(r"\w[\w .-]{0,63}")
 _HEX = re.compile(r"[0-9a-f]+")
@@ -178,10 +181,8 @@ class Keys:
             "signing": self._signing.private_bytes_raw().hex(),
             "masking": self.masking.private_bytes_raw().hex(),
         }
-        with open(create_private(path), "w") as file:
-            json.dump(content, file)
-            file.flush()
-            os.fsync(file.fileno())
+        with new_private(path) as temporary:
+            temporary.write_text(json.dumps(content))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Keys":
@@ -219,20 +220,46 @@ def check_name(name: Any) -> str:
     return name
 
 
-def create_private(path: str | os.PathLike[str]) -> int:
-    """Make a new file that its owner alone can read, and return its descriptor.
+@contextlib.contextmanager
+def new_private(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a private temporary path beside ``path``; it becomes that if the body succeeds.
+
+    Its owner alone can read it. Whatever goes wrong, ``path`` does not come to be.
 
     Raises
     ------
     UsageError
         If there is a file: what is secret is never overwritten.
     """
+    path = Path(path)
+    if path.exists():
+        raise _never_overwritten(path)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        _take(temporary, path)
     except FileExistsError:
-        raise UsageError(
-            f"{path} exists, and is never overwritten: use it, or give another name"
-        ) from None
+        raise _never_overwritten(path) from None
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _take(temporary: Path, path: Path) -> None:
+    """Give a whole file its name, unless another file has it."""
+    try:
+        os.link(temporary, path)  # unlike a rename, takes no other file's place
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links: the name is taken first
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        temporary.replace(path)
+
+
+def _never_overwritten(path: Path) -> UsageError:
+    return UsageError(f"{path} exists, and is never overwritten: use it, or give another name")
 
 
 def refuse_open(path: str | os.PathLike[str], what: str) -> None:

@@ -1,13 +1,16 @@
 """``hushtable round keygen``: keys, card and book of somebody who takes part."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hushtable.cli._options import Delta, Json
 from hushtable.cli._output import Target, finish
 from hushtable.errors import UsageError
+
+if TYPE_CHECKING:
+    from hushtable.federation.keys import Keys
 
 __all__ = ["keygen"]
 
@@ -38,23 +41,26 @@ def keygen(
       hushtable round keygen north --cap 2
     """  # noqa: D301 (\b keeps the lines of the example apart)
     from hushtable.federation.book import Book
-    from hushtable.federation.keys import Keys
+    from hushtable.federation.keys import Keys, check_name
 
-    keys = Keys.generate(name)
+    check_name(name)
     files = {kind: folder / f"{name}.{kind}" for kind in ("key", "card", "book")}
     if cap is None:
         del files["book"]
-    for path in files.values():
-        if path.exists():
+    keys = _begun(files, cap, delta)
+    for kind, path in files.items():
+        if path.exists() and (keys is None or kind == "card"):
             raise UsageError(
                 f"{path} exists, and keys are never overwritten: use it, or give another name"
             )
     targets = {kind: Target(path) for kind, path in files.items()}
-    if cap is not None:
-        with targets["book"].writing():
-            Book.create(files["book"], keys.card, epsilon=cap, delta=delta).close()
-    with targets["key"].writing():
-        keys.save(files["key"])
+    if keys is None:
+        keys = Keys.generate(name)
+        if cap is not None:
+            with targets["book"].writing():
+                Book.create(files["book"], keys.card, epsilon=cap, delta=delta).close()
+        with targets["key"].writing():
+            keys.save(files["key"])
     with targets["card"].writing():
         keys.card.save(files["card"])
     facts: dict[str, Any] = {
@@ -72,3 +78,24 @@ def keygen(
         print(f"  {files['card']}  give it to the coordinator")
 
     finish(as_json, facts, text)
+
+
+def _begun(files: dict[str, Path], cap: float | None, delta: float) -> "Keys | None":
+    """Return the keys of a call that was ended before its last file, the card.
+
+    Its first file is the book: one without keys beside it, in which nothing was ever noted, can
+    be of no use to anybody, and goes.
+    """
+    from hushtable.federation.book import Book
+    from hushtable.federation.keys import Keys
+
+    if files["card"].exists() or (cap is not None and not files["book"].exists()):
+        return None
+    keys = Keys.load(files["key"]) if files["key"].exists() else None
+    if cap is None:
+        return keys
+    with Book.open(files["book"], None if keys is None else keys.card) as book:
+        unused, terms = book.unused, (book.epsilon, book.delta)
+    if keys is None and unused:
+        files["book"].unlink()
+    return keys if unused and terms == (cap, delta) else None

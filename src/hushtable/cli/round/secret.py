@@ -26,10 +26,10 @@ def secret(
     """  # noqa: D301 (\b keeps the lines of the example apart)
     import secrets
 
-    from hushtable.federation.keys import create_private
+    from hushtable.federation.keys import new_private
 
     target = Target(output)
-    with target.writing(), open(create_private(output), "w") as stream:
-        stream.write(secrets.token_hex(32) + "\n")
+    with target.writing(), new_private(output) as temporary:
+        temporary.write_text(secrets.token_hex(32) + "\n")
     facts = {"command": "round secret", "secret": str(output)}
     finish(as_json, facts, lambda: print(f"Wrote {target}: for the sites only."))

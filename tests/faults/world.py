@@ -1,0 +1,187 @@
+"""A consortium as files, and every command that writes one."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from faults import Server
+
+from hushtable import Sketch, load
+from hushtable.federation.book import Book
+from hushtable.federation.keys import Card, Keys
+
+__all__ = ["COMMANDS", "Command", "make_world", "snapshot"]
+
+SCHEMA = """
+[[feature]]
+name = "age"
+kind = "numeric"
+low = 0
+high = 120
+
+[[feature]]
+name = "ward"
+kind = "categorical"
+categories = ["north", "south"]
+"""
+#: What a command that was killed may leave beside its output; see docs/file-format.md.
+LITTER = re.compile(r"\.[^/]+\.[0-9a-f]{8}\.part(-journal)?|[^/]+\.book-journal")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command that writes, and what is right about what it wrote.
+
+    Attributes
+    ----------
+    arguments : str
+        Of ``hushtable``, with ``@`` before what is in the folder.
+    outputs : tuple of str
+        What it writes; patterns of paths.
+    right : callable
+        Takes the folder, after the command came to its end; asserts.
+    exact : bool
+        Whether it writes the same bytes each time.
+    """
+
+    arguments: str
+    outputs: tuple[str, ...]
+    right: Callable[[Path], object]
+    exact: bool = True
+
+    def line(self, folder: Path) -> list[str]:
+        """Return the arguments, for a folder."""
+        return self.arguments.replace("@", f"{folder}/").split()
+
+
+def _keys_belong_together(folder: Path) -> None:
+    keys = Keys.load(folder / "west.key")
+    assert Card.load(folder / "west.card") == keys.card
+    with Book.open(folder / "west.book", keys.card) as book:
+        assert (book.epsilon, book.answers()) == (2.0, [])
+
+
+def _noted_before_sent(folder: Path) -> None:
+    with Book.open(folder / "north.book") as book:
+        assert [answer.title for answer in book.answers()] == ["first"]
+        assert 0.1 < book.total("all rows") < 3.0
+
+
+COMMANDS = {
+    "fit": Command(
+        "fit @rows.csv --seed 1 --tables 5 --threads 1 -o @model.hush",
+        ("model.hush",),
+        lambda folder: load(folder / "model.hush").score_samples(folder / "rows.csv"),
+    ),
+    "score to Parquet": Command(
+        "score @rows.csv --model @sketch.hush --threads 1 -o @scores.parquet",
+        ("scores.parquet",),
+        lambda folder: None,
+    ),
+    "score to CSV": Command(
+        "score @rows.csv --model @sketch.hush --threads 1 -o @scores.csv",
+        ("scores.csv",),
+        lambda folder: None,
+    ),
+    "score to a folder": Command(
+        "score @lake --model @sketch.hush --threads 1 -o @scores",
+        ("scores/1.scores.parquet", "scores/2.scores.parquet"),
+        lambda folder: None,
+    ),
+    "sketch": Command(
+        "sketch @rows.csv --plan @plan.hush --threads 1 -o @new.sketch.hush",
+        ("new.sketch.hush",),
+        lambda folder: load(folder / "new.sketch.hush"),
+    ),
+    "release": Command(
+        "release @sketch.hush --epsilon 1 -o @new.hush",
+        ("new.hush",),
+        lambda folder: load(folder / "new.hush"),
+        exact=False,
+    ),
+    "merge": Command(
+        "merge @sketch.hush @other.sketch.hush -o @all.hush",
+        ("all.hush",),
+        lambda folder: _adds_up(folder),
+    ),
+    "round keygen": Command(
+        "round keygen west --cap 2 --folder @",
+        ("west.key", "west.card", "west.book"),
+        _keys_belong_together,
+        exact=False,
+    ),
+    "round open": Command(
+        "round open @plan.hush @north.card @south.card --key @lead.key --epsilon 1 -o @new.round",
+        ("new.round",),
+        lambda folder: None,
+        exact=False,
+    ),
+    "round submit": Command(
+        "round submit @first.round @rows.csv --key @north.key --threads 1 --yes -o @north.sent",
+        ("north.sent", "north.book"),
+        _noted_before_sent,
+        exact=False,
+    ),
+    "round next": Command(
+        "round next @marginals.round @north.marginals @south.marginals --key @lead.key --seed 1 "
+        "-o @second.round --result @marginals.hush",
+        ("second.round", "marginals.hush"),
+        lambda folder: load(folder / "marginals.hush"),
+        exact=False,
+    ),
+    "round collect": Command(
+        "round collect @second.open @north.second @south.second -o @result.hush",
+        ("result.hush",),
+        lambda folder: load(folder / "result.hush"),
+    ),
+}
+
+
+def _adds_up(folder: Path) -> None:
+    one, other = (Sketch.from_data(load(folder / "plan.hush"), folder / name)
+                  for name in ("rows.csv", "other.csv"))  # fmt: skip
+    assert load(folder / "all.hush") == one + other
+
+
+def make_world(server: Server) -> dict[str, bytes]:
+    """Return the files that the commands begin with."""
+    here = server.root
+    here.mkdir()
+    (here / "lake").mkdir()
+    (here / "schema.toml").write_text(SCHEMA)
+    for i, name in enumerate(("rows.csv", "other.csv", "lake/1.csv", "lake/2.csv")):
+        ages = np.random.default_rng(i).integers(0, 100, 60)
+        lines = [f"{age},{('north', 'south')[age % 2]}" for age in ages]
+        (here / name).write_text("\n".join(["age,ward", *lines]) + "\n")
+    rounds = "--epsilon 1 --days 30"
+    cards = "@north.card @south.card --key @lead.key"
+    for line in (
+        "plan draw @schema.toml --tables 3 --seed 1 -o @plan.hush",
+        "sketch @rows.csv --plan @plan.hush -o @sketch.hush",
+        "sketch @other.csv --plan @plan.hush -o @other.sketch.hush",
+        "round keygen lead --folder @",
+        "round keygen north --cap 3 --folder @",
+        "round keygen south --cap 3 --folder @",
+        f"round open @plan.hush {cards} {rounds} --title first -o @first.round",
+        f"round open @plan.hush {cards} {rounds} --title second -o @second.open",
+        f"round open @schema.toml {cards} {rounds} --expected-rows 50000 -o @marginals.round",
+        "round submit @marginals.round @rows.csv --key @north.key --yes -o @north.marginals",
+        "round submit @marginals.round @other.csv --key @south.key --yes -o @south.marginals",
+        "round submit @second.open @rows.csv --key @north.key --yes -o @north.second",
+        "round submit @second.open @other.csv --key @south.key --yes -o @south.second",
+    ):
+        if "north.marginals" in line:
+            books = {name: (here / name).read_bytes() for name in ("north.book", "south.book")}
+        done = server.run(*line.replace("@", f"{here}/").split())
+        assert done.code == 0, (line, done.said)
+    for name, content in books.items():  # the sites have answered nothing yet
+        (here / name).write_bytes(content)
+    return snapshot(here)
+
+
+def snapshot(folder: Path) -> dict[str, bytes]:
+    """Return every file under a folder with its bytes."""
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
