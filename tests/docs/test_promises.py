@@ -8,7 +8,7 @@ PAGE = (ROOT / "docs" / "promises.md").read_text()
 
 
 def named():
-    """Yield (file, test) for each test on the page; a file by itself stands for all of its tests."""
+    """Yield (file, test) for each test on the page; a file by itself stands for all in it."""
     file = None
     for word in re.findall(r"`((?:tests/[\w/]+\.py)|(?:test_\w+))`", PAGE):
         if word.startswith("tests/"):

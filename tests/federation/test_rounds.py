@@ -633,6 +633,19 @@ def test_keys_go_through_files(tmp_path):
     assert "private" not in (tmp_path / "a.card").read_text()
 
 
+def test_keys_on_a_disk_without_hard_links(tmp_path, monkeypatch):
+    def link(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", link)
+    keys = Keys.generate("a")
+    keys.save(tmp_path / "a.key")
+    assert Keys.load(tmp_path / "a.key").card == keys.card
+    with pytest.raises(UsageError, match="never overwritten"):
+        keys.save(tmp_path / "a.key")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.key"]
+
+
 def test_secret_files_that_are_open_lost_or_damaged(tmp_path):
     keys = Keys.generate("a")
     for make, load_, what in (

@@ -129,7 +129,7 @@ def test_shares_of_a_budget_add_up_to_the_whole(mechanism):
 
 def test_an_exhausted_budget_is_refused():
     spent = Cost(rho_from_epsilon(1.0, 1e-6))
-    with pytest.raises(PrivacyError, match="exhausted: earlier releases.* come to epsilon 1:"):
+    with pytest.raises(PrivacyError, match=r"exhausted: earlier releases.* come to epsilon 1:"):
         calibrated_scale(GAUSSIAN, Sensitivity(10), epsilon=1.0, delta=1e-6, before=spent)
     half = Cost(0.5 * spent.rho)
     with pytest.raises(PrivacyError, match=r"come to epsilon 0\.691, .*this one is to cost 60\.0%"):
