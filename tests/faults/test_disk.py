@@ -17,7 +17,7 @@ QUICK = ("merge", "round keygen")
 
 
 def fill(served, name, step):
-    """Let the disk be full from every ``step``-th change on; return how often the command failed."""
+    """Let the disk be full from every ``step``-th change on; return how often it failed."""
     server, before = served
     command, folder = COMMANDS[name], server.root
     line = command.line(folder)
@@ -31,7 +31,9 @@ def fill(served, name, step):
         failed = server.run(*line, full_from=full_from)
         at = f"{name}, full from change {full_from}: {whole.changes[full_from - 1]}"
         if failed.code == 0:  # only what takes no space was left to do
-            assert not any(c.split()[0] in ("open", "write") for c in failed.changes[full_from:]), at
+            assert not any(c.split()[0] in ("open", "write") for c in failed.changes[full_from:]), (
+                at
+            )
             continue
         failures += 1
         assert failed.code == 1, at
