@@ -12,10 +12,14 @@ __all__ = ["Database", "damaged"]
 
 #: Seconds that one process waits for another that writes.
 _PATIENCE = 30.0
+_NO_WRITING = (
+    "it cannot be written to, nor a file be made beside it: free some space, or use a folder that "
+    "is not read-only"
+)
 _ADVICE = {
     sqlite3.SQLITE_FULL: "the disk is full: free some space",
-    sqlite3.SQLITE_READONLY: "the file or its folder is read-only: a book has to be written to",
-    sqlite3.SQLITE_CANTOPEN: "no file can be made beside it: a book needs a folder to write to",
+    sqlite3.SQLITE_READONLY: _NO_WRITING,
+    sqlite3.SQLITE_CANTOPEN: _NO_WRITING,
     sqlite3.SQLITE_BUSY: f"another process has held it for {_PATIENCE:g} seconds: wait for it",
     sqlite3.SQLITE_IOERR: "the disk failed: free some space, or look after the disk",
 }

@@ -61,6 +61,8 @@ def keygen(
                 Book.create(files["book"], keys.card, epsilon=cap, delta=delta).close()
         with targets["key"].writing():
             keys.save(files["key"])
+    if cap is not None:
+        Book.open(files["book"], keys.card).close()  # not that of a call at the same time
     with targets["card"].writing():
         keys.card.save(files["card"])
     facts: dict[str, Any] = {

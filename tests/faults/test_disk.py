@@ -1,0 +1,134 @@
+"""A full disk, and a read-only one: a refusal that says so, and what was there is there still."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+
+import pytest
+from faults import Server, put
+from test_kills import check_left
+from world import COMMANDS, snapshot
+
+from hushtable.federation.book import Book
+
+SAYS_FULL = ("free some space", "No space left on device")
+QUICK = ("merge", "round keygen")
+
+
+def fill(served, name, step):
+    """Let the disk be full from every ``step``-th change on; return how often it failed."""
+    server, before = served
+    command, folder = COMMANDS[name], server.root
+    line = command.line(folder)
+    put(before, folder)
+    whole = server.run(*line)
+    assert whole.code == 0, whole.said
+    expected = snapshot(folder)
+    failures = 0
+    for full_from in range(1, len(whole.changes) + 1, step):
+        put(before, folder)
+        failed = server.run(*line, full_from=full_from)
+        at = f"{name}, full from change {full_from}: {whole.changes[full_from - 1]}"
+        if failed.code == 0:  # only what takes no space was left to do
+            assert not any(c.split()[0] in ("open", "write") for c in failed.changes[full_from:]), (
+                at
+            )
+            continue
+        failures += 1
+        assert failed.code == 1, at
+        assert any(words in failed.said for words in SAYS_FULL), f"{at}: {failed.said}"
+        assert "a bug" not in failed.said, at
+        check_left(command, folder, before, expected, at)
+        assert not [path for path in snapshot(folder) if path.endswith(".part")], at
+        again = server.run(*line)
+        assert again.code == 0, f"{at}: {again.said}"
+        command.right(folder)
+    return failures
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_full_at_some_changes(served, name):
+    assert fill(served, name, 3) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_full_at_every_change(served, name):
+    failures = fill(served, name, 1)
+    assert failures > 0
+    print(f"{name}: disk full from each of {failures} changes on, survived {failures}")
+
+
+@contextlib.contextmanager
+def mounted(folder, *options):
+    """Mount a file system of its own in memory, where that is allowed."""
+    folder.mkdir(exist_ok=True)
+    command = ["mount", "-t", "tmpfs", "-o", ",".join(options), "none", folder]
+    if shutil.which("mount") is None or subprocess.run(command, check=False, stderr=-3).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+@pytest.fixture
+def elsewhere(shim, tmp_path):
+    """A server whose folder is a file system of its own."""
+    server = Server(shim, tmp_path / "world")
+    yield server
+    server.close()
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_really_full(served, elsewhere):
+    _, files = served
+    size = sum(-(-len(content) // 4096) for content in files.values()) * 4096
+    with mounted(elsewhere.root, f"size={size + 16 * 4096}"):
+        for name, content in files.items():
+            path = elsewhere.root / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
+            path.chmod(0o600)
+        filler = elsewhere.root / "filler"
+        with contextlib.suppress(OSError), filler.open("wb") as file:
+            while True:
+                file.write(bytes(4096))
+                file.flush()
+        before = snapshot(elsewhere.root)
+        for name, command in COMMANDS.items():
+            failed = elsewhere.run(*command.line(elsewhere.root))
+            assert failed.code == 1, name
+            assert any(words in failed.said for words in SAYS_FULL), f"{name}: {failed.said}"
+            assert snapshot(elsewhere.root) == before, name
+        filler.unlink()
+        submit = COMMANDS["round submit"]
+        assert elsewhere.run(*submit.line(elsewhere.root)).code == 0
+        submit.right(elsewhere.root)
+
+
+@pytest.mark.slow
+def test_a_read_only_disk(served, elsewhere):
+    _, files = served
+    with mounted(elsewhere.root, "size=8m"):
+        for name, content in files.items():
+            path = elsewhere.root / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(content)
+            path.chmod(0o600)
+        subprocess.run(["mount", "-o", "remount,ro", elsewhere.root], check=True)
+        for name, command in COMMANDS.items():
+            failed = elsewhere.run(*command.line(elsewhere.root))
+            assert failed.code == 1, name
+            assert "read-only: use another folder" in failed.said, f"{name}: {failed.said}"
+        # The book cannot note what would be sent: nothing is.
+        out = elsewhere.root.parent / "elsewhere"
+        out.mkdir()
+        line = COMMANDS["round submit"].line(elsewhere.root)
+        failed = elsewhere.run(*line[:-1], out / "north.sent")
+        assert failed.code == 1
+        assert "use a folder that is not read-only" in failed.said
+        assert os.listdir(out) == []
+        with Book.open(elsewhere.root / "north.book") as book:
+            assert book.answers() == []

@@ -1,0 +1,132 @@
+"""Two processes on one book or one output; a site that comes back with its book, or an old one."""
+
+import contextlib
+import shutil
+import sqlite3
+import time
+
+import pytest
+from world import COMMANDS, snapshot
+
+from hushtable import load
+from hushtable.errors import FileError
+from hushtable.federation import database
+from hushtable.federation.book import Book
+
+
+def at_once(world, *lines):
+    """Run commands that begin at the same moment."""
+    return world.run_all(list(lines), seconds=time.time() + 0.3)
+
+
+def submit(world, round_="first.round", out="north.sent", keys="north"):
+    line = COMMANDS["round submit"].line(world.root)
+    line[line.index(f"{world.root}/first.round")] = f"{world.root}/{round_}"
+    line[line.index(f"{world.root}/north.key")] = f"{world.root}/{keys}.key"
+    return [*line[:-1], f"{world.root}/{out}"]
+
+
+def test_two_answers_to_one_round_are_one(world):
+    both = at_once(world, submit(world, out="a"), submit(world, out="b"))
+    assert [run.code for run in both] == [0, 0], [run.said for run in both]
+    assert (world.root / "a").read_bytes() == (world.root / "b").read_bytes()
+    with Book.open(world.root / "north.book") as book:
+        assert len(book.answers()) == 1
+
+
+def test_the_cap_holds_for_two_at_once(world):
+    assert world.run("round", "book", world.root / "north.book", "--cap", 1.2).code == 0
+    both = at_once(world, submit(world, out="a"), submit(world, round_="second.open", out="b"))
+    assert sorted(run.code for run in both) == [0, 1], [run.said for run in both]
+    (late,) = (run for run in both if run.code)
+    assert "the cap of 'north' is 1.2" in late.said
+    assert (world.root / "a").exists() != (world.root / "b").exists()
+    with Book.open(world.root / "north.book") as book:
+        assert len(book.answers()) == 1
+        assert book.total("all rows") <= 1.2
+
+
+@pytest.mark.parametrize("name", ["sketch", "fit", "release", "score to CSV", "score to a folder"])
+def test_two_on_one_output(world, name):
+    command = COMMANDS[name]
+    line = command.line(world.root)
+    both = at_once(world, line, line)
+    assert [run.code for run in both] == [0, 0], [run.said for run in both]
+    command.right(world.root)
+    assert not [path for path in snapshot(world.root) if path.endswith(".part")]
+    left = snapshot(world.root)
+    assert all(path in left for path in command.outputs)
+    if command.exact:
+        for path in command.outputs:
+            (world.root / path).unlink()
+        assert world.run(*line).code == 0
+        assert snapshot(world.root) == left
+
+
+def test_two_keygens_of_one_name(world):
+    """One has its keys, or, if each took a file that the other wanted, both say so."""
+    command = COMMANDS["round keygen"]
+    both = at_once(world, command.line(world.root), command.line(world.root))
+    assert "a bug" not in both[0].said + both[1].said
+    codes = [run.code for run in both]
+    assert codes.count(0) <= 1
+    if 0 in codes:
+        command.right(world.root)
+
+
+def test_a_book_that_another_process_holds(world, monkeypatch):
+    monkeypatch.setattr(database, "_PATIENCE", 0.05)
+    path = world.root / "north.book"
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("begin immediate")
+        with (
+            Book.open(path) as book,
+            pytest.raises(FileError, match=r"another process has held it .*: wait for it"),
+        ):
+            book.set_cap(1.0, 1e-6)
+        other.execute("rollback")
+
+
+# --- another machine ----------------------------------------------------------------------------
+
+
+def moved(world, name, book):
+    """Give a site's keys another name, with this book: as on another machine."""
+    shutil.copy2(world.root / "north.key", world.root / f"{name}.key")
+    (world.root / f"{name}.book").write_bytes(book)
+    (world.root / f"{name}.book").chmod(0o600)
+
+
+def test_a_site_that_comes_back_with_its_book_sends_the_same(world):
+    line = submit(world)
+    whole = len(world.run(*line).changes)
+    sent, book = (world.root / "north.sent").read_bytes(), (world.root / "north.book").read_bytes()
+    moved(world, "machine2", book)
+    assert world.run(*submit(world, keys="machine2", out="again")).code == 0
+    assert (world.root / "again").read_bytes() == sent
+    assert whole > 10
+
+
+def test_a_site_that_comes_back_with_an_old_book(world):
+    """What is promised then: two different answers are noticed, and neither counts.
+
+    An old book has forgotten what was answered since, and its total is too low: nobody but the
+    coordinator can notice. So a site that restores a backup asks the coordinator first which
+    rounds it has answered.
+    """
+    old = (world.root / "north.book").read_bytes()
+    south = [part.replace("north", "south").replace("rows.csv", "other.csv") for part in
+             submit(world)]  # fmt: skip
+    assert world.run(*south).code == 0
+    assert world.run(*submit(world)).code == 0
+    moved(world, "machine2", old)
+    assert world.run(*submit(world, keys="machine2", out="again")).code == 0
+    assert (world.root / "again").read_bytes() != (world.root / "north.sent").read_bytes()
+    collect = ["round", "collect", f"{world.root}/first.round", f"{world.root}/south.sent"]
+    result = ["-o", f"{world.root}/first.result"]
+    both = world.run(*collect, f"{world.root}/north.sent", f"{world.root}/again", *result)
+    assert both.code == 1
+    assert "'north' sent two different submissions" in both.said
+    assert not (world.root / "first.result").exists()
+    assert world.run(*collect, f"{world.root}/again", *result).code == 0
+    assert load(world.root / "first.result").ledger.epsilon <= 1.0
