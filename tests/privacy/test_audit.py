@@ -67,6 +67,8 @@ def test_canaries_work_on_categories_and_missing_ranges():
 
     finding = audit_canaries(raw, plan, epsilon=EPSILON, delta=DELTA, random_state=0)
     assert finding.rejects
+    # Two guesses for three canaries: no more of them than all can be right.
+    assert finding.lower_bound <= audit._canary_bound(1000, 666, 666, DELTA, 0.05)
 
 
 @pytest.mark.parametrize(("guesses", "right", "epsilon"), [(60, 45, 0.5), (60, 58, 2.0), (9, 9, 0)])
