@@ -100,6 +100,13 @@ def test_the_bound_of_perfect_and_of_blind_guesses():
     assert audit._epsilon_bound(np.zeros(n), np.zeros(n), delta, 0.05) == 0.0
 
 
+@pytest.mark.parametrize("hits", [0, 1, 7, 19, 20])
+def test_intervals_are_clopper_and_pearsons(hits):
+    exact = stats.binomtest(hits, 20).proportion_ci(0.9)
+    bounds = float(audit._at_least(hits, 20, 0.05)), float(audit._at_most(hits, 20, 0.05))
+    assert bounds == pytest.approx((exact.low, exact.high))
+
+
 def test_the_gaussian_curve_agrees_with_the_accountant():
     from dp_accounting.pld import privacy_loss_distribution as pld
 
