@@ -17,12 +17,12 @@ silently = out=$$($(1) 2>&1) || { printf '%s\n' "$$out"; exit 1; }
 
 # The package and a group of pyproject.toml go into an environment in the versions that pyproject.toml
 # allows; with LOCKED=1, as in CI, in those of a file of .ci/locks/, each file by its hash.
-ifdef LOCKED
 hashed = $(1) -m pip install --quiet --require-hashes --requirement .ci/locks/$(2).txt
+ifdef LOCKED
 install = $(call hashed,$(1),build) && $(call hashed,$(1),$(3)) --no-build-isolation && \
 	$(1) -m pip install --quiet --no-deps --no-build-isolation --editable .
 else
-install = $(1) -m pip install --quiet --upgrade "pip>=25.1" && \
+install = $(1) -m pip install --quiet "pip>=25.1" && \
 	$(1) -m pip install --quiet --editable . $(addprefix --group ,$(2))
 endif
 
@@ -95,13 +95,14 @@ locked = .venv-supply/bin/uv pip compile --quiet --universal --python-version 3.
 # After a change of dependencies, and to take newer versions: make lock UPGRADE=--upgrade.
 lock: .venv-supply/.created
 	@$(call locked,build,--group build)
+	@$(call locked,supply,--group supply)
 	@$(call locked,dev,pyproject.toml --group dev)
 	@$(call locked,package,pyproject.toml --constraint .ci/locks/dev.txt)
 	@$(call locked,flower,pyproject.toml --group flower)
 
 # Asks PyPI's database of known vulnerabilities, so it needs the network; CI does without.
 audit: .venv-supply/.created
-	@for set in build dev flower; do \
+	@for set in build supply dev flower; do \
 		.venv-supply/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off \
 			--requirement .ci/locks/$$set.txt || { \
 			echo "make audit: $$set.txt has a known vulnerability, or the database was not reached" >&2; exit 1; }; \
@@ -144,8 +145,9 @@ clean: # keeps the environments
 
 .venv-supply/.created: pyproject.toml
 	@$(PYTHON) -m venv .venv-supply
-	@.venv-supply/bin/python -m pip install --quiet --upgrade "pip>=25.1"
-	@.venv-supply/bin/python -m pip install --quiet --group supply
+	@$(if $(LOCKED),$(call hashed,.venv-supply/bin/python,supply),\
+		.venv-supply/bin/python -m pip install --quiet "pip>=25.1" && \
+		.venv-supply/bin/python -m pip install --quiet --group supply)
 	@touch $@
 
 .venv/.package: pyproject.toml .venv/.created

@@ -304,6 +304,9 @@ def set_in(*keys, value):
         (set_in("plan", "score", "name", value="eval"), True, "'eval' is unknown"),
         (set_in("plan", "score", "smoothing", value=-1), True, "smoothing"),
         (set_in("sampled", value="yes"), True, "holds no counts"),
+        (set_in("largest_weight", value=0), True, "largest_weight=0"),
+        (set_in("largest_weight", value=True), True, "largest_weight=True"),
+        (set_in("largest_weight", value=1.5), True, r"largest_weight=1\.5"),
     ],
 )
 def test_edited_manifests_are_refused(sketch_file, change, honest, message):

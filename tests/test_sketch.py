@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import as_table, schemas_and_rows
 
-from hushtable import Feature, Plan, Schema, Sketch
+from hushtable import Feature, Plan, Schema, Sketch, load
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.readers import _reader
 
@@ -104,6 +104,20 @@ def test_weights_count_as_repeated_rows(data, weights):
     weighted = Sketch.from_data(plan, as_table(schema, rows), sample_weight=weights)
     expected = Sketch.from_data(plan, as_table(schema, repeated))
     assert weighted.counts.tolist() == expected.counts.tolist()
+
+
+def test_the_largest_weight_stays_with_the_counts(tmp_path, rng):
+    """A release would otherwise take too little noise for rows that count twice."""
+    schema = Schema((Feature.numeric("x", low=0, high=1),))
+    plan = Plan.draw(schema, n_tables=4, random_state=0)
+    X = rng.random((5, 1))
+    once, twice = (Sketch.from_data(plan, X, sample_weight=[w, 1, 1, 1, 0]) for w in (1, 2))
+    assert (once.largest_weight, twice.largest_weight) == (1, 2)
+    for sketch in (twice + once, once + twice, (twice + once) - once):
+        assert sketch.largest_weight == 2
+    for sketch, weight in ((once, 1), (twice, 2)):
+        sketch.save(tmp_path / "s.hush")
+        assert load(tmp_path / "s.hush").largest_weight == weight
 
 
 @given(data=schemas_and_rows(), seed=st.integers(0, 99))

@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from cryptography.hazmat.primitives.asymmetric import x25519
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from hushtable import Feature, Schema
 from hushtable.errors import RoundError
+from hushtable.federation.hidden import generator
 from hushtable.federation.keys import Keys
 from hushtable.federation.masking import agreed_key, pairwise_mask, stream
 from hushtable.federation.shamir import SHARE_BYTES, combine, split
@@ -54,6 +57,20 @@ def test_a_key_is_the_same_at_both_ends_only_for_the_same_purpose():
 def test_a_public_key_that_is_none(public):
     with pytest.raises(RoundError, match="no masks can be agreed on"):
         agreed_key(Keys.generate("a").masking, public, "x")
+
+
+def test_sites_of_every_version_agree():
+    """On a mask and on hidden hash functions, or a sum is lost: these are kept for ever."""
+    private = x25519.X25519PrivateKey.from_private_bytes
+    mine, other = private(bytes(range(32))), private(bytes(range(32, 64)))
+    theirs = other.public_key().public_bytes_raw().hex()
+    assert agreed_key(mine, theirs, "masks", "a", "b").hex() == (
+        "e1c7b0775538dc24c957e48db3b77bf347fecdc1a645d803aa1dad263ad20c8d"
+    )
+    schema = Schema([Feature.numeric("x", low=0, high=1), Feature.categorical("c", ["a", "é"])])
+    secret = bytes(range(32))
+    words = [generator(secret, schema, *purpose).bytes(8).hex() for purpose in ((), ("id",))]
+    assert words == ["531cd148e665c270", "65c673d06bc2e741"]
 
 
 def test_a_stream_is_chacha20():

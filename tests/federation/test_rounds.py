@@ -604,6 +604,27 @@ def test_too_few(consortium):
         those.collect(round_, {"s00": good["s00"]}).result()
 
 
+@pytest.mark.parametrize(
+    ("counts", "message"),
+    [
+        ([2**52, 0, 0, 0, 2**52, 0, 0, 0], None),
+        ([2**52 + 1, 0, 0, 0, 2**52 + 1, 0, 0, 0], "beyond 2"),
+        # Totals have a standard deviation of 2 here, and lie equally far from their mean.
+        ([32, 0, 0, 0, 0, 0, 0, 0], None),
+        ([0, 0, 0, 0, 33, 0, 0, 0], "table 1 about 0, all together 16: 8 times"),
+        ([33, 0, 0, 0, 0, 0, 0, 0], "table 1 about 33, all together 16: 8 times"),
+        ([9, 9, 0, -8, 10, 0, 0, 0], None),
+        ([9, 9, 0, -9, 9, 0, 0, 0], "cell 3 holds -9"),
+        ([24, -8, -8, -8, 0, 0, 0, 0], None),
+        ([0, 0, 0, 0, 25, -8, -8, -8], "cell 4 holds 25, more than the 0 rows"),
+    ],
+)
+def test_where_counts_become_implausible(counts, message):
+    layout = Layout("0" * 64, "hushtable", (4, 4), (), None)
+    found = layout.implausible(np.array(counts), 1.0)
+    assert found is None if message is None else message in found
+
+
 def test_all_honest_rounds_are_plausible(consortium, quick_noise):
     """The check on sums and single sites never refuses honest counts, of any family."""
     those = consortium(3, rows=40)

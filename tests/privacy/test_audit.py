@@ -120,6 +120,8 @@ def test_canaries_work_on_categories_and_missing_ranges():
 
     finding = audit_canaries(raw, plan, epsilon=EPSILON, delta=DELTA, random_state=0)
     assert finding.rejects
+    # Two guesses for three canaries: no more of them than all can be right.
+    assert finding.lower_bound <= audit._canary_bound(1000, 666, 666, DELTA, 0.05)
 
 
 @pytest.mark.parametrize(("guesses", "right", "epsilon"), [(60, 45, 0.5), (60, 58, 2.0), (9, 9, 0)])
@@ -151,6 +153,13 @@ def test_the_bound_of_perfect_and_of_blind_guesses():
     worst = 1 - 0.0125 ** (1 / 500)
     assert perfect == pytest.approx(math.log((1 - worst) / worst), rel=1e-3)
     assert bounds.epsilon_bound(np.zeros(n), np.zeros(n), delta, 0.05) == 0.0
+
+
+@pytest.mark.parametrize("hits", [0, 1, 7, 19, 20])
+def test_intervals_are_clopper_and_pearsons(hits):
+    exact = stats.binomtest(hits, 20).proportion_ci(0.9)
+    bounds = float(audit._at_least(hits, 20, 0.05)), float(audit._at_most(hits, 20, 0.05))
+    assert bounds == pytest.approx((exact.low, exact.high))
 
 
 def test_the_gaussian_curve_agrees_with_the_accountant():

@@ -217,11 +217,14 @@ def test_two_rounds_cost_epsilon_together(many):
 
 
 def test_ranges_marginals_and_tables_cost_epsilon_together(many):
-    loose = Schema(tuple(Feature.numeric(f"x{j}", low=-50, high=30) for j in range(4)))
+    numeric = (Feature.numeric(f"x{j}", low=-50, high=30, unit="m") for j in range(4))
+    loose = Schema(tuple(numeric), named=False)
     terms = TERMS | {"epsilon": 3.0}
     ranges = Sketch.from_data(Plan.ranges(loose, **terms), many).release(3.0)
     schema = ranges.ranges()
+    assert (schema.names, schema.named) == (loose.names, False)
     for feature in schema.features:
+        assert feature.unit == "m"
         assert -50 < feature.low < -3
         assert 3 < feature.high < 30
     marginals = Sketch.from_data(Plan.marginals(schema, **terms), many).release(3.0)
@@ -294,6 +297,9 @@ def test_releases_merge_and_ledgers_compose(plan, X):
     )
     assert ledger.epsilon < ledger.epsilon_at(2) < ledger.epsilon_at(3)
     assert ledger.epsilon_at(3) == ledger.epsilon_at(10)
+    assert ledger.epsilon_at(1) == ledger.epsilon
+    with pytest.raises(UsageError, match="sites=0: needs 1 or more"):
+        ledger.epsilon_at(0)
     assert "3 releases are merged" in ledger.words()[2]
     other_way = east + (south + north)
     assert other_way.release_id == merged.release_id
@@ -504,6 +510,11 @@ def ledger_edits():
     yield "behind_plan", [{}], "earlier release needs"
     yield "sampled", True, "states l1_sensitivity"
     yield "n_rows", 500, "needs the entries"
+    for key, value in [
+        ("tables", 9.5), ("tables", "10"), ("tables", True), ("tables", 0), ("sampled", 0),
+        ("delta", True), ("delta", -1e-6), ("shares", {}), ("behind_plan", {}),
+    ]:  # fmt: skip
+        yield key, value, "not of its kind"
 
 
 @pytest.mark.parametrize(("key", "value", "message"), list(ledger_edits()))
