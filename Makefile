@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+FUZZ_SECONDS ?= 120
 BIN := .venv/bin
 
 # One cache of compiled kernels for all targets: a compile costs more than most tests.
@@ -15,7 +16,7 @@ endif
 # Runs a talkative command; shows what it said only if it fails.
 silently = out=$$($(1) 2>&1) || { printf '%s\n' "$$out"; exit 1; }
 
-.PHONY: demo test test-slow test-flower test-all lint format docs wheel clean
+.PHONY: demo test test-slow test-flower test-all fuzz lint format docs wheel clean
 .NOTPARALLEL: # targets share one .venv
 
 demo: .venv/.package
@@ -33,6 +34,9 @@ test-flower: .venv-flower/.created
 
 test-all: .venv/.group-test
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+fuzz: .venv/.group-fuzz
+	@$(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS)
 
 lint: .venv/.group-dev
 	@$(BIN)/ruff check --quiet .
