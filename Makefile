@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+FUZZ_SECONDS ?= 120
 BIN := .venv/bin
 
 # One cache of compiled kernels for all targets: a compile costs more than most tests.
@@ -32,7 +33,7 @@ VERSIONS := tests/test_same_bits.py tests/test_files.py tests/test_inputs.py tes
 	tests/engines/test_dask.py tests/cli/test_cli_commands.py
 NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)))
 
-.PHONY: demo test test-slow test-flower test-oldest test-newest test-all mutants
+.PHONY: demo test test-slow test-flower test-oldest test-newest test-all mutants fuzz
 .PHONY: lint format docs wheel lock audit sbom clean
 .NOTPARALLEL: # targets share one .venv
 
@@ -67,6 +68,9 @@ mutants: .venv/.group-mutants
 
 test-all: .venv/.group-test
 	$(BIN)/pytest $(PYTEST_ARGS)
+
+fuzz: .venv/.group-fuzz
+	@$(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS)
 
 lint: .venv/.group-dev
 	@$(BIN)/ruff check --quiet .

@@ -6,10 +6,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["MOST_BYTES", "MOST_SECONDS", "TooSlow", "limited"]
+__all__ = ["MOST_SECONDS", "TooSlow", "limited"]
 
-#: Address space beyond what the process has before; inputs are of a few kilobytes.
-MOST_BYTES = 2 << 30
 #: Far above what any input takes on a busy machine; code that runs in a circle takes for ever.
 MOST_SECONDS = 10.0
 
@@ -19,11 +17,14 @@ class TooSlow(Exception):
 
 
 @contextlib.contextmanager
-def limited() -> Iterator[None]:
-    """Let memory beyond the limit fail, as `MemoryError`, and time as `TooSlow`."""
+def limited(most_bytes: int) -> Iterator[None]:
+    """Let what takes more memory fail, as `MemoryError`, and too much time as `TooSlow`.
+
+    Memory is address space beyond what the process has before.
+    """
     now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (now + MOST_BYTES, hard))
+    resource.setrlimit(resource.RLIMIT_AS, (now + most_bytes, hard))
     start = time.process_time()
     try:
         yield

@@ -66,10 +66,13 @@ class Target:
         May raise `HushTableError` and nothing else.
     seeds : callable
         Returns inputs to begin with; for programs of edits, a few that do different things.
+    most_bytes : int
+        Memory that an input of a few kilobytes may take.
     """
 
     read: Callable[[bytes], object]
     seeds: Callable[[], list[bytes]]
+    most_bytes: int = 2 << 30
 
 
 @cache
@@ -415,7 +418,10 @@ TARGETS: dict[str, Target] = {
     "toml": Target(_toml, lambda: [seeds.TOML.encode()]),
     "toml-edited": Target(_toml_edited, _some_programs),
     "csv": Target(_csv, _csv_seeds),
-    "parquet": Target(_parquet, lambda: [seeds.parquet_bytes(pa.table({"a": [1.5, None]}))]),
+    # Arrow believes the header of a page, which may state 2 GiB for each of two buffers.
+    "parquet": Target(
+        _parquet, lambda: [seeds.parquet_bytes(pa.table({"a": [1.5, None]}))], most_bytes=6 << 30
+    ),
     "rows-edited": Target(_rows_edited, _some_programs),
     "scores": Target(_scores, lambda: [seeds.scores_file("m" * 64)]),
     "scores-edited": Target(_scores_edited, _some_programs),

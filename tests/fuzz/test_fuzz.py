@@ -18,8 +18,9 @@ MANY = 2_000
 
 
 def attack(name, data):
-    with contextlib.suppress(HushTableError), limited():
-        TARGETS[name].read(data)
+    target = TARGETS[name]
+    with contextlib.suppress(HushTableError), limited(target.most_bytes):
+        target.read(data)
 
 
 @pytest.mark.parametrize("name", sorted(set(TARGETS) - set(EDITED)))
@@ -34,9 +35,8 @@ def test_the_seeds_are_valid(name):
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_corpus(name):
-    inputs = [*TARGETS[name].seeds(), *corpus.kept(name), *corpus.findings(name)]
-    assert len(inputs) > 1 or name == "toml"
-    for data in inputs:
+    assert corpus.kept(name)
+    for data in [*TARGETS[name].seeds(), *corpus.kept(name), *corpus.findings(name)]:
         attack(name, data)
 
 

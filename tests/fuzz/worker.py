@@ -43,7 +43,7 @@ def main() -> None:
 
     def one(data: bytes) -> None:
         try:
-            with limited():
+            with limited(target.most_bytes):
                 target.read(data)
         except HushTableError:
             pass
@@ -55,7 +55,7 @@ def main() -> None:
                 (here / "findings" / f"{name}.{digest}").write_bytes(data)
                 print(f"FINDING {name} {digest} {place}: {str(error)[:200]}", flush=True)
 
-    options = [f"-max_total_time={seconds}", "-max_len=100000", "-rss_limit_mb=4000", "-timeout=60"]
+    options = [f"-max_total_time={seconds}", "-max_len=100000", "-rss_limit_mb=8000", "-timeout=60"]
     options += [f"-artifact_prefix={here / 'findings' / name}.", "-print_final_stats=1"]
     folders = ["-merge=1", str(merged), str(corpus)] if merge else [str(corpus)]
     atheris.Setup([name, *options, *folders], one)

@@ -19,6 +19,9 @@ from hushtable.privacy.mechanism import noise_sd
 
 __all__ = ["Ledger", "Pool", "Share", "rounded_up"]
 
+#: Scales of noise, in counts, between which costs are finite numbers. Real ones lie well within.
+_SCALES = (1e-6, 1e15)
+
 
 @dataclass(frozen=True, slots=True)
 class Share:
@@ -61,7 +64,8 @@ class Share:
         ):
             raise PlanError("ledger: each share needs a release, scale, library and earlier")
         scale = content["scale"]
-        if isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale < 1e15:
+        numeric = isinstance(scale, int | float) and not isinstance(scale, bool)
+        if not numeric or not _SCALES[0] <= scale <= _SCALES[1]:
             raise PlanError(f"ledger: scale {scale!r} is no scale of noise")
         earlier = tuple(Spent.from_dict(entry) for entry in content["earlier"])
         return cls(content["release"], float(scale), content["library"], earlier)

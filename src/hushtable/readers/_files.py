@@ -2,7 +2,7 @@
 
 import contextlib
 import glob
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -110,7 +110,8 @@ def _parquet(path: Path) -> Reader:
             with parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
                 at_a_time = rows_at_a_time(n_rows, len(columns or names))
                 for batch in file.iter_batches(at_a_time, columns=columns, use_threads=False):
-                    rows += len(batch)
+                    _check_batch(batch, columns or names)
+                    rows += batch.num_rows
                     position.bytes = size * rows // max(1, n_rows)
                     yield batch.select(columns or names)  # the file's order is its own
 
@@ -187,6 +188,13 @@ def _of_file(
         n_bytes=size,
         bytes_read=position,
     )
+
+
+def _check_batch(batch: pa.RecordBatch, names: Sequence[str]) -> None:
+    """Raise `pa.ArrowInvalid` if a damaged file made Arrow return what cannot be."""
+    if batch.num_rows < 0 or not set(names) <= set(batch.schema.names):
+        raise pa.ArrowInvalid("its columns or numbers of rows do not fit together: a damaged file")
+    batch.validate()
 
 
 def _check_whole(name: str, batch: pa.RecordBatch) -> None:

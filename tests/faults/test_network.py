@@ -1,0 +1,164 @@
+"""A network that loses, delays, doubles, cuts and swaps messages: the exact sum, or none."""
+
+import contextlib
+import itertools
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "federation"))
+from round_helpers import T0, Consortium
+
+from hushtable.errors import HushTableError, RoundError
+from hushtable.federation.messages import STEPS
+from hushtable.federation.online import OnlineSite
+from hushtable.federation.secure_sum import SecureSum
+
+#: What may happen to a message; most of the time nothing.
+FATES = ("lost", "late", "doubled", "cut", "swapped", *["fine"] * 15)
+SITES = 4
+
+
+class Network:
+    """Carries messages in this process, each to its fate.
+
+    A late message comes in the place of the next one on the same way; its own step has none.
+    """
+
+    def __init__(self, those, requests, answers):
+        self.agents = {
+            name: OnlineSite(site.keys, site.book, site.sketch)
+            for name, site in those.sites.items()
+        }
+        self.fates = {"request": itertools.cycle(requests), "answer": itertools.cycle(answers)}
+        self.late, self.seen, self.said = {}, set(), {}
+
+    def carry(self, way, name, message, others):
+        """Return what arrives; none, one or two."""
+        fate = next(self.fates[way])
+        self.seen.add(fate)
+        arrived = [self.late.pop((way, name))] if (way, name) in self.late else []
+        match fate:
+            case "late":
+                self.late[way, name] = message
+            case "doubled":
+                arrived += [message, message]
+            case "cut":
+                arrived.append(message[: len(message) * 2 // 3])
+            case "swapped":
+                arrived.append(others[-1])
+            case "fine":
+                arrived.append(message)
+        return arrived
+
+    def __call__(self, requests):
+        order = sorted(requests, key=lambda name: requests[name])  # as good as any
+        given = {}
+        for name in order:
+            for request in self.carry("request", name, requests[name], list(requests.values())):
+                answer = self._answer(name, request)
+                if answer is not None:
+                    given[name] = answer
+        found = {}
+        for name, answer in given.items():
+            for arrived in self.carry("answer", name, answer, list(given.values())):
+                found.setdefault(name, arrived)  # the first counts, as in a queue
+        return found
+
+    def _answer(self, name, request):
+        try:
+            answer = self.agents[name].answer(request)
+        except HushTableError:  # not even a round that it could refuse by a signed message
+            return None
+        # Asked again, a site says the same, and never anything else.
+        refused = b'\\"refused\\"'
+        if refused not in answer:
+            assert self.said.setdefault((name, request), answer) == answer
+        return answer
+
+
+@pytest.fixture(scope="module")
+def consortia(tmp_path_factory):
+    """Make consortia of four sites, of which three are enough, with noise that is drawn fast."""
+    rng, made = np.random.default_rng(1), []
+
+    def add_noise(counts, mechanism, scale, *, progress=None):
+        return counts + np.rint(rng.normal(0.0, scale, len(counts))).astype(np.int64)
+
+    def make():
+        made.append(Consortium(tmp_path_factory.mktemp("consortium"), SITES))
+        return made[-1], made[-1].open(least=3)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hushtable.privacy.mechanism.add_noise", add_noise)
+        for module in ("site", "secure_sum"):
+            patch.setattr(f"hushtable.federation.{module}.now", lambda: T0)
+        yield make
+    for those in made:
+        those.close()
+
+
+def run(consortia, requests, answers):
+    """Run a round; return whether there was a sum, after a look that it is the right one."""
+    those, round_ = consortia()
+    network = Network(those, requests, answers)
+    secure_sum = SecureSum(round_, those.lead, network)
+    summed = False
+    with contextlib.suppress(RoundError):
+        result = secure_sum.run()
+        summed = True
+    if summed:
+        shares = {share.release for share in result.ledger.shares}
+        inside = [
+            answer.sent
+            for site in those.sites.values()
+            for answer in site.book.answers()
+            if answer.share.release in shares
+        ]
+        assert len(inside) == len(shares) >= 3
+        np.testing.assert_array_equal(result.counts, sum(inside))
+    for site in those.sites.values():
+        assert len(site.book.answers()) <= 1
+    return summed
+
+
+def test_a_network_without_faults(consortia):
+    assert run(consortia, ["fine"], ["fine"])
+
+
+@pytest.mark.parametrize("fate", ["lost", "late", "doubled", "cut", "swapped"])
+@pytest.mark.parametrize("way", [0, 1])
+def test_one_fault_at_a_time(consortia, fate, way):
+    """Wherever a single message meets it, the three other sites are enough."""
+    fates = [["fine"], ["fine"]]
+    for place in (2, SITES * len(STEPS) // 2):
+        fates[way] = ["fine"] * place + [fate] + ["fine"] * 40
+        assert run(consortia, *fates), place
+
+
+def sequences():
+    return st.lists(st.sampled_from(FATES), min_size=1, max_size=20)
+
+
+@settings(max_examples=15, suppress_health_check=list(HealthCheck), database=None)
+@given(requests=sequences(), answers=sequences())
+def test_any_faults(consortia, requests, answers):
+    run(consortia, requests, answers)
+
+
+@pytest.mark.slow
+def test_many_faults(consortia):
+    outcomes = {True: 0, False: 0}
+
+    @settings(max_examples=300, suppress_health_check=list(HealthCheck), database=None)
+    @given(requests=sequences(), answers=sequences())
+    def tried(requests, answers):
+        outcomes[run(consortia, requests, answers)] += 1
+
+    tried()
+    assert min(outcomes.values()) > 20
+    print(f"rounds over a faulty network: {outcomes[True]} exact sums, {outcomes[False]} refused")
