@@ -121,7 +121,7 @@ def test_canaries_work_on_categories_and_missing_ranges():
     finding = audit_canaries(raw, plan, epsilon=EPSILON, delta=DELTA, random_state=0)
     assert finding.rejects
     # Two guesses for three canaries: no more of them than all can be right.
-    assert finding.lower_bound <= audit._canary_bound(1000, 666, 666, DELTA, 0.05)
+    assert finding.lower_bound <= bounds.canary_bound(1000, 666, 666, DELTA, 0.05)
 
 
 @pytest.mark.parametrize(("guesses", "right", "epsilon"), [(60, 45, 0.5), (60, 58, 2.0), (9, 9, 0)])
@@ -158,8 +158,8 @@ def test_the_bound_of_perfect_and_of_blind_guesses():
 @pytest.mark.parametrize("hits", [0, 1, 7, 19, 20])
 def test_intervals_are_clopper_and_pearsons(hits):
     exact = stats.binomtest(hits, 20).proportion_ci(0.9)
-    bounds = float(audit._at_least(hits, 20, 0.05)), float(audit._at_most(hits, 20, 0.05))
-    assert bounds == pytest.approx((exact.low, exact.high))
+    least, most = bounds._at_least(hits, 20, 0.05), bounds._at_most(hits, 20, 0.05)
+    assert (float(least), float(most)) == pytest.approx((exact.low, exact.high))
 
 
 def test_the_gaussian_curve_agrees_with_the_accountant():
