@@ -59,6 +59,13 @@ def test_files_of_the_library(tmp_path, rows, public):
         assert mode(tmp_path / name) == (public if name in travel else OWNER), name
 
 
+def test_files_of_rounds(tmp_path, public):
+    golden = Path(__file__).parent / "golden" / "protocol-1" / "rounds"
+    for name in ("round", "s00.submission", "sealed"):
+        files.write_bytes(tmp_path / name, (golden / f"{name}.hush").read_bytes())
+        assert mode(tmp_path / name) == public, name
+
+
 def test_a_local_model(tmp_path, public):
     golden = Path(__file__).parent / "golden" / "protocol-1" / "rounds" / "local.hush"
     content = files.read(golden)

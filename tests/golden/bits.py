@@ -32,6 +32,7 @@ DETECTORS = {
     "rotated_rs_hash": RotatedRSHash,
     "rs_hash": RSHash,
 }
+OPTIONS = {"ace": {"n_bits": 10}}  # fewer cells are quicker
 EXPLAINED = ("hushtable", "lsh_itables")
 SCHEMA = Schema((
     Feature.numeric("age", low=0, high=120, unit="year"),
@@ -84,9 +85,10 @@ def facts(n_jobs=1):
     """Return digests of everything, by name."""
     X, found = rows(), {}
     for name, detector in DETECTORS.items():
-        plan = Plan.draw(SCHEMA, detector=name, random_state=5)
+        options = OPTIONS.get(name, {})
+        plan = Plan.draw(SCHEMA, detector=name, random_state=5, **options)
         found[f"{name} by a plan"] = of_plan(plan, X, n_jobs)
-        fitted = detector(random_state=5, n_jobs=n_jobs).fit(X)
+        fitted = detector(random_state=5, n_jobs=n_jobs, **options).fit(X)
         found[f"{name} fitted"] = of_detector(fitted, X, name in EXPLAINED)
     fitted = HushTable(passes=2, random_state=5, n_jobs=n_jobs).fit(X)
     found["second pass"] = of_detector(fitted, X, explained=True)

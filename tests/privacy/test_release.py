@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import as_table, numbers, schemas, words
 
-from hushtable import Feature, HushTable, LSHiTables, Plan, Release, Schema, Sketch, load
+from hushtable import Feature, HushTable, LSHiTables, Plan, Release, Schema, Sketch, files, load
 from hushtable.errors import FileError, PlanError, PrivacyError, UsageError
 from hushtable.privacy.budget import rho_from_epsilon
+from hushtable.sketch import counts_from_file
 
 NUMERIC = Schema(tuple(Feature.numeric(f"x{j}", low=-4, high=4) for j in range(4)), named=False)
 
@@ -466,6 +467,8 @@ def test_a_release_comes_back_from_its_file(plan, X, tmp_path):
     merged.save(tmp_path / "all.hush")
     back = load(tmp_path / "all.hush")
     assert isinstance(back, Release)
+    content = files.read(tmp_path / "all.hush")
+    assert counts_from_file(content).release_id == merged.release_id
     assert np.array_equal(back.counts, merged.counts)
     assert back.ledger == merged.ledger
     assert back.release_id == merged.release_id
@@ -477,6 +480,7 @@ def test_a_detector_made_from_a_release_comes_back(many, tmp_path):
     detector = HushTable.from_counts(Sketch.from_data(plan, many).release(1.0))
     detector.save(tmp_path / "d.hush")
     back = load(tmp_path / "d.hush")
+    assert isinstance(counts_from_file(files.read(tmp_path / "d.hush")), Release)
     assert back.offset_ == detector.offset_
     assert np.array_equal(back.score_samples(many), detector.score_samples(many))
 
@@ -520,8 +524,6 @@ def ledger_edits():
 @pytest.mark.parametrize(("key", "value", "message"), list(ledger_edits()))
 def test_an_edited_ledger_is_refused(sketch, tmp_path, key, value, message):
     """Also where the file's digests were made to fit: its entries must add up."""
-    from hushtable import files
-
     entries, arrays = sketch.release(1.0).entries()
     entries["ledger"][key] = value
     files.write(tmp_path / "r.hush", "release", entries, arrays)
@@ -530,8 +532,6 @@ def test_an_edited_ledger_is_refused(sketch, tmp_path, key, value, message):
 
 
 def test_a_ledger_that_leaves_the_plans_past_out_is_refused(many, tmp_path):
-    from hushtable import files
-
     marginals = Sketch.from_data(Plan.marginals(NUMERIC, **TERMS), many).release(1.0)
     plan = Plan.draw(NUMERIC, marginals=marginals, random_state=0, **TERMS)
     release = Sketch.from_data(plan, many).release(1.0)
@@ -549,8 +549,6 @@ def test_a_ledger_that_leaves_the_plans_past_out_is_refused(many, tmp_path):
 
 
 def test_a_release_without_its_ledger_is_refused(sketch, tmp_path):
-    from hushtable import files
-
     entries, arrays = sketch.release(1.0).entries()
     del entries["ledger"]
     files.write(tmp_path / "r.hush", "release", entries, arrays)
