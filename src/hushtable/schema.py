@@ -1,6 +1,7 @@
 """Features and schemas: what the columns are, and their public ranges and categories."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
@@ -79,7 +80,7 @@ class Feature:
             raise PlanError(f"feature {self.name!r}: categories must be a list of texts")
         categories = tuple(self.categories)
         if len(set(categories)) < len(categories):
-            twice = next(c for c in categories if categories.count(c) > 1)
+            twice = _twice(categories)
             raise PlanError(f"feature {self.name!r}: category {twice!r} is listed twice")
         if len(categories) > MAX_CATEGORIES:
             raise PlanError(
@@ -172,7 +173,7 @@ class Schema:
         if len(features) > MAX_FEATURES:
             raise PlanError(f"{len(features):,} features: a schema takes at most {MAX_FEATURES:,}")
         if len(set(self.names)) < len(features):
-            twice = next(name for name in self.names if self.names.count(name) > 1)
+            twice = _twice(self.names)
             raise PlanError(f"feature {twice!r} is listed twice: rename one of the columns")
 
     def __len__(self) -> int:
@@ -240,3 +241,8 @@ class Schema:
             raise PlanError(f"{path}: not a TOML file of a schema: {error}") from None
         except RecursionError:
             raise PlanError(f"{path}: nested too deeply: needs one [[feature]] a column") from None
+
+
+def _twice(names: Iterable[str]) -> str:
+    """Return the first name that is listed more than once."""
+    return next(name for name, times in Counter(names).items() if times > 1)

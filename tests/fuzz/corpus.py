@@ -10,8 +10,8 @@ from pathlib import Path
 __all__ = ["findings", "keep", "kept"]
 
 _HERE = Path(__file__).parent
-#: What is worth keeping of one target.
-_MOST_BYTES, _MOST_INPUTS = 3_000, 120
+#: What is kept of one target at most.
+_MOST_BYTES, _MOST_INPUTS = 12_000, 80
 
 
 def kept(target: str) -> list[bytes]:
@@ -21,10 +21,13 @@ def kept(target: str) -> list[bytes]:
 
 
 def keep(target: str, inputs: list[bytes]) -> int:
-    """Write the corpus of a target anew, the small ones of these; return how many."""
-    chosen = sorted({one for one in inputs if len(one) <= _MOST_BYTES}, key=len)[:_MOST_INPUTS]
-    lines = "".join(f"{base64.b64encode(one).decode()}\n" for one in chosen if one)
+    """Write the corpus of a target anew, some of these of every size; return how many."""
+    by_size = sorted({one for one in inputs if one}, key=lambda one: (len(one), one))
+    chosen = by_size[:: max(1, -(-len(by_size) // _MOST_INPUTS))]
+    while sum(map(len, chosen)) > _MOST_BYTES:
+        chosen.pop()  # the largest
     (_HERE / "corpus").mkdir(exist_ok=True)
+    lines = "".join(f"{base64.b64encode(one).decode()}\n" for one in chosen)
     (_HERE / "corpus" / f"{target}.txt").write_text(lines)
     return len(chosen)
 

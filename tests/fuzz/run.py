@@ -51,9 +51,10 @@ def main() -> int:
     print(f"What was found lies in {options.folder / 'findings'}.")
     if options.keep:
         for target in options.targets:
-            _worker(target, 0, options.folder, "--merge")
-            merged = (options.folder / "merged" / target).iterdir()
-            print(f"{target}: {corpus.keep(target, [path.read_bytes() for path in merged])} kept")
+            reached = (options.folder / "corpus" / target).glob("*")
+            # Those of libFuzzer have a digest as a name; the seeds are made by code.
+            new = [path.read_bytes() for path in reached if len(path.name) == 40]
+            print(f"{target}: {corpus.keep(target, corpus.kept(target) + new)} kept")
     return failed
 
 
@@ -75,10 +76,10 @@ def _attack(target: str, seconds: int, folder: Path) -> Outcome:
                    len(found), broken)  # fmt: skip
 
 
-def _worker(target: str, seconds: int, folder: Path, *more: str) -> tuple[str, int]:
+def _worker(target: str, seconds: int, folder: Path) -> tuple[str, int]:
     bounds = Path(os.environ.get("NUMBA_CACHE_DIR", _ROOT / ".cache" / "numba")) / "bounds"
     ran = subprocess.run(
-        [sys.executable, _HERE / "worker.py", target, str(seconds), folder, *more],
+        [sys.executable, _HERE / "worker.py", target, str(seconds), folder],
         # A kernel that reads or writes beyond its arrays is to say so.
         env={**os.environ, "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(bounds)},
         stdout=subprocess.PIPE,

@@ -1,7 +1,6 @@
-"""Attack one target with atheris for a while: ``worker.py TARGET SECONDS FOLDER [--merge]``.
+"""Attack one target with atheris for a while: ``worker.py TARGET SECONDS FOLDER``.
 
-The folder holds the corpus, in ``corpus/TARGET``, and what was found, in ``findings``. With
-``--merge`` nothing is attacked; what reaches new code goes to ``merged/TARGET``.
+The folder holds the corpus, in ``corpus/TARGET``, and what was found, in ``findings``.
 """
 
 import contextlib
@@ -26,13 +25,13 @@ from hushtable.errors import HushTableError
 
 def main() -> None:
     """Fuzz until the time is over; libFuzzer then ends the process."""
-    name, seconds, folder, *merge = sys.argv[1:]
+    name, seconds, folder = sys.argv[1:]
     target, here = TARGETS[name], Path(folder)
     for module in seeds.CLOCKS:
         module.now = lambda: seeds.NOW
     warnings.simplefilter("error")  # a user sees them, and an overflow is a wrong result
-    corpus, merged = (here / what / name for what in ("corpus", "merged"))
-    for each in (corpus, merged, here / "findings"):
+    corpus = here / "corpus" / name
+    for each in (corpus, here / "findings"):
         each.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(target.seeds()):
         (corpus / f"seed{number}").write_bytes(seed)
@@ -57,8 +56,7 @@ def main() -> None:
 
     options = [f"-max_total_time={seconds}", "-max_len=100000", "-rss_limit_mb=8000", "-timeout=60"]
     options += [f"-artifact_prefix={here / 'findings' / name}.", "-print_final_stats=1"]
-    folders = ["-merge=1", str(merged), str(corpus)] if merge else [str(corpus)]
-    atheris.Setup([name, *options, *folders], one)
+    atheris.Setup([name, *options, str(corpus)], one)
     atheris.Fuzz()
 
 

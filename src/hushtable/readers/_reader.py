@@ -1,5 +1,6 @@
 """A reader: rows as batches, as often as asked, and what readers share."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, cast
@@ -130,9 +131,10 @@ def column_names(schema: pa.Schema) -> tuple[str, ...]:
     """Return the names of the columns; raises `DataError` if there are none, or one twice."""
     if len(schema.names) == 0:
         raise DataError("the data has no columns: a minimum of 1 is required")
-    twice = [name for name in schema.names if schema.names.count(name) > 1]
-    if twice:
-        raise DataError(f"column {twice[0]!r} is listed twice: rename one of the two")
+    times = Counter(schema.names)
+    twice = next((name for name, n in times.items() if n > 1), None)
+    if twice is not None:
+        raise DataError(f"column {twice!r} is listed twice: rename one of the two")
     return tuple(schema.names)
 
 
