@@ -311,8 +311,32 @@ def set_in(*keys, value):
 )
 def test_edited_manifests_are_refused(sketch_file, change, honest, message):
     rewrite(sketch_file, change, honest=honest)
-    with pytest.raises(FileError, match=message):
+    with pytest.raises(FileError, match=message) as refused:
         load(sketch_file)
+    assert str(refused.value).startswith(f"{sketch_file}: ")
+
+
+@pytest.mark.parametrize("text", ['"x": 1152921504606846976', '"x": "\\ud800"'])
+def test_a_manifest_without_a_canonical_form_is_refused(tmp_path, text):
+    """No digest can be worked out of a number above 2^53 or half a character."""
+    path = tmp_path / "a.hush"
+    manifest = f'{{"protocol": 1, "kind": "sketch", "arrays": {{}}, "digest": "", {text}}}'
+    path.write_bytes(safetensors.numpy.save({}, metadata={"hushtable": manifest}))
+    with pytest.raises(FileError, match="edited after"):
+        files.read(path)
+
+
+def test_a_manifest_that_is_too_large(sketch_file, monkeypatch):
+    size = len(rfc8785.dumps(files.read(sketch_file).manifest).decode())
+    plan = load(sketch_file).plan
+    monkeypatch.setattr(files, "_MAX_MANIFEST", size)
+    assert load(sketch_file).plan.plan_id == plan.plan_id
+    monkeypatch.setattr(files, "_MAX_MANIFEST", size - 1)
+    with pytest.raises(FileError, match="manifest is damaged"):
+        load(sketch_file)
+    monkeypatch.setattr(files, "_MAX_MANIFEST", 1000)
+    with pytest.raises(FileError, match="the plan is too large for a file"):
+        plan.save(sketch_file)
 
 
 def test_edited_arrays_are_refused(sketch_file):

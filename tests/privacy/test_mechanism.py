@@ -116,6 +116,10 @@ def test_a_scale_that_is_none_is_refused(scale):
         add_noise(np.zeros(3, np.int64), GAUSSIAN, scale)
 
 
+def test_the_largest_scale_is_drawn():
+    assert np.abs(add_noise(np.zeros(9, np.int64), GAUSSIAN, 2.0**40)).max() > 2**36
+
+
 def test_a_missing_opendp_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     for call in (library, lambda: add_noise(np.zeros(3, np.int64), GAUSSIAN, 1.0)):

@@ -309,6 +309,8 @@ def test_releases_merge_and_ledgers_compose(plan, X):
 
 def test_the_same_release_does_not_merge_twice(sketch):
     a, b = sketch.release(1.0), sketch.release(1.0)
+    with pytest.raises(PrivacyError, match=f"{a.release_id[:12]} would be counted twice"):
+        (b + a) + a
     with pytest.raises(PrivacyError, match="counted twice"):
         (a + b) + a
 
@@ -511,6 +513,11 @@ def ledger_edits():
     yield "delta", "1e-6", "not of its kind"
     yield "shares", [], "would be counted twice|needs"
     yield "shares", [{"scale": 1}], "each share needs"
+    share = {"release": "a", "scale": 1.0, "library": "b", "earlier": []}
+    for wrong in ({"release": 5}, {"library": None}, {"earlier": {}}):
+        yield "shares", [share | wrong], "each share needs"
+    for wrong in (0, -1.0, 1e15, True, "1"):
+        yield "shares", [share | {"scale": wrong}], "no scale of noise"
     yield "behind_plan", [{}], "earlier release needs"
     yield "sampled", True, "states l1_sensitivity"
     yield "n_rows", 500, "needs the entries"
