@@ -54,6 +54,6 @@ def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, Release, LocalMode
 
     name = content.manifest.get("detector")
     known = {detector.__name__: detector for detector in BY_RECIPE.values()}
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise FileError(f"{path}: detector {name!r} is none of {sorted(known)}: upgrade hushtable")
     return content.build(known[name].from_file)

@@ -11,7 +11,7 @@ from hushtable.federation.book import Book
 from hushtable.federation.keys import Keys
 
 #: Every how many changes a quick run kills once.
-QUICK = {"sketch": 1, "merge": 2, "round submit": 9, "round keygen": 11}
+QUICK = {"sketch": 2, "merge": 3, "round submit": 12, "round keygen": 9}
 
 
 def sweep(served, name, step):

@@ -46,7 +46,16 @@ def test_the_cap_holds_for_two_at_once(world):
         assert book.total("all rows") <= 1.2
 
 
-@pytest.mark.parametrize("name", ["sketch", "fit", "release", "score to CSV", "score to a folder"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "score to a folder",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("sketch", "fit", "release", "score to Parquet", "score to CSV", "merge")
+        ),
+    ],
+)
 def test_two_on_one_output(world, name):
     command = COMMANDS[name]
     line = command.line(world.root)

@@ -51,6 +51,13 @@ def test_half_a_character_in_a_manifest(tmp_path):
         load(tmp_path / "a.hush")
 
 
+def test_the_name_of_a_detector(tmp_path):
+    content = with_change(seeds.detector(), lambda m: m.update(detector=["HushTable"]))
+    (tmp_path / "a.hush").write_bytes(content)
+    with pytest.raises(FileError, match=r"detector \['HushTable'\] is none of"):
+        load(tmp_path / "a.hush")
+
+
 @pytest.mark.parametrize("share", [[], "1", True, {}])
 def test_the_share_of_a_layout(share):
     content = with_change(seeds.of_rounds()[2], lambda m: m["layout"].update(share=share))

@@ -68,7 +68,7 @@ def tried(name, examples):
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_other_inputs(name):
-    tried(name, 25)
+    tried(name, 15)
 
 
 @pytest.mark.slow
