@@ -203,6 +203,8 @@ def test_refusals(rng):
         Sketch.from_data(plan, x, sample_weight=np.ones(5), max_samples=3)
     with pytest.raises(UsageError, match="max_samples=0"):
         Sketch.from_data(plan, x, max_samples=0)
+    with pytest.raises(UsageError, match="n_jobs=0"):
+        Sketch.from_data(plan, x, n_jobs=0)
     with pytest.raises(DataError, match="no rows"):
         Sketch.from_data(plan, x[:0])
     with pytest.raises(PlanError, match="negative"):

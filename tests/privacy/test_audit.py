@@ -11,7 +11,13 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.bench.planted import DELTA, EPSILON, EXACT, MISTAKES, audit_all
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.privacy import bounds
-from hushtable.privacy.audit import Finding, audit_canaries, audit_neighbours, audit_noise
+from hushtable.privacy.audit import (
+    Finding,
+    audit_canaries,
+    audit_neighbours,
+    audit_noise,
+    audit_replay,
+)
 from hushtable.privacy.budget import Sensitivity, calibrated_scale
 
 CORRECT, *WRONG = MISTAKES
@@ -120,11 +126,31 @@ def test_canaries_work_on_categories_and_missing_ranges():
 
     finding = audit_canaries(raw, plan, epsilon=EPSILON, delta=DELTA, random_state=0)
     assert finding.rejects
-    # Two guesses for three canaries: no more of them than all can be right.
-    assert finding.lower_bound <= bounds.canary_bound(1000, 666, 666, DELTA, 0.05)
 
 
-@pytest.mark.parametrize(("guesses", "right", "epsilon"), [(60, 45, 0.5), (60, 58, 2.0), (9, 9, 0)])
+def test_two_guesses_for_three_canaries():
+    """Raw counts under deep tables give every guess away; no more than all can be right."""
+    schema = Schema([Feature.numeric(f"x{j}", low=0, high=1) for j in range(4)])
+    depths = {"min_depth": 14, "max_depth": 16, "n_cells": 2**16}
+    plan = Plan.draw(schema, random_state=0, n_tables=50, **depths)
+    terms = {"epsilon": 1.0, "delta": DELTA, "canaries": 100, "random_state": 0}
+    finding = audit_canaries(lambda sketch: sketch, plan, **terms)
+    assert finding.lower_bound == bounds.canary_bound(100, 66, 66, DELTA, 0.05)
+
+
+def test_a_replay_says_what_it_is_sure_of():
+    schema = Schema([Feature.numeric("x", low=0, high=1)])
+    plan = Plan.draw(schema, random_state=0, n_tables=2)
+    finding = audit_replay(
+        lambda X: Sketch.from_data(plan, X).release(1.0, 0.1),
+        np.full((3, 1), 0.5), [0.9], epsilon=1.0, delta=0.1, trials=2,
+    )  # fmt: skip
+    assert (finding.confidence, finding.trials, finding.lower_bound) == (0.95, 4, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("guesses", "right", "epsilon"), [(60, 45, 0.5), (60, 31, 0.5), (60, 58, 2.0), (9, 9, 0)]
+)
 def test_the_p_value_is_that_of_the_theorem(guesses, right, epsilon):
     q, canaries, delta = math.exp(epsilon) / (1 + math.exp(epsilon)), 100, 1e-3
     tail = sum(stats.binom.pmf(j, guesses, q) for j in range(right, guesses + 1))

@@ -569,6 +569,8 @@ def test_words_that_can_be_signed(sketch):
         "Adding or removing one record changes the probability of anything that this file shows "
         "by at most a factor e^1.0, except with probability 1e-06."
     )
+    pure = sketch.release(1.0, mechanism="discrete-laplace").ledger.words()
+    assert pure[0].endswith("by at most a factor e^1.0.")
     unit = sketch.release(0.25, adjacency="replace-one", rows_per_person=4).ledger.words()
     assert unit[0].startswith("Changing all records of one person (up to 4) changes")
     assert "e^0.25" in unit[0]
