@@ -106,10 +106,12 @@ def everything_for_reports():
     """Make a model, releases of two sites, and their sum."""
     do("plan draw schema.toml --epsilon 1 --expected-rows 800 --sites 2 -o plan.hush")
     do("fit patients.csv -o model.hush", *release_of("north"), *release_of("south"))
-    Path("sent").mkdir()
+    Path("sent").mkdir(exist_ok=True)
     for site in ("north", "south"):
         shutil.copy(f"{site}.hush", "sent")
     do("merge north.hush south.hush -o all.hush")
+    do("plan marginals schema.toml -o marginals.plan.hush")
+    do("sketch rows.csv --plan marginals.plan.hush -o marginals.hush")
 
 
 def the_end_of_a_round():
