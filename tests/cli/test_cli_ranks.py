@@ -147,3 +147,40 @@ def test_private_ranks_add_to_what_the_model_cost(run, site, tmp_path):
     assert put(*scored, "-o", tmp_path / "s.csv")["rows"] == 400
     text = run("inspect", ranks).out
     assert "behind the plan" in text
+    assert "over its one table and the earlier releases" in " ".join(text.split())
+
+
+def test_ranks_of_a_round(run, site, tmp_path):
+    """A round carries ranks as it carries tables; the model counts twice, on the safe side."""
+
+    def put(*arguments):
+        result = run(*arguments)
+        assert result.code == 0, result.err
+        return result.out
+
+    here = {name: tmp_path / f"{name}.hush" for name in ("plan", "first", "all", "ranks", "second")}
+    for name in ("north", "south", "lead"):
+        put(
+            "round", "keygen", name, "--folder", tmp_path, *(() if name == "lead" else ("--cap", 3))
+        )
+    cards = [tmp_path / f"{name}.card" for name in ("north", "south")]
+
+    def hold(plan, round_, epsilon, result):
+        key = ("--key", tmp_path / "lead.key", "--epsilon", epsilon)
+        put("round", "open", plan, *cards, *key, "-o", round_)
+        sent = []
+        for name, rows in (("north", "rows.csv"), ("south", "more.csv")):
+            sent.append(tmp_path / f"{name}.{round_.name}")
+            key = ("--key", tmp_path / f"{name}.key", "--yes")
+            put("round", "submit", round_, site / rows, *key, "-o", sent[-1])
+        return put("round", "collect", round_, *sent, "-o", result)
+
+    put("plan", "draw", site / "schema.toml", "--tables", 20, "--seed", 1, "-o", here["plan"])
+    hold(here["plan"], here["first"], 0.9, here["all"])
+    put("plan", "ranks", here["all"], "-o", here["plan"])
+    said = hold(here["plan"], here["second"], 1.5, here["ranks"])
+    assert f"--model MODEL --ranks {here['ranks']}" in said
+    assert hushtable.load(here["ranks"]).ledger.epsilon > 1.5
+    scored = ("--model", here["all"], "--ranks", here["ranks"], "-o", tmp_path / "s.parquet")
+    put("score", site / "rows.csv", *scored)
+    assert pq.read_table(tmp_path / "s.parquet")["rank"].to_pylist()[7] < 0.2

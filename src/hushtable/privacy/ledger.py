@@ -287,7 +287,8 @@ class Ledger:
             f"most a factor e^{rounded_up(self.epsilon)}{exception}."
         ]
         tables = self.sensitivity.tables
-        counted = "That is the total" + (f" over all {tables:,} tables" if tables > 1 else "")
+        what = f"all {tables:,} tables" if tables > 1 else "its one table"
+        counted = f"That is the total over {what}"
         earlier = {s.release: s for share in self.shares for s in share.earlier}
         before = [*self.behind_plan, *earlier.values()]
         if before:

@@ -64,6 +64,9 @@ def collect(
             print(f"  hushtable round model {output} --plan plan.hush -o model.hush")
         elif asked.layout.detector in ("marginals", "ranges"):
             print("Go on with: hushtable round next")
+        elif asked.layout.detector == "ranks":
+            print("At each site, with the model that they rank by:")
+            print(f"  hushtable score DATA --model MODEL --ranks {output} -o scores.parquet")
         else:
             print("At each site:")
             print(f"  hushtable score DATA --model {output} -o scores.parquet")
