@@ -3,6 +3,7 @@
 import functools
 import itertools
 import operator
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -211,3 +212,13 @@ def test_refusals(rng):
         Sketch(plan, Sketch.zero(plan).counts - 1, Sketch.zero(plan).tally)
     with pytest.raises(PlanError, match="counts is"):
         Sketch(plan, np.zeros(3, np.int64), Sketch.zero(plan).tally)
+
+
+def test_counts_that_no_rows_give_are_refused(rng):
+    schema = Schema((Feature.numeric("x", low=0, high=1),))
+    counted = Sketch.from_data(Plan.draw(schema, n_tables=3, random_state=0), rng.random((5, 1)))
+    one_more, huge = counted.counts.copy(), counted.counts * 2**51
+    one_more[0] += 1
+    for counts in (one_more, huge):
+        with pytest.raises(PlanError, match="the same rows in each"):
+            replace(counted, counts=counts)

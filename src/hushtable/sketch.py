@@ -20,6 +20,9 @@ from hushtable.weights import count_rows, whole_weights
 
 __all__ = ["Sketch", "counts_from_file"]
 
+#: Up to it, sums of counts are exact also as float64.
+_MOST_ROWS = 2**52
+
 
 @dataclass(frozen=True, eq=False)
 class Sketch:
@@ -67,6 +70,12 @@ class Sketch:
                 )
             if len(array) and array.min() < 0:
                 raise PlanError(f"sketch: {name} holds a negative number")
+        rows = np.add.reduceat(self.counts.astype(np.float64), self.plan.family.offsets[:-1])
+        if rows.max() > _MOST_ROWS or (rows != rows[0]).any():
+            raise PlanError(
+                f"sketch: its tables hold {rows.min():,.0f} to {rows.max():,.0f} rows: needs the "
+                "same rows in each, at most 2^52"
+            )
 
     @classmethod
     def zero(cls, plan: Plan) -> "Sketch":

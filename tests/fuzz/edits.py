@@ -31,7 +31,8 @@ _VERBATIM = {
 #: What stands where something else is expected.
 ODD = (
     None, True, False, 0, 1, -1, 2, 16, 255, 65_535, 65_536, 2**31, 2**53, -(2**53), 2**63, 2**70,
-    0.5, -0.0, -1.5, 5e-324, 1e-200, 1e14, 1e300, float("nan"), float("inf"), "", "x", "é", "\0",
+    10**400, 0.5, -0.0, -1.5, 5e-324, 1e-200, 1e-12, 0.999, 1e14, 1e300,
+    float("nan"), float("inf"), "", "x", "é", "\0",
     "\ud800", "\x1b[2J", "a" * 3_000, "0" * 64, "f" * 128, "9999-12-31T23:59:59Z",
     "0001-01-01T00:00:00Z", "2027-03-01T12:00:00+00:00", [], {}, [[]], {"": {}}, [0] * 300,
     [None, "a", 1], {"name": []}, "numeric", "categorical", "plan", "sketch", "release", "local",
@@ -109,6 +110,7 @@ def _change_tree(tree: Any, program: Program) -> None:
         case 7:
             value = node[key]
             if isinstance(value, int | float) and not isinstance(value, bool):
+                value = value if abs(value) < 1e300 else 1
                 node[key] = program.pick(
                     (value + 1, value - 1, -value, value * 2, value / 2, value * 1e6)
                 )

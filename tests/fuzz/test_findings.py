@@ -11,11 +11,13 @@ import seeds
 from edits import Program, _packed, edited
 from pyarrow import parquet
 
-from hushtable import Feature, Plan, Schema, Sketch, files, load
+from hushtable import Feature, LocalModel, Plan, Schema, Sketch, files, load
 from hushtable.engines.parts import Part
 from hushtable.errors import DataError, FileError, PlanError, UsageError
 from hushtable.federation.book import Book
+from hushtable.federation.collect import Sealed
 from hushtable.federation.layout import Layout
+from hushtable.federation.round import Round
 
 
 @pytest.mark.parametrize(
@@ -63,6 +65,43 @@ def test_the_share_of_a_layout(share):
     content = with_change(seeds.of_rounds()[2], lambda m: m["layout"].update(share=share))
     with pytest.raises(FileError, match="a layout needs"):
         files.unpack(content, "a.hush").build(Layout.from_file)
+
+
+@pytest.mark.parametrize("share", [False, -1, 0, 2, "1"])
+def test_the_share_of_a_round(share):
+    content = with_change(seeds.of_rounds()[1], lambda m: m["round"]["terms"].update(share=share))
+    with pytest.raises(FileError, match="terms: share="):
+        Round.from_bytes(content, "a.hush")
+
+
+def test_a_delta_at_which_nothing_is_spent():
+    """A large delta alone, which allows to publish half the rows."""
+
+    def half(manifest):
+        manifest["ledger"]["delta"] = 0.5
+
+    loaded = files.unpack(with_change(seeds.of_rounds()[3], half), "a").build(Sealed.from_file)
+    assert loaded.ledger.epsilon == 0.0
+    assert "a factor e^0.0, except with probability 0.5" in loaded.ledger.words()[0]
+
+
+def test_a_local_model_without_anybody_else():
+    def alone(manifest):
+        shares = manifest["ledger"]["shares"]
+        shares[:] = [share for share in shares if share["release"] == manifest["own"]]
+
+    seed = next(s for s in seeds.golden("local"))
+    with pytest.raises(FileError, match="no other site is in this result"):
+        files.unpack(with_change(seed, alone), "a").build(LocalModel.from_file)
+
+
+def test_tables_of_different_rows():
+    seed = files.unpack(seeds.golden("sketch")[0], "a")
+    arrays = {**seed.arrays, "counts": seed.arrays["counts"].copy()}
+    arrays["counts"][0] += 1
+    manifest = {k: v for k, v in seed.manifest.items() if k != "digest"}
+    with pytest.raises(FileError, match="the same rows in each"):
+        files.unpack(_packed(manifest, arrays, None), "a").build(Sketch.from_file)
 
 
 def test_columns_of_types_that_arrow_does_not_compare():

@@ -1,8 +1,9 @@
-"""Attack one target with atheris for a while: ``worker.py TARGET SECONDS FOLDER``.
+"""Attack one target with atheris for a while: ``worker.py TARGET SECONDS SEED FOLDER``.
 
 The folder holds the corpus, in ``corpus/TARGET``, and what was found, in ``findings``.
 """
 
+import base64
 import contextlib
 import hashlib
 import sys
@@ -25,11 +26,12 @@ from hushtable.errors import HushTableError
 
 def main() -> None:
     """Fuzz until the time is over; libFuzzer then ends the process."""
-    name, seconds, folder = sys.argv[1:]
+    name, seconds, chance, folder = sys.argv[1:]
     target, here = TARGETS[name], Path(folder)
     for module in seeds.CLOCKS:
         module.now = lambda: seeds.NOW
     warnings.simplefilter("error")  # a user sees them, and an overflow is a wrong result
+    warnings.filterwarnings("ignore", "X (has|does not have)")  # for this, users are to see one
     corpus = here / "corpus" / name
     for each in (corpus, here / "findings"):
         each.mkdir(parents=True, exist_ok=True)
@@ -52,9 +54,17 @@ def main() -> None:
                 known.add(place)
                 digest = hashlib.sha256(data).hexdigest()[:12]
                 (here / "findings" / f"{name}.{digest}").write_bytes(data)
-                print(f"FINDING {name} {digest} {place}: {str(error)[:200]}", flush=True)
+                line = f"FINDING {name} {digest} {place}: {str(error)[:200]!r}"
+                # With the input, from which it can be done again where there is only a log.
+                print(line, base64.b64encode(data[:1_000]).decode(), flush=True)
 
-    options = [f"-max_total_time={seconds}", "-max_len=100000", "-rss_limit_mb=8000", "-timeout=60"]
+    options = [
+        f"-max_total_time={seconds}",
+        f"-seed={chance}",
+        "-max_len=100000",
+        "-rss_limit_mb=8000",
+        "-timeout=60",
+    ]
     options += [f"-artifact_prefix={here / 'findings' / name}.", "-print_final_stats=1"]
     atheris.Setup([name, *options, str(corpus)], one)
     atheris.Fuzz()

@@ -17,6 +17,7 @@ from hushtable.privacy.budget import (
     calibrated_scale,
     check_delta,
     check_epsilon,
+    check_share,
     epsilon_from_rho,
     rho_from_epsilon,
 )
@@ -138,6 +139,29 @@ def test_an_exhausted_budget_is_refused():
         calibrated_scale(LAPLACE, Sensitivity(10), epsilon=1.0, before=half)
 
 
+@pytest.mark.parametrize(
+    ("mechanism", "terms"),
+    [
+        (GAUSSIAN, {"epsilon": 1.0, "delta": 1e-30, "share": 5e-324}),
+        (GAUSSIAN, {"epsilon": 1e-12, "delta": 1e-30}),
+        (GAUSSIAN, {"epsilon": 5e-324, "delta": 5e-324}),
+        (LAPLACE, {"epsilon": 5e-324}),
+        (LAPLACE, {"epsilon": 1e-11}),
+    ],
+)
+def test_a_budget_that_no_noise_is_large_enough_for_is_refused(mechanism, terms):
+    with pytest.raises(PrivacyError, match=r"needs noise beyond 2\^40 .*: raise epsilon"):
+        calibrated_scale(mechanism, Sensitivity(100), **terms)
+
+
+@pytest.mark.parametrize("share", [0, 0.0, -1, 1.5, True, "1", float("nan")])
+def test_a_share_of_a_budget_is_one(share):
+    assert check_share(None) is None
+    assert check_share(1) == 1.0
+    with pytest.raises(UsageError, match="share="):
+        check_share(share)
+
+
 # --- sensitivity and composition ----------------------------------------------------------------
 
 
@@ -214,10 +238,16 @@ def test_a_delta_above_one_in_n_is_refused():
         check_delta(1e-3, 1001)
 
 
-@pytest.mark.parametrize("rows", [0, -1, 1.5, True, None])
+@pytest.mark.parametrize("rows", [0, -1, 1.5, True, None, 10**400])
 def test_a_privacy_unit_of_no_rows_is_refused(rows):
     with pytest.raises(UsageError, match="rows_per_person="):
         Sensitivity(10, rows_per_person=rows)
+
+
+@pytest.mark.parametrize("tables", [0, 10**400])
+def test_tables_that_no_plan_has_are_refused(tables):
+    with pytest.raises(UsageError, match="tables="):
+        Sensitivity(tables)
 
 
 def test_an_unknown_adjacency_is_refused():

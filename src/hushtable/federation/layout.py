@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.errors import PlanError
+from hushtable.errors import PlanError, UsageError
 from hushtable.plan import Plan
-from hushtable.privacy.budget import Spent
+from hushtable.privacy.budget import Spent, check_share
 from hushtable.privacy.release import check_plan, share_of_budget
 
 __all__ = ["Layout"]
@@ -135,9 +135,12 @@ class Layout:
             or not all(isinstance(content[key], str) for key in ("plan_id", "detector"))
             or not all(isinstance(content[key], list) for key in ("cells", "behind"))
             or not all(type(n) is int for n in content["cells"])
-            or not (content["share"] is None or _is_share(content["share"]))
         ):
             raise PlanError(f"a layout needs the entries {sorted(keys)}")
+        try:
+            check_share(content["share"])
+        except UsageError as error:
+            raise PlanError(f"a layout needs a share: {error}") from None
         return cls(
             content["plan_id"],
             content["detector"],
@@ -156,7 +159,3 @@ class Layout:
         if "plan" in content.manifest:
             return cls.of(Plan.from_file(content))
         return cls.from_dict(content.manifest.get("layout"))
-
-
-def _is_share(share: Any) -> bool:
-    return isinstance(share, int | float) and not isinstance(share, bool) and 0.0 < share <= 1.0

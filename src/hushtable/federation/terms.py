@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.privacy.budget import Adjacency, Sensitivity, check_delta, check_epsilon
+from hushtable.privacy.budget import Adjacency, Sensitivity, check_delta, check_epsilon, check_share
 from hushtable.privacy.ledger import Pool
 
 __all__ = ["Terms"]
@@ -42,6 +42,7 @@ class Terms:
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         check_delta(self.delta)
+        check_share(self.share)
         Sensitivity(1, self.adjacency, self.rows_per_person)
         if self.masked:
             Pool("", self.least, self.k_min)
@@ -63,7 +64,6 @@ class Terms:
             or set(content) != set(cls.__slots__)
             or not all(type(content[key]) is int for key in ("least", "k_min"))
             or type(content["masked"]) is not bool
-            or not isinstance(content["share"], float | int | None)
         ):
             raise PlanError(f"terms need the entries {sorted(cls.__slots__)}, each of its kind")
         try:

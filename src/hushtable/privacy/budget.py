@@ -30,6 +30,7 @@ from hushtable.errors import PlanError, PrivacyError, UsageError
 
 __all__ = [
     "MAX_EPSILON",
+    "MAX_SCALE",
     "Adjacency",
     "Cost",
     "Mechanism",
@@ -40,6 +41,7 @@ __all__ = [
     "check_epsilon",
     "check_mechanism",
     "check_pure",
+    "check_share",
     "epsilon_from_rho",
     "part_scale",
     "rho_from_epsilon",
@@ -50,6 +52,10 @@ Adjacency = Literal["add-remove", "replace-one"]
 
 #: Above it, a guarantee says nothing: e^20 is half a thousand million.
 MAX_EPSILON = 20.0
+#: Scale of noise beyond which a count in 64 bits might not hold it.
+MAX_SCALE = 2.0**40
+#: Rows of a person, and tables, beyond which costs might not be finite numbers.
+_MOST = 2**40
 
 Floats = NDArray[np.float64]
 
@@ -96,13 +102,18 @@ def rho_from_epsilon(epsilon: float, delta: float) -> float:
         Above 0.
     delta : float
         Probability in (0, 1).
+
+    Returns
+    -------
+    float
+        0 or more; 0 where rounding leaves nothing of it.
     """
 
     def minus_rho(order: Floats) -> Floats:
         left = epsilon - np.log1p(-1.0 / order) + np.log(order * delta) / (order - 1.0)
         return -left / order
 
-    return -float(_least(minus_rho))
+    return max(0.0, -float(_least(minus_rho)))
 
 
 def _least(bound: Any) -> float:
@@ -153,11 +164,14 @@ class Sensitivity:
                 "person more or less) or 'replace-one' (one person's values differ)"
             )
         rows = self.rows_per_person
-        if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 1:
+        whole = isinstance(rows, int | np.integer) and not isinstance(rows, bool)
+        if not whole or not 1 <= rows <= _MOST:
             raise UsageError(
-                f"rows_per_person={rows!r}: needs a whole number, 1 or more: the most rows that "
+                f"rows_per_person={rows!r}: needs a whole number, 1 to 2^40: the most rows that "
                 "one person has"
             )
+        if not 1 <= self.tables <= _MOST:
+            raise UsageError(f"tables={self.tables}: needs a whole number, 1 to 2^40")
         object.__setattr__(self, "rows_per_person", int(rows))  # JSON knows no NumPy integer
 
     @property
@@ -334,6 +348,16 @@ def check_delta(delta: Any, n_rows: int | None = None) -> float:
     return float(delta)
 
 
+def check_share(share: Any) -> float | None:
+    """Return a share of a budget, None for all that is left; raises `UsageError` otherwise."""
+    if share is None:
+        return None
+    number = isinstance(share, int | float | np.number) and not isinstance(share, bool)
+    if not number or not 0.0 < share <= 1.0:
+        raise UsageError(f"share={share!r}: needs a share of the budget above 0 and at most 1")
+    return float(share)
+
+
 def check_pure(cost: Cost, delta: float) -> None:
     """Raise `PrivacyError` if a delta of 0 is claimed where Gaussian noise has a part."""
     if delta == 0.0 and math.isinf(cost.pure):
@@ -375,7 +399,7 @@ def calibrated_scale(
     Raises
     ------
     PrivacyError
-        If the budget is exhausted.
+        If the budget is exhausted, or so small that no noise is large enough.
     """
     gaussian = mechanism == "discrete-gaussian"
     total = rho_from_epsilon(epsilon, delta) if gaussian else epsilon
@@ -386,7 +410,7 @@ def calibrated_scale(
     # What is left by the rounding of scales is nothing to release with, and what they exceed a
     # share by nothing to refuse over: the loop below has the last word on the total.
     rounding = 1e-4 * total
-    if left <= rounding or wanted > left + rounding:
+    if spent > 0.0 and (left <= rounding or wanted > left + rounding):
         raise PrivacyError(
             f"the budget of epsilon={epsilon:g}"
             + (f" (delta={delta:g})" if gaussian else "")
@@ -396,13 +420,24 @@ def calibrated_scale(
             + ": raise epsilon, or release nothing more about these rows"
         )
     wanted = min(wanted, left)
-    exact = (
-        math.sqrt(sensitivity.l2_squared / (2.0 * wanted)) if gaussian else sensitivity.l1 / wanted
+    if wanted <= 0.0:
+        exact = math.inf
+    elif gaussian:
+        exact = math.sqrt(sensitivity.l2_squared / (2.0 * wanted))
+    else:
+        exact = sensitivity.l1 / wanted
+    if exact <= MAX_SCALE:
+        scale = _rounded_up(exact)
+        while (before + sensitivity.cost(mechanism, scale)).epsilon(delta) > epsilon:
+            scale = _rounded_up(scale * (1.0 + 1e-6))
+        if scale <= MAX_SCALE:
+            return scale
+    raise PrivacyError(
+        f"epsilon={epsilon:g}"
+        + (f" with share={share:g}" if share else "")
+        + f" and rows_per_person={sensitivity.rows_per_person} needs noise beyond 2^40 on every "
+        "count, and nothing would be seen through it: raise epsilon"
     )
-    scale = _rounded_up(exact)
-    while (before + sensitivity.cost(mechanism, scale)).epsilon(delta) > epsilon:
-        scale = _rounded_up(scale * (1.0 + 1e-6))
-    return scale
 
 
 def part_scale(scale: float, parts: int) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy.budget import (
+    MAX_SCALE,
     Adjacency,
     Cost,
     Mechanism,
@@ -20,7 +21,7 @@ from hushtable.privacy.mechanism import noise_sd
 __all__ = ["Ledger", "Pool", "Share", "rounded_up"]
 
 #: Scales of noise, in counts, between which costs are finite numbers. Real ones lie well within.
-_SCALES = (1e-6, 1e15)
+_SCALES = (1e-6, MAX_SCALE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -402,6 +403,8 @@ def _adjacency(content: Any) -> Adjacency:
 
 def rounded_up(epsilon: float, digits: int = 3) -> str:
     """Round up: what is signed must not be less than what is true."""
+    if epsilon == 0.0:  # with a large delta
+        return "0.0"
     unit = 10.0 ** (math.floor(math.log10(epsilon)) - digits + 1)
     # A billionth more is what adding up in floating point makes of 1.0.
     rounded = math.ceil(epsilon / unit - 1e-6) * unit

@@ -51,6 +51,8 @@ class LocalModel:
             raise PlanError(f"local model: its plan needs counts of int64 {cells}")
         if self.own not in [share.release for share in self.ledger.shares]:
             raise PlanError("local model: the site has no share in this result")
+        if len(self.ledger.shares) < 2:
+            raise PlanError("local model: no other site is in this result; score by the sketch")
 
     @classmethod
     def of(

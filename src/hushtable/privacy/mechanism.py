@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import MissingExtraError, PrivacyError
-from hushtable.privacy.budget import Mechanism
+from hushtable.privacy.budget import MAX_SCALE, Mechanism
 from hushtable.threads import for_each, n_threads
 
 __all__ = ["add_noise", "library", "noise_sd"]
@@ -23,8 +23,6 @@ __all__ = ["add_noise", "library", "noise_sd"]
 _CHUNK = 4096
 #: The first OpenDP without a division that biased the noise at some scales, as 4.5 (its #2638).
 _UNBIASED = (0, 14, 2)
-#: Beyond it, a count in 64 bits might not hold the noise.
-_MAX_SCALE = 2.0**40
 
 
 def _opendp() -> Any:
@@ -86,7 +84,7 @@ def add_noise(
     MissingExtraError
         If OpenDP is not installed.
     """
-    if not 0.0 < scale <= _MAX_SCALE:
+    if not 0.0 < scale <= MAX_SCALE:
         raise PrivacyError(f"noise of scale {scale:g}: needs one above 0 and at most 2^40")
     released = np.empty_like(counts)
     samplers = {

@@ -25,6 +25,7 @@ from hushtable.privacy.budget import (
     check_delta,
     check_epsilon,
     check_mechanism,
+    check_share,
 )
 from hushtable.privacy.denoise import span
 from hushtable.privacy.ledger import Ledger, Share
@@ -215,11 +216,7 @@ def release_counts(
 
 def share_of_budget(share: float | None, plan: Plan) -> float | None:
     """Return which share of the budget a release takes; None is all that is left."""
-    if share is None:
-        return _SHARES.get(plan.detector)
-    if not 0.0 < share <= 1.0:
-        raise UsageError(f"share={share!r}: needs a share of the budget above 0 and at most 1")
-    return share
+    return _SHARES.get(plan.detector) if share is None else check_share(share)
 
 
 def check_plan(plan: Plan) -> None:
