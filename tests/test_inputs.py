@@ -235,6 +235,30 @@ def test_unused_columns_are_not_read(table, tmp_path, name):
     assert Sketch.from_data(plan, reader) == Sketch.from_data(plan, wanted)
 
 
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_samples_of_every_kind(table, tmp_path, name):
+    detector = LSHiTables(max_samples=20, random_state=0)
+    expected = detector.fit(table).score_samples(table)
+    rows = CONTAINERS[name](table, tmp_path)
+    np.testing.assert_array_equal(detector.fit(rows).score_samples(table), expected)
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+@pytest.mark.parametrize("rows", [[0], [3, 4, ROWS - 1], range(0, ROWS, 7)])
+def test_rows_are_taken_by_number(table, tmp_path, name, rows):
+    rows = np.array(rows)
+    plan = Plan.marginals(schema_of(table))
+    reader = as_reader(CONTAINERS[name](table, tmp_path)).repeatable().take(rows)
+    assert reader.n_rows == len(rows) == sum(len(batch) for batch in reader.read())
+    assert Sketch.from_data(plan, reader) == Sketch.from_data(plan, table.take(rows))
+
+
+def test_columns_of_taken_rows(table, tmp_path):
+    """A file that reads chosen columns only reads the chosen rows of them."""
+    reader = as_reader(CONTAINERS["parquet"](table, tmp_path)).take(np.array([5, 9]))
+    assert [len(batch) for batch in reader.select(["age"]).read()] == [2]
+
+
 def test_select_takes_columns_by_name(table):
     reader = as_reader(table).select(["visits", "age"])
     batch = next(reader.read())

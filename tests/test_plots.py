@@ -107,6 +107,14 @@ def test_ranks(detector, X):
     assert display.ax_.yaxis_inverted()
 
 
+def test_standard_errors_of_the_lowest_are_lines():
+    errors = np.array([0.5, 1.0])
+    display = RankedOutliersDisplay(np.array([4, 2]), np.array([1.0, 3.0]), errors=errors).plot()
+    (lines,) = (c for c in display.ax_.collections if hasattr(c, "get_segments"))
+    ends = [segment[:, 0].tolist() for segment in lines.get_segments()]
+    assert ends == [pytest.approx([0.02, 1.98]), pytest.approx([1.04, 4.96])]
+
+
 def test_noise_of_a_release(release):
     display = NoiseDisplay.from_release(release)
     np.testing.assert_array_equal(display.counts, np.sort(release.counts)[::-1])

@@ -5,13 +5,12 @@ from collections.abc import Iterator
 from queue import SimpleQueue
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.encoding import Encoder
 from hushtable.errors import UsageError
 from hushtable.plan import Plan
-from hushtable.readers import Batch, Reader, no_rows
+from hushtable.readers import Batch, Reader, no_rows, taken
 from hushtable.scoring import gate_values
 from hushtable.threads import for_each, n_threads
 from hushtable.weights import Numbered, Weights, numbered
@@ -93,8 +92,7 @@ class Counter:
         rows, table = np.divmod(sample[first:last] - start * tables, tables)
         # Only the rows that some table samples are encoded.
         used, place = np.unique(rows, return_inverse=True)
-        chosen = batch[used] if isinstance(batch, np.ndarray) else batch.take(pa.array(used))
-        codes = self._encoder.encode(chosen, start)
+        codes = self._encoder.encode(taken(batch, used), start)
         with self._accumulator() as (counts, tally):
             tally += codes.tally
             self._plan.family.count_pairs(codes, place, table, counts)

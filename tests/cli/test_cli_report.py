@@ -82,6 +82,20 @@ def test_a_model_and_its_rows(report, site):
         assert f"{scores[row]:.4f}" in html
 
 
+def test_ranks_among_all_rows(report, run, site, tmp_path):
+    plan, counts = tmp_path / "ranks.plan.hush", tmp_path / "ranks.hush"
+    do("plan", "ranks", site / "model.hush", "-o", plan)
+    do("sketch", site / "rows.csv", "--plan", plan, "-o", counts)
+    _, html = report(site / "model.hush", site / "rows.csv", "--rows", 3, "--ranks", counts)
+    asked = (site / "rows.csv", "--model", site / "model.hush", "--ranks", counts)
+    lowest = run("score", *asked, "-o", tmp_path / "scores.csv", "--json").json["lowest"]
+    for one in lowest[:3]:
+        low, high = one["between"]
+        assert f">{one['rank']:.2%}<" in html
+        assert f">{low:.2%} and {high:.2%}<" in html
+    assert "are below the threshold" in html
+
+
 def test_a_model_alone(report, site):
     facts, html = report(site / "model.hush")
     assert facts["sections"] == ["features"]
@@ -180,12 +194,14 @@ def test_refused(refused, site, consortium, tmp_path, old):
     refused("report", model, "-o", tmp_path / "r.pdf", code=2, says="ends in .html")
     refused("report", model, "-o", tmp_path / "none" / "r.html", says="no folder")
     refused("report", model, "-o", page, "--rows", 3, code=2, says="give DATA after MODEL")
+    refused("report", model, "-o", page, "--ranks", model, code=2, says="give DATA after MODEL")
     refused("report", model, rows, "-o", page, "--contamination", 2, code=2, says="at most 0.5")
     refused("report", model, "-o", page, "--round", model, code=2, says="give --parts")
     refused("report", model, "-o", page, "--parts", tmp_path / "x*", says="no such file")
     refused("report", old, "-o", page, says="not a .hush file")
     refused("report", site / "plan.hush", "-o", page, says="holds a plan")
     marginals = site / "marginals.sketch.hush"
+    refused("report", model, rows, "-o", page, "--ranks", marginals, says="ranks need counts")
     refused("report", marginals, rows, "-o", page, code=2, says="scores no rows")
     result, masked = consortium / "masked.result.hush", consortium / "masked.round.hush"
     sent = consortium / "masked"

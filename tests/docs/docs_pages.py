@@ -112,6 +112,8 @@ def everything_for_reports():
     do("merge north.hush south.hush -o all.hush")
     do("plan marginals schema.toml -o marginals.plan.hush")
     do("sketch rows.csv --plan marginals.plan.hush -o marginals.hush")
+    do("plan ranks all.hush -o ranks.plan.hush")
+    do("sketch rows.csv --plan ranks.plan.hush -o ranks.hush")
 
 
 def the_end_of_a_round():

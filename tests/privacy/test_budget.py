@@ -78,6 +78,11 @@ def test_agrees_with_renyi_accounting():
         assert ours == pytest.approx(accountant.get_epsilon(1e-6), rel=0.01)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_cost_beyond_all_reason_is_a_number():
+    assert 1e300 <= epsilon_from_rho(1e300, 1e-6) < 1e301
+
+
 def test_nothing_costs_nothing_and_everything_everything():
     assert epsilon_from_rho(0.0, 1e-6) == 0.0
     assert epsilon_from_rho(math.inf, 1e-6) == math.inf

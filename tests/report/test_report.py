@@ -13,12 +13,13 @@ from report_helpers import EVIL, Parsed
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.explain import Explainer
+from hushtable.ranks import Ranks
 from hushtable.readers import as_reader
 from hushtable.reasons import Lowest, Reason
 from hushtable.report.content import Model, gather
 from hushtable.report.page import page
 from hushtable.report.reasons import Reasoned
-from hushtable.report.scores import _sample, score_rows
+from hushtable.report.scores import score_rows
 from hushtable.report.sites import sites_of_parts
 from hushtable.scorer import Scorer
 from hushtable.streams import drift
@@ -44,8 +45,10 @@ def test_scores_are_the_scorers(of_rows, sketch, X):
     np.testing.assert_array_equal(scores.tally, sketch.tally)
     lowest = np.argsort(expected, kind="stable")[:4]
     assert lowest[0] == 7
-    assert [row[:2] for row in scores.ranked_rows] == [
-        [str(row), f"{expected[row]:.4f}"] for row in lowest
+    _, errors = scorer.score_with_errors(X)
+    assert scores.lowest.headers[:3] == ["row", "score", "standard error"]
+    assert [row[:3] for row in scores.lowest.rows] == [
+        [str(row), f"{expected[row]:.4f}", f"{errors[row]:.4f}"] for row in lowest
     ]
     assert scores.drift.overall == drift(sketch, sketch).overall < 0.0
     # Some of the rows tell how far chance goes.
@@ -60,7 +63,7 @@ def test_scores_are_the_scorers(of_rows, sketch, X):
 def test_reasons_are_the_explainers(of_rows, sketch, X):
     scores, explainer = of_rows(n_shown=4).scores, Explainer(Scorer(sketch))
     shares, names = explainer.explain(X), sketch.plan.schema.names
-    for line, reasoned in zip(scores.ranked_rows, scores.reasons, strict=True):
+    for line, reasoned in zip(scores.lowest.rows, scores.lowest.reasons, strict=True):
         row, shown = int(line[0]), reasoned.display
         assert shown.features == [names[j] for j in np.argsort(-shares[row])][: len(shown.shares)]
         np.testing.assert_array_equal(shown.shares, -np.sort(-shares[row])[: len(shown.shares)])
@@ -68,9 +71,9 @@ def test_reasons_are_the_explainers(of_rows, sketch, X):
         assert shown.shares.sum() + shown.rest == pytest.approx(shares[row].sum())
         assert reasoned.shortfall == pytest.approx(shares[row].sum())
         assert shown.n_rest == 3 - len(shown.features)
-        assert line[2].startswith(f"{shown.features[0]} ({shown.shares[0]:.2f} bits)")
-        assert line[2] in reasoned.words
-    first = scores.reasons[0].display
+        assert line[-1].startswith(f"{shown.features[0]} ({shown.shares[0]:.2f} bits)")
+        assert line[-1] in reasoned.words
+    first = scores.lowest.reasons[0].display
     assert set(first.features[:2]) == {"x1", "x2"}
     assert "reasons" not in " ".join(of_rows(n_shown=4).left_out).lower()
 
@@ -80,12 +83,43 @@ def test_detectors_without_reasons_say_so(schema, X):
     offset = Scorer(sketch).auto_offset()
     scores = score_rows(Scorer(sketch), offset, as_reader(np.nan_to_num(X)), n_shown=3)
     report = gather(Model("a.hush", "sketch", sketch), threshold=offset, scores=scores)
-    assert scores.ranked_headers == ["row", "score"]
-    assert [len(row) for row in scores.ranked_rows] == [2, 2, 2]
+    assert scores.lowest.headers == ["row", "score", "standard error"]
+    assert [len(row) for row in scores.lowest.rows] == [3, 3, 3]
     (line,) = [line for line in report.left_out if line.startswith("Reasons for the lowest")]
     assert "need HushTable or LSHiTables" in line
     assert line in Parsed(page(report)).text
     assert "Behind a feature" not in page(report)
+
+
+@pytest.mark.parametrize("private", [False, True])
+def test_ranks_are_those_among_all_rows(sketch, releases, X, private):
+    model = releases["<i>north</i>"] + releases["<i>south</i>"] if private else sketch
+    scorer = Scorer(model)
+    counts = Sketch.from_data(Plan.ranks(model), X)
+    ranks = Ranks(counts.release(2.5) if private else counts, scorer)
+    expected, errors = scorer.score_with_errors(X)
+    threshold = float(np.quantile(expected, 0.05))
+    # In batches of its own size, of which most hold none of the rows that are named.
+    parts = as_reader(pa.table({n: X[:, j] for j, n in enumerate(scorer.plan.schema.names)}))
+    scores = score_rows(scorer, threshold, parts, n_shown=5, ranks=ranks)
+    lowest = np.argsort(expected, kind="stable")[:5]
+    low, high = ranks.between(expected, errors).T
+    assert scores.lowest.headers[3:5] == ["rank among all", "between"]
+    for row, line in zip(lowest, scores.lowest.rows, strict=True):
+        assert line[3] == f"{ranks.of(expected[[row]])[0]:.2%}"
+        assert line[4] == f"{low[row]:.2%} and {high[row]:.2%}"
+    said = scores.lines["Of all sites' rows"]
+    assert ("between" in said) == private
+    if not private:
+        assert said == "5% are below the threshold"
+    text = Parsed(page(gather(Model("a.hush", "sketch", model), scores=scores))).text
+    assert "A rank is the share of the rows of all sites" in text
+
+
+def test_one_table_tells_no_error(schema, X):
+    sketch = Sketch.from_data(Plan.draw(schema, n_tables=1, random_state=0), X)
+    scores = score_rows(Scorer(sketch), 0.0, as_reader(X), n_shown=2)
+    assert scores.lowest.headers == ["row", "score", "features that lower it most"]
 
 
 def test_a_row_in_which_nothing_stands_out():
@@ -145,18 +179,6 @@ def test_drift_beside_chance(sketch, X):
         zip(*(report.features.columns[c] for c in ("feature", "by chance up to")), strict=True)
     )
     assert levels["x1"] == f"{scores.drift.feature_levels['x1']:.4f}"
-
-
-def test_the_sample_for_chance_comes_from_all_rows():
-    rows = np.arange(20_000.0)[:, np.newaxis]
-    for data in (rows, pa.table({"x": rows[:, 0]})):
-        batches = list(_sample(as_reader(data), len(rows)).read())
-        some = np.concatenate(
-            [np.ravel(batch if isinstance(batch, np.ndarray) else batch[0]) for batch in batches]
-        )
-        assert 500 <= len(some) <= 500 + len(batches)
-        assert some.min() == 0.0
-        assert some.max() > 19_900.0
 
 
 def test_columns_of_zeros_are_left_out(sketch, X):
@@ -322,10 +344,10 @@ def test_who_cannot_see_it(report):
 def test_numbers_stand_right_and_text_left(of_everything):
     html = page(of_everything)
     table = html.partition('aria-label="Rows with the lowest scores"')[2].partition("</table>")[0]
-    for kind, cells in (("th", 3), ("td", 2)):
+    for kind, cells in (("th", 4), ("td", 3)):
         found = re.findall(rf"<{kind}(?: [^>]*)?>", table)
         numbers = [' class="number"' in tag for tag in found]
-        assert numbers[:cells] == [True, True, False][-cells:]
+        assert numbers[:cells] == [True, True, True, False][-cells:]
 
 
 def contrast(one, other):

@@ -18,6 +18,7 @@ from hushtable.cli._options import (
 )
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.errors import FileError, PlanError, UsageError
+from hushtable.report.words import n_tables
 
 if TYPE_CHECKING:
     from hushtable.plan import Plan
@@ -319,7 +320,7 @@ def _save(
     def text() -> None:
         print(
             f"Plan {plan.plan_id[:12]}: {plan.detector}, {len(plan.schema):,} features, "
-            f"{plan.family.n_tables:,} tables, {plan.family.n_cells:,} cells."
+            f"{n_tables(plan.family.n_tables)}, {plan.family.n_cells:,} cells."
         )
         if plan.behind:
             what = " and ".join(f"{spent.what} {spent.release[:12]}" for spent in plan.behind)

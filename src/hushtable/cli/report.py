@@ -53,6 +53,14 @@ def report(
             help="Name the N rows with the lowest scores, and why they have them; 0 is none.",
         ),
     ] = 0,
+    ranks: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RANKS",
+            help="Merged counts under hushtable plan ranks: say how rare scores are among the rows "
+            "of all sites.",
+        ),
+    ] = None,
     parts: Annotated[
         str | None,
         typer.Option(
@@ -88,25 +96,28 @@ def report(
       hushtable report all.hush patients.csv --parts "sent/*.hush" -o report.html
     """  # noqa: D301 (\b keeps the lines of the example apart)
     check_page(output)
-    _check_options(data, rows, contamination, parts, round_)
-    sent = [] if parts is None else _parts(parts, [model, *([] if round_ is None else [round_])])
+    _check_options(data, rows, contamination, ranks, parts, round_)
+    others = [path for path in (model, ranks, round_) if path is not None]
+    sent = [] if parts is None else _parts(parts, others)
     subject, scorer, offset = _open(model)
     sites = None if parts is None else _sites(subject, sent, round_)
     scores: Scores | None = None
     if data is not None:
         if scorer is None:
             raise UsageError(f"{model} scores no rows: leave {data} out")
-        from hushtable.report.scores import score_rows, why_no_drift
+        from hushtable.ranks import Ranks
+        from hushtable.report.scores import passes, score_rows
 
-        passes = 1 if why_no_drift(scorer.sketch) else 3
+        ranked = None if ranks is None else Ranks(read_counts(ranks), scorer)
         reader = open_rows(data, columns, drop, scorer.plan.schema).repeatable()
-        with watched(reader, passes=passes, quiet=as_json) as watch:
+        with watched(reader, passes=passes(scorer.sketch, rows), quiet=as_json) as watch:
             scores = score_rows(
                 scorer,
                 math.nan if offset is None else offset,
                 watch.reader,
                 contamination=contamination,
                 n_shown=rows,
+                ranks=ranked,
                 n_jobs=threads,
             )
     from hushtable.report.content import gather
@@ -172,11 +183,14 @@ def _check_options(
     data: str | None,
     rows: int,
     contamination: float | None,
+    ranks: Path | None,
     parts: str | None,
     round_: Path | None,
 ) -> None:
-    if data is None and (rows or contamination is not None):
-        raise UsageError("--rows and --contamination are about rows: give DATA after MODEL")
+    if data is None and (rows or contamination is not None or ranks is not None):
+        raise UsageError(
+            "--rows, --ranks and --contamination are about rows: give DATA after MODEL"
+        )
     if contamination is not None and not 0.0 < contamination <= 0.5:
         raise UsageError(f"--contamination {contamination}: needs a share above 0, at most 0.5")
     if round_ is not None and parts is None:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.plots._display import Display, as_scores, labelled, legend, unit_of
+from hushtable.ranks import WITHIN
 
 __all__ = ["RankedOutliersDisplay"]
 
@@ -26,6 +27,8 @@ class RankedOutliersDisplay(Display):
         Rows with a lower score are outliers; NaN if there is none.
     unit : str, default=""
         Of the scores.
+    errors : ndarray of shape (n_rows,), float64, optional
+        Standard errors of the scores.
 
     Attributes
     ----------
@@ -42,8 +45,9 @@ class RankedOutliersDisplay(Display):
         *,
         threshold: float = float("nan"),
         unit: str = "",
+        errors: NDArray[np.float64] | None = None,
     ) -> None:
-        self.rows, self.scores = rows, scores
+        self.rows, self.scores, self.errors = rows, scores, errors
         self.threshold, self.unit = threshold, unit
 
     @classmethod
@@ -135,6 +139,8 @@ class RankedOutliersDisplay(Display):
     def plot(self, ax: Any = None) -> Self:
         """Draw a line for each row, the lowest score on top.
 
+        Where standard errors are known, it reaches 1.96 of them to each side: 19 times of 20.
+
         Parameters
         ----------
         ax : matplotlib Axes, optional
@@ -148,6 +154,9 @@ class RankedOutliersDisplay(Display):
         at = np.arange(len(self.rows))
         colours = ["C1" if score < self.threshold else "C0" for score in self.scores]
         ax.scatter(self.scores, at, color=colours, zorder=2)
+        if self.errors is not None:
+            ends = WITHIN * self.errors
+            ax.hlines(at, self.scores - ends, self.scores + ends, colors=colours, lw=1.5)
         if not np.isnan(self.threshold):
             ax.axvline(self.threshold, color="C1", ls="--", lw=1.0, label="threshold")
             legend(ax)

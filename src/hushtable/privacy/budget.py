@@ -125,7 +125,8 @@ def _least(bound: Any) -> float:
     least = math.inf
     for _ in range(7):
         exponents = np.linspace(low, high, 101)
-        values = bound(1.0 + np.exp(exponents))
+        with np.errstate(over="ignore"):  # what is beyond all numbers is not the least
+            values = bound(1.0 + np.exp(exponents))
         best = int(values.argmin())
         least = min(least, float(values[best]))
         low, high = exponents[max(best - 1, 0)], exponents[min(best + 1, 100)]

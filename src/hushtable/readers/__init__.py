@@ -18,6 +18,7 @@ from hushtable.readers._reader import (
     integer_too_large,
     no_rows,
     one_after_other,
+    taken,
 )
 
 paths = _files.paths
@@ -31,6 +32,7 @@ __all__ = [
     "no_rows",
     "one_after_other",
     "paths",
+    "taken",
 ]
 
 

@@ -7,11 +7,12 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from hushtable.errors import DataError
 from hushtable.threads import FEW_ROWS
 
-__all__ = ["BATCH_ROWS", "FILE_ROWS", "Batch", "Reader", "integer_too_large", "no_rows"]
+__all__ = ["BATCH_ROWS", "FILE_ROWS", "Batch", "Reader", "integer_too_large", "no_rows", "taken"]
 
 #: Rows in a batch in memory, and values: few enough for the cache, many enough that what a batch
 #: costs in Python, which threads do not share, is little.
@@ -85,6 +86,20 @@ class Reader:
 
         return replace(self, names=tuple(chosen), n_columns=len(chosen), read=read, project=None)
 
+    def take(self, rows: NDArray[np.int64]) -> "Reader":
+        """Return a reader of some of the rows, by their rising numbers; a pass reads all."""
+
+        def read() -> Iterator[Batch]:
+            first = 0
+            for batch in self.read():
+                here = slice(*np.searchsorted(rows, [first, first + len(batch)]))
+                some = rows[here] - first
+                if len(some):
+                    yield taken(batch, some)
+                first += len(batch)
+
+        return replace(self, n_rows=len(rows), read=read, project=None, files=())
+
     def repeatable(self) -> "Reader":
         """Return a reader that allows several passes; a one-shot stream is read into memory."""
         if not self.one_shot:
@@ -107,6 +122,19 @@ def one_after_other(files: Sequence[Reader], source: str) -> Reader:
         bytes_read=lambda: sum(file.bytes_read() for file in files),
         files=tuple(files),
     )
+
+
+def taken(batch: Batch, rows: NDArray[np.int64]) -> Batch:
+    """Return some rows of a batch, by their numbers."""
+    if isinstance(batch, np.ndarray):
+        return batch[rows]
+    # Arrow takes nothing from views, which is how Polars holds text.
+    plain = {"string_view": pa.string(), "binary_view": pa.binary()}
+    columns = [
+        column.cast(plain[str(column.type)]) if str(column.type) in plain else column
+        for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names).take(pa.array(rows))
 
 
 def slices(n_rows: int, n_columns: int) -> Iterator[slice]:

@@ -15,7 +15,7 @@ from hushtable.report.features import Features, features_of
 from hushtable.report.marginals import Histogram, histograms
 from hushtable.report.scores import Scores
 from hushtable.report.sites import Sites
-from hushtable.report.words import dependence, ledger_lines, ledger_rows
+from hushtable.report.words import dependence, ledger_lines, ledger_rows, n_tables
 from hushtable.sketch import Sketch
 
 __all__ = ["Model", "Privacy", "Report", "gather"]
@@ -236,7 +236,7 @@ def _about(model: Model, threshold: float | None) -> dict[str, str]:
         lines["Detector"] = plan.detector
         lines["Plan"] = plan.plan_id
         lines["Depends on data"] = dependence(plan)
-    lines["Counts"] = f"{len(counts.counts):,} cells in {model.n_tables:,} tables"
+    lines["Counts"] = f"{len(counts.counts):,} cells in {n_tables(model.n_tables)}"
     if threshold is not None and plan is not None:
         lines["Threshold"] = (
             "none: the noise leaves none to be told from the counts"
@@ -254,8 +254,8 @@ def _reasons_to_stay(model: Model, scores: Scores | None, sites: Sites | None) -
             f"It holds exact sums over {scores.n_rows:,} rows (scores, missing and outside "
             f"values){covered and covered + ' cover them'}."
         )
-        if scores.ranked is not None:
-            why = " and the features that lower them" if scores.reasons else ""
+        if scores.lowest is not None:
+            why = " and the features that lower them" if scores.lowest.reasons else ""
             reasons.append(f"It names single rows by number, with their scores{why}.")
     if isinstance(model.counts, Sketch | LocalModel):
         reasons.append(f"It was made from exact counts: {model.name} must not leave either.")
@@ -294,7 +294,7 @@ def _left(model: Model) -> list[str]:
     ledger, counts = model.counts.ledger, model.counts
     assert ledger is not None
     k = len(ledger.shares)
-    cells = f"{len(counts.counts):,} whole numbers in {model.n_tables:,} tables"
+    cells = f"{len(counts.counts):,} whole numbers in {n_tables(model.n_tables)}"
     if ledger.pool is not None:
         left = [
             f"From each of {k} sites: {cells}, with a part of the noise, under masks that cancel "
@@ -329,10 +329,10 @@ def _left_out(
         left_out.append(f"Drift: {scores.no_drift}.")
     elif not scores.drift.features:
         left_out.append("Drift by feature: the tables of this plan do not tell the features apart.")
-    if scores is not None and scores.ranked is None:
+    if scores is not None and scores.lowest is None:
         left_out.append("Single rows: nobody asked for them (--rows).")
-    elif scores is not None and not scores.reasons:
-        left_out.append(f"Reasons for the lowest scores: {scores.no_reasons}.")
+    elif scores is not None and scores.lowest is not None and not scores.lowest.reasons:
+        left_out.append(f"Reasons for the lowest scores: {scores.lowest.no_reasons}.")
     if model.plan is None:
         left_out.append("Features: the plan is hidden from whoever added up.")
     if model.counts.ledger is None:

@@ -3,11 +3,10 @@
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.encoding import Codes
@@ -15,20 +14,20 @@ from hushtable.errors import DataError, UsageError
 from hushtable.plots import RankedOutliersDisplay, ScoreDisplay
 from hushtable.privacy.local import LocalModel
 from hushtable.privacy.release import Release
-from hushtable.readers import Batch, Reader
+from hushtable.ranks import Ranks
+from hushtable.readers import Reader
+from hushtable.report.lowest import LowestRows
 from hushtable.report.reasons import Reasoned, explaining
 from hushtable.scorer import Scorer
 from hushtable.sketch import Sketch
 from hushtable.streams import Drift, drift
 
-__all__ = ["Scores", "score_rows", "why_no_drift"]
+__all__ = ["Scores", "passes", "score_rows"]
 
-#: Rows, or a few more, that tell how far chance moves them.
+#: Rows that tell how far chance moves them.
 _SAMPLED = 500
 #: Features that are named as those that moved most.
 _FURTHEST = 5
-#: Rows of which a figure shows the reasons.
-_PICTURED = 4
 
 
 @dataclass(frozen=True)
@@ -53,12 +52,11 @@ class Scores:
         Half of the rows score lower.
     display : ScoreDisplay
         Their distribution.
-    ranked : RankedOutliersDisplay or None
+    flagged : ndarray of shape (3,), or None
+        Share of the rows of all sites that score below the threshold, and two shares between
+        which it lies; None where no ranks were given.
+    lowest : LowestRows or None
         The lowest scores, where they were asked for.
-    reasons : list of Reasoned
-        Why these rows have them; empty if that cannot be told.
-    no_reasons : str
-        Why it cannot.
     tally : ndarray of shape (n_features, 2), int64
         Rows in which a feature was missing; in which it was outside the plan.
     drift : Drift or None
@@ -75,9 +73,8 @@ class Scores:
     unit: str
     median: float
     display: ScoreDisplay
-    ranked: RankedOutliersDisplay | None
-    reasons: list[Reasoned]
-    no_reasons: str
+    flagged: NDArray[np.float64] | None
+    lowest: LowestRows | None
     tally: NDArray[np.int64]
     drift: Drift | None
     no_drift: str
@@ -89,6 +86,10 @@ class Scores:
         if self.n_outliers is not None:
             lines["Outliers"] = f"{self.n_outliers:,} ({self.n_outliers / self.n_rows:.2%})"
             lines["Threshold"] = f"{self.threshold:.4g} {self.unit}: rows below are outliers"
+        if self.flagged is not None:
+            share, low, high = (f"{100.0 * part:.3g}%" for part in self.flagged)
+            between = "" if low == high else f" (between {low} and {high})"
+            lines["Of all sites' rows"] = f"{share} are below the threshold{between}"
         lines["Median score"] = f"{self.median:.4g} {self.unit}"
         return lines
 
@@ -118,32 +119,6 @@ class Scores:
             if n:
                 table.append(row)
         return table
-
-    @property
-    def ranked_headers(self) -> list[str]:
-        """Of `ranked_rows`."""
-        return ["row", "score", *(["features that lower it most"] if self.reasons else [])]
-
-    @property
-    def ranked_rows(self) -> list[list[str]]:
-        """A table row for each of the rows with the lowest scores, where they were asked for."""
-        if self.ranked is None:
-            return []
-        pairs = zip(self.ranked.rows.tolist(), self.ranked.scores.tolist(), strict=True)
-        table = [[f"{row:,}", f"{score:.4f}"] for row, score in pairs]
-        for line, reasoned in zip(table, self.reasons, strict=False):
-            line.append(reasoned.listed)
-        return table
-
-    @property
-    def pictured(self) -> list[Reasoned]:
-        """The first of the lowest rows, whose reasons a figure shows."""
-        return [reasoned for reasoned in self.reasons if reasoned.display.features][:_PICTURED]
-
-    @property
-    def ranked_words(self) -> str:
-        """The ranks, for those who do not see the figure."""
-        return f"The {len(self.ranked_rows)} lowest scores; the table has them."
 
     @property
     def drift_lines(self) -> dict[str, str]:
@@ -189,6 +164,7 @@ def score_rows(
     *,
     contamination: float | None = None,
     n_shown: int = 0,
+    ranks: Ranks | None = None,
     n_jobs: int | None = None,
 ) -> Scores:
     """Score rows and compare them with those that the model counted; holds 8 bytes a row.
@@ -200,11 +176,13 @@ def score_rows(
     threshold : float
         The model's; NaN if there is none.
     reader : Reader
-        The rows; read three times, unless `why_no_drift` has a reason.
+        The rows; read as often as `passes` says.
     contamination : float, optional
         Flag this share of the rows instead of those below the model's threshold.
     n_shown : int, default=0
         How many of the lowest rows the report names, with the reasons for their scores.
+    ranks : Ranks, optional
+        How rare scores are among the rows of all sites.
     n_jobs : int, optional
         Threads.
     """
@@ -225,6 +203,17 @@ def score_rows(
     if contamination is not None:
         threshold = float(np.percentile(scores, 100.0 * contamination))
     look: dict[str, Any] = {"threshold": threshold, "unit": scorer.plan.score.unit}
+    lowest = None
+    if n_shown:
+        why = []
+        if reasons is not None:
+            why = [Reasoned.of(low, reasons.typical, len(tally)) for low in reasons.lowest]
+        shown = RankedOutliersDisplay.of(scores, n_rows=n_shown, **look)
+        lowest = LowestRows.of(shown, scorer, reader, ranks, why, no_reasons)
+    flagged = None
+    if ranks is not None and not math.isnan(threshold):
+        at = np.array([threshold])
+        flagged = np.append(ranks.of(at), ranks.between(at, np.zeros(1)))
     moved, reason = _drift(scorer, reader, len(scores), n_jobs)
     return Scores(
         source=reader.source,
@@ -235,11 +224,8 @@ def score_rows(
         unit=scorer.plan.score.unit,
         median=float(np.median(scores)),
         display=ScoreDisplay.of(scores, **look),
-        ranked=RankedOutliersDisplay.of(scores, n_rows=n_shown, **look) if n_shown else None,
-        reasons=[]
-        if reasons is None
-        else [Reasoned.of(low, reasons.typical, len(tally)) for low in reasons.lowest],
-        no_reasons=no_reasons,
+        flagged=flagged,
+        lowest=lowest,
         tally=tally,
         drift=moved,
         no_drift=reason,
@@ -250,7 +236,12 @@ def _scores_and_tally(codes: Codes, scores: NDArray[np.float64]) -> tuple[Any, A
     return scores, codes.tally
 
 
-def why_no_drift(counted: Sketch | Release | LocalModel) -> str:
+def passes(counted: Sketch | Release | LocalModel, n_shown: int) -> int:
+    """Return how often `score_rows` reads the rows."""
+    return 1 + (2 if not _why_no_drift(counted) else 0) + (n_shown > 0)
+
+
+def _why_no_drift(counted: Sketch | Release | LocalModel) -> str:
     """Return why rows cannot be compared with these counts; empty if they can."""
     if isinstance(counted, LocalModel):
         return "a local model mixes exact counts with noised ones: compare with the result"
@@ -263,23 +254,12 @@ def _drift(
     scorer: Scorer, reader: Reader, n_rows: int, n_jobs: int | None
 ) -> tuple[Drift | None, str]:
     """Return how far the rows lie from those counted, or why that cannot be told."""
-    counted, reason = scorer.sketch, why_no_drift(scorer.sketch)
+    counted, reason = scorer.sketch, _why_no_drift(scorer.sketch)
     if reason or isinstance(counted, LocalModel):
         return None, reason
     try:
         sketch = Sketch.from_data(counted.plan, reader, n_jobs=n_jobs)
-        return drift(counted, sketch, rows=_sample(reader, n_rows)), ""
+        step = -(-n_rows // _SAMPLED)
+        return drift(counted, sketch, rows=reader.take(np.arange(0, n_rows, step))), ""
     except UsageError as error:
         return None, str(error)
-
-
-def _sample(reader: Reader, n_rows: int) -> Reader:
-    """Return some of the rows, from one end to the other."""
-    step = -(-n_rows // _SAMPLED)
-
-    def read() -> Iterator[Batch]:
-        for batch in reader.read():
-            some = np.arange(0, len(batch), step)
-            yield batch[some] if isinstance(batch, np.ndarray) else batch.take(pa.array(some))
-
-    return replace(reader, read=read, n_rows=None, files=())

@@ -9,7 +9,15 @@ if TYPE_CHECKING:
     from hushtable.privacy.ledger import Ledger
     from hushtable.schema import Feature
 
-__all__ = ["LEDGER_HEADERS", "dependence", "ledger_lines", "ledger_rows", "round_lines", "values"]
+__all__ = [
+    "LEDGER_HEADERS",
+    "dependence",
+    "ledger_lines",
+    "ledger_rows",
+    "n_tables",
+    "round_lines",
+    "values",
+]
 
 LEDGER_HEADERS = ["release", "what", "noise scale", "rho"]
 
@@ -37,6 +45,11 @@ def dependence(plan: "Plan") -> str:
     return "yes: refined by counts of rows"
 
 
+def n_tables(n: int) -> str:
+    """Return how many tables there are, in words."""
+    return "1 table" if n == 1 else f"{n:,} tables"
+
+
 def ledger_lines(ledger: "Ledger", noise_sd: float) -> dict[str, str]:
     """Return what a ledger adds up to."""
     sensitivity = ledger.sensitivity
@@ -45,7 +58,7 @@ def ledger_lines(ledger: "Ledger", noise_sd: float) -> dict[str, str]:
         "Noise a cell": f"{noise_sd:,.4g} counts (standard deviation)",
         "Neighbours": f"{sensitivity.adjacency}, at most {sensitivity.rows_per_person:,} a person",
         "Sensitivity": f"L1 {sensitivity.l1:,}, L2 {math.sqrt(sensitivity.l2_squared):.4g}, "
-        f"over {sensitivity.tables:,} tables",
+        f"over {n_tables(sensitivity.tables)}",
         "Total": f"rho {ledger.rho:.4g}, epsilon {ledger.epsilon:.6g}, delta {ledger.delta:g}",
     }
 
