@@ -7,8 +7,8 @@ from queue import SimpleQueue
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arguments import whole
 from hushtable.encoding import Encoder
-from hushtable.errors import UsageError
 from hushtable.plan import Plan
 from hushtable.readers import Batch, Reader, no_rows, taken
 from hushtable.scoring import gate_values
@@ -42,9 +42,7 @@ class Counter:
 
     def draw_samples(self, n_rows: int, max_samples: int, rng: np.random.Generator) -> None:
         """Draw the rows of each table: ``max_samples`` of ``n_rows``, without replacement."""
-        if max_samples < 1:
-            raise UsageError(f"max_samples={max_samples}: needs at least 1")
-        size, tables = min(max_samples, n_rows), self._plan.family.n_tables
+        size, tables = min(whole("max_samples", max_samples), n_rows), self._plan.family.n_tables
         # (row, table) pairs as row * tables + table: sorted, they are in the order of reading.
         pairs = [rng.choice(n_rows, size, replace=False) * tables + t for t in range(tables)]
         self._sample = np.sort(np.concatenate(pairs))

@@ -11,6 +11,7 @@ import rfc8785
 from numpy.typing import NDArray
 
 from hushtable import files
+from hushtable.arguments import generator
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.hashing import EquiWidth, HashFamily, ScoreHistogram, family_from_content
 from hushtable.privacy.budget import Spent
@@ -173,7 +174,7 @@ class Plan:
             noise_sd = 0.0 if marginals.ledger is None else marginals.ledger.noise_sd
             offsets = source.family.offsets
             parameters["marginals"] = Marginals(marginals.counts, offsets, noise_sd)
-        rng = np.random.default_rng(random_state)
+        rng = generator(random_state)
         try:
             family = chosen.draw(schema, rng, **parameters)
         except TypeError as error:
@@ -253,7 +254,8 @@ class Plan:
             If there would be too few rows to find a range under the noise.
         """
         design = _design(epsilon, delta, expected_rows, sites)
-        assert design is not None
+        if design is None:
+            raise UsageError("epsilon=None: ranges are found by a private release: give its budget")
         if not design.finds_ranges(len(schema)):
             raise PrivacyError(
                 f"ranges cannot be found privately: {design.expected_rows:,} rows and "

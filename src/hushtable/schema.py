@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal
 
+from hushtable.arguments import is_text
 from hushtable.errors import PlanError
 from hushtable.privacy.budget import Spent
 
@@ -47,7 +48,7 @@ class Feature:
     unit: str = ""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not self.name:
+        if not is_text(self.name) or not self.name:
             raise PlanError(f"a column's name is {self.name!r}: name it, or leave the column out")
         if self.kind == "numeric":
             self._check_range()
@@ -63,10 +64,15 @@ class Feature:
             low, high = float(self.low), float(self.high)
         except OverflowError:  # a whole number that no float holds
             low = high = math.inf
+        except (TypeError, ValueError):
+            low = high = math.nan
         if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low)):
             raise PlanError(
-                f"feature {self.name!r}: range [{low}, {high}]: needs two finite numbers"
+                f"feature {self.name!r}: range [{self.low!r:.80}, {self.high!r:.80}]: needs two "
+                "finite numbers"
             )
+        if not is_text(self.unit):
+            raise PlanError(f"feature {self.name!r}: unit {self.unit!r}: needs a text")
         if low > high:
             raise PlanError(f"feature {self.name!r}: low {low} is above high {high}: swap them")
         # -0.0 and 0.0 are one range, and must give one plan id.
@@ -74,11 +80,10 @@ class Feature:
         object.__setattr__(self, "high", high + 0.0)
 
     def _check_categories(self) -> None:
-        if isinstance(self.categories, str) or not all(
-            isinstance(category, str) for category in self.categories
-        ):
+        listed = isinstance(self.categories, Iterable) and not isinstance(self.categories, str)
+        categories = tuple(self.categories) if listed else ()
+        if not listed or not all(map(is_text, categories)):
             raise PlanError(f"feature {self.name!r}: categories must be a list of texts")
-        categories = tuple(self.categories)
         if len(set(categories)) < len(categories):
             twice = _twice(categories)
             raise PlanError(f"feature {self.name!r}: category {twice!r} is listed twice")
@@ -97,8 +102,6 @@ class Feature:
     @classmethod
     def categorical(cls, name: str, categories: Iterable[str]) -> "Feature":
         """Categorical feature with the given categories."""
-        if not isinstance(categories, str):
-            categories = tuple(categories)
         return cls(name, "categorical", categories=categories)  # type: ignore[arg-type]
 
     @property
@@ -166,7 +169,7 @@ class Schema:
     paid: tuple[Spent, ...] = ()
 
     def __post_init__(self) -> None:
-        features = tuple(self.features)
+        features = tuple(self.features) if isinstance(self.features, Iterable) else ()
         object.__setattr__(self, "features", features)
         if not features or not all(isinstance(feature, Feature) for feature in features):
             raise PlanError("a schema needs at least one Feature, and nothing else")

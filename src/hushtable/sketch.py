@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
+from hushtable.arguments import generator
 from hushtable.counting import Counter
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plan import Plan
@@ -19,9 +20,6 @@ from hushtable.readers import as_reader
 from hushtable.weights import count_rows, whole_weights
 
 __all__ = ["Sketch", "counts_from_file"]
-
-#: Up to it, sums of counts are exact also as float64.
-_MOST_ROWS = 2**52
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +69,7 @@ class Sketch:
             if len(array) and array.min() < 0:
                 raise PlanError(f"sketch: {name} holds a negative number")
         rows = np.add.reduceat(self.counts.astype(np.float64), self.plan.family.offsets[:-1])
-        if rows.max() > _MOST_ROWS or (rows != rows[0]).any():
+        if rows.max() > 2**52 or (rows != rows[0]).any():
             raise PlanError(
                 f"sketch: its tables hold {rows.min():,.0f} to {rows.max():,.0f} rows: needs the "
                 "same rows in each, at most 2^52"
@@ -134,7 +132,7 @@ class Sketch:
             reader = reader.repeatable()
         counter = Counter(plan)
         if max_samples is not None:
-            rng = np.random.default_rng(random_state)
+            rng = generator(random_state)
             counter.draw_samples(count_rows(reader), max_samples, rng)
         weights = whole_weights(sample_weight, reader)
         counts, tally = counter.count(reader, weights, n_jobs)

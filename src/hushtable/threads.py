@@ -35,6 +35,10 @@ _GRACE = 1.0
 _END: Any = object()
 
 
+#: Threads at most on a machine with fewer cores: each holds counts of its own.
+_MOST = 64
+
+
 def n_threads(n_jobs: int | None, n_rows: int | None = None) -> int:
     """Return how many threads to use.
 
@@ -51,10 +55,11 @@ def n_threads(n_jobs: int | None, n_rows: int | None = None) -> int:
         raise UsageError(f"n_jobs={n_jobs!r}: needs a whole number other than 0, or None for 1")
     if n_rows is not None and n_rows <= FEW_ROWS:
         return 1
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     if n_jobs > 0:
-        return int(n_jobs)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return max(1, (cores or 1) + 1 + int(n_jobs))
+        return min(int(n_jobs), max(_MOST, cores))
+    return max(1, cores + 1 + int(n_jobs))
 
 
 def for_each(

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arguments import MOST
 from hushtable.errors import DataError
 from hushtable.readers import Batch, Reader
 
@@ -66,7 +67,7 @@ def whole_weights(sample_weight: Any, reader: Reader) -> Weights | None:
     try:
         with np.errstate(invalid="ignore"):  # NaN: refused below
             whole = weights.astype(np.int64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DataError("sample_weight holds something that is not a number") from None
     if not np.array_equal(whole, weights) or (len(whole) and whole.min() < 0):
         raise DataError(
@@ -74,6 +75,8 @@ def whole_weights(sample_weight: Any, reader: Reader) -> Weights | None:
         )
     if not whole.any():
         raise DataError("every sample_weight is zero: there is no row to count")
+    if whole.sum(dtype=np.float64) > MOST:
+        raise DataError("the sample_weight of all rows come to more than 2^40: give smaller ones")
     return whole
 
 

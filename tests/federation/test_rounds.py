@@ -249,7 +249,7 @@ def test_a_round_that_states_another_layout(consortium):
         ({"deadline": DEADLINE.replace(tzinfo=None)}, UsageError, "time zone"),
         ({"rows_per_person": 0}, UsageError, "rows_per_person"),
         ({"adjacency": "sideways"}, UsageError, "adjacency"),
-        ({"masked": False, "least": 0}, UsageError, "at least 1 site"),
+        ({"masked": False, "least": 0}, UsageError, "least=0: needs a whole number"),
     ],
 )
 def test_terms_that_cannot_be(consortium, terms, error, message):

@@ -1,4 +1,4 @@
-"""What is fuzzed: every reader of bytes that others wrote, by name.
+"""What is fuzzed: every reader of bytes that others wrote, by name; and calls.
 
 Each target comes in two forms where its files carry digests: as they are (``hush``), and as a
 program of edits whose digests, ids and signatures fit (``hush-edited``; see `edits`).
@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import seeds
+from calls import called
 from edits import ODD, Program, as_json, changed, edited
 from tables import odd_table
 from tomls import as_toml
@@ -425,4 +426,5 @@ TARGETS: dict[str, Target] = {
     "rows-edited": Target(_rows_edited, _some_programs),
     "scores": Target(_scores, lambda: [seeds.scores_file("m" * 64)]),
     "scores-edited": Target(_scores_edited, _some_programs),
+    "calls-edited": Target(called, _some_programs),
 }

@@ -1,7 +1,7 @@
 """What every baseline does alike: check the rows, draw the line."""
 
 from abc import ABC, abstractmethod
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -13,16 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hushtable.errors import UsageError
 from hushtable.threads import n_threads
 
-__all__ = ["Baseline", "Floats", "whole"]
+__all__ = ["Baseline", "Floats"]
 
 Floats = NDArray[np.float64]
-
-
-def whole(name: str, value: Any, low: int) -> int:
-    """Return a parameter that must be a whole number of at least ``low``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < low:
-        raise UsageError(f"{name}={value!r}: needs a whole number of at least {low}")
-    return int(value)
 
 
 class Baseline(OutlierMixin, BaseEstimator, ABC):

@@ -6,8 +6,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arguments import whole
 from hushtable.baselines import _kernels as kernels
-from hushtable.baselines._base import Baseline, Floats, whole
+from hushtable.baselines._base import Baseline, Floats
 from hushtable.errors import UsageError
 from hushtable.threads import for_each, n_threads
 

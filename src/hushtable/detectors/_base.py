@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hushtable import files
-from hushtable.detectors._checks import generator, share_of_rows
+from hushtable.arguments import generator
+from hushtable.detectors._checks import share_of_rows
 from hushtable.detectors._fitted import FittedTables
 from hushtable.errors import DataError, PlanError, PrivacyError
 from hushtable.infer import schema_from_data

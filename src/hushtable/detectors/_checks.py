@@ -3,11 +3,10 @@
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from hushtable.errors import UsageError
 
-__all__ = ["generator", "n_outliers", "names_message", "share_of_rows"]
+__all__ = ["n_outliers", "names_message", "share_of_rows"]
 
 
 def names_message(fitted: set[str], given: set[str]) -> str:
@@ -47,10 +46,3 @@ def n_outliers(contamination: Any, n_rows: int) -> float:
             f"most half of the {n_rows:,} rows"
         )
     return float(contamination)
-
-
-def generator(random_state: Any) -> np.random.Generator:
-    """Return the generator of hash functions and samples that ``random_state`` means."""
-    if random_state is None or isinstance(random_state, int | np.integer | np.random.Generator):
-        return np.random.default_rng(random_state)
-    return np.random.default_rng(check_random_state(random_state).randint(2**31))

@@ -1,5 +1,6 @@
 """What a fitted detector says of rows: scores, ranks, outliers, reasons."""
 
+import math
 import warnings
 from typing import Any, Self
 
@@ -19,7 +20,7 @@ from hushtable.readers import Reader, as_reader, no_rows
 from hushtable.schema import Schema
 from hushtable.scorer import Scorer
 from hushtable.sketch import Sketch
-from hushtable.weights import whole_weights
+from hushtable.weights import Weights, whole_weights
 
 __all__ = ["FittedTables"]
 
@@ -129,15 +130,19 @@ class FittedTables(OutlierMixin):
         reader = as_reader(X, text_columns=self.plan_.schema.categorical_names).repeatable()
         weights = whole_weights(sample_weight, reader)
         scores = self._scorer.score(reader, n_jobs=self.n_jobs)
-        if weights is not None:
-            scores = np.repeat(scores, weights)
         if len(scores) == 0:
             raise no_rows(reader)
+        n_rows = len(scores) if weights is None else int(weights.sum())
         if isinstance(contamination, int | np.integer):
-            most = int(n_outliers(contamination, len(scores)))
-            self.offset_ = float(np.partition(scores, most)[most])
+            most = int(n_outliers(contamination, n_rows))
+            self.offset_ = float(_in_order(scores, weights, [most])[0])
         else:
-            self.offset_ = float(np.percentile(scores, 100.0 * share_of_rows(contamination)))
+            share = share_of_rows(contamination)
+            if weights is not None:  # the two rows around the place tell
+                place = share * (n_rows - 1)
+                share = place - math.floor(place)
+                scores = _in_order(scores, weights, [math.floor(place), math.ceil(place)])
+            self.offset_ = float(np.percentile(scores, 100.0 * share))
         return self
 
     def set_ranks(self, X: Any) -> Self:
@@ -312,3 +317,12 @@ class FittedTables(OutlierMixin):
                 f"X has {reader.n_columns} features, but {mine} is expecting "
                 f"{self.n_features_in_} features as input"
             )
+
+
+def _in_order(scores: Floats, weights: Weights | None, places: list[int]) -> Floats:
+    """Return the scores at some places, from 0, if all rows stood in order of their scores."""
+    if weights is None:
+        return np.asarray(np.partition(scores, places)[places], np.float64)
+    order = np.argsort(scores)
+    rows = np.searchsorted(np.cumsum(weights[order]), places, side="right")
+    return np.asarray(scores[order[rows]], np.float64)

@@ -2,6 +2,7 @@
 
 from typing import Any, Self
 
+from hushtable.arguments import whole
 from hushtable.detectors._base import TableDetector
 from hushtable.plan import Plan
 from hushtable.readers import Reader
@@ -57,7 +58,7 @@ class SampledDetector(TableDetector):
             detector=self._recipe,
             random_state=self._rng,
             n_tables=self.n_tables,
-            max_samples=min(self.max_samples, n_rows),
+            max_samples=min(whole("max_samples", self.max_samples), n_rows),
         )
 
     def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:

@@ -8,6 +8,7 @@ from os import PathLike
 from typing import Any
 
 from hushtable import files
+from hushtable.arguments import is_text, whole
 from hushtable.errors import PlanError, RoundError, UsageError
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.layout import Layout
@@ -130,9 +131,16 @@ class Round:
         at = now() if at is None else at
         if deadline.tzinfo is None:
             raise UsageError("the deadline needs a time zone")
+        if not is_text(title):
+            raise UsageError(f"title={title!r}: needs a text")
+        several = isinstance(previous, Sequence) and not isinstance(previous, str)
+        if not several or not all(map(is_text, previous)):
+            raise UsageError(f"previous={previous!r}: needs a list of ids of rounds")
         layout = plan if isinstance(plan, Layout) else Layout.of(plan)
         if least is None:
             least = len(sites) if masked else min(2, len(sites))
+        least = whole("least", least, 1, MAX_SITES)
+        colluders = whole("colluders", colluders, 0, MAX_SITES)
         terms = Terms(
             check_epsilon(epsilon),
             check_delta(delta),

@@ -43,6 +43,8 @@ class Terms:
         check_epsilon(self.epsilon)
         check_delta(self.delta)
         check_share(self.share)
+        if not isinstance(self.masked, bool):
+            raise UsageError(f"masked={self.masked!r}: needs True or False")
         Sensitivity(1, self.adjacency, self.rows_per_person)
         if self.masked:
             Pool("", self.least, self.k_min)
@@ -63,7 +65,6 @@ class Terms:
             not isinstance(content, dict)
             or set(content) != set(cls.__slots__)
             or not all(type(content[key]) is int for key in ("least", "k_min"))
-            or type(content["masked"]) is not bool
         ):
             raise PlanError(f"terms need the entries {sorted(cls.__slots__)}, each of its kind")
         try:

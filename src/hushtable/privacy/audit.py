@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushtable.arguments import generator
 from hushtable.encoding import Encoder
 from hushtable.errors import UsageError
 from hushtable.plan import Plan
@@ -199,7 +200,7 @@ def audit_canaries(
     random_state : int or numpy Generator, optional
         Seed of the canaries and coins (not of the noise).
     """
-    rng = np.random.default_rng(random_state)
+    rng = generator(random_state)
     rows = pa.table({f.name: _random_values(f, canaries, rng) for f in plan.schema.features})
     included = rng.random(canaries) < 0.5
     released = release(Sketch.from_data(plan, rows.filter(pa.array(included))))

@@ -26,6 +26,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arguments import whole
 from hushtable.errors import PlanError, PrivacyError, UsageError
 
 __all__ = [
@@ -54,8 +55,6 @@ Adjacency = Literal["add-remove", "replace-one"]
 MAX_EPSILON = 20.0
 #: Scale of noise beyond which a count in 64 bits might not hold it.
 MAX_SCALE = 2.0**40
-#: Rows of a person, and tables, beyond which costs might not be finite numbers.
-_MOST = 2**40
 
 Floats = NDArray[np.float64]
 
@@ -164,16 +163,10 @@ class Sensitivity:
                 f"adjacency={self.adjacency!r}: needs 'add-remove' (neighbouring data have one "
                 "person more or less) or 'replace-one' (one person's values differ)"
             )
-        rows = self.rows_per_person
-        whole = isinstance(rows, int | np.integer) and not isinstance(rows, bool)
-        if not whole or not 1 <= rows <= _MOST:
-            raise UsageError(
-                f"rows_per_person={rows!r}: needs a whole number, 1 to 2^40: the most rows that "
-                "one person has"
-            )
-        if not 1 <= self.tables <= _MOST:
-            raise UsageError(f"tables={self.tables}: needs a whole number, 1 to 2^40")
-        object.__setattr__(self, "rows_per_person", int(rows))  # JSON knows no NumPy integer
+        whole("tables", self.tables)
+        # JSON knows no NumPy integer.
+        rows = whole("rows_per_person", self.rows_per_person)
+        object.__setattr__(self, "rows_per_person", rows)
 
     @property
     def _cells(self) -> int:

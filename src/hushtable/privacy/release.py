@@ -194,10 +194,10 @@ def release_counts(
     check_mechanism(mechanism)
     epsilon = check_epsilon(epsilon)
     check_plan(plan)
+    sensitivity = Sensitivity(plan.family.n_histograms, adjacency, rows_per_person, sampled)
     check_counts(mechanism, sampled, rows_per_person, largest_weight)
     laplace = mechanism != "discrete-gaussian"
     delta = 0.0 if laplace else check_delta(delta, plan.rows_counted(counts))
-    sensitivity = Sensitivity(plan.family.n_histograms, adjacency, rows_per_person, sampled)
     earlier = _earlier(after, plan)
     before = Cost.total(spent.cost for spent in (*plan.behind, *earlier))
     share = share_of_budget(share, plan)
@@ -255,7 +255,7 @@ def check_counts(
 
 def _earlier(after: "Release | Sequence[Release]", plan: Plan) -> tuple[Spent, ...]:
     """Return what earlier releases cost, each once, without those that are behind the plan."""
-    given = [after] if isinstance(after, Release) else list(after)
+    given = after if isinstance(after, Sequence) else [after]
     spent = {s.release: s for s in plan.behind}
     behind = set(spent)
     for release in given:

@@ -10,8 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from hushtable.arguments import whole
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy.budget import check_delta, check_epsilon, rho_from_epsilon
 
@@ -61,9 +60,7 @@ class Design:
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         for name in ("expected_rows", "sites"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-                raise UsageError(f"{name}={value!r}: needs a whole number, 1 or more")
+            whole(name, getattr(self, name))
         check_delta(self.delta, int(self.expected_rows))
 
     @property

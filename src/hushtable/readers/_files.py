@@ -37,12 +37,15 @@ def _kind(path: Path) -> str | None:
 def paths(pattern: str) -> list[Path]:
     """Return the CSV and Parquet files that a path, a folder or a glob pattern names, sorted."""
     path = Path(pattern)
-    if path.is_dir():
-        found = sorted(p for p in path.rglob("*") if p.is_file() and _kind(p))
-    elif path.exists():
-        return [path]
-    else:
-        found = sorted(Path(p) for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
+    try:
+        if path.is_dir():
+            found = sorted(p for p in path.rglob("*") if p.is_file() and _kind(p))
+        elif path.exists():
+            return [path]
+        else:
+            found = sorted(Path(p) for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
+    except (OSError, ValueError) as error:  # too long a name, or none of a file
+        raise DataError(f"{pattern[:100]!r} is no path: {error.__class__.__name__}") from None
     if not found:
         raise DataError(
             f"{pattern}: no such file, and no CSV or Parquet file in it: check the path"

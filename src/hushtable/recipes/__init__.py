@@ -24,7 +24,7 @@ class Recipe:
 
 def recipe(detector: str) -> Recipe:
     """Return the recipe of a detector by its name in plans."""
-    if detector not in RECIPES:
+    if not isinstance(detector, str) or detector not in RECIPES:
         raise UsageError(f"detector {detector!r} is unknown: needs one of {sorted(RECIPES)}")
     return RECIPES[detector]
 

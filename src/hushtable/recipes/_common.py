@@ -1,28 +1,15 @@
 """What several draws share."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import kernels
-from hushtable.errors import UsageError
 from hushtable.hashing import RandomFeature
 from hushtable.schema import Schema
 
-__all__ = ["Floats", "random_feature", "whole"]
+__all__ = ["Floats", "random_feature"]
 
 Floats = NDArray[np.float64]
-
-
-def whole(name: str, value: Any, low: int, high: int) -> int:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | np.integer)
-        or not (low <= value <= high)
-    ):
-        raise UsageError(f"{name}={value!r}: needs a whole number from {low:,} to {high:,}")
-    return int(value)
 
 
 def random_feature(

@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arguments import whole
 from hushtable.hashing import RandomFeature
 from hushtable.privacy.denoise import onto_simplex
-from hushtable.recipes._common import Floats, random_feature, whole
+from hushtable.recipes._common import Floats, random_feature
 from hushtable.schema import Schema
 
 __all__ = ["MARGINAL_BINS", "Marginals", "draw_hushtable"]

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import kernels
+from hushtable.arguments import whole
 from hushtable.hashing import RandomFeature, SubspaceGrid
-from hushtable.recipes._common import Floats, random_feature, whole
+from hushtable.recipes._common import Floats, random_feature
 from hushtable.schema import Schema
 
 __all__ = ["count_min", "draw_lsh_itables", "draw_rs_hash", "papers_depths"]

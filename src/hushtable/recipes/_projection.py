@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import kernels
+from hushtable.arguments import whole
 from hushtable.hashing import RandomProjection, SimHash, n_dimensions
-from hushtable.recipes._common import Floats, whole
+from hushtable.recipes._common import Floats
 from hushtable.recipes._papers import count_min, papers_depths
 from hushtable.schema import Schema
 

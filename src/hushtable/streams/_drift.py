@@ -78,6 +78,9 @@ def drift(before: Counted, after: Counted, *, rows: Any = None) -> Drift:
     UsageError
         If one holds fewer than two rows, or counts a second pass.
     """
+    if not all(isinstance(one, Counted) for one in (before, after)):
+        kinds = f"{type(before).__name__} and {type(after).__name__}"
+        raise UsageError(f"drift needs two sketches or releases, not {kinds}")
     plan = before.plan
     if plan.plan_id != after.plan.plan_id:
         raise PlanError(f"drift needs one plan: {plan.difference(after.plan)}")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.errors import UsageError
+from hushtable.arguments import whole
 from hushtable.plan import Plan
 from hushtable.scorer import Scorer
 from hushtable.sketch import Sketch
@@ -54,8 +54,7 @@ class SlidingWindow:
     """
 
     def __init__(self, plan: Plan, n_panes: int, *, n_jobs: int | None = None) -> None:
-        if isinstance(n_panes, bool) or not isinstance(n_panes, int | np.integer) or n_panes < 1:
-            raise UsageError(f"n_panes={n_panes!r}: needs a whole number, 1 or more")
+        whole("n_panes", n_panes)
         self.plan, self.n_panes, self.n_jobs = plan, int(n_panes), n_jobs
         self.sketch = Sketch.zero(plan)
         self._panes: deque[Sketch] = deque([self.sketch])
