@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
+from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch, load
 from hushtable.arguments import MOST, generator, is_text, whole
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.streams import drift
@@ -93,6 +93,16 @@ def test_samples_that_cannot_be(X, max_samples):
 def test_numbers_of_threads_are_bounded():
     assert n_threads(7) == 7
     assert n_threads(10**9) <= max(64, n_threads(-1))
+    with pytest.raises(UsageError, match="n_jobs="):
+        n_threads(10**25)
+
+
+def test_a_seed_that_no_file_has_a_number_for_is_left_out(X, tmp_path):
+    detector = HushTable(n_tables=3, random_state=2**100).fit(X)
+    detector.save(tmp_path / "x.hush")
+    loaded = load(tmp_path / "x.hush")
+    assert loaded.random_state is None
+    np.testing.assert_array_equal(loaded.score_samples(X), detector.score_samples(X))
 
 
 def test_ranges_are_found_privately():

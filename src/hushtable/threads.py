@@ -14,6 +14,7 @@ from numbers import Integral
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
+from hushtable.arguments import MOST
 from hushtable.errors import UsageError
 
 __all__ = ["FEW_ROWS", "for_each", "map_in_order", "n_threads"]
@@ -36,7 +37,7 @@ _END: Any = object()
 
 
 #: Threads at most on a machine with fewer cores: each holds counts of its own.
-_MOST = 64
+_MOST_THREADS = 64
 
 
 def n_threads(n_jobs: int | None, n_rows: int | None = None) -> int:
@@ -51,14 +52,15 @@ def n_threads(n_jobs: int | None, n_rows: int | None = None) -> int:
     """
     if n_jobs is None:
         return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+    number = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
+    if not number or n_jobs == 0 or abs(n_jobs) > MOST:
         raise UsageError(f"n_jobs={n_jobs!r}: needs a whole number other than 0, or None for 1")
     if n_rows is not None and n_rows <= FEW_ROWS:
         return 1
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     if n_jobs > 0:
-        return min(int(n_jobs), max(_MOST, cores))
+        return min(int(n_jobs), max(_MOST_THREADS, cores))
     return max(1, cores + 1 + int(n_jobs))
 
 

@@ -172,8 +172,9 @@ class TableDetector(FittedTables, BaseEstimator, ABC):
             name: value.item() if isinstance(value, np.generic) else value
             for name, value in self.get_params(deep=False).items()
         }
-        if not isinstance(parameters["random_state"], int | None):
-            parameters["random_state"] = None  # a generator's state is not part of the model
+        # A generator's state is not part of the model, nor a seed that JSON has no number for.
+        seed = parameters["random_state"]
+        parameters["random_state"] = seed if isinstance(seed, int) and seed < 2**53 else None
         entries, arrays = self.sketch_.entries()
         entries |= {
             "detector": type(self).__name__,

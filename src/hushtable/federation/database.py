@@ -36,7 +36,10 @@ class Database:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
-        self._db = sqlite3.connect(self.path, isolation_level=None, timeout=_PATIENCE)
+        try:
+            self._db = sqlite3.connect(self.path, isolation_level=None, timeout=_PATIENCE)
+        except sqlite3.Error as error:
+            raise self._refused(error) from None
 
     def close(self) -> None:
         """Close the file."""
@@ -50,6 +53,11 @@ class Database:
             raise self._refused(error) from None
         except UnicodeDecodeError:  # of what SQLite says of a damaged table
             raise damaged(self.path) from None
+        except MemoryError:  # for a size that a damaged page states, or truly
+            raise FileError(
+                f"{self.path}: needs more memory than there is: free some; if that changes "
+                "nothing, the book is a damaged one: restore it from a backup"
+            ) from None
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:

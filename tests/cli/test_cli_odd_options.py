@@ -1,0 +1,98 @@
+"""Every option of every command, with values that are none: refused clearly, or done."""
+
+import pytest
+import typer
+from cli_helpers import do
+
+from hushtable.cli._app import _app
+
+ODD = ("", "-1", "0", "nan", "inf", "1e400", "1e-12", "9" * 25, "\0", "a" * 5_000, "é", "[", "../x")
+
+#: A call of each command that is right, to which an option is added.
+RIGHT = {
+    "fit": "fit {site}/rows.csv -o {out}/x.hush",
+    "score": "score {site}/rows.csv --model {site}/model.hush -o {out}/x.csv",
+    "sketch": "sketch {site}/rows.csv --plan {site}/plan.hush -o {out}/x.hush",
+    "release": "release {site}/a.sketch.hush --epsilon 1 -o {out}/x.hush",
+    "merge": "merge {site}/a.sketch.hush {site}/b.sketch.hush -o {out}/x.hush",
+    "inspect": "inspect {site}/plan.hush",
+    "report": "report {site}/model.hush {site}/rows.csv -o {out}/x.html",
+    "plan draft": "plan draft {site}/rows.csv -o {out}/x.toml",
+    "plan draw": "plan draw {site}/schema.toml -o {out}/x.hush",
+    "plan check": "plan check {site}/plan.hush {site}/rows.csv",
+    "plan marginals": "plan marginals {site}/schema.toml -o {out}/x.hush",
+    "plan ranges": "plan ranges {site}/schema.toml --epsilon 1 --expected-rows 900000 "
+    "-o {out}/x.hush",
+    "plan ranks": "plan ranks {site}/model.hush -o {out}/x.hush",
+    "plan hide": "plan hide {site}/plan.hush -o {out}/x.hush",
+    "round keygen": "round keygen {name} --folder {out}",
+    "round secret": "round secret -o {out}/x.secret",
+    "round open": "round open {site}/plan.hush {round}/a.card {round}/b.card --key {round}/a.key "
+    "--epsilon 1 -o {out}/x.hush",
+    "round submit": "round submit {round}/round.hush {site}/rows.csv --key {round}/a.key --yes "
+    "-o {out}/x.hush",
+    "round status": "round status {round}/round.hush",
+    "round collect": "round collect {round}/round.hush {round}/a.hush {round}/b.hush "
+    "-o {out}/x.hush",
+    "round model": "round model {round}/result.hush --book {round}/a.book -o {out}/x.hush",
+    "round book": "round book {round}/a.book",
+}
+
+
+def commands(group, path=()):
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+COMMANDS = dict(commands(typer.main.get_command(_app())))
+OPTIONS = [
+    (name, option.opts[0])
+    for name, command in COMMANDS.items()
+    if name in RIGHT
+    for option in command.params
+    if option.param_type_name == "option" and not option.is_flag
+]
+
+
+@pytest.fixture(scope="module")
+def round_(tmp_path_factory, site):
+    """Folder with a round of two sites, from keys to its result."""
+    here = tmp_path_factory.mktemp("round")
+    for name in ("a", "b"):
+        do("round", "keygen", name, "--cap", 9, "--folder", here)
+    asked, sent = here / "round.hush", [here / "a.hush", here / "b.hush"]
+    do("round", "open", site / "plan.hush", here / "a.card", here / "b.card",
+       "--key", here / "a.key", "--epsilon", 1, "-o", asked)  # fmt: skip
+    for path in sent:
+        do("round", "submit", asked, site / "rows.csv", "--key", path.with_suffix(".key"),
+           "--yes", "-o", path)  # fmt: skip
+    do("round", "collect", asked, *sent, "-o", here / "result.hush")
+    return here
+
+
+def right(command, **places):
+    return [word.format(**places) for word in RIGHT[command].split()]
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_the_calls_are_right(run, site, round_, tmp_path, name):
+    result = run(*right(name, site=site, out=tmp_path, round=round_, name="n"))
+    assert result.code == 0, result.err
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS, ids=[" ".join(pair) for pair in OPTIONS])
+def test_odd_values(run, site, round_, tmp_path, monkeypatch, name, option):
+    monkeypatch.chdir(tmp_path)
+    for i, value in enumerate(ODD):
+        out = tmp_path / str(i)
+        out.mkdir()
+        words = right(name, site=site, out=out, round=round_, name=f"n{i}")
+        result = run(*words, f"{option}={value}")
+        said = f"{option}={value[:30]!r}: {result.err}"
+        assert result.code in (0, 1, 2), said
+        assert "Traceback" not in result.err, said
+        assert "which is a bug" not in result.err, said
+        assert (result.code == 0) == ("hushtable: error:" not in result.err), said
