@@ -85,6 +85,12 @@ def test_paths_that_are_not_there(tmp_path):
         HushTable().fit(tmp_path / "b.parquet")
 
 
+@pytest.mark.parametrize(("path", "message"), [("a" * 5_000, "too long"), ("a\0b", "no such")])
+def test_paths_that_no_file_has(path, message):
+    with pytest.raises(DataError, match=f"{message}.*: check the path"):
+        HushTable().fit(path)
+
+
 def test_a_damaged_archive(tmp_path):
     path = tmp_path / "a.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 100_000)[:-200])

@@ -44,8 +44,8 @@ def paths(pattern: str) -> list[Path]:
             return [path]
         else:
             found = sorted(Path(p) for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
-    except (OSError, ValueError) as error:  # too long a name, or none of a file
-        raise DataError(f"{pattern[:100]!r} is no path: {error.__class__.__name__}") from None
+    except OSError as error:  # such as a name that is too long
+        raise DataError(f"{pattern[:100]}: {error.strerror}: check the path") from None
     if not found:
         raise DataError(
             f"{pattern}: no such file, and no CSV or Parquet file in it: check the path"
