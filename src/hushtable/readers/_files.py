@@ -4,6 +4,7 @@ import contextlib
 import glob
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -105,6 +106,7 @@ def _parquet(path: Path) -> Reader:
 
     size, position = path.stat().st_size, _Position()
     with parquet.ParquetFile(path, pre_buffer=False) as file:
+        _check_footer(file.metadata)
         names, n_rows = column_names(file.schema_arrow), file.metadata.num_rows
 
     def project(columns: list[str] | None) -> Callable[[], Iterator[Batch]]:
@@ -191,6 +193,13 @@ def _of_file(
         n_bytes=size,
         bytes_read=position,
     )
+
+
+def _check_footer(footer: Any) -> None:
+    """Raise `pa.ArrowInvalid` for numbers that cannot be: over some, Arrow ends the process."""
+    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
+    if any(group.num_rows < 0 or group.num_columns != footer.num_columns for group in groups):
+        raise pa.ArrowInvalid("its groups of rows do not fit together: a damaged file")
 
 
 def _check_batch(batch: pa.RecordBatch, names: Sequence[str]) -> None:
