@@ -244,6 +244,16 @@ def test_samples_of_every_kind(table, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", CONTAINERS)
+def test_rows_of_weight_zero_of_every_kind(table, tmp_path, name):
+    weights = np.arange(ROWS) % 3
+    detector = HushTable(n_tables=5, random_state=0)
+    expected = detector.fit(table, sample_weight=weights).score_samples(table)
+    rows = CONTAINERS[name](table, tmp_path)
+    detector.fit(rows, sample_weight=weights)
+    np.testing.assert_array_equal(detector.score_samples(table), expected)
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
 @pytest.mark.parametrize("rows", [[0], [3, 4, ROWS - 1], range(0, ROWS, 7)])
 def test_rows_are_taken_by_number(table, tmp_path, name, rows):
     rows = np.array(rows)

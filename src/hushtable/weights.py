@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hushtable.arguments import MOST
 from hushtable.errors import DataError
-from hushtable.readers import Batch, Reader
+from hushtable.readers import Batch, Reader, taken
 
 __all__ = ["Numbered", "Weights", "count_rows", "numbered", "whole_weights"]
 
@@ -40,12 +40,8 @@ def _numbered(reader: Reader, start: int, weights: Weights | None) -> Iterator[N
         else:
             here = weights[start:stop]
             keep = here > 0
-            if keep.all():
-                yield start, batch, here
-            elif isinstance(batch, np.ndarray):
-                yield start, batch[keep], here[keep]
-            else:
-                yield start, batch.filter(keep), here[keep]
+            kept = batch if keep.all() else taken(batch, np.flatnonzero(keep))
+            yield start, kept, here[keep]
         start = stop
     if weights is not None and reader.n_rows is None and start != len(weights):
         raise DataError(f"sample_weight has {len(weights)} entries for {start} rows")

@@ -57,7 +57,13 @@ class LowestRows:
         order = np.argsort(display.rows)
         errors = np.empty(len(order))
         _, errors[order] = scorer.score_with_errors(reader.take(display.rows[order]))
-        display.errors = errors
+        display = RankedOutliersDisplay(
+            display.rows,
+            display.scores,
+            threshold=display.threshold,
+            unit=display.unit,
+            errors=errors,
+        )
         if ranks is None:
             return cls(display, None, reasons, no_reasons)
         shares = ranks.of(display.scores), ranks.between(display.scores, errors)
