@@ -27,13 +27,16 @@ from hushtable.cli import (
 from hushtable.cli._errors import INTERRUPTED
 from hushtable.cli._output import start_afresh
 from hushtable.cli.round import (
+    approve,
     book,
     collect,
     keygen,
     model,
     next_,
     open_,
+    policy,
     secret,
+    show,
     status,
     submit,
 )
@@ -114,7 +117,10 @@ def _rounds() -> typer.Typer:
         help="Several organisations: each sends one file, and only the sum can be read.", **_LOOK
     )
     commands.command("keygen")(keygen.keygen)
+    commands.command("policy")(policy.policy)
     commands.command("open")(open_.open_)
+    commands.command("show")(show.show)
+    commands.command("approve")(approve.approve)
     commands.command("submit")(submit.submit)
     commands.command("collect")(collect.collect)
     commands.command("status")(status.status)

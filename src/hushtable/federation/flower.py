@@ -5,7 +5,10 @@ A Flower run ships an app to the SuperNodes, which run it. Ours is a folder with
 installed file. Needs the extra ``flower``. See ``docs/flower.md``.
 """
 
+import glob
 import json
+import logging
+import secrets
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,9 +21,13 @@ from flwr.serverapp import Grid, ServerApp
 from hushtable import files
 from hushtable.engines.work import rows_of
 from hushtable.errors import HushTableError, UsageError
+from hushtable.federation.approval import Approval
 from hushtable.federation.book import ALL_ROWS, Book
 from hushtable.federation.keys import Keys
+from hushtable.federation.messages import Message as Message_
+from hushtable.federation.messages import ask
 from hushtable.federation.online import OnlineSite
+from hushtable.federation.policy import Policy, policy_beside
 from hushtable.federation.round import Round
 from hushtable.federation.secure_sum import SecureSum
 from hushtable.plan import Plan
@@ -29,7 +36,7 @@ from hushtable.sketch import Sketch
 __all__ = ["client_app", "server_app"]
 
 
-def _content(value: bytes | str) -> RecordDict:
+def _content(value: bytes) -> RecordDict:
     return RecordDict({"hushtable": ConfigRecord({"content": value})})
 
 
@@ -52,30 +59,43 @@ def _site(context: Context) -> tuple[Keys, Path, dict[str, Any]]:
     return Keys.load(key), Path(str(config.get("book", key.with_suffix(".book")))), config
 
 
-def _hello(message: Message, context: Context) -> Message:
-    """Say which site this node is; what it sends later is signed, so that this need not be."""
-    keys, _, _ = _site(context)
-    return Message(_content(keys.card.name), reply_to=message)
-
-
 def _answer(message: Message, context: Context) -> Message:
-    """Answer one step; the state is in the book, so that any process may answer the next."""
-    keys, book, config = _site(context)
+    """Answer one step; the state is in the book, so that any process may answer the next.
+
+    Flower sends the coordinator the text of an exception that leaves this function: none does.
+    """
+    try:
+        content = _answered(_value(message), context)
+    except Exception as error:  # no keys, no book: there is nothing to sign with
+        logging.getLogger(__name__).error("no answer: %s", error)
+        content = b""
+    return Message(_content(content), reply_to=message)
+
+
+def _answered(request: bytes, context: Context) -> bytes:
+    keys, path, config = _site(context)
     hidden = None
     if "plan" in config:
         hidden = files.read(str(config["plan"])).build(Plan.from_file)
+    policy = Policy.load(str(config.get("policy", policy_beside(str(config["key"])))))
+    approvals = [Approval.load(p) for p in glob.glob(str(config.get("approvals", "")))]
+    data = str(config["data"])
 
-    def count(plan: Plan) -> Sketch:
-        return Sketch.from_data(plan, rows_of(plan, str(config["data"])), n_jobs=-1)
-
-    data_set = str(config.get("data-set", ALL_ROWS))
-    with Book.open(book, keys.card) as notes:
-        site = OnlineSite(keys, notes, count, data_set=data_set, plan=hidden)
-        return Message(_content(site.answer(_value(message))), reply_to=message)
+    with Book.open(path, keys.card) as book:
+        site = OnlineSite(
+            keys,
+            book,
+            lambda plan: Sketch.from_data(plan, rows_of(plan, data), n_jobs=-1, allow_empty=True),
+            policy=policy,
+            recognise=lambda plan: book.digests(rows_of(plan, data)),
+            approvals={one.round_id: one for one in approvals},
+            data_set=str(config.get("data-set", ALL_ROWS)),
+            plan=hidden,
+        )
+        return site.answer(request)
 
 
 client_app = ClientApp()
-client_app.query("hello")(_hello)
 client_app.query("step")(_answer)
 
 
@@ -85,39 +105,61 @@ client_app.query("step")(_answer)
 class _Nodes:
     """Reaches the sites of a round; see `hushtable.federation.secure_sum.Transport`."""
 
-    def __init__(self, grid: Grid, sites: list[str], timeout: float) -> None:
+    def __init__(self, grid: Grid, round_: Round, keys: Keys, timeout: float) -> None:
         self._grid, self._timeout = grid, timeout
-        self.nodes = self._meet(sites)
+        self.nodes = self._meet(round_, keys)
 
     def __call__(self, requests: Mapping[str, bytes]) -> dict[str, bytes]:
-        found = self._send("query.step", {
+        found = self._send({
             self.nodes[name]: request for name, request in requests.items() if name in self.nodes
         })  # fmt: skip
         names = {node: name for name, node in self.nodes.items()}
         return {names[node]: value for node, value in found.items()}
 
-    def _meet(self, sites: list[str]) -> dict[str, int]:
-        """Ask nodes who they are until all sites are there, or time is up."""
+    def _meet(self, round_: Round, keys: Keys) -> dict[str, int]:
+        """Ask nodes who they are until all sites are there, or time is up.
+
+        Each signs the request that it alone got: nobody takes another's name.
+        """
         nodes: dict[str, int] = {}
         asked: set[int] = set()
         end = time.monotonic() + self._timeout
-        while set(nodes) < set(sites) and time.monotonic() < end:
-            new = set(self._grid.get_node_ids()) - asked
-            for node, name in self._send("query.hello", dict.fromkeys(new, "")).items():
-                if name in sites:
+        while set(nodes) < set(round_.names) and time.monotonic() < end:
+            hellos = {
+                node: ask(round_, "hello", keys, {"node": secrets.token_hex(16)})
+                for node in set(self._grid.get_node_ids()) - asked
+            }
+            for node, answer in self._send(hellos).items():
+                name = _who(round_, hellos[node], answer, keys)
+                if name is not None:
                     nodes.setdefault(name, node)
                 asked.add(node)
             time.sleep(0.5)
         return nodes
 
-    def _send(self, action: str, contents: Mapping[int, bytes | str]) -> dict[int, Any]:
+    def _send(self, contents: Mapping[int, bytes]) -> dict[int, bytes]:
         messages = [
-            Message(_content(content), dst_node_id=node, message_type=action, ttl=self._timeout)
+            Message(
+                _content(content), dst_node_id=node, message_type="query.step", ttl=self._timeout
+            )
             for node, content in contents.items()
         ]
         replies = self._grid.send_and_receive(messages, timeout=self._timeout) if messages else ()
         # A node that was killed, or an app that failed, comes back as an error: no answer.
-        return {m.metadata.src_node_id: _value(m) for m in replies if not m.has_error()}
+        found = {m.metadata.src_node_id: _value(m) for m in replies if not m.has_error()}
+        return {node: value for node, value in found.items() if isinstance(value, bytes) and value}
+
+
+def _who(round_: Round, request: bytes, answer: bytes, keys: Keys) -> str | None:
+    """Return the site that signed an answer to this hello; None if none did."""
+    asked = Message_.read(request, keys.card).digest
+    for card in round_.sites:
+        try:
+            message = Message_.read(answer, card).check(round_, "hello")
+        except HushTableError:
+            continue
+        return card.name if message.body == {"asked": asked} else None
+    return None
 
 
 server_app = ServerApp()
@@ -131,13 +173,13 @@ def _coordinate(grid: Grid, context: Context) -> None:
     path = Path(str(config["round"]))
     round_ = Round.from_bytes(path.read_bytes(), path)
     keys = Keys.load(str(config["key"]))
-    nodes = _Nodes(grid, round_.names, float(config["timeout"]))
+    nodes = _Nodes(grid, round_, keys, float(config["timeout"]))
     secure_sum = SecureSum(round_, keys, nodes)
     state: dict[str, Any] = {"round_id": round_.round_id, "nodes": sorted(nodes.nodes)}
     try:
         secure_sum.run().save(output)
         state |= {"done": True}
-    except HushTableError as error:
+    except HushTableError as error:  # in this side's words: of a site's, one at most is in it
         state |= {"done": False, "error": str(error)}
     state |= {"reached": secure_sum.reached, "lost": secure_sum.lost}
     with files.replacing(output.with_suffix(".state.json")) as temporary:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Card", "Keys", "check_name", "crypto", "new_private", "refuse_open"]
 
-_NAME = re.compile(r"\w[\w .-]{0,63}")
+#: ASCII, so that no two names look alike that are not.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .-]{0,63}")
 _HEX = re.compile(r"[0-9a-f]+")
 
 
@@ -48,7 +49,7 @@ class Card:
     Attributes
     ----------
     name : str
-        Up to 64 letters, digits, spaces, dots, hyphens and underscores.
+        Up to 64 letters from A to Z, digits, spaces, dots, hyphens and underscores.
     signing : str
         Ed25519 public key, 64 hexadecimal digits.
     masking : str
@@ -91,9 +92,12 @@ class Card:
 
     def signed(self, content: files.Content) -> bool:
         """Whether the owner of this card signed the file."""
-        message = _of_file(content.kind, content.digest)
         signature = content.signature
-        return isinstance(signature, str) and self.verifies(signature, message)
+        return isinstance(signature, str) and self.signs(content.kind, content.digest, signature)
+
+    def signs(self, kind: str, digest: str, signature: str) -> bool:
+        """Whether the owner of this card signed what has this digest, as one of this kind."""
+        return self.verifies(signature, _of_file(kind, digest))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -162,7 +166,7 @@ class Keys:
         return cls(name, c.Ed25519PrivateKey.generate(), c.X25519PrivateKey.generate())
 
     def sign(self, kind: str, digest: str) -> str:
-        """Return the signature of a file, as `hushtable.files.pack` asks for it."""
+        """Return the signature of a digest, as `hushtable.files.pack` asks for it."""
         return self._signing.sign(_of_file(kind, digest)).hex()
 
     # --- files ------------------------------------------------------------------------------
@@ -214,8 +218,9 @@ def check_name(name: Any) -> str:
     """Return a name that fits in file names and tables; raises `RoundError` otherwise."""
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name != name.strip():
         raise RoundError(
-            f"name {name!r}: needs 1 to 64 letters, digits, spaces, dots, hyphens or underscores, "
-            "beginning with a letter or digit"
+            f"name {name!a}: needs 1 to 64 letters from A to Z, digits, spaces, dots, hyphens or "
+            "underscores, beginning with a letter, digit or underscore (no other letters: some "
+            "look like these)"
         )
     return name
 

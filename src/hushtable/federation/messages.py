@@ -8,12 +8,14 @@ import numpy as np
 from hushtable import files
 from hushtable.errors import PlanError, RoundError
 from hushtable.federation.keys import Card, Keys
+from hushtable.federation.refusals import Refusal, Refused
 from hushtable.federation.round import Round
 
 __all__ = ["STEPS", "Message", "Step", "ask"]
 
-Step = Literal["keys", "shares", "masked", "survivors", "unmask"]
+Step = Literal["hello", "keys", "shares", "masked", "survivors", "unmask"]
 STEPS: tuple[Step, ...] = get_args(Step)
+_REFUSED = "refused"
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Message:
     round_id : str
         Round that it belongs to.
     step : str
-        One of `STEPS`, or ``"refused"`` for an answer that says why there is none.
+        One of `STEPS`, or ``"refused"`` for an answer that says in one word why there is none.
     sender : str
         Name of who signed.
     body : dict
@@ -48,6 +50,11 @@ class Message:
         """Sign an answer."""
         return cls.read(_pack(round_.round_id, step, keys, body, {}), keys.card)
 
+    @staticmethod
+    def refuse(round_id: str, keys: Keys, word: Refusal) -> bytes:
+        """Return a refusal; ``round_id`` is empty where the request names no round."""
+        return _pack(round_id, _REFUSED, keys, {"word": word.value}, {})
+
     @classmethod
     def read(cls, content: bytes, sender: Card) -> "Message":
         """Check and read a message; raises `RoundError` if it is not from that sender."""
@@ -68,13 +75,20 @@ class Message:
         return cls(round_id, step, sender.name, body, read.digest, content)
 
     def check(self, round_: Round, step: str) -> "Message":
-        """Return the message if it belongs to this round and step; raises `RoundError`."""
+        """Return the message if it belongs to this round and step; raises `RoundError`.
+
+        Of a site that refuses, `Refused` with its word.
+        """
+        if self.step == _REFUSED and self.round_id in ("", round_.round_id):
+            try:
+                word = Refusal(self.body.get("word"))
+            except ValueError:  # of another version, or a word that means to say something else
+                word = Refusal.GARBLED
+            raise Refused(word, f"{self.sender!r} refused: {word}")
         if self.round_id != round_.round_id:
             raise RoundError(
                 f"{self.sender!r} answers round {self.round_id[:12]}, not {round_.round_id[:12]}"
             )
-        if self.step == "refused":
-            raise RoundError(f"{self.sender!r} refused: {self.body.get('reason')}")
         if self.step != step:
             raise RoundError(f"{self.sender!r} answers step {self.step!r}, not {step!r}")
         return self

@@ -6,26 +6,35 @@ its own; it deals shares of the secrets behind both to all others. Of a site tha
 others later give shares of its own mask; of one that dropped out, shares of its pairwise masks;
 never both, and only after enough sites signed one and the same list of who is in. Five steps,
 each asked once; what a site holds between them is in its book.
+
+All that can fail for the sake of the rows fails in the first step, before anybody spends: there
+the site opens, checks and counts them. From then on it answers from its book alone.
 """
 
+import base64
 import hashlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import rfc8785
 
 from hushtable import files
-from hushtable.errors import HushTableError, PlanError, RoundError
+from hushtable.federation.approval import Approval
 from hushtable.federation.book import ALL_ROWS, Book
+from hushtable.federation.digests import RowDigests
 from hushtable.federation.keys import Keys, crypto
 from hushtable.federation.masking import agreed_key, pairwise_mask, stream
 from hushtable.federation.messages import STEPS, Message
-from hushtable.federation.round import Round
+from hushtable.federation.policy import Policy
+from hushtable.federation.refusals import Refusal, Refused, SiteLog, refusing
+from hushtable.federation.round import Round, now, stamp
 from hushtable.federation.shamir import split
 from hushtable.federation.site import Reply
-from hushtable.federation.submission import Submission
 from hushtable.plan import Plan
+from hushtable.privacy.mechanism import library
 
 if TYPE_CHECKING:
     from hushtable.sketch import Sketch
@@ -38,6 +47,9 @@ State = dict[str, Any]
 class OnlineSite:
     """Answers what a coordinator asks, step by step, from any number of processes.
 
+    Nobody is here to look at a round: the policy has to allow that, and the coordinator and the
+    sites have to be known.
+
     Parameters
     ----------
     keys : Keys
@@ -45,7 +57,15 @@ class OnlineSite:
     book : Book
         The site's; holds the state between steps.
     count : callable
-        Takes a plan, returns the sketch of the site's rows under it.
+        Takes a plan, returns the sketch of the site's rows under it; of no rows, too.
+    policy : Policy, optional
+        The site's; without one, nothing is answered.
+    recognise : callable, optional
+        Takes a plan, returns the `RowDigests` by which the book knows the rows again.
+    approvals : mapping of str to Approval
+        Of the officer, by round id.
+    log : SiteLog, optional
+        Where the words of refusals go; by default a file beside the book.
     data_set, plan
         As in `Reply`.
     """
@@ -56,31 +76,52 @@ class OnlineSite:
         book: Book,
         count: "Callable[[Plan], Sketch]",
         *,
+        policy: Policy | None = None,
+        recognise: "Callable[[Plan], RowDigests] | None" = None,
+        approvals: Mapping[str, Approval] | None = None,
+        log: SiteLog | None = None,
         data_set: str = ALL_ROWS,
         plan: Plan | None = None,
     ) -> None:
         self._keys, self._book, self._count = keys, book, count
+        self._policy = Policy() if policy is None else policy
+        self._recognise, self._approvals = recognise, approvals or {}
+        self._log = SiteLog(Path(book.path).with_suffix(".log")) if log is None else log
         self._data_set, self._plan = data_set, plan
         self._me = keys.card.name
         self._last: Round | None = None
 
     def answer(self, request: bytes) -> bytes:
-        """Return the signed answer to a request, or the signed reason why there is none.
+        """Return the signed answer to a request, or a signed `Refusal`: one word.
 
-        The same request gets the same answer, also after a crash; another one for a step that
-        was answered is refused: two answers would tell more than one.
+        Whatever goes wrong here, nothing else of it travels; the words are in the log. The same
+        request gets the same answer, also after a crash; another one for a step that was answered
+        is refused: two answers would tell more than one.
         """
-        round_ = self._round(request)
+        round_id, step = "", ""
         try:
-            asked = Message.read(request, round_.coordinator)
+            with refusing(Refusal.REQUEST):
+                round_ = self._round(request)
+                round_id = round_.round_id
+                asked = Message.read(request, round_.coordinator)
+            step = asked.step
             return self._answer(round_, asked)
-        except HushTableError as error:
-            reason = {"reason": str(error)}
-            return Message.make(round_, "refused", self._keys, reason).content
+        except Refused as error:
+            word, words = error.word, str(error)
+        except Exception as error:  # whatever it is: it may quote a row
+            word, words = Refusal.UNAVAILABLE, f"{type(error).__name__}: {error}"
+        self._log.write(stamp(now()), round_id, step, word, words)
+        return Message.refuse(round_id, self._keys, word)
 
     def _answer(self, round_: Round, asked: Message) -> bytes:
         if asked.step not in STEPS or asked.round_id != round_.round_id:
-            raise RoundError(f"step {asked.step!r} of round {asked.round_id[:12]} is unknown here")
+            raise Refused(
+                Refusal.REQUEST,
+                f"step {asked.step!r} of round {asked.round_id[:12]} is unknown here",
+            )
+        if asked.step == "hello":  # says whose keys these are, to those whom the site knows
+            self._reply(round_).check_known()
+            return self._sign(round_, "hello", {"asked": asked.digest})
         done = self._book.step(round_.round_id, asked.step)
         if done is not None:
             return _answered(asked, done[0], done[1])
@@ -94,7 +135,7 @@ class OnlineSite:
         answer, kept = work(round_, asked.body)
         noted = self._book.note_step(round_.round_id, asked.step, asked.digest, answer, kept)
         if asked.step == "unmask":
-            self._book.forget_steps(round_.round_id)  # keys and shares that served
+            self._book.forget_steps(round_.round_id)  # keys, counts and shares that served
         return _answered(asked, *noted)
 
     def _round(self, request: bytes) -> Round:
@@ -108,7 +149,7 @@ class OnlineSite:
     def _kept(self, round_: Round, step: str) -> State:
         done = self._book.step(round_.round_id, step)
         if done is None:
-            raise RoundError(f"step {step!r} comes first, and was not asked")
+            raise Refused(Refusal.ORDER, f"step {step!r} comes first, and was not asked")
         return done[2]
 
     def _sign(self, round_: Round, step: str, body: State) -> bytes:
@@ -117,32 +158,39 @@ class OnlineSite:
     # --- the steps --------------------------------------------------------------------------
 
     def _offer_keys(self, round_: Round, body: State) -> tuple[bytes, State]:
-        """Check the round on every side; draw keys for this round only."""
+        """Check the round on every side, count the rows; draw keys for this round only."""
         reply = self._reply(round_)
-        if reply.earlier is not None or not round_.terms.masked:
-            raise RoundError(
-                "the online form is for masked rounds that were not answered before: ask for a new "
-                "round"
+        if not round_.terms.masked:
+            raise Refused(Refusal.ROUND, "the online form is for masked rounds: ask for one")
+        if reply.earlier is not None:
+            raise Refused(
+                Refusal.ANSWERED, "the round was answered before, by file: ask for a new round"
             )
-        self._book.trust(reply.new)
+        reply.check_known()
+        library()  # without it there will be no noise, and no answer
+        counts = reply.counted(self._count(reply.plan))
+        seen = None if self._recognise is None else self._recognise(reply.plan)
+        if seen is not None:
+            self._book.check_people(self._data_set, seen)
         c = crypto()
         kept = {use: c.X25519PrivateKey.generate() for use in ("encrypt", "mask")}
         public = {use: key.public_key().public_bytes_raw().hex() for use, key in kept.items()}
-        private = {use: key.private_bytes_raw().hex() for use, key in kept.items()}
+        private: State = {use: key.private_bytes_raw().hex() for use, key in kept.items()}
+        private["counts"] = base64.b64encode(counts.astype("<i8").tobytes()).decode()
+        private["rows"] = None if seen is None else seen.to_dict()
         return self._sign(round_, "keys", public), private
 
     def _deal_shares(self, round_: Round, body: State) -> tuple[bytes, State]:
         """Check everybody's keys; deal shares of my two secrets, each sealed for its reader."""
         offered = {}
-        for name, content in _texts(body, "keys").items():
-            message = Message.read(content, round_.card(name)).check(round_, "keys")
+        for name, message in self._signed_by_others(round_, body, "keys", "keys").items():
             offered[name] = {use: key.hex() for use, key in _texts(message.body).items()}
             if set(offered[name]) != {"encrypt", "mask"}:
-                raise RoundError(f"{name!r} does not offer the keys of this step")
+                raise Refused(Refusal.SHARES, f"{name!r} does not offer the keys of this step")
         self._enough(round_, offered, round_.names)
         used = [keys[use] for keys in offered.values() for use in ("encrypt", "mask")]
         if len(set(used)) < len(used):
-            raise RoundError("two sites offer the same keys")
+            raise Refused(Refusal.SHARES, "two sites offer the same keys")
         private = self._kept(round_, "keys")
         own_mask = secrets.token_bytes(32)
         n, least = len(round_.sites), round_.terms.least
@@ -165,31 +213,34 @@ class OnlineSite:
         return self._sign(round_, "shares", answer), kept
 
     def _mask(self, round_: Round, body: State) -> tuple[bytes, State]:
-        """Count, add noise, write it down, and mask among those who dealt shares."""
-        before = self._kept(round_, "shares")
+        """Add noise to the counts, write it down, and mask among those who dealt shares."""
+        before, keys = self._kept(round_, "shares"), self._kept(round_, "keys")
         sealed = _texts(body, "shares")
         self._enough(round_, sealed, before["offered"])
         for name, share in sealed.items():  # refused now, while dropping out is harmless
             self._open_share(round_, before["offered"], name, share)
         reply = self._reply(round_)
-        part = reply.answer(self._count(reply.plan)).part(round_)
-        mine = _private(self._kept(round_, "keys")["mask"])
-        agreed = {
-            name: mask_key(round_, mine, before["offered"][name]["mask"], self._me, name)
-            for name in sealed
-            if name != self._me
-        }
+        mine = _private(keys["mask"])
+        with refusing(Refusal.SHARES):
+            agreed = {
+                name: mask_key(round_, mine, before["offered"][name]["mask"], self._me, name)
+                for name in sealed
+                if name != self._me
+            }
         n_cells = round_.layout.n_cells
         masks = pairwise_mask(self._me, agreed, n_cells)
         masks += stream(bytes.fromhex(before["own_mask"]), n_cells)
+        counts = np.frombuffer(base64.b64decode(keys["counts"]), "<i8").astype(np.int64)
+        seen = None if keys["rows"] is None else RowDigests.from_dict(keys["rows"])
+        answer = reply.answer(counts, masks, rows=seen)
         kept = {"shares": {name: share.hex() for name, share in sealed.items()}}
-        return Submission.pack(round_, self._keys, part, masks), kept
+        return answer.content, kept
 
     def _sign_survivors(self, round_: Round, body: State) -> tuple[bytes, State]:
         """Sign who is in the sum; of these, nobody's pairwise masks will be given away."""
         names = body.get("sites")
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise PlanError("step 'survivors': the request is not of its form")
+            raise Refused(Refusal.REQUEST, "step 'survivors': the request is not of its form")
         self._enough(round_, names, self._kept(round_, "masked")["shares"])
         answer = {"sites": sorted(names)}
         return self._sign(round_, "survivors", answer), answer
@@ -198,15 +249,17 @@ class OnlineSite:
         """Give shares: of the survivors' own masks, and of the others' pairwise ones."""
         survivors = self._kept(round_, "survivors")["sites"]
         signed = 0
-        for name, content in _texts(body, "signed").items():
-            message = Message.read(content, round_.card(name))
-            if message.check(round_, "survivors").body != {"sites": survivors}:
-                raise RoundError(f"{name!r} signed another list of sites than this one did")
+        for name, message in self._signed_by_others(round_, body, "signed", "survivors").items():
+            if message.body != {"sites": survivors}:
+                raise Refused(
+                    Refusal.SHARES, f"{name!r} signed another list of sites than this one did"
+                )
             signed += name in survivors
         if signed < round_.terms.least:
-            raise RoundError(
+            raise Refused(
+                Refusal.SITES,
                 f"{signed} sites signed who is in, and {round_.terms.least} are needed: no share "
-                "is given"
+                "is given",
             )
         offered = self._kept(round_, "shares")["offered"]
         shares = {}
@@ -219,19 +272,44 @@ class OnlineSite:
     # --- what the steps share ---------------------------------------------------------------
 
     def _reply(self, round_: Round) -> Reply:
-        return Reply(round_, self._keys, self._book, data_set=self._data_set, plan=self._plan)
+        return Reply(
+            round_,
+            self._keys,
+            self._book,
+            policy=self._policy,
+            data_set=self._data_set,
+            plan=self._plan,
+            approval=self._approvals.get(round_.round_id),
+            attended=False,
+        )
+
+    def _signed_by_others(
+        self, round_: Round, body: State, key: str, step: str
+    ) -> dict[str, Message]:
+        """Return the messages of a step that the coordinator hands on, by site."""
+        contents = _texts(body, key)
+        with refusing(Refusal.SHARES):
+            return {
+                name: Message.read(content, round_.card(name)).check(round_, step)
+                for name, content in contents.items()
+            }
 
     def _enough(self, round_: Round, names: Any, among: Any) -> None:
-        """Raise `RoundError` unless these are enough sites, this one and only known ones."""
+        """Raise `Refused` unless these are enough sites, this one and only those so far."""
         if len(set(names)) < len(names) or not set(names) <= set(among) or self._me not in names:
-            raise RoundError("the list of sites is not one of those who took part so far")
-        if len(names) < round_.terms.least:
-            raise RoundError(f"{len(names)} sites are left, and {round_.terms.least} are needed")
+            raise Refused(
+                Refusal.SITES, "the list of sites is not one of those who took part so far"
+            )
+        least = round_.terms.least
+        if len(names) < least:
+            raise Refused(Refusal.SITES, f"{len(names)} sites are left, and {least} are needed")
 
     def _seal(self, round_: Round, offered: State, other: str) -> Any:
         mine = _private(self._kept(round_, "keys")["encrypt"])
         purpose = ("shares", round_.round_id, *sorted((self._me, other)))
-        return crypto().ChaCha20Poly1305(agreed_key(mine, offered[other]["encrypt"], *purpose))
+        with refusing(Refusal.SHARES):
+            key = agreed_key(mine, offered[other]["encrypt"], *purpose)
+        return crypto().ChaCha20Poly1305(key)
 
     def _open_share(self, round_: Round, offered: State, sender: str, sealed: bytes) -> bytes:
         c = crypto()
@@ -239,7 +317,9 @@ class OnlineSite:
         try:
             share: bytes = cipher.decrypt(_nonce(round_, sender), sealed, None)
         except c.InvalidTag:
-            raise RoundError(f"the share of {sender!r} was changed on its way") from None
+            raise Refused(
+                Refusal.SHARES, f"the share of {sender!r} was changed on its way"
+            ) from None
         return share
 
 
@@ -249,15 +329,16 @@ def _texts(body: State, key: str | None = None) -> dict[str, bytes]:
     try:
         return {name: bytes.fromhex(text) for name, text in texts.items()}  # type: ignore[union-attr]
     except (AttributeError, TypeError, ValueError):
-        raise PlanError(f"step {key!r}: the request is not of its form") from None
+        raise Refused(Refusal.REQUEST, f"step {key!r}: the request is not of its form") from None
 
 
 def _answered(asked: Message, digest: str, answer: bytes) -> bytes:
     """Return an answer that was noted, if it is to this request."""
     if digest != asked.digest:
-        raise RoundError(
+        raise Refused(
+            Refusal.ANSWERED,
             f"step {asked.step!r} was answered before, to another request: each is answered once; "
-            "open a new round"
+            "open a new round",
         )
     return answer
 

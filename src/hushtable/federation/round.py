@@ -30,6 +30,8 @@ __all__ = ["CLOCKS", "Round", "now", "shown_time", "stamp"]
 #: By how much the clocks of two machines may differ.
 CLOCKS = timedelta(minutes=15)
 MAX_SITES = 1000
+#: What the eye passes over in a name.
+_UNSEEN = str.maketrans("", "", " ._-")
 
 
 @dataclass(frozen=True)
@@ -221,13 +223,7 @@ class Round:
         terms = Terms.from_dict(round_["terms"])
         if terms.least > len(sites):
             raise PlanError(f"{len(sites)} sites cannot be at least {terms.least}")
-        colluders = terms.least - 1 - terms.k_min
-        if terms.masked and 2 * terms.least <= len(sites) + colluders:
-            # Else two lists of who dropped out could each find enough signatures.
-            raise PlanError(
-                f"at least {terms.least} of {len(sites)} sites under masks, {colluders} colluding: "
-                f"needs {(len(sites) + colluders) // 2 + 1} or more"
-            )
+        _check_least(terms, sites, coordinator)
         made = cls(
             read.digest,
             round_["title"],
@@ -351,6 +347,26 @@ def _time(text: Any) -> datetime:
     raise PlanError(f"time {text!r}: needs the form 2027-03-31T12:00:00Z")
 
 
+def _check_least(terms: Terms, sites: Sequence[Card], coordinator: Card) -> None:
+    """Raise `PlanError` if two lists of who dropped out could each find enough signatures.
+
+    The coordinator may show one list to some sites and another to others, and get both secrets of
+    a site that is on one of them only. An honest site signs one list; a site in league with the
+    coordinator signs both, and so does the coordinator itself where it is a site. Two lists then
+    need ``2 least`` signatures of at most n + c (+ 1).
+    """
+    if not terms.masked:
+        return
+    n, colluders = len(sites), terms.least - 1 - terms.k_min
+    twice = colluders + (coordinator in sites)
+    if 2 * terms.least <= n + twice:
+        also = ", and the coordinator is a site itself" if coordinator in sites else ""
+        raise PlanError(
+            f"at least {terms.least} of {n} sites under masks, {colluders} colluding{also}: needs "
+            f"{(n + twice) // 2 + 1} or more"
+        )
+
+
 def _check_roster(sites: Sequence[Card], coordinator: Card) -> None:
     names = [card.name for card in sites]
     if names != sorted(set(names)):
@@ -364,6 +380,13 @@ def _check_roster(sites: Sequence[Card], coordinator: Card) -> None:
         raise RoundError(
             f"the coordinator and a site are both named {coordinator.name!r}, with different keys: "
             "each needs a name of its own"
+        )
+    alike = {name.casefold().translate(_UNSEEN): name for name in names}
+    if len(alike) < len(names):
+        one = next(name for name in names if alike[name.casefold().translate(_UNSEEN)] != name)
+        raise RoundError(
+            f"the site {one!r} has a name that looks like another's: names have to differ in more "
+            "than spaces, dots, hyphens, underscores and capital letters"
         )
     if len({card.signing for card in sites}) < len(sites) or (
         len({card.masking for card in sites}) < len(sites)

@@ -13,6 +13,7 @@ from hushtable.federation.keys import Keys, crypto
 from hushtable.federation.masking import pairwise_mask, stream
 from hushtable.federation.messages import Message, Step, ask
 from hushtable.federation.online import commitment, mask_key
+from hushtable.federation.refusals import Refusal, Refused
 from hushtable.federation.round import Round, now
 from hushtable.federation.shamir import SHARE_BYTES, combine
 from hushtable.federation.submission import Submission
@@ -42,7 +43,7 @@ class SecureSum:
     reached : dict of str to str
         By site, the last step that it answered.
     lost : dict of str to str
-        By site that dropped out, in which step and why.
+        By site that dropped out, in which step and why: one word of `Refusal`.
     """
 
     def __init__(self, round_: Round, keys: Keys, transport: Transport) -> None:
@@ -127,13 +128,15 @@ class SecureSum:
         replies = self._transport(requests)
         for name in requests:
             if name not in replies:
-                self.lost[name] = f"{step}: no answer"
+                self.lost[name] = f"{step}: {Refusal.SILENT}"
                 continue
             try:
                 found[name] = read(name, replies[name])
                 self.reached[name] = step
-            except HushTableError as error:
-                self.lost[name] = f"{step}: {error}"
+            except Refused as error:
+                self.lost[name] = f"{step}: {error.word}"
+            except HushTableError:  # whose words may quote what came
+                self.lost[name] = f"{step}: {Refusal.GARBLED}"
         least = self.round.terms.least
         if len(found) < least:
             lost = "; ".join(f"{name}: {why}" for name, why in sorted(self.lost.items()))

@@ -1,25 +1,33 @@
 """The site's side of a round: check, count, add noise, write it down, send."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from hushtable.errors import RoundError, UsageError
-from hushtable.federation.book import ALL_ROWS, Answer, Book, same_rows
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import DataError, RoundError, UsageError
+from hushtable.federation.approval import Approval, check_officer
+from hushtable.federation.book import ALL_ROWS, Answer, Book
 from hushtable.federation.keys import Card, Keys
+from hushtable.federation.policy import Policy, Role
+from hushtable.federation.refusals import Refusal, Refused, refusing
 from hushtable.federation.round import Round, now
-from hushtable.federation.submission import Submission, masks_of
+from hushtable.federation.submission import Part, Submission, masks_of
 from hushtable.plan import Plan
 from hushtable.privacy import mechanism as noise
-from hushtable.privacy.budget import Spent, check_delta
+from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Share
 from hushtable.privacy.release import check_counts
 
 if TYPE_CHECKING:
+    from hushtable.federation.digests import RowDigests
     from hushtable.sketch import Sketch
 
-__all__ = ["Reply"]
+__all__ = ["Reply", "trust"]
 
 
 class Reply:
@@ -33,6 +41,9 @@ class Reply:
         The site's.
     book : Book
         The site's.
+    policy : Policy, optional
+        The site's; by default one that allows what a person confirms: nobody is known but whom
+        the book knows.
     data_set : str
         Which rows: rounds about the same people's rows share one budget, so that a name of its
         own is for rows of other people only.
@@ -40,13 +51,15 @@ class Reply:
         In a round with hidden hash functions: the plan that the sites share.
     at : datetime, optional
         The time; now by default.
+    approval : Approval, optional
+        The officer's, where the policy demands it.
+    attended : bool, default=True
+        Whether a person looks at the round and at what is said of the rows.
 
     Attributes
     ----------
     plan : Plan
         Under which the rows are to be counted.
-    new : list of Card
-        Who is met for the first time: compare their fingerprints.
     epsilon : float
         What the site's rows will have cost after it, over all rounds in the book.
     earlier : Answer or None
@@ -54,9 +67,9 @@ class Reply:
 
     Raises
     ------
-    RoundError, PlanError, PrivacyError
-        If the round is not for this site, over, about another plan, breaks the cap, or comes
-        with keys other than those the site knows.
+    Refused
+        If the round is not for this site, over, about another plan, against the policy, breaks
+        the cap, or comes with keys other than those the site knows. None of it depends on rows.
     """
 
     def __init__(
@@ -65,28 +78,118 @@ class Reply:
         keys: Keys,
         book: Book,
         *,
+        policy: Policy | None = None,
         data_set: str = ALL_ROWS,
         plan: Plan | None = None,
         at: datetime | None = None,
+        approval: Approval | None = None,
+        attended: bool = True,
     ) -> None:
         self.round, self.keys, self.book, self.data_set = round_, keys, book, data_set
+        self.policy = Policy() if policy is None else policy
         self.at = now() if at is None else at
-        if round_.card(keys.card.name) != keys.card:
-            raise RoundError(
-                f"the round lists {keys.card.name!r} with other keys than these: send the "
-                "coordinator the card that belongs to them, and ask for a new round"
+        self._attended = attended
+        if keys.card not in round_.sites:
+            raise Refused(
+                Refusal.ROUND,
+                f"the round does not list {keys.card.name!r} with these keys (its sites are "
+                f"{round_.names}): send the coordinator the card that belongs to them, and ask for "
+                "a new round",
             )
-        round_.check_time(self.at, "this machine's clock")
-        self.new: list[Card] = book.check_cards(round_)
-        self.plan = round_.layout.check(_shared_plan(round_, plan))
+        with refusing(Refusal.TIME):
+            round_.check_time(self.at, "this machine's clock")
+        given = _shared_plan(round_, plan)
+        with refusing(Refusal.ROUND):
+            self.plan = round_.layout.check(given)
+        self.policy.check(round_, self.plan, attended=attended)
+        check_officer(self.policy.officer, approval, round_)
+        self.strangers: list[tuple[Role, Card]] = self._strangers()
         self.earlier = book.answer(round_.round_id)
         if self.earlier is None:
-            self.epsilon = book.check_cap(data_set, self._spent("to come"))
+            self.epsilon = self._check_cost()
         else:
             self.epsilon = book.total(data_set)
 
-    def answer(self, sketch: "Sketch", progress: Callable[[int], None] | None = None) -> Answer:
-        """Draw the noise and write the answer into the book; or return the one in it.
+    def _strangers(self) -> list[tuple[Role, Card]]:
+        known = {role: self.book.known(role) for role in ("coordinator", "site")}
+        return self.policy.strangers(self.round, self.keys.card, known)
+
+    def _check_cost(self) -> float:
+        with refusing(Refusal.BUDGET):
+            after = self.book.check_cap(self.data_set, self._spent("to come"))
+        most = self.policy.total_epsilon
+        if after > most * (1.0 + 1e-9):
+            raise Refused(
+                Refusal.BUDGET,
+                f"this round would take {self.data_set!r} to epsilon {after:.3g}, and the policy "
+                f"allows {most:g} in all: ask the coordinator for a smaller epsilon",
+            )
+        return after
+
+    # --- who --------------------------------------------------------------------------------
+
+    @property
+    def new(self) -> list[Card]:
+        """Who is not known here: compare their fingerprints."""
+        return list(dict.fromkeys(card for _, card in self.strangers))
+
+    def trust(self, cards: "list[Card] | tuple[Card, ...]") -> None:
+        """Take these cards for true from now on, in the roles that they have in this round.
+
+        For a person who compared their fingerprints, or got them from their owners.
+        """
+        trust(self.book, self.round, cards)
+        self.strangers = self._strangers()
+
+    def check_known(self) -> None:
+        """Raise `Refused` if too many are still unknown; see `Policy.check_strangers`."""
+        self.policy.check_strangers(self.round, self.strangers)
+
+    # --- the answer -------------------------------------------------------------------------
+
+    def counted(self, sketch: "Sketch", *, outside_too: bool = False) -> NDArray[np.int64]:
+        """Return the counts of a sketch if they fit the round; nothing is recorded before.
+
+        Parameters
+        ----------
+        sketch : Sketch
+            The site's rows, counted under `plan`.
+        outside_too : bool
+            Whether to go on although most rows lie outside the ranges of a column.
+
+        Raises
+        ------
+        RoundError, PrivacyError, DataError
+            If they were counted under another plan, hold samples, weigh more than a person's
+            rows, or mostly lie outside. The last depends on rows, and is a question to the person
+            at the site; without a person it is not asked.
+        """
+        if sketch.plan.plan_id != self.plan.plan_id:
+            raise RoundError(f"counted under another plan: {self.plan.difference(sketch.plan)}")
+        rows_per_person = self.round.terms.rows_per_person
+        check_counts("discrete-gaussian", sketch.sampled, rows_per_person, sketch.largest_weight)
+        if self._attended and not outside_too and self.earlier is None:
+            n_rows = sketch.n_rows
+            odd = [name for name, rows in sketch.outside().items() if 2 * rows > n_rows]
+            if odd:
+                raise DataError(
+                    f"most rows lie outside the round's range, or its categories, in "
+                    f"{', '.join(map(repr, odd[:3]))}: have the rows another unit than the round, "
+                    "or other names? Nothing was recorded or spent. Correct the file, or give "
+                    "--outside-too if the rows are as they should be"
+                )
+        return sketch.counts
+
+    def submission(
+        self,
+        sketch: "Sketch",
+        progress: Callable[[int], None] | None = None,
+        *,
+        rows: "RowDigests | None" = None,
+        new_people: bool = False,
+        outside_too: bool = False,
+    ) -> bytes:
+        """Return the file to send, for a round by file; the same one if it was sent before.
 
         Parameters
         ----------
@@ -94,53 +197,84 @@ class Reply:
             The site's rows, counted under `plan`.
         progress : callable, optional
             Is told how many more cells have their noise.
+        rows : RowDigests, optional
+            By which the book knows the rows again under another name.
+        new_people : bool
+            Whether the rows are other people's, although the book seems to know them.
+        outside_too
+            As in `counted`.
         """
-        if sketch.plan.plan_id != self.plan.plan_id:
-            raise RoundError(f"counted under another plan: {self.plan.difference(sketch.plan)}")
-        terms = self.round.terms
-        check_counts(
-            "discrete-gaussian", sketch.sampled, terms.rows_per_person, sketch.largest_weight
-        )
-        check_delta(terms.delta, sketch.n_rows)
-        if self.earlier is not None:
-            return same_rows(self.earlier, self.data_set, sketch.counts)
-        scale = self.round.site_scale
-        # What the plan was drawn from is counted with it: marginals or ranges, never tables,
-        # whatever the coordinator names.
-        behind = {
-            one.spent.release
-            for one in self.book.answers()
-            if one.round_id in self.round.previous and one.spent.what in ("marginals", "ranges")
-        }
-        before = (s for s in self.book.spent(self.data_set) if s.release not in behind)
-        share = Share(secrets.token_hex(32), scale, noise.library(), tuple(before))
-        self.round.ledger(share)  # checks the terms, before any noise is drawn
-        sent = noise.add_noise(sketch.counts, "discrete-gaussian", scale, progress=progress)
-        answer = Answer(
-            self.round.round_id,
-            self.round.title,
-            self.data_set,
-            self.at,
-            sketch.counts,
-            sent,
-            share,
-            self._spent(share.release),
-        )
-        return self.book.record(answer)
-
-    def submission(self, sketch: "Sketch", progress: Callable[[int], None] | None = None) -> bytes:
-        """Return the file to send, for a round by file; the same one if it was sent before."""
         terms = self.round.terms
         if terms.masked and terms.least < len(self.round.sites):
             raise UsageError(
                 f"the round wants {terms.least} of {len(self.round.sites)} sites under masks: that "
                 "needs the online form; by file, all sites take part, or none is masked"
             )
-        answer = self.answer(sketch, progress)
-        # Strangers become known once their round is answered: a later change is noticed.
-        self.book.trust(self.new)
+        counts = self.counted(sketch, outside_too=outside_too)
         masks = masks_of(self.round, self.keys) if terms.masked else None
-        return Submission.pack(self.round, self.keys, answer.part(self.round), masks)
+        return self.answer(counts, masks, progress, rows=rows, new_people=new_people).content
+
+    def answer(
+        self,
+        counts: NDArray[np.int64],
+        masks: NDArray[np.uint64] | None,
+        progress: Callable[[int], None] | None = None,
+        *,
+        rows: "RowDigests | None" = None,
+        new_people: bool = False,
+    ) -> Answer:
+        """Draw the noise and write the answer into the book; or return the one in it.
+
+        Which of the two depends on the book alone: an answer that was given is sent again, bit
+        for bit, whatever the rows are by now.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n_cells,), int64
+            As `counted` returned them.
+        masks : ndarray of shape (n_cells,), uint64, or None
+            What hides them, in a masked round.
+        progress, rows, new_people
+            As in `submission`.
+        """
+        if self.earlier is not None:
+            return self.resent(masks)
+        self.check_known()
+        scale = self.round.site_scale
+        share = Share(secrets.token_hex(32), scale, noise.library(), self._before())
+        ledger = self.round.ledger(share)  # checks the terms, before any noise is drawn
+        sent = noise.add_noise(counts, "discrete-gaussian", scale, progress=progress)
+        content = Submission.pack(self.round, self.keys, Part(sent, ledger, self.at), masks)
+        answer = Answer(
+            self.round.round_id,
+            self.round.title,
+            self.data_set,
+            self.at,
+            counts,
+            sent,
+            share,
+            self._spent(share.release),
+            self.round.content,
+            content,
+        )
+        return self.book.record(answer, rows, new_people=new_people)
+
+    def resent(self, masks: NDArray[np.uint64] | None) -> Answer:
+        """Return the answer that was given before; its file, too, where an older book has none."""
+        assert self.earlier is not None
+        if self.earlier.content:
+            return self.earlier
+        part = self.earlier.part(self.round)
+        return replace(self.earlier, content=Submission.pack(self.round, self.keys, part, masks))
+
+    def _before(self) -> tuple[Spent, ...]:
+        """Return what the site answered before about these rows, besides what is behind the plan."""
+        behind = {
+            one.spent.release
+            for one in self.book.answers()
+            if one.round_id in self.round.previous and one.spent.what in ("marginals", "ranges")
+        }
+        return tuple(s for s in self.book.spent(self.data_set) if s.release not in behind)
 
     def words(self) -> list[str]:
         """Return sentences that say what will leave, and what it costs."""
@@ -173,6 +307,32 @@ class Reply:
             terms.adjacency,
             terms.rows_per_person,
         )
+
+
+def trust(book: Book, round_: Round, cards: Sequence[Card]) -> None:
+    """Take cards for true from now on, each in the roles that it has in a round.
+
+    For a person who compared their fingerprints, or got the cards from their owners.
+
+    Raises
+    ------
+    UsageError
+        If a card has no part in the round.
+    """
+    roles: dict[Role, tuple[Card, ...]] = {
+        "coordinator": (round_.coordinator,),
+        "site": round_.sites,
+    }
+    for card in cards:
+        mine = [role for role, those in roles.items() if card in those]
+        if not mine:
+            raise UsageError(
+                f"the card of {card.name!r} ({card.fingerprint}) is not in this round: give the "
+                f"cards of its coordinator {round_.coordinator.name!r} and of its sites, or ask "
+                "the coordinator for a round with this one"
+            )
+        for role in mine:
+            book.trust([card], role)
 
 
 def _shared_plan(round_: Round, plan: Plan | None) -> Plan:

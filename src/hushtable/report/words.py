@@ -11,10 +11,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LEDGER_HEADERS",
+    "column_rows",
     "dependence",
     "ledger_lines",
     "ledger_rows",
     "n_tables",
+    "officer_words",
     "round_lines",
     "values",
 ]
@@ -80,8 +82,48 @@ def ledger_rows(ledger: "Ledger") -> list[list[str]]:
     return rows
 
 
-def round_lines(round_: "Round", n_accepted: int) -> dict[str, str]:
-    """Return the terms of a round, and how many sites are in."""
+def column_rows(plan: "Plan") -> list[list[str]]:
+    """Return the columns of a plan: name, kind, and its range or all its categories."""
+    return [[one.name, one.kind, values(one, most=10_000)] for one in plan.schema.features]
+
+
+def officer_words(round_: "Round", plan: "Plan | None") -> list[str]:
+    """Return what a round asks of each site, in sentences that an officer signs.
+
+    Parameters
+    ----------
+    round_ : Round
+        What is asked.
+    plan : Plan or None
+        What would be counted; None where the hash functions are hidden and not given.
+    """
+    from hushtable.federation.round import shown_time
+    from hushtable.privacy.ledger import Share
+
+    layout, terms, k = round_.layout, round_.terms, len(round_.sites)
+    what = "the columns of a plan that is hidden here"
+    if plan is not None:
+        names = plan.schema.names
+        what = f"the {len(names):,} columns below" if len(names) > 1 else "the column below"
+    noise = (
+        f"noise of {round_.site_scale:,.1f} (standard deviation) is added to each, and a mask "
+        f"that only the sum of {'all' if terms.least == k else f'at least {terms.least} of'} {k} "
+        "sites is free of"
+        if terms.masked
+        else f"noise of {round_.site_scale:,.1f} (standard deviation) is added to each"
+    )
+    ledger = round_.ledger(Share("", round_.site_scale, ""))
+    return [
+        f"Until {shown_time(round_.deadline)}, {round_.coordinator.name} asks {k} sites to count "
+        f"their rows by {what}.",
+        f"From each site, {layout.n_cells:,} counts leave, in {n_tables(len(layout.cells))} "
+        f"({layout.detector}); {noise}. No row leaves, no number of rows and no score.",
+        *ledger.words()[:2],
+    ]
+
+
+def round_lines(round_: "Round", n_accepted: int | None = None) -> dict[str, str]:
+    """Return the terms of a round, and how many sites are in, where that is known."""
     from hushtable.federation.round import now, shown_time
 
     terms = round_.terms
@@ -96,5 +138,6 @@ def round_lines(round_: "Round", n_accepted: int) -> dict[str, str]:
         f"{terms.rows_per_person:,} rows a person at most",
         "Noise": f"{round_.site_scale:,.4g} a site, "
         + (f"under masks, k_min {terms.k_min}" if terms.masked else "the whole, no masks"),
-        "Needs": f"{terms.least} of {len(round_.sites)} sites; {n_accepted} are in",
+        "Needs": f"{terms.least} of {len(round_.sites)} sites"
+        + ("" if n_accepted is None else f"; {n_accepted} are in"),
     }

@@ -11,17 +11,21 @@ from hushtable.errors import FileError, UsageError
 if TYPE_CHECKING:
     from hushtable.federation.collect import Collection
     from hushtable.federation.round import Round
+    from hushtable.plan import Plan
 
 __all__ = [
     "BookFile",
     "Days",
+    "HiddenPlan",
     "KeyFile",
+    "PolicyFile",
     "RoundFile",
     "Submissions",
     "book_beside",
     "cards",
     "collected",
     "days_on",
+    "hidden_plan",
     "read_round",
     "roster_rows",
     "state",
@@ -42,6 +46,16 @@ BookFile: TypeAlias = Annotated[
         "--book", metavar="FILE", help="This site's book; by default the one beside the keys."
     ),
 ]
+PolicyFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--policy", metavar="FILE", help="This site's policy; by default the one beside the keys."
+    ),
+]
+HiddenPlan: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The sites' plan, where the round hides it."),
+]
 Days: TypeAlias = Annotated[
     float, typer.Option(metavar="N", min=0.001, max=3650, help="Days until the deadline.")
 ]
@@ -57,6 +71,14 @@ def read_round(path: Path) -> "Round":
 def book_beside(key: Path, book: Path | None) -> Path:
     """Return the book that goes with a key file."""
     return key.with_suffix(".book") if book is None else book
+
+
+def hidden_plan(path: Path | None) -> "Plan | None":
+    """Read the plan that the sites of a round share, if one is given."""
+    from hushtable import files
+    from hushtable.plan import Plan
+
+    return None if path is None else files.read(path).build(Plan.from_file)
 
 
 def days_on(days: float) -> Any:

@@ -33,8 +33,9 @@ def keygen(
     """Make the keys of a site (with --cap) or of a coordinator (without).
 
     NAME.key is secret. NAME.card is its public half: give it to the coordinator, and read its
-    fingerprint to them on the phone. NAME.book, with --cap, notes what the site answers and what
-    that costs; it is as secret as the rows.
+    fingerprint to them on the phone. With --cap: NAME.book notes what the site answers and what
+    that costs, and is as secret as the rows; NAME.policy.toml says whom the site answers, and about
+    what: look through it.
 
     \b
     Example:
@@ -42,14 +43,16 @@ def keygen(
     """  # noqa: D301 (\b keeps the lines of the example apart)
     from hushtable.federation.book import Book
     from hushtable.federation.keys import Keys, check_name
+    from hushtable.federation.policy import policy_beside, write_policy
 
     check_name(name)
-    files = {kind: folder / f"{name}.{kind}" for kind in ("key", "card", "book")}
-    if cap is None:
-        del files["book"]
+    files = {kind: folder / f"{name}.{kind}" for kind in ("key", "card")}
+    if cap is not None:
+        files["policy"] = policy_beside(files["key"])
+        files["book"] = folder / f"{name}.book"
     keys = _begun(files, cap, delta)
     for kind, path in files.items():
-        if path.exists() and (keys is None or kind == "card"):
+        if path.exists() and kind != "policy" and (keys is None or kind == "card"):
             raise UsageError(
                 f"{path} exists, and keys are never overwritten: use it, or give another name"
             )
@@ -63,6 +66,9 @@ def keygen(
             keys.save(files["key"])
     if cap is not None:
         Book.open(files["book"], keys.card).close()  # not that of a call at the same time
+        if not files["policy"].exists():
+            with targets["policy"].writing():
+                write_policy(files["policy"], name, cap, delta)
     with targets["card"].writing():
         keys.card.save(files["card"])
     facts: dict[str, Any] = {
@@ -77,6 +83,7 @@ def keygen(
         print(f"  {files['key']}   secret: back it up, show it to nobody")
         if cap is not None:
             print(f"  {files['book']}  secret: back it up; cap: epsilon {cap:g}, delta {delta:g}")
+            print(f"  {files['policy']}  whom this site answers, about what: look through it")
         print(f"  {files['card']}  give it to the coordinator")
 
     finish(as_json, facts, text)

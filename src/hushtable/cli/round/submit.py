@@ -2,23 +2,30 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hushtable.cli._options import Columns, Data, Drop, Json, Output, Threads
-from hushtable.cli._output import Target, finish, print_sentences, print_table, print_tally, tally
+from hushtable.cli._output import Target, finish, print_sentences, print_tally, tally
 from hushtable.cli._progress import cells_bar, watched
 from hushtable.cli._rows import open_rows
 from hushtable.cli.round._common import (
     BookFile,
+    HiddenPlan,
     KeyFile,
+    PolicyFile,
     RoundFile,
     book_beside,
     cards,
+    hidden_plan,
     read_round,
 )
-from hushtable.errors import RoundError, UsageError
+from hushtable.cli.round.show import print_round
+from hushtable.errors import UsageError
+
+if TYPE_CHECKING:
+    from hushtable.federation.site import Reply
 
 __all__ = ["submit"]
 
@@ -29,14 +36,17 @@ def submit(
     key: KeyFile,
     output: Output,
     book: BookFile = None,
-    plan: Annotated[
+    policy: PolicyFile = None,
+    plan: HiddenPlan = None,
+    approval: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The sites' plan, where the round hides it."),
+        typer.Option(metavar="FILE", help="The officer's, of hushtable round approve."),
     ] = None,
     trust: Annotated[
         list[Path] | None,
         typer.Option(
-            metavar="CARD", help="Card got from its owner, for keys that changed. May be repeated."
+            metavar="CARD",
+            help="Card got from its owner: of somebody new, or with new keys. May be repeated.",
         ),
     ] = None,
     data_set: Annotated[
@@ -47,16 +57,32 @@ def submit(
             "name has a budget of its own.",
         ),
     ] = "all rows",
+    new_people: Annotated[
+        bool,
+        typer.Option(
+            "--new-people",
+            help="The rows are other people's, although they look like those of another name.",
+        ),
+    ] = False,
+    outside_too: Annotated[
+        bool,
+        typer.Option(
+            "--outside-too", help="Go on although most rows lie outside the range of a column."
+        ),
+    ] = False,
     threads: Threads = -1,
     columns: Columns = None,
     drop: Drop = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Send without a question; trusts nobody for you.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Answer a round: count the rows, add noise, mask, sign, and write the one file to send.
 
-    Shows first what will leave and what it costs, and asks. What is sent is noted in the site's
-    book before: called again, it writes the same answer.
+    Shows first what is counted, what will leave and what it costs, and asks. Rows are checked
+    against the round before anything is recorded. What is sent is noted in the site's book: called
+    again, it writes the same answer, whatever the rows are by now.
 
     \b
     Example:
@@ -68,33 +94,42 @@ def submit(
         raise UsageError("nobody is here to ask: give --yes to send without a question")
 
     from hushtable import files
+    from hushtable.federation import site
+    from hushtable.federation.approval import Approval
     from hushtable.federation.book import Book
     from hushtable.federation.keys import Keys
-    from hushtable.federation.site import Reply
-    from hushtable.plan import Plan
+    from hushtable.federation.policy import Policy, policy_beside
     from hushtable.sketch import Sketch
 
     asked = read_round(round_)
     keys = Keys.load(key)
-    shared = None if plan is None else files.read(plan).build(Plan.from_file)
     with Book.open(book_beside(key, book), keys.card) as notes:
         if trust:
-            notes.trust(cards(trust))
-        reply = Reply(asked, keys, notes, data_set=data_set, plan=shared)
-        reader = open_rows(data, columns, drop, reply.plan.schema)
+            site.trust(notes, asked, cards(trust))
+        reply = site.Reply(
+            asked,
+            keys,
+            notes,
+            policy=Policy.load(policy_beside(key) if policy is None else policy),
+            data_set=data_set,
+            plan=hidden_plan(plan),
+            approval=None if approval is None else Approval.load(approval),
+        )
+        reader = open_rows(data, columns, drop, reply.plan.schema).repeatable()
         if not as_json:
             _show(reply)
         if not yes:
-            typer.confirm("\nSend this?", abort=True)
+            _ask(reply)
+        reply.check_known()
         with watched(reader, quiet=as_json) as watch:
-            counted = Sketch.from_data(reply.plan, watch.reader, n_jobs=threads)
+            counted = Sketch.from_data(reply.plan, watch.reader, n_jobs=threads, allow_empty=True)
+        seen = notes.digests(reader)
         with cells_bar(len(counted.counts), quiet=as_json) as advance:
-            content = reply.submission(counted, advance)
+            content = reply.submission(
+                counted, advance, rows=seen, new_people=new_people, outside_too=outside_too
+            )
         with target.writing():
             files.write_bytes(output, content)
-        answer = notes.answer(asked.round_id)
-    if answer is None:
-        raise RoundError("the book does not hold the answer: do not send the file")
     facts: dict[str, Any] = {
         "command": "round submit",
         "submission": str(output),
@@ -116,14 +151,23 @@ def submit(
     finish(as_json, facts, text)
 
 
-def _show(reply: Any) -> None:
-    from hushtable.federation.round import shown_time
-
-    asked = reply.round
-    title = f" ({asked.title})" if asked.title else ""
-    print(f"Round {asked.round_id[:12]}{title} of {asked.coordinator.name},")
-    print(f"until {shown_time(asked.deadline)}. What will leave {reply.keys.card.name}:\n")
+def _show(reply: "Reply") -> None:
+    here = {f"{role} {card.name}": "not known here" for role, card in reply.strangers}
+    for role, card in (
+        ("coordinator", reply.round.coordinator),
+        *(("site", card) for card in reply.round.sites),
+    ):
+        here.setdefault(f"{role} {card.name}", "this site" if card == reply.keys.card else "known")
+    print_round(reply.round, reply.plan, here)
+    print(f"\nWhat will leave {reply.keys.card.name}:\n")
     print_sentences(reply.words(), indent="  ")
+
+
+def _ask(reply: "Reply") -> None:
+    """Ask a person whether the strangers are who they say, and whether to send."""
     if reply.new:
-        print("\nNot met before: compare their fingerprints with them, on the phone.\n")
-        print_table(["name", "fingerprint"], [[c.name, c.fingerprint] for c in reply.new], left=2)
+        names = ", ".join(card.name for card in reply.new)
+        print(f"\nNot known here: {names}. Compare their fingerprints with them, on the phone.")
+        if typer.confirm("Are all of these fingerprints right?"):
+            reply.trust(reply.new)
+    typer.confirm("\nSend this?", abort=True)

@@ -1,0 +1,93 @@
+"""``hushtable round policy``: whom a site answers, with whom, for how much, about what."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hushtable.cli._options import Json
+from hushtable.cli._output import Target, finish, print_table, shown
+from hushtable.errors import UsageError
+from hushtable.report.words import values
+
+if TYPE_CHECKING:
+    from hushtable.federation.policy import Policy
+
+__all__ = ["policy"]
+
+
+def policy(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="POLICY", help="Policy of hushtable round keygen, NAME.policy.toml."
+        ),
+    ],
+    write: Annotated[
+        bool, typer.Option("--write", help="Write a strict one first, where there is none.")
+    ] = False,
+    cap: Annotated[
+        float | None,
+        typer.Option(metavar="E", help="With --write: the most that all rounds may cost."),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check the policy of a site, and show what it allows.
+
+    \b
+    Example:
+      hushtable round policy north.policy.toml
+    """  # noqa: D301 (\b keeps the lines of the example apart)
+    from hushtable.federation.policy import Policy, write_policy
+
+    if write != (cap is not None):
+        raise UsageError("--write and --cap go together: a policy says what all rounds may cost")
+    if cap is not None:
+        target = Target(file)
+        with target.writing():
+            write_policy(file, file.name.removesuffix(".policy.toml"), cap, 1e-6)
+    read = Policy.load(file)
+    facts: dict[str, Any] = {
+        "command": "round policy",
+        "policy": str(file),
+        "digest": read.digest,
+        "coordinators": dict(read.coordinators),
+        "sites": dict(read.sites),
+        "epsilon": read.epsilon,
+        "total_epsilon": read.total_epsilon,
+        "delta": read.delta,
+        "known_sites": read.known_sites,
+        "coordinator_may_be_site": read.coordinator_may_be_site,
+        "unattended": read.unattended,
+        "officer": read.officer or None,
+        "plans": list(read.plans),
+        "features": [feature.to_dict() for feature in read.features],
+    }
+    finish(as_json, facts, lambda: _print(file, read))
+
+
+def _print(file: Path, read: "Policy") -> None:
+    by_book = "those whom the book knows"
+    lines = {
+        "Policy": f"{file}, {read.digest[:12]}",
+        "Coordinators": shown(", ".join(read.coordinators)) or by_book,
+        "Sites": shown(", ".join(read.sites)) or by_book,
+        "A round": f"epsilon {read.epsilon:g} and delta {read.delta:g} at most",
+        "All rounds": f"epsilon {read.total_epsilon:g} at most",
+        "Masked": f"{read.known_sites} known sites at least, this one included",
+        "Both roles": "allowed"
+        if read.coordinator_may_be_site
+        else "refused: coordinator and site",
+        "Officer": read.officer or "nobody has to sign",
+        "Unattended": "answers" if read.unattended else "answers nothing",
+    }
+    for label, value in lines.items():
+        print(f"{label:<14}{value}")
+    if read.plans:
+        print("\nPlans:", *(f"  {shown(plan)}" for plan in read.plans), sep="\n")
+    if read.features:
+        rows = [[shown(one.name), one.kind, shown(values(one))] for one in read.features]
+        print()
+        print_table(["column", "kind", "at most"], rows, left=3)
+    elif not read.plans:
+        print("\nColumns: a person looks at those of each round (hushtable round show).")

@@ -1,0 +1,141 @@
+"""``hushtable round show``: a round in the words that an officer signs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hushtable.cli._options import Json
+from hushtable.cli._output import finish, print_sentences, print_table, shown
+from hushtable.cli.round._common import (
+    BookFile,
+    HiddenPlan,
+    PolicyFile,
+    RoundFile,
+    book_beside,
+    hidden_plan,
+    read_round,
+)
+from hushtable.report.words import column_rows, officer_words, round_lines
+
+if TYPE_CHECKING:
+    from hushtable.federation.round import Round
+    from hushtable.plan import Plan
+
+__all__ = ["columns_table", "print_round", "roles_rows", "show"]
+
+
+def show(
+    round_: RoundFile,
+    key: Annotated[
+        Path | None,
+        typer.Option(
+            "--key",
+            metavar="FILE",
+            help="This site's keys: say who is known here, what it will cost, and what the policy says.",
+        ),
+    ] = None,
+    book: BookFile = None,
+    policy: PolicyFile = None,
+    plan: HiddenPlan = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a round asks: columns, ranges, categories, terms, who is in it, what it costs.
+
+    Nothing is counted, recorded or sent.
+
+    \b
+    Example:
+      hushtable round show round.hush --key north.key
+    """  # noqa: D301 (\b keeps the lines of the example apart)
+    asked = read_round(round_)
+    shared = hidden_plan(plan)
+    drawn = asked.plan if shared is None else asked.layout.check(shared)
+    standing: dict[str, Any] = {"known": {}, "policy": None}
+    if key is not None:
+        standing = _standing(asked, key, book, policy, shared)
+    facts: dict[str, Any] = {
+        "command": "round show",
+        "round_id": asked.round_id,
+        "title": asked.title,
+        "words": officer_words(asked, drawn),
+        "features": None if drawn is None else [f.to_dict() for f in drawn.schema.features],
+        "terms": asked.terms.to_dict(),
+        "site_scale": asked.site_scale,
+        "coordinator": asked.coordinator.to_dict(),
+        "sites": [card.to_dict() for card in asked.sites],
+        **standing,
+    }
+
+    def text() -> None:
+        print_round(asked, drawn, standing["known"])
+        if standing["policy"] is not None:
+            print("\nThis site\n")
+            print_sentences(standing["policy"]["words"], indent="  ")
+
+    finish(as_json, facts, text)
+
+
+def _standing(
+    asked: "Round", key: Path, book: Path | None, policy: Path | None, plan: "Plan | None"
+) -> dict[str, Any]:
+    """Return who is known to a site, and what its policy and book say of the round."""
+    from hushtable.errors import RoundError
+    from hushtable.federation.book import Book
+    from hushtable.federation.keys import Keys
+    from hushtable.federation.policy import Policy, policy_beside
+    from hushtable.federation.site import Reply
+
+    keys = Keys.load(key)
+    allowed = Policy.load(policy_beside(key) if policy is None else policy)
+    with Book.open(book_beside(key, book), keys.card) as notes:
+        known = {role: set(notes.known(role).values()) for role in ("coordinator", "site")}
+        try:
+            # An approval is asked for when the round is answered.
+            reply = Reply(asked, keys, notes, policy=allowed.without_officer(), plan=plan)
+            reply.check_known()
+        except RoundError as error:
+            verdict = {"allows": False, "words": [str(error)]}
+        else:
+            verdict = {"allows": True, "words": reply.words()[2:]}
+    if allowed.officer:
+        verdict["words"].append(f"The officer {allowed.officer} has to sign it (round approve).")
+    standing = {}
+    for role, card in (("coordinator", asked.coordinator), *(("site", c) for c in asked.sites)):
+        pins = allowed.coordinators if role == "coordinator" else allowed.sites
+        here = pins.get(card.name) == card.fingerprint if pins else card in known[role]
+        standing[f"{role} {card.name}"] = "this site" if card == keys.card else _known(here)
+    return {"known": standing, "policy": verdict}
+
+
+def _known(here: bool) -> str:
+    return "known" if here else "not known here"
+
+
+def print_round(asked: "Round", drawn: "Plan | None", known: dict[str, str]) -> None:
+    """Print what a round asks, and of whom."""
+    print_sentences(officer_words(asked, drawn))
+    print()
+    for label, value in round_lines(asked).items():
+        print(f"{label:<13}{shown(value)}")
+    if drawn is not None:
+        print()
+        columns_table(drawn)
+    print()
+    headers = ["role", "name", "fingerprint", *(["here"] if known else [])]
+    print_table(headers, roles_rows(asked, known), left=len(headers))
+
+
+def columns_table(plan: "Plan") -> None:
+    """Print the columns that are counted, with ranges, units and all categories."""
+    rows = [[shown(cell) for cell in row] for row in column_rows(plan)]
+    print_table(["column", "kind", "range or categories"], rows, left=3)
+
+
+def roles_rows(asked: "Round", known: dict[str, str]) -> list[list[str]]:
+    """Return a row for the coordinator and each site."""
+    rows = []
+    for role, card in (("coordinator", asked.coordinator), *(("site", c) for c in asked.sites)):
+        row = [role, card.name, card.fingerprint]
+        rows.append([*row, known[f"{role} {card.name}"]] if known else row)
+    return rows

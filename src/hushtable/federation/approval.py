@@ -1,0 +1,95 @@
+"""An officer's signature over a round: a site's policy may demand it before anything is counted."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from hushtable import files
+from hushtable.errors import FileError, RoundError
+from hushtable.federation.keys import Card, Keys
+from hushtable.federation.refusals import Refusal, Refused
+from hushtable.federation.round import Round
+
+__all__ = ["Approval", "check_officer"]
+
+
+@dataclass(frozen=True)
+class Approval:
+    """Says that somebody has looked at a round, and that it may be answered.
+
+    Attributes
+    ----------
+    round_id : str
+        The round's: SHA-256 of everything in it.
+    card : Card
+        Of who signed.
+    signature : str
+        Ed25519, 128 hexadecimal digits, over the round's id.
+    """
+
+    round_id: str
+    card: Card
+    signature: str
+
+    @classmethod
+    def sign(cls, round_: Round, keys: Keys) -> "Approval":
+        """Sign a round."""
+        return cls(round_.round_id, keys.card, keys.sign("approval", round_.round_id))
+
+    @property
+    def holds(self) -> bool:
+        """Whether the signature is that of the card."""
+        return self.card.signs("approval", self.round_id, self.signature)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the approval as JSON."""
+        content = {
+            "hushtable": "approval",
+            "round_id": self.round_id,
+            "card": self.card.to_dict(),
+            "signature": self.signature,
+        }
+        with files.replacing(path) as temporary:
+            temporary.write_text(json.dumps(content, indent=2))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Approval":
+        """Read an approval; raises `FileError` if the file holds none."""
+        try:
+            content = json.loads(Path(path).read_bytes())
+            if content["hushtable"] != "approval" or set(content) != {
+                "hushtable", "round_id", "card", "signature",
+            }:  # fmt: skip
+                raise KeyError
+            made = cls(
+                str(content["round_id"]),
+                Card.from_dict(content["card"]),
+                str(content["signature"]),
+            )
+        except (KeyError, TypeError, ValueError, RecursionError, RoundError):
+            raise FileError(
+                f"{path}: holds no approval of hushtable round approve, or a damaged one"
+            ) from None
+        return made
+
+
+def check_officer(fingerprint: str, approval: Approval | None, round_: Round) -> None:
+    """Raise `Refused` unless the officer with this fingerprint signed the round."""
+    if not fingerprint:
+        return
+    if approval is None:
+        words = "is missing"
+    elif approval.card.fingerprint != fingerprint:
+        words = f"is that of another, {approval.card.fingerprint}"
+    elif approval.round_id != round_.round_id:
+        words = f"is for another round, {approval.round_id[:12]}"
+    elif not approval.holds:
+        words = "is forged, or the file was edited"
+    else:
+        return
+    raise Refused(
+        Refusal.POLICY,
+        f"the policy wants the officer's signature ({fingerprint}) over round "
+        f"{round_.round_id[:12]}, and it {words}: give the file of hushtable round approve",
+    )

@@ -1,0 +1,367 @@
+"""The policy of a site: whom it answers, with whom, for how much, about which columns.
+
+A TOML file beside the site's keys, written by ``hushtable round keygen`` and edited by whoever
+answers for the rows. Nothing in it depends on rows, so that what it refuses tells nothing of them.
+"""
+
+import hashlib
+import os
+import stat
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from hushtable.arguments import whole
+from hushtable.errors import FileError, HushTableError, PlanError, PrivacyError
+from hushtable.federation.keys import new_private
+from hushtable.federation.refusals import Refusal, Refused
+from hushtable.privacy.budget import MAX_EPSILON, check_delta, check_epsilon
+from hushtable.schema import Feature, Schema
+
+if TYPE_CHECKING:
+    from hushtable.federation.keys import Card
+    from hushtable.federation.round import Round
+    from hushtable.plan import Plan
+
+__all__ = ["Policy", "Role", "policy_beside", "write_policy"]
+
+Role = Literal["coordinator", "site"]
+
+_VERSION = 1
+_TEMPLATE = Path(__file__).with_name("policy.toml")
+_TABLES = {"version", "coordinators", "sites", "round", "unattended", "officer", "plans", "feature"}
+_ROUND = {"epsilon", "total_epsilon", "delta", "known_sites", "coordinator_may_be_site"}
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What a site's people allow.
+
+    Attributes
+    ----------
+    coordinators, sites : mapping of str to str
+        Fingerprints of cards by name. A table that names anybody alone says who is known in that
+        role; while it is empty, the site's book does.
+    epsilon, delta : float
+        What a round may state at most.
+    total_epsilon : float
+        What all rounds together may cost at most, at the delta of the book's cap, which holds too.
+    known_sites : int
+        Sites of a masked round that have to be known here at least, this one included.
+    coordinator_may_be_site : bool
+        Whether the coordinator may take part as a site.
+    unattended : bool
+        Whether rounds may be answered without a person.
+    plans : tuple of str
+        Ids of plans that may be counted under, whatever their columns.
+    features : tuple of Feature
+        Columns that may be counted: a round's ranges have to lie within these, and its categories
+        among these. Without plans and features, a person looks at each round's columns.
+    officer : str
+        Fingerprint of whoever has to sign each round first; empty if nobody has to.
+    digest : str
+        SHA-256 of the file; empty without one.
+    """
+
+    coordinators: Mapping[str, str] = field(default_factory=dict)
+    sites: Mapping[str, str] = field(default_factory=dict)
+    epsilon: float = MAX_EPSILON
+    delta: float = 1e-6
+    total_epsilon: float = MAX_EPSILON
+    known_sites: int = 2
+    coordinator_may_be_site: bool = False
+    unattended: bool = False
+    plans: tuple[str, ...] = ()
+    features: tuple[Feature, ...] = ()
+    officer: str = ""
+    digest: str = ""
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        check_epsilon(self.total_epsilon)
+        check_delta(self.delta)
+        whole("known_sites", self.known_sites, 1, 1000)
+        both = set(self.coordinators.values()) & set(self.sites.values())
+        contradictions = {
+            "epsilon is above total_epsilon": self.epsilon > self.total_epsilon,
+            "a coordinator is also named as a site, and coordinator_may_be_site is false": both
+            and not self.coordinator_may_be_site,
+            f"known_sites is {self.known_sites}, and only {len(self.sites)} other sites are named": (
+                self.sites and len(self.sites) + 1 < self.known_sites
+            ),
+            "unattended answers are allowed, and no plan and no column is": self.unattended
+            and not (self.plans or self.features),
+        }
+        for words, holds in contradictions.items():
+            if holds:
+                raise PlanError(f"the policy contradicts itself: {words}")
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Policy":
+        """Read a policy.
+
+        Raises
+        ------
+        FileError
+            If the file is missing, unreadable, of a newer version, misspelt or contradictory.
+        PrivacyError
+            If others than its owner may write to it.
+        """
+        try:
+            mode, content = stat.S_IMODE(os.stat(path).st_mode), Path(path).read_bytes()
+        except FileNotFoundError:
+            raise FileError(
+                f"{path}: there is no policy here, and without one a site answers nobody: write a "
+                f"strict one with hushtable round policy {path} --write, and look through it"
+            ) from None
+        except OSError as error:
+            raise FileError(f"{path}: the policy cannot be read: {error.strerror}") from None
+        if os.name == "posix" and mode & 0o022:
+            raise PrivacyError(
+                f"{path}: others may write to this policy (mode {mode:03o}): run chmod 600 on it, "
+                "and look through what it says"
+            )
+        try:
+            text = tomllib.loads(content.decode())
+        except (ValueError, RecursionError) as error:
+            raise FileError(f"{path}: not a TOML file of a policy: {error}") from None
+        try:
+            return cls._from_content(text, hashlib.sha256(content).hexdigest())
+        except HushTableError as error:
+            raise FileError(f"{path}: {error}") from None
+
+    @classmethod
+    def _from_content(cls, content: dict[str, Any], digest: str) -> "Policy":
+        version = content.get("version")
+        if type(version) is not int or not 1 <= version <= _VERSION:
+            raise PlanError(
+                f"version {version!r}: this hushtable reads policies of version {_VERSION}: "
+                "upgrade with pip install -U hushtable, or write a new one"
+            )
+        _known_keys(content, _TABLES, "a policy")
+        round_, unattended = _table(content, "round", _ROUND), _table(content, "unattended")
+        _known_keys(unattended, {"answer"}, "[unattended]")
+        officer = _table(content, "officer", {"fingerprint"}).get("fingerprint", "")
+        _is(
+            round_.get("coordinator_may_be_site", False),
+            bool,
+            "[round] coordinator_may_be_site",
+            "true or false",
+        )
+        _is(unattended.get("answer", False), bool, "[unattended] answer", "true or false")
+        _is(officer, str, "[officer] fingerprint", "a text")
+        plans, features = content.get("plans", []), content.get("feature", [])
+        _is(plans, list, "plans", "a list of ids")
+        _is(features, list, "feature", "one [[feature]] table a column")
+        for plan in plans:
+            _is(plan, str, "plans", "a list of ids")
+        allowed = Schema([Feature.from_dict(one) for one in features]).features if features else ()
+        return cls(
+            coordinators=_pins(content, "coordinators"),
+            sites=_pins(content, "sites"),
+            coordinator_may_be_site=round_.pop("coordinator_may_be_site", False),
+            unattended=unattended.get("answer", False),
+            plans=tuple(plans),
+            features=allowed,
+            officer=_fingerprint(officer, "[officer]") if officer else "",
+            digest=digest,
+            **round_,
+        )
+
+    def without_officer(self) -> "Policy":
+        """Return the policy as it is once the officer has signed."""
+        return replace(self, officer="")
+
+    # --- who is known -----------------------------------------------------------------------
+
+    def strangers(
+        self, round_: "Round", me: "Card", known: Mapping[Role, Mapping[str, "Card"]]
+    ) -> list[tuple[Role, "Card"]]:
+        """Return who in a round is not known here, and in which role.
+
+        Parameters
+        ----------
+        round_ : Round
+            With its coordinator and sites.
+        me : Card
+            This site's.
+        known : mapping of role to mapping of name to Card
+            Whom the book knows.
+
+        Raises
+        ------
+        Refused
+            If a name is known, and its keys are other ones.
+        """
+        new: list[tuple[Role, Card]] = []
+        cards: list[tuple[Role, Card]] = [("coordinator", round_.coordinator)]
+        cards += [("site", card) for card in round_.sites if card != me]
+        for role, card in cards:
+            pins = self.coordinators if role == "coordinator" else self.sites
+            if not pins:
+                pins = {name: one.fingerprint for name, one in known[role].items()}
+            if card.name not in pins:
+                new.append((role, card))
+            elif pins[card.name] != card.fingerprint:
+                raise Refused(
+                    Refusal.UNKNOWN,
+                    f"the keys of {card.name!r} in this round are not those that this site knows "
+                    f"(now {card.fingerprint}; before {pins[card.name]}): ask {card.name!r} itself, "
+                    "and if they did change, give its new card with --trust (where the policy "
+                    "names its fingerprint, correct that)",
+                )
+        return new
+
+    def check_strangers(self, round_: "Round", strangers: "list[tuple[Role, Card]]") -> None:
+        """Raise `Refused` if a round cannot be answered with these unknown.
+
+        Noise that sites share protects only as far as the sites are true: somebody unknown may be
+        the coordinator under another name, and knows its own part. So the unknown sites have to be
+        among the ``colluders`` that the round's noise does not count on.
+        """
+        roles = [role for role, _ in strangers]
+        if "coordinator" in roles:
+            raise Refused(
+                Refusal.UNKNOWN,
+                f"the coordinator {round_.coordinator.name!r} is not known here: compare the "
+                f"fingerprint {round_.coordinator.fingerprint} with its people, and give its card "
+                "with --trust, or name it in the policy",
+            )
+        if not round_.terms.masked:
+            return
+        unknown, n = roles.count("site"), len(round_.sites)
+        names = ", ".join(repr(card.name) for _, card in strangers[:3])
+        more = f" and {unknown - 3:,} more" if unknown > 3 else ""
+        if n - unknown < self.known_sites:
+            raise Refused(
+                Refusal.UNKNOWN,
+                f"{n - unknown} of {n} sites are known here, this one included, and the policy "
+                f"wants {self.known_sites} ({names}{more} are not): compare their fingerprints, "
+                "and give their cards with --trust, or name them in the policy",
+            )
+        colluders = round_.terms.least - 1 - round_.terms.k_min
+        if unknown > colluders:
+            raise Refused(
+                Refusal.UNKNOWN,
+                f"{unknown} of {n} sites are not known here ({names}{more}), and the noise counts "
+                "on theirs: compare their fingerprints, and give their cards with --trust, or ask "
+                f"the coordinator for a round with --colluders {unknown}",
+            )
+
+    # --- what is allowed --------------------------------------------------------------------
+
+    def check(self, round_: "Round", plan: "Plan", *, attended: bool) -> None:
+        """Raise `Refused` if the terms or columns of a round are not allowed.
+
+        Parameters
+        ----------
+        round_ : Round
+            What is asked.
+        plan : Plan
+            What would be counted.
+        attended : bool
+            Whether a person looks at it.
+        """
+        terms = round_.terms
+        reasons = {
+            f"epsilon {terms.epsilon:g}, and the policy allows a round {self.epsilon:g}": (
+                terms.epsilon > self.epsilon
+            ),
+            f"delta {terms.delta:g}, and the policy allows {self.delta:g}": (
+                terms.delta > self.delta
+            ),
+            f"the coordinator {round_.coordinator.name!r} is also a site, and the policy lets "
+            "nobody be both": round_.coordinator in round_.sites
+            and not self.coordinator_may_be_site,
+            "nobody is here to look at it, and the policy does not allow unattended answers": (
+                not attended and not self.unattended
+            ),
+        }
+        for words, holds in reasons.items():
+            if holds:
+                raise Refused(
+                    Refusal.POLICY, f"the round is refused by this site's policy: {words}"
+                )
+        if plan.plan_id not in self.plans and (self.plans or self.features or not attended):
+            allowed = {feature.name: feature for feature in self.features}
+            for feature in plan.schema.features:
+                _check_feature(feature, allowed.get(feature.name))
+
+
+def policy_beside(key: str | os.PathLike[str]) -> Path:
+    """Return where the policy of a site lies: ``NAME.policy.toml`` beside ``NAME.key``."""
+    return Path(key).with_suffix(".policy.toml")
+
+
+def write_policy(path: str | os.PathLike[str], name: str, epsilon: float, delta: float) -> None:
+    """Write a strict policy with comments, which its owner alone may read and change.
+
+    Parameters
+    ----------
+    path : path
+        A new file.
+    name : str
+        Of the site.
+    epsilon, delta : float
+        The cap of its book.
+    """
+    text = _TEMPLATE.read_text(encoding="utf-8")
+    values = {"@NAME@": name, "@EPSILON@": repr(float(epsilon)), "@DELTA@": repr(float(delta))}
+    for mark, value in values.items():
+        text = text.replace(mark, value)
+    with new_private(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _check_feature(feature: Feature, allowed: Feature | None) -> None:
+    if allowed is None or allowed.kind != feature.kind:
+        what = "does not name it" if allowed is None else f"has it as {allowed.kind}"
+        words = f"the column {feature.name!r} ({feature.kind}) is asked for, and the policy {what}"
+    elif feature.kind == "numeric" and not (
+        allowed.low <= feature.low and feature.high <= allowed.high
+    ):
+        words = (
+            f"the range of {feature.name!r} is [{feature.low:g}, {feature.high:g}], and the policy "
+            f"allows [{allowed.low:g}, {allowed.high:g}]"
+        )
+    elif not set(feature.categories) <= set(allowed.categories):
+        words = f"{feature.name!r} has categories that the policy does not name"
+    else:
+        return
+    raise Refused(Refusal.POLICY, f"the round is refused by this site's policy: {words}")
+
+
+def _known_keys(table: dict[str, Any], keys: set[str], what: str) -> None:
+    unknown = sorted(set(table) - keys)
+    if unknown:
+        raise PlanError(
+            f"{what} has no entry {unknown[0]!r}: its entries are {', '.join(sorted(keys))}; is it "
+            "misspelt, or of a newer version?"
+        )
+
+
+def _table(content: dict[str, Any], name: str, keys: set[str] | None = None) -> dict[str, Any]:
+    table = content.get(name, {})
+    _is(table, dict, f"[{name}]", "a table")
+    if keys is not None:
+        _known_keys(table, keys, f"[{name}]")
+    return dict(table)
+
+
+def _is(value: Any, kind: type, name: str, needed: str) -> None:
+    if not isinstance(value, kind):
+        raise PlanError(f"{name} is {value!r:.80}: needs {needed}")
+
+
+def _pins(content: dict[str, Any], name: str) -> dict[str, str]:
+    table = _table(content, name)
+    return {one: _fingerprint(text, f"[{name}] {one}") for one, text in table.items()}
+
+
+def _fingerprint(text: Any, name: str) -> str:
+    digits = text.replace(" ", "").lower() if isinstance(text, str) else ""
+    if len(digits) != 32 or set(digits) - set("0123456789abcdef"):
+        raise PlanError(f"{name} is {text!r:.80}: needs the fingerprint of a card, 32 digits")
+    return " ".join(digits[i : i + 4] for i in range(0, 32, 4))

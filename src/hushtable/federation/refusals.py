@@ -1,0 +1,101 @@
+"""The words in which a site refuses: a closed list, and nothing else of a reason travels.
+
+A reason in free words can hold a row, a path or a number of rows. What travels is one of the
+words below; what went wrong is written to a log beside the site's book. The list has a version,
+`VERSION`, and is explained in ``docs/federation.md``.
+"""
+
+import contextlib
+import os
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+
+from hushtable.errors import HushTableError, RoundError
+
+__all__ = ["VERSION", "Refusal", "Refused", "SiteLog", "refusing"]
+
+#: Raised when a word is added, goes, or changes its meaning.
+VERSION = 1
+
+
+class Refusal(StrEnum):
+    """One word for why there is no answer.
+
+    All but `UNAVAILABLE` depend on the request, the clock, the site's policy and its book alone,
+    never on its rows. `UNAVAILABLE` is the one word for all that can fail at a site: rows that
+    cannot be read, a full disk, a missing library.
+    """
+
+    REQUEST = "request"
+    """The request is not of its form, or not signed by the round's coordinator."""
+    ROUND = "round"
+    """The round is not for this site: other keys, another plan, of another kind."""
+    TIME = "time"
+    """By the site's clock, the round is not open."""
+    POLICY = "policy"
+    """The site's policy does not allow it."""
+    UNKNOWN = "unknown"
+    """The coordinator, or too many of the sites, are not known to this one."""
+    BUDGET = "budget"
+    """The site's budget does not suffice."""
+    ANSWERED = "answered"
+    """It was answered before, to another request."""
+    ORDER = "order"
+    """A step comes first that was not asked."""
+    SITES = "sites"
+    """The list of sites is not one of those who took part so far, or they are too few."""
+    SHARES = "shares"
+    """What another site is said to have sent does not check out."""
+    UNAVAILABLE = "unavailable"
+    """The site cannot answer, for a reason of its own."""
+    SILENT = "silent"
+    """Noted by the coordinator: no answer came."""
+    GARBLED = "garbled"
+    """Noted by the coordinator: what came is no answer of this site to this step."""
+
+
+class Refused(RoundError):
+    """A refusal: the word that travels, and the words that stay.
+
+    Attributes
+    ----------
+    word : Refusal
+        What others are told.
+    """
+
+    def __init__(self, word: Refusal, message: str) -> None:
+        super().__init__(message)
+        self.word = word
+
+
+@contextlib.contextmanager
+def refusing(word: Refusal) -> Iterator[None]:
+    """Turn whatever is refused in the body into a `Refused` with this word."""
+    try:
+        yield
+    except Refused:
+        raise
+    except HushTableError as error:
+        raise Refused(word, str(error)) from None
+
+
+class SiteLog:
+    """Where a site's own words go: a file beside its book, readable by its owner alone.
+
+    Parameters
+    ----------
+    path : path
+        The file; made with the first line.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+
+    def write(self, time: str, round_id: str, step: str, word: str, message: str) -> None:
+        """Add a line; ``message`` may hold anything, line breaks included."""
+        line = "\t".join((time, round_id[:12], step, word, ascii(message)[1:-1]))
+        number = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with os.fdopen(number, "a", encoding="ascii") as file:
+            os.fchmod(number, 0o600)  # a file that was there before may be open to others
+            file.write(line + "\n")
