@@ -10,6 +10,7 @@ from hushtable.federation.book import Book
 from hushtable.federation.collect import Collection
 from hushtable.federation.keys import Keys
 from hushtable.federation.online import OnlineSite
+from hushtable.federation.policy import Policy
 from hushtable.federation.round import Round
 from hushtable.federation.secure_sum import SecureSum
 from hushtable.federation.site import Reply
@@ -18,6 +19,8 @@ from hushtable.federation.site import Reply
 T0 = datetime(2027, 3, 1, 12, tzinfo=UTC)
 DEADLINE = T0 + timedelta(days=7)
 SCHEMA = Schema([Feature.numeric(f"x{j}", low=-5.0, high=5.0) for j in range(3)])
+#: Of sites that answer by themselves, about these columns.
+UNATTENDED = Policy(unattended=True, features=SCHEMA.features)
 
 
 @dataclass
@@ -55,6 +58,9 @@ class Consortium:
             keys = Keys.generate(f"s{i:02d}")
             book = Book.create(folder / f"s{i:02d}.book", keys.card, epsilon=cap)
             self.sites[keys.card.name] = Site(keys, book, rng.normal(size=(rows, 3)))
+        for site in self.sites.values():  # as if all had compared their fingerprints
+            site.book.trust([self.lead.card], "coordinator")
+            site.book.trust([card for card in self.cards if card != site.keys.card], "site")
         sizes = {"n_tables": 5, "n_cells": 16, "min_depth": 2, "max_depth": 4}
         self.plan = Plan.draw(SCHEMA, random_state=0, **sizes)
 
@@ -87,7 +93,7 @@ class Online:
         self.change = change or (lambda step, name, answer: answer)
         self.gone, self.step, self.log = set(), 0, []
         self.agents = {
-            name: OnlineSite(site.keys, site.book, site.sketch)
+            name: OnlineSite(site.keys, site.book, site.sketch, policy=UNATTENDED)
             for name, site in consortium.sites.items()
         }
 

@@ -27,7 +27,7 @@ from hushtable.federation.keys import Keys
 from hushtable.federation.messages import Message as Message_
 from hushtable.federation.messages import ask
 from hushtable.federation.online import OnlineSite
-from hushtable.federation.policy import Policy, policy_beside
+from hushtable.federation.policy_file import load_policy, policy_beside
 from hushtable.federation.round import Round
 from hushtable.federation.secure_sum import SecureSum
 from hushtable.plan import Plan
@@ -77,7 +77,7 @@ def _answered(request: bytes, context: Context) -> bytes:
     hidden = None
     if "plan" in config:
         hidden = files.read(str(config["plan"])).build(Plan.from_file)
-    policy = Policy.load(str(config.get("policy", policy_beside(str(config["key"])))))
+    policy = load_policy(str(config.get("policy", policy_beside(str(config["key"])))))
     approvals = [Approval.load(p) for p in glob.glob(str(config.get("approvals", "")))]
     data = str(config["data"])
 

@@ -81,7 +81,7 @@ class Message:
         """
         if self.step == _REFUSED and self.round_id in ("", round_.round_id):
             try:
-                word = Refusal(self.body.get("word"))
+                word = Refusal(str(self.body.get("word")))
             except ValueError:  # of another version, or a word that means to say something else
                 word = Refusal.GARBLED
             raise Refused(word, f"{self.sender!r} refused: {word}")

@@ -1,38 +1,27 @@
 """The policy of a site: whom it answers, with whom, for how much, about which columns.
 
-A TOML file beside the site's keys, written by ``hushtable round keygen`` and edited by whoever
-answers for the rows. Nothing in it depends on rows, so that what it refuses tells nothing of them.
+Nothing in it depends on rows, so that what it refuses tells nothing of them. The file that holds
+it is read by `hushtable.federation.policy_file`.
 """
 
-import hashlib
-import os
-import stat
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from hushtable.arguments import whole
-from hushtable.errors import FileError, HushTableError, PlanError, PrivacyError
-from hushtable.federation.keys import new_private
+from hushtable.errors import PlanError
 from hushtable.federation.refusals import Refusal, Refused
 from hushtable.privacy.budget import MAX_EPSILON, check_delta, check_epsilon
-from hushtable.schema import Feature, Schema
+from hushtable.schema import Feature
 
 if TYPE_CHECKING:
     from hushtable.federation.keys import Card
     from hushtable.federation.round import Round
     from hushtable.plan import Plan
 
-__all__ = ["Policy", "Role", "policy_beside", "write_policy"]
+__all__ = ["Policy", "Role"]
 
 Role = Literal["coordinator", "site"]
-
-_VERSION = 1
-_TEMPLATE = Path(__file__).with_name("policy.toml")
-_TABLES = {"version", "coordinators", "sites", "round", "unattended", "officer", "plans", "feature"}
-_ROUND = {"epsilon", "total_epsilon", "delta", "known_sites", "coordinator_may_be_site"}
 
 
 @dataclass(frozen=True)
@@ -84,12 +73,13 @@ class Policy:
         check_delta(self.delta)
         whole("known_sites", self.known_sites, 1, 1000)
         both = set(self.coordinators.values()) & set(self.sites.values())
+        others = len(self.sites)
         contradictions = {
             "epsilon is above total_epsilon": self.epsilon > self.total_epsilon,
             "a coordinator is also named as a site, and coordinator_may_be_site is false": both
             and not self.coordinator_may_be_site,
-            f"known_sites is {self.known_sites}, and only {len(self.sites)} other sites are named": (
-                self.sites and len(self.sites) + 1 < self.known_sites
+            f"known_sites is {self.known_sites}, and only {others} other sites are named": (
+                others and others + 1 < self.known_sites
             ),
             "unattended answers are allowed, and no plan and no column is": self.unattended
             and not (self.plans or self.features),
@@ -97,78 +87,6 @@ class Policy:
         for words, holds in contradictions.items():
             if holds:
                 raise PlanError(f"the policy contradicts itself: {words}")
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> "Policy":
-        """Read a policy.
-
-        Raises
-        ------
-        FileError
-            If the file is missing, unreadable, of a newer version, misspelt or contradictory.
-        PrivacyError
-            If others than its owner may write to it.
-        """
-        try:
-            mode, content = stat.S_IMODE(os.stat(path).st_mode), Path(path).read_bytes()
-        except FileNotFoundError:
-            raise FileError(
-                f"{path}: there is no policy here, and without one a site answers nobody: write a "
-                f"strict one with hushtable round policy {path} --write, and look through it"
-            ) from None
-        except OSError as error:
-            raise FileError(f"{path}: the policy cannot be read: {error.strerror}") from None
-        if os.name == "posix" and mode & 0o022:
-            raise PrivacyError(
-                f"{path}: others may write to this policy (mode {mode:03o}): run chmod 600 on it, "
-                "and look through what it says"
-            )
-        try:
-            text = tomllib.loads(content.decode())
-        except (ValueError, RecursionError) as error:
-            raise FileError(f"{path}: not a TOML file of a policy: {error}") from None
-        try:
-            return cls._from_content(text, hashlib.sha256(content).hexdigest())
-        except HushTableError as error:
-            raise FileError(f"{path}: {error}") from None
-
-    @classmethod
-    def _from_content(cls, content: dict[str, Any], digest: str) -> "Policy":
-        version = content.get("version")
-        if type(version) is not int or not 1 <= version <= _VERSION:
-            raise PlanError(
-                f"version {version!r}: this hushtable reads policies of version {_VERSION}: "
-                "upgrade with pip install -U hushtable, or write a new one"
-            )
-        _known_keys(content, _TABLES, "a policy")
-        round_, unattended = _table(content, "round", _ROUND), _table(content, "unattended")
-        _known_keys(unattended, {"answer"}, "[unattended]")
-        officer = _table(content, "officer", {"fingerprint"}).get("fingerprint", "")
-        _is(
-            round_.get("coordinator_may_be_site", False),
-            bool,
-            "[round] coordinator_may_be_site",
-            "true or false",
-        )
-        _is(unattended.get("answer", False), bool, "[unattended] answer", "true or false")
-        _is(officer, str, "[officer] fingerprint", "a text")
-        plans, features = content.get("plans", []), content.get("feature", [])
-        _is(plans, list, "plans", "a list of ids")
-        _is(features, list, "feature", "one [[feature]] table a column")
-        for plan in plans:
-            _is(plan, str, "plans", "a list of ids")
-        allowed = Schema([Feature.from_dict(one) for one in features]).features if features else ()
-        return cls(
-            coordinators=_pins(content, "coordinators"),
-            sites=_pins(content, "sites"),
-            coordinator_may_be_site=round_.pop("coordinator_may_be_site", False),
-            unattended=unattended.get("answer", False),
-            plans=tuple(plans),
-            features=allowed,
-            officer=_fingerprint(officer, "[officer]") if officer else "",
-            digest=digest,
-            **round_,
-        )
 
     def without_officer(self) -> "Policy":
         """Return the policy as it is once the officer has signed."""
@@ -208,9 +126,9 @@ class Policy:
                 raise Refused(
                     Refusal.UNKNOWN,
                     f"the keys of {card.name!r} in this round are not those that this site knows "
-                    f"(now {card.fingerprint}; before {pins[card.name]}): ask {card.name!r} itself, "
-                    "and if they did change, give its new card with --trust (where the policy "
-                    "names its fingerprint, correct that)",
+                    f"(now {card.fingerprint}; before {pins[card.name]}): ask {card.name!r} "
+                    "itself, and if they did change, give its new card with --trust (where the "
+                    "policy names its fingerprint, correct that)",
                 )
         return new
 
@@ -281,38 +199,11 @@ class Policy:
         }
         for words, holds in reasons.items():
             if holds:
-                raise Refused(
-                    Refusal.POLICY, f"the round is refused by this site's policy: {words}"
-                )
+                raise _against(words)
         if plan.plan_id not in self.plans and (self.plans or self.features or not attended):
             allowed = {feature.name: feature for feature in self.features}
             for feature in plan.schema.features:
                 _check_feature(feature, allowed.get(feature.name))
-
-
-def policy_beside(key: str | os.PathLike[str]) -> Path:
-    """Return where the policy of a site lies: ``NAME.policy.toml`` beside ``NAME.key``."""
-    return Path(key).with_suffix(".policy.toml")
-
-
-def write_policy(path: str | os.PathLike[str], name: str, epsilon: float, delta: float) -> None:
-    """Write a strict policy with comments, which its owner alone may read and change.
-
-    Parameters
-    ----------
-    path : path
-        A new file.
-    name : str
-        Of the site.
-    epsilon, delta : float
-        The cap of its book.
-    """
-    text = _TEMPLATE.read_text(encoding="utf-8")
-    values = {"@NAME@": name, "@EPSILON@": repr(float(epsilon)), "@DELTA@": repr(float(delta))}
-    for mark, value in values.items():
-        text = text.replace(mark, value)
-    with new_private(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
 
 
 def _check_feature(feature: Feature, allowed: Feature | None) -> None:
@@ -330,38 +221,8 @@ def _check_feature(feature: Feature, allowed: Feature | None) -> None:
         words = f"{feature.name!r} has categories that the policy does not name"
     else:
         return
-    raise Refused(Refusal.POLICY, f"the round is refused by this site's policy: {words}")
+    raise _against(words)
 
 
-def _known_keys(table: dict[str, Any], keys: set[str], what: str) -> None:
-    unknown = sorted(set(table) - keys)
-    if unknown:
-        raise PlanError(
-            f"{what} has no entry {unknown[0]!r}: its entries are {', '.join(sorted(keys))}; is it "
-            "misspelt, or of a newer version?"
-        )
-
-
-def _table(content: dict[str, Any], name: str, keys: set[str] | None = None) -> dict[str, Any]:
-    table = content.get(name, {})
-    _is(table, dict, f"[{name}]", "a table")
-    if keys is not None:
-        _known_keys(table, keys, f"[{name}]")
-    return dict(table)
-
-
-def _is(value: Any, kind: type, name: str, needed: str) -> None:
-    if not isinstance(value, kind):
-        raise PlanError(f"{name} is {value!r:.80}: needs {needed}")
-
-
-def _pins(content: dict[str, Any], name: str) -> dict[str, str]:
-    table = _table(content, name)
-    return {one: _fingerprint(text, f"[{name}] {one}") for one, text in table.items()}
-
-
-def _fingerprint(text: Any, name: str) -> str:
-    digits = text.replace(" ", "").lower() if isinstance(text, str) else ""
-    if len(digits) != 32 or set(digits) - set("0123456789abcdef"):
-        raise PlanError(f"{name} is {text!r:.80}: needs the fingerprint of a card, 32 digits")
-    return " ".join(digits[i : i + 4] for i in range(0, 32, 4))
+def _against(words: str) -> Refused:
+    return Refused(Refusal.POLICY, f"this site's policy refuses the round: {words}")

@@ -111,7 +111,10 @@ class Reply:
             self.epsilon = book.total(data_set)
 
     def _strangers(self) -> list[tuple[Role, Card]]:
-        known = {role: self.book.known(role) for role in ("coordinator", "site")}
+        known: dict[Role, dict[str, Card]] = {
+            "coordinator": self.book.known("coordinator"),
+            "site": self.book.known("site"),
+        }
         return self.policy.strangers(self.round, self.keys.card, known)
 
     def _check_cost(self) -> float:
@@ -268,7 +271,7 @@ class Reply:
         return replace(self.earlier, content=Submission.pack(self.round, self.keys, part, masks))
 
     def _before(self) -> tuple[Spent, ...]:
-        """Return what the site answered before about these rows, besides what is behind the plan."""
+        """Return what was answered before about these rows, besides what is behind the plan."""
         behind = {
             one.spent.release
             for one in self.book.answers()

@@ -43,7 +43,7 @@ def keygen(
     """  # noqa: D301 (\b keeps the lines of the example apart)
     from hushtable.federation.book import Book
     from hushtable.federation.keys import Keys, check_name
-    from hushtable.federation.policy import policy_beside, write_policy
+    from hushtable.federation.policy_file import policy_beside, write_policy
 
     check_name(name)
     files = {kind: folder / f"{name}.{kind}" for kind in ("key", "card")}

@@ -38,7 +38,7 @@ def policy(
     Example:
       hushtable round policy north.policy.toml
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    from hushtable.federation.policy import Policy, write_policy
+    from hushtable.federation.policy_file import load_policy, write_policy
 
     if write != (cap is not None):
         raise UsageError("--write and --cap go together: a policy says what all rounds may cost")
@@ -46,7 +46,7 @@ def policy(
         target = Target(file)
         with target.writing():
             write_policy(file, file.name.removesuffix(".policy.toml"), cap, 1e-6)
-    read = Policy.load(file)
+    read = load_policy(file)
     facts: dict[str, Any] = {
         "command": "round policy",
         "policy": str(file),

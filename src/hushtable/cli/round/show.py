@@ -32,7 +32,7 @@ def show(
         typer.Option(
             "--key",
             metavar="FILE",
-            help="This site's keys: say who is known here, what it will cost, and what the policy says.",
+            help="This site's keys: say who is known here, what it costs, what the policy says.",
         ),
     ] = None,
     book: BookFile = None,
@@ -83,11 +83,11 @@ def _standing(
     from hushtable.errors import RoundError
     from hushtable.federation.book import Book
     from hushtable.federation.keys import Keys
-    from hushtable.federation.policy import Policy, policy_beside
+    from hushtable.federation.policy_file import load_policy, policy_beside
     from hushtable.federation.site import Reply
 
     keys = Keys.load(key)
-    allowed = Policy.load(policy_beside(key) if policy is None else policy)
+    allowed = load_policy(policy_beside(key) if policy is None else policy)
     with Book.open(book_beside(key, book), keys.card) as notes:
         known = {role: set(notes.known(role).values()) for role in ("coordinator", "site")}
         try:
@@ -95,17 +95,17 @@ def _standing(
             reply = Reply(asked, keys, notes, policy=allowed.without_officer(), plan=plan)
             reply.check_known()
         except RoundError as error:
-            verdict = {"allows": False, "words": [str(error)]}
+            allows, words = False, [str(error)]
         else:
-            verdict = {"allows": True, "words": reply.words()[2:]}
+            allows, words = True, reply.words()[2:]
     if allowed.officer:
-        verdict["words"].append(f"The officer {allowed.officer} has to sign it (round approve).")
+        words.append(f"The officer {allowed.officer} has to sign it (round approve).")
     standing = {}
     for role, card in (("coordinator", asked.coordinator), *(("site", c) for c in asked.sites)):
         pins = allowed.coordinators if role == "coordinator" else allowed.sites
         here = pins.get(card.name) == card.fingerprint if pins else card in known[role]
         standing[f"{role} {card.name}"] = "this site" if card == keys.card else _known(here)
-    return {"known": standing, "policy": verdict}
+    return {"known": standing, "policy": {"allows": allows, "words": words}}
 
 
 def _known(here: bool) -> str:

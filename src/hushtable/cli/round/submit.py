@@ -98,7 +98,7 @@ def submit(
     from hushtable.federation.approval import Approval
     from hushtable.federation.book import Book
     from hushtable.federation.keys import Keys
-    from hushtable.federation.policy import Policy, policy_beside
+    from hushtable.federation.policy_file import load_policy, policy_beside
     from hushtable.sketch import Sketch
 
     asked = read_round(round_)
@@ -110,7 +110,7 @@ def submit(
             asked,
             keys,
             notes,
-            policy=Policy.load(policy_beside(key) if policy is None else policy),
+            policy=load_policy(policy_beside(key) if policy is None else policy),
             data_set=data_set,
             plan=hidden_plan(plan),
             approval=None if approval is None else Approval.load(approval),
