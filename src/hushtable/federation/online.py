@@ -124,7 +124,7 @@ class OnlineSite:
                 "the online form is for masked rounds that were not answered before: ask for a new "
                 "round"
             )
-        self._book.trust(reply.new)
+        reply.meet()
         c = crypto()
         kept = {use: c.X25519PrivateKey.generate() for use in ("encrypt", "mask")}
         public = {use: key.public_key().public_bytes_raw().hex() for use, key in kept.items()}

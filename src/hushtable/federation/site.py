@@ -2,11 +2,12 @@
 
 import secrets
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from hushtable.errors import RoundError, UsageError
-from hushtable.federation.book import ALL_ROWS, Answer, Book, same_rows
+from hushtable.federation.book import ALL_ROWS, Answer, Book
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.round import Round, now
 from hushtable.federation.submission import Submission, masks_of
@@ -85,7 +86,12 @@ class Reply:
         else:
             self.epsilon = book.total(data_set)
 
-    def answer(self, sketch: "Sketch", progress: Callable[[int], None] | None = None) -> Answer:
+    def answer(
+        self,
+        sketch: "Sketch",
+        progress: Callable[[int], None] | None = None,
+        pack: Callable[[Answer], bytes] = lambda _: b"",
+    ) -> Answer:
         """Draw the noise and write the answer into the book; or return the one in it.
 
         Parameters
@@ -94,6 +100,8 @@ class Reply:
             The site's rows, counted under `plan`.
         progress : callable, optional
             Is told how many more cells have their noise.
+        pack : callable, optional
+            Returns the file to send, which is written into the book with the answer.
         """
         if sketch.plan.plan_id != self.plan.plan_id:
             raise RoundError(f"counted under another plan: {self.plan.difference(sketch.plan)}")
@@ -103,7 +111,7 @@ class Reply:
         )
         check_delta(terms.delta, sketch.n_rows)
         if self.earlier is not None:
-            return same_rows(self.earlier, self.data_set, sketch.counts)
+            return self.earlier
         scale = self.round.site_scale
         # What the plan was drawn from is counted with it: marginals or ranges, never tables,
         # whatever the coordinator names.
@@ -125,8 +133,9 @@ class Reply:
             sent,
             share,
             self._spent(share.release),
+            self.round.content,
         )
-        return self.book.record(answer)
+        return self.book.record(replace(answer, content=pack(answer)))
 
     def submission(self, sketch: "Sketch", progress: Callable[[int], None] | None = None) -> bytes:
         """Return the file to send, for a round by file; the same one if it was sent before."""
@@ -136,10 +145,20 @@ class Reply:
                 f"the round wants {terms.least} of {len(self.round.sites)} sites under masks: that "
                 "needs the online form; by file, all sites take part, or none is masked"
             )
-        answer = self.answer(sketch, progress)
+        answer = self.answer(sketch, progress, self._pack)
         # Strangers become known once their round is answered: a later change is noticed.
-        self.book.trust(self.new)
-        masks = masks_of(self.round, self.keys) if terms.masked else None
+        self.meet()
+        # Books of version 1 have no files: the same one is made again.
+        return answer.content or self._pack(answer)
+
+    def meet(self) -> None:
+        """Take the cards that are new here for those of their names from now on."""
+        coordinator, sites = self.round.coordinator, self.round.sites
+        self.book.trust([card for card in self.new if card == coordinator], "coordinator")
+        self.book.trust([card for card in self.new if card in sites])
+
+    def _pack(self, answer: Answer) -> bytes:
+        masks = masks_of(self.round, self.keys) if self.round.terms.masked else None
         return Submission.pack(self.round, self.keys, answer.part(self.round), masks)
 
     def words(self) -> list[str]:

@@ -79,7 +79,10 @@ def submit(
     shared = None if plan is None else files.read(plan).build(Plan.from_file)
     with Book.open(book_beside(key, book), keys.card) as notes:
         if trust:
-            notes.trust(cards(trust))
+            given = cards(trust)
+            notes.trust([one for one in given if one == asked.coordinator], "coordinator")
+            others = [one for one in given if one != asked.coordinator or one in asked.sites]
+            notes.trust(others)
         reply = Reply(asked, keys, notes, data_set=data_set, plan=shared)
         reader = open_rows(data, columns, drop, reply.plan.schema)
         if not as_json:
