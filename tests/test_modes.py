@@ -80,7 +80,7 @@ def test_a_book_and_its_journal(tmp_path, public):
     path = tmp_path / "a.book"
     with Book.create(path, Keys.generate("a").card, epsilon=1.0) as book:
         with book.writing():
-            book._db.run("update site set epsilon = 2.0")
+            book._note("cap", {"epsilon": 2.0, "delta": 1e-6})
             assert {file.name: mode(file) for file in tmp_path.iterdir()} == {
                 "a.book": OWNER, "a.book-journal": OWNER
             }  # fmt: skip

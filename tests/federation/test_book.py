@@ -15,9 +15,9 @@ from hushtable.federation.book import Book
 #: Moments in which a site may die while it answers, as what is patched to kill.
 MOMENTS = {
     "before the noise": "mechanism, 'add_noise'",
+    "before the masks": "site, 'masks_of'",
     "before the book is asked": "Book, 'record'",
-    "inside the transaction": "book_module, 'stamp'",
-    "after the transaction, before the masks": "site, 'masks_of'",
+    "inside the transaction": "Chain, 'append'",
     "while the file is written": "os, 'fsync'",
     "before the file takes its name": "os, 'replace'",
 }
@@ -28,9 +28,9 @@ import numpy as np
 from datetime import datetime
 from pathlib import Path
 from hushtable import Sketch, files
-from hushtable.federation import book as book_module
 from hushtable.federation import site
 from hushtable.federation.book import Book
+from hushtable.federation.chain import Chain
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round
 from hushtable.privacy import mechanism
@@ -81,7 +81,7 @@ def test_killed_in_the_middle(folder, moment):
         spent = book.total("all rows")
     # Nothing was spent, or it is noted what to send again.
     assert (spent > 0.0) == bool(noted)
-    assert bool(noted) == (list(MOMENTS).index(moment) > 2)
+    assert bool(noted) == (list(MOMENTS).index(moment) > 3)
 
     again = submit(folder)
     assert again.returncode == 0, again.stderr.decode()

@@ -8,10 +8,14 @@ from typing import Any
 
 from hushtable.errors import FileError
 
-__all__ = ["Database", "damaged"]
+__all__ = ["NO_ANSWERS_WITHOUT", "Database", "damaged"]
 
 #: Seconds that one process waits for another that writes.
 _PATIENCE = 30.0
+NO_ANSWERS_WITHOUT = (
+    "Without its book a site must not answer rounds again under the same keys: make new ones "
+    "(hushtable round keygen)"
+)
 _NO_WRITING = (
     "it cannot be written to, nor a file be made beside it: free some space, or use a folder that "
     "is not read-only"
@@ -82,6 +86,5 @@ def damaged(path: str) -> FileError:
     """Explain that a book cannot be read, and what not to do about it."""
     return FileError(
         f"{path}: holds no book of this version, or a damaged one: restore it from a "
-        "backup. Without its book a site must not answer rounds again under the same keys: "
-        "make new ones (hushtable round keygen)"
+        f"backup. {NO_ANSWERS_WITHOUT}"
     )
