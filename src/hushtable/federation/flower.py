@@ -66,7 +66,8 @@ def _answer(message: Message, context: Context) -> Message:
         hidden = files.read(str(config["plan"])).build(Plan.from_file)
 
     def count(plan: Plan) -> Sketch:
-        return Sketch.from_data(plan, rows_of(plan, str(config["data"])), n_jobs=-1)
+        rows = rows_of(plan, str(config["data"]))
+        return Sketch.from_data(plan, rows, n_jobs=-1, allow_empty=True)
 
     data_set = str(config.get("data-set", ALL_ROWS))
     with Book.open(book, keys.card) as notes:

@@ -12,7 +12,7 @@ from hushtable.federation.round import Round, now
 from hushtable.federation.submission import Submission, masks_of
 from hushtable.plan import Plan
 from hushtable.privacy import mechanism as noise
-from hushtable.privacy.budget import Spent, check_delta
+from hushtable.privacy.budget import Spent, check_public_delta
 from hushtable.privacy.ledger import Share
 from hushtable.privacy.release import check_counts
 
@@ -79,6 +79,8 @@ class Reply:
         round_.check_time(self.at, "this machine's clock")
         self.new: list[Card] = book.check_cards(round_)
         self.plan = round_.layout.check(_shared_plan(round_, plan))
+        # Of hidden hash functions, only the sites know for how many rows they were laid out.
+        check_public_delta(round_.terms.delta, self.plan.expected_rows)
         self.earlier = book.answer(round_.round_id)
         if self.earlier is None:
             self.epsilon = book.check_cap(data_set, self._spent("to come"))
@@ -101,7 +103,6 @@ class Reply:
         check_counts(
             "discrete-gaussian", sketch.sampled, terms.rows_per_person, sketch.largest_weight
         )
-        check_delta(terms.delta, sketch.n_rows)
         if self.earlier is not None:
             return same_rows(self.earlier, self.data_set, sketch.counts)
         scale = self.round.site_scale

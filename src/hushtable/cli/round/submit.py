@@ -87,7 +87,7 @@ def submit(
         if not yes:
             typer.confirm("\nSend this?", abort=True)
         with watched(reader, quiet=as_json) as watch:
-            counted = Sketch.from_data(reply.plan, watch.reader, n_jobs=threads)
+            counted = Sketch.from_data(reply.plan, watch.reader, n_jobs=threads, allow_empty=True)
         with cells_bar(len(counted.counts), quiet=as_json) as advance:
             content = reply.submission(counted, advance)
         with target.writing():
