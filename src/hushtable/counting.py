@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hushtable.arguments import whole
 from hushtable.encoding import Encoder
 from hushtable.plan import Plan
-from hushtable.readers import Batch, Reader, no_rows, taken
+from hushtable.readers import Batch, Reader, taken
 from hushtable.scoring import gate_values
 from hushtable.threads import for_each, n_threads
 from hushtable.weights import Numbered, Weights, numbered
@@ -56,14 +56,17 @@ class Counter:
         for _ in range(threads):
             self._idle.put(self._nothing())
         for_each(self._add, sources, threads)
-        if not sum(self._rows):
-            raise no_rows(reader)
         counts, tally = self._nothing()
         while not self._idle.empty():
             some_counts, some_tally = self._idle.get()
             counts += some_counts
             tally += some_tally
         return counts, tally
+
+    @property
+    def n_rows(self) -> int:
+        """Rows read so far, without those of weight zero."""
+        return sum(self._rows)
 
     def _nothing(self) -> tuple[Ints, Ints]:
         cells, features = self._plan.family.n_cells, len(self._plan.schema)

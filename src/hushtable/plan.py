@@ -342,6 +342,11 @@ class Plan:
         return replace(self, first_counts=first.counts, data_dependent=True)
 
     @property
+    def expected_rows(self) -> int | None:
+        """Public number of rows that the plan was laid out for; None if it was for none."""
+        return None if self.design is None else int(self.design.expected_rows)
+
+    @property
     def first_rows(self) -> int:
         """Rows that the first pass counted."""
         return 0 if self.first_counts is None else self.rows_counted(self.first_counts)

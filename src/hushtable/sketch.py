@@ -16,7 +16,7 @@ from hushtable.plan import Plan
 from hushtable.privacy.budget import Adjacency, Mechanism
 from hushtable.privacy.local import LocalModel
 from hushtable.privacy.release import Release, release_counts
-from hushtable.readers import as_reader
+from hushtable.readers import as_reader, no_rows
 from hushtable.weights import count_rows, whole_weights
 
 __all__ = ["Sketch", "counts_from_file"]
@@ -94,6 +94,7 @@ class Sketch:
         max_samples: int | None = None,
         random_state: int | np.random.Generator | None = None,
         n_jobs: int | None = None,
+        allow_empty: bool = False,
     ) -> "Sketch":
         """Count rows.
 
@@ -114,6 +115,9 @@ class Sketch:
             Seed of the samples; not used without ``max_samples``.
         n_jobs : int, optional
             Threads; None is one, -1 every core. The counts are the same for any number.
+        allow_empty : bool, default=False
+            Whether no rows give `Sketch.zero` instead of an error. Where others see whether
+            there is a release, as in a round, an error would tell them that there are no rows.
 
         Returns
         -------
@@ -122,8 +126,8 @@ class Sketch:
         Raises
         ------
         DataError
-            If there are no rows, the columns are not the plan's, or a value is of the wrong
-            kind; the message names the column.
+            If there are no rows (unless ``allow_empty``), the columns are not the plan's, or a
+            value is of the wrong kind; the message names the column.
         """
         reader = as_reader(X, text_columns=plan.schema.categorical_names)
         if max_samples is not None:
@@ -134,9 +138,11 @@ class Sketch:
         if max_samples is not None:
             rng = generator(random_state)
             counter.draw_samples(count_rows(reader), max_samples, rng)
-        weights = whole_weights(sample_weight, reader)
+        weights = whole_weights(sample_weight, reader, allow_empty=allow_empty)
         counts, tally = counter.count(reader, weights, n_jobs)
-        largest = 1 if weights is None else int(weights.max())
+        if not allow_empty and not counter.n_rows:
+            raise no_rows(reader)
+        largest = 1 if weights is None else int(weights.max(initial=1))
         return cls(plan, counts, tally, max_samples is not None, largest)
 
     @property
@@ -170,7 +176,9 @@ class Sketch:
             Whoever sees the release, whatever else they know, can tell the presence of one
             person apart by at most a factor e^epsilon.
         delta : float, default=1e-6
-            Probability with which that may fail; at most 1/n. Laplace noise needs none.
+            Probability with which that may fail. At most 1/n for the ``expected_rows`` that the
+            plan was laid out for, and 1e-5 under another plan: whether there is a release never
+            depends on the rows counted. Laplace noise needs none.
         mechanism : {"discrete-gaussian", "discrete-laplace", "laplace-per-table"}
             ``"discrete-gaussian"``: accounted in zCDP; the least noise from about ten tables on.
             ``"discrete-laplace"``: pure epsilon, no delta.
@@ -201,7 +209,7 @@ class Sketch:
         ------
         PrivacyError
             If the promise could not be kept: the plan depends on raw data, the budget is
-            exhausted, delta is above 1/n, rows weigh more than ``rows_per_person``, ...
+            exhausted, delta is too large, rows weigh more than ``rows_per_person``, ...
         MissingExtraError
             If OpenDP is not installed.
         """

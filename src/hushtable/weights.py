@@ -47,8 +47,13 @@ def _numbered(reader: Reader, start: int, weights: Weights | None) -> Iterator[N
         raise DataError(f"sample_weight has {len(weights)} entries for {start} rows")
 
 
-def whole_weights(sample_weight: Any, reader: Reader) -> Weights | None:
-    """Return weights as int64 of shape (n,), or None; raises `DataError` on anything else."""
+def whole_weights(
+    sample_weight: Any, reader: Reader, *, allow_empty: bool = False
+) -> Weights | None:
+    """Return weights as int64 of shape (n,), or None; raises `DataError` on anything else.
+
+    That no row has a weight is one of those, unless ``allow_empty``.
+    """
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight)
@@ -69,7 +74,7 @@ def whole_weights(sample_weight: Any, reader: Reader) -> Weights | None:
         raise DataError(
             "sample_weight must hold whole numbers, 0 or more: a row of weight w counts as w rows"
         )
-    if not whole.any():
+    if not allow_empty and not whole.any():
         raise DataError("every sample_weight is zero: there is no row to count")
     if whole.sum(dtype=np.float64) > MOST:
         raise DataError("the sample_weight of all rows come to more than 2^40: give smaller ones")

@@ -142,7 +142,7 @@ def test_a_replay_says_what_it_is_sure_of():
     schema = Schema([Feature.numeric("x", low=0, high=1)])
     plan = Plan.draw(schema, random_state=0, n_tables=2)
     finding = audit_replay(
-        lambda X: Sketch.from_data(plan, X).release(1.0, 0.1),
+        lambda X: Sketch.from_data(plan, X).release(1.0),
         np.full((3, 1), 0.5), [0.9], epsilon=1.0, delta=0.1, trials=2,
     )  # fmt: skip
     assert (finding.confidence, finding.trials, finding.lower_bound) == (0.95, 4, 0.0)

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.privacy.budget import (
+    MAX_DELTA,
     Cost,
     Sensitivity,
     calibrated_scale,
     check_delta,
     check_epsilon,
+    check_public_delta,
     check_share,
     epsilon_from_rho,
     rho_from_epsilon,
@@ -237,10 +239,18 @@ def test_a_delta_that_does_not_protect_is_refused(delta):
         check_delta(delta)
 
 
-def test_a_delta_above_one_in_n_is_refused():
-    assert check_delta(1e-3, 1000) == 1e-3
-    with pytest.raises(PrivacyError, match=r"delta=0\.001 is above 1/n for these 1,001 rows"):
-        check_delta(1e-3, 1001)
+def test_a_delta_above_one_in_the_rows_expected_is_refused():
+    assert check_public_delta(1e-3, 1000) == 1e-3
+    with pytest.raises(PrivacyError, match=r"delta=0\.001 is above 1/n for the 1,001 rows expect"):
+        check_public_delta(1e-3, 1001)
+
+
+def test_a_delta_above_the_most_is_refused_where_no_rows_are_expected():
+    assert check_public_delta(MAX_DELTA, None) == MAX_DELTA
+    with pytest.raises(PrivacyError, match=r"delta=1\.1e-05 is above 1e-05, the most"):
+        check_public_delta(1.1e-5, None)
+    with pytest.raises(PrivacyError, match="needs a probability"):
+        check_public_delta(1.0, None)
 
 
 @pytest.mark.parametrize("rows", [0, -1, 1.5, True, None, 10**400])

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,9 @@ class Layout:
     cells: tuple[int, ...]
     behind: tuple[Spent, ...]
     share: float | None
+
+    #: Only the plan says for how many rows it was laid out.
+    expected_rows: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         if not self.cells or min(self.cells) < 1:

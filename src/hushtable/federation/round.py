@@ -9,7 +9,7 @@ from typing import Any
 
 from hushtable import files
 from hushtable.arguments import is_text, whole
-from hushtable.errors import PlanError, RoundError, UsageError
+from hushtable.errors import PlanError, PrivacyError, RoundError, UsageError
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.layout import Layout
 from hushtable.federation.terms import Terms
@@ -19,8 +19,8 @@ from hushtable.privacy.budget import (
     Cost,
     Sensitivity,
     calibrated_scale,
-    check_delta,
     check_epsilon,
+    check_public_delta,
     part_scale,
 )
 from hushtable.privacy.ledger import Ledger, Pool, Share
@@ -145,7 +145,7 @@ class Round:
         colluders = whole("colluders", colluders, 0, MAX_SITES)
         terms = Terms(
             check_epsilon(epsilon),
-            check_delta(delta),
+            check_public_delta(delta, plan.expected_rows),
             adjacency,
             rows_per_person,
             layout.share if share is None else share,
@@ -224,6 +224,12 @@ class Round:
         if terms.least > len(sites):
             raise PlanError(f"{len(sites)} sites cannot be at least {terms.least}")
         _check_least(terms, sites, coordinator)
+        layout = Layout.from_file(read)
+        plan = Plan.from_file(read) if "plan" in read.manifest else None
+        try:
+            check_public_delta(terms.delta, (plan or layout).expected_rows)
+        except PrivacyError as error:
+            raise PlanError(f"terms: {error}") from None
         made = cls(
             read.digest,
             round_["title"],
@@ -232,8 +238,8 @@ class Round:
             coordinator,
             sites,
             terms,
-            Layout.from_file(read),
-            Plan.from_file(read) if "plan" in read.manifest else None,
+            layout,
+            plan,
             tuple(round_["previous"]),
             content,
         )

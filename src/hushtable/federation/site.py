@@ -19,7 +19,7 @@ from hushtable.federation.round import Round, now
 from hushtable.federation.submission import Part, Submission, masks_of
 from hushtable.plan import Plan
 from hushtable.privacy import mechanism as noise
-from hushtable.privacy.budget import Spent
+from hushtable.privacy.budget import Spent, check_public_delta
 from hushtable.privacy.ledger import Share
 from hushtable.privacy.release import check_counts
 
@@ -101,6 +101,8 @@ class Reply:
         given = _shared_plan(round_, plan)
         with refusing(Refusal.ROUND):
             self.plan = round_.layout.check(given)
+            # Of hidden hash functions, only the sites know for how many rows they were laid out.
+            check_public_delta(round_.terms.delta, self.plan.expected_rows)
         self.policy.check(round_, self.plan, attended=attended)
         check_officer(self.policy.officer, approval, round_)
         self.strangers: list[tuple[Role, Card]] = self._strangers()

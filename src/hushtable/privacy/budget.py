@@ -30,6 +30,7 @@ from hushtable.arguments import whole
 from hushtable.errors import PlanError, PrivacyError, UsageError
 
 __all__ = [
+    "MAX_DELTA",
     "MAX_EPSILON",
     "MAX_SCALE",
     "Adjacency",
@@ -41,6 +42,7 @@ __all__ = [
     "check_delta",
     "check_epsilon",
     "check_mechanism",
+    "check_public_delta",
     "check_pure",
     "check_share",
     "epsilon_from_rho",
@@ -53,6 +55,8 @@ Adjacency = Literal["add-remove", "replace-one"]
 
 #: Above it, a guarantee says nothing: e^20 is half a thousand million.
 MAX_EPSILON = 20.0
+#: Delta at most where no public number of rows sets the bound.
+MAX_DELTA = 1e-5
 #: Scale of noise beyond which a count in 64 bits might not hold it.
 MAX_SCALE = 2.0**40
 
@@ -320,26 +324,44 @@ def check_epsilon(epsilon: Any) -> float:
     return float(epsilon)
 
 
-def check_delta(delta: Any, n_rows: int | None = None) -> float:
-    """Return delta if it is a probability small enough; raises `PrivacyError` otherwise.
+def check_delta(delta: Any) -> float:
+    """Return delta if it is a probability in (0, 1); raises `PrivacyError` otherwise."""
+    if isinstance(delta, bool) or not isinstance(delta, int | float | np.number):
+        raise PrivacyError(f"delta={delta!r}: needs a number above 0, such as 1e-6")
+    if not 0.0 < delta < 1.0:
+        raise PrivacyError(f"delta={delta}: needs a probability above 0 and below 1, such as 1e-6")
+    return float(delta)
+
+
+def check_public_delta(delta: Any, expected_rows: int | None) -> float:
+    """Return delta if it is small enough by public numbers; raises `PrivacyError` otherwise.
+
+    A delta above 1/n allows to publish a row as it is. The n is never that of the rows counted:
+    neighbouring data differ in it, and a refusal would tell them apart.
 
     Parameters
     ----------
     delta : float
         In (0, 1).
-    n_rows : int, optional
-        Rows that it is to be small for: a delta above 1/n allows to publish a row as it is.
+    expected_rows : int or None
+        Public guess of the rows that the plan was laid out for; None where there is none, and
+        `MAX_DELTA` is the bound.
     """
-    if isinstance(delta, bool) or not isinstance(delta, int | float | np.number):
-        raise PrivacyError(f"delta={delta!r}: needs a number above 0, such as 1e-6")
-    if not 0.0 < delta < 1.0:
-        raise PrivacyError(f"delta={delta}: needs a probability above 0 and below 1, such as 1e-6")
-    if n_rows is not None and delta * n_rows > 1.0:
+    number = check_delta(delta)
+    if expected_rows is None:
+        if number > MAX_DELTA:
+            raise PrivacyError(
+                f"delta={number:g} is above {MAX_DELTA:g}, the most under a plan that was laid out "
+                "for no number of rows: give a smaller one, such as 1e-6, or draw the plan with "
+                "epsilon and expected_rows"
+            )
+    elif number * expected_rows > 1.0:
         raise PrivacyError(
-            f"delta={delta:g} is above 1/n for these {n_rows:,} rows: with it, publishing some "
-            "row as it is would count as private; needs a smaller one, such as 1e-6 or below"
+            f"delta={number:g} is above 1/n for the {expected_rows:,} rows expected: with it, "
+            "publishing some row as it is would count as private; needs a smaller one, such as "
+            "1e-6 or below"
         )
-    return float(delta)
+    return number
 
 
 def check_share(share: Any) -> float | None:

@@ -22,9 +22,9 @@ from hushtable.privacy.budget import (
     Sensitivity,
     Spent,
     calibrated_scale,
-    check_delta,
     check_epsilon,
     check_mechanism,
+    check_public_delta,
     check_share,
 )
 from hushtable.privacy.denoise import span
@@ -197,7 +197,7 @@ def release_counts(
     sensitivity = Sensitivity(plan.family.n_histograms, adjacency, rows_per_person, sampled)
     check_counts(mechanism, sampled, rows_per_person, largest_weight)
     laplace = mechanism != "discrete-gaussian"
-    delta = 0.0 if laplace else check_delta(delta, plan.rows_counted(counts))
+    delta = 0.0 if laplace else check_public_delta(delta, plan.expected_rows)
     earlier = _earlier(after, plan)
     before = Cost.total(spent.cost for spent in (*plan.behind, *earlier))
     share = share_of_budget(share, plan)

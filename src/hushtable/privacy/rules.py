@@ -12,7 +12,7 @@ from typing import Any
 
 from hushtable.arguments import whole
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.privacy.budget import check_delta, check_epsilon, rho_from_epsilon
+from hushtable.privacy.budget import check_epsilon, check_public_delta, rho_from_epsilon
 
 __all__ = ["MARGINAL_BINS", "MARGINAL_SHARE", "RANGE_BINS", "RANGE_SHARE", "Design"]
 
@@ -61,7 +61,7 @@ class Design:
         check_epsilon(self.epsilon)
         for name in ("expected_rows", "sites"):
             whole(name, getattr(self, name))
-        check_delta(self.delta, int(self.expected_rows))
+        check_public_delta(self.delta, int(self.expected_rows))
 
     @property
     def rho(self) -> float:

@@ -1,0 +1,176 @@
+"""Attacks on what is released, and on what is refused: neither may tell how many rows there are."""
+
+import json
+
+import numpy as np
+import pytest
+from round_helpers import SCHEMA, T0, Consortium
+
+from hushtable import Feature, Plan, Release, Schema, Sketch, files
+from hushtable.cli import main
+from hushtable.errors import DataError, FileError, HushTableError, PrivacyError
+from hushtable.federation.layout import Layout
+from hushtable.federation.round import Round
+from hushtable.federation.site import Reply
+
+ONE = Schema([Feature.numeric("x", low=0, high=1)])
+MECHANISMS = ("discrete-gaussian", "discrete-laplace", "laplace-per-table")
+
+
+@pytest.fixture
+def those(tmp_path):
+    one = Consortium(tmp_path, 3)
+    yield one
+    one.close()
+
+
+def outcome(ask):
+    """What an observer sees before any noise: released, or refused in which words."""
+    try:
+        ask()
+    except HushTableError as error:
+        return type(error).__name__, str(error)
+    return "released", ""
+
+
+# --- whether there is a release ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1.0001e-5, 1e-5, 1e-6])
+def test_neighbours_are_released_or_refused_alike(rng, delta):
+    """v3: a delta of 1/1,000 released 1,000 rows, refused 1,001, and said how many there were."""
+    plan = Plan.draw(ONE, random_state=0, n_tables=4)
+    X = rng.random((1001, 1))
+    few, more = (
+        outcome(lambda n=n: Sketch.from_data(plan, X[:n]).release(0.1, delta)) for n in (1000, 1001)
+    )
+    assert few == more
+    assert (few[0] == "released") == (delta <= 1e-5)
+
+
+@pytest.mark.parametrize(("expected_rows", "said"), [(1000, "released"), (1001, "PrivacyError")])
+def test_the_most_of_delta_comes_from_the_rows_expected(rng, expected_rows, said):
+    """v3: what a plan was laid out for is public; what was counted is not."""
+    plan = Plan.draw(ONE, random_state=0, epsilon=1.0, expected_rows=expected_rows, n_tables=4)
+    for n in (0, 1, 999, 1000, 1001, 3000):
+        sketch = Sketch.from_data(plan, rng.random((n, 1)), allow_empty=True)
+        assert outcome(lambda sketch=sketch: sketch.release(1.0, 1e-3))[0] == said
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize("rows_per_person", [1, 3])
+@pytest.mark.parametrize("delta", [0.5, 1e-3, 1e-6])
+@pytest.mark.parametrize("epsilon", [1e-12, 1.0, 30.0])
+def test_no_refusal_tells_neighbours_apart(rng, mechanism, rows_per_person, delta, epsilon):
+    """v3, widened: whatever the terms are, a person more or less changes neither yes nor words."""
+    plan = Plan.draw(ONE, random_state=0, n_tables=2, n_cells=4, min_depth=1, max_depth=2)
+    X = rng.random((1001, 1))
+    terms = {"delta": delta, "mechanism": mechanism, "rows_per_person": rows_per_person}
+    said = {
+        outcome(
+            lambda n=n: Sketch.from_data(plan, X[:n], allow_empty=True).release(epsilon, **terms)
+        )
+        for n in (0, 1, 2, 3, 1000, 1001)
+    }
+    assert len(said) == 1
+
+
+def test_a_round_refuses_such_a_delta_before_any_site_counts(those):
+    """v3: the coordinator chose delta, and saw which site had more than 1/delta rows."""
+    with pytest.raises(PrivacyError, match=r"delta=0\.001 is above 1e-05"):
+        those.open(delta=1e-3)
+    with pytest.raises(PrivacyError, match=r"delta=0\.001 is above 1e-05"):
+        those.open(plan=Layout.of(those.plan), delta=1e-3)
+
+
+@pytest.mark.parametrize("hide", [False, True])
+def test_a_round_made_by_another_tool_is_refused_on_reading(those, hide):
+    """v3: a coordinator is not bound to sign with this library."""
+    round_ = those.open(plan=Layout.of(those.plan) if hide else those.plan)
+    read = files.unpack(round_.content, "round")
+    apart = ("protocol", "kind", "digest", "signature", "arrays", "writer")
+    entries = {key: value for key, value in read.manifest.items() if key not in apart}
+    entries = json.loads(json.dumps(entries))
+    entries["round"]["terms"]["delta"] = 1e-3
+    content = files.pack("round", entries, read.arrays, those.lead.sign)
+    with pytest.raises(FileError, match=r"delta=0\.001 is above 1e-05"):
+        Round.from_bytes(content, "round.hush")
+
+
+def test_a_site_holds_a_hidden_plan_to_the_rows_it_was_laid_out_for(those):
+    """v3: the layout does not say for how many rows; the plan that the sites share does."""
+    terms = {"n_tables": 5, "n_cells": 16, "min_depth": 2, "max_depth": 4}
+    plan = Plan.draw(SCHEMA, random_state=0, epsilon=1.0, expected_rows=1_000_000, **terms)
+    round_ = those.open(plan=Layout.of(plan), delta=5e-6)
+    site = those.sites["s00"]
+    with pytest.raises(PrivacyError, match=r"above 1/n for the 1,000,000 rows"):
+        Reply(round_, site.keys, site.book, plan=plan, at=T0)
+
+
+def test_a_round_answers_alike_at_a_thousand_rows_and_one_more(those, rng):
+    """v3, in a round: the check of the site's own number of rows was in `Reply.answer`."""
+    plan = Plan.draw(SCHEMA, random_state=0, epsilon=1.0, expected_rows=1000, n_tables=2)
+    for n in (1000, 1001):
+        round_ = those.open(plan=plan, delta=1e-3, title=str(n), epsilon=0.1)
+        site = those.sites["s00"]
+        reply = Reply(round_, site.keys, site.book, at=T0)
+        assert reply.answer(Sketch.from_data(plan, rng.normal(size=(n, 3)))).sent.any()
+
+
+# --- no rows at all -------------------------------------------------------------------------------
+
+
+def test_no_rows_are_released_like_any_others():
+    """v3, at its end: nobody and one person are neighbours, too."""
+    plan = Plan.draw(ONE, random_state=0, n_tables=4)
+    release = Sketch.zero(plan).release(1.0)
+    assert release.ledger.epsilon <= 1.0
+    assert release.counts.any()
+    assert isinstance(release + Sketch.from_data(plan, [[0.5]]).release(1.0), Release)
+
+
+@pytest.mark.parametrize("options", [{}, {"max_samples": 5}, {"sample_weight": []}])
+def test_no_rows_are_counted_where_it_is_asked_for(options):
+    """v3, at its end: by default an error, since an empty table mostly is a mistake."""
+    plan = Plan.draw(ONE, random_state=0, n_tables=4)
+    empty = np.empty((0, 1))
+    with pytest.raises(DataError, match="no row"):
+        Sketch.from_data(plan, empty, **options)
+    counted = Sketch.from_data(plan, empty, allow_empty=True, **options)
+    assert not counted.counts.any()
+    assert not counted.tally.any()
+    assert counted.largest_weight == 1
+
+
+def test_no_rows_of_another_table_are_refused():
+    """Empty or not, columns have to be the plan's."""
+    plan = Plan.draw(ONE, random_state=0, n_tables=4)
+    with pytest.raises(DataError, match="2 columns, the plan has 1"):
+        Sketch.from_data(plan, np.empty((0, 2)), allow_empty=True)
+
+
+def test_a_site_without_rows_answers_a_round(tmp_path, rng, capsys):
+    """v3, at its end: by its refusal, the coordinator learned that a site had no row."""
+    those = Consortium(tmp_path, 2)
+    those.plan.save(tmp_path / "plan.hush")
+    round_ = those.open(deadline=T0.replace(year=2100), at=None)
+    round_.save(tmp_path / "round.hush")
+    those.lead.card.save(tmp_path / "lead.card")
+    for site in those.sites.values():
+        site.keys.card.save(tmp_path / f"{site.name}.card")
+    sent = {}
+    for (name, site), n in zip(those.sites.items(), (0, 60), strict=True):
+        site.keys.save(tmp_path / f"{name}.key")
+        site.book.close()
+        rows = rng.normal(size=(n, 3))
+        np.savetxt(tmp_path / f"{name}.csv", rows, delimiter=",", header="x0,x1,x2", comments="")
+        path = tmp_path / f"{name}.hush"
+        line = ["round", "submit", "round.hush", f"{name}.csv", "--key", f"{name}.key", "--yes"]
+        line += ["-o", path.name]
+        for card in ("lead", *those.sites):
+            line += ["--trust", f"{card}.card"]
+        named = [str(tmp_path / word) if "." in word else word for word in line]
+        assert main(named) == 0, capsys.readouterr().err
+        sent[name] = path.read_bytes()
+    result = those.collect(round_, sent, at=None).result()
+    assert len(result.ledger.shares) == 2
