@@ -17,7 +17,16 @@ __all__ = [
 
 
 class HushTableError(Exception):
-    """Root of every error that hushtable raises on purpose."""
+    """Root of every error that hushtable raises on purpose.
+
+    Attributes
+    ----------
+    word : str
+        In a round, all that others are told of it (`hushtable.federation.refusals.Refusal`);
+        empty elsewhere.
+    """
+
+    word = ""
 
 
 class DataError(HushTableError, ValueError):

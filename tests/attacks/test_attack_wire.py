@@ -111,7 +111,7 @@ def test_a_broken_row_stays_at_home(clinics, case):
     assert not any(secret.encode() in answer for _, answer in clinics.log)
     assert clinics.books["s0"].answers() == []
     log = clinics.folder / "s0.log"
-    assert secret in log.read_text()
+    assert "Error" in log.read_text()
     assert log.stat().st_mode & 0o777 == 0o600
 
 
@@ -220,7 +220,7 @@ def test_no_coordinator_unmasks_a_single_site(n):
     splitting the sites, for every number of colluders.
     """
     lead = Keys.generate("lead")
-    plan = Plan.draw(Schema([AGE]), random_state=0, n_tables=2, n_cells=8, max_depth=2)
+    plan = Plan.draw(Schema([AGE]), random_state=0, n_tables=2, n_cells=8, min_depth=1, max_depth=2)
     for own in (False, True):
         cards = [Keys.generate(f"s{i}").card for i in range(n - own)]
         cards += [lead.card] if own else []
@@ -242,7 +242,7 @@ def test_no_coordinator_unmasks_a_single_site(n):
 def test_what_a_single_site_would_be_worth():
     """C_amp: unmasked alone, a part of the noise protects the less the more sites there are."""
     lead, sites = Keys.generate("lead"), [Keys.generate(f"s{i}").card for i in range(5)]
-    plan = Plan.draw(Schema([AGE]), random_state=0, n_tables=2, n_cells=8, max_depth=2)
+    plan = Plan.draw(Schema([AGE]), random_state=0, n_tables=2, n_cells=8, min_depth=1, max_depth=2)
     terms = {"epsilon": 1.0, "deadline": now() + timedelta(days=1)}
     with pytest.raises(FileError, match="the coordinator is a site itself: needs 4 or more"):
         Round.open(plan, [*sites[1:], lead.card], lead, least=3, **terms)

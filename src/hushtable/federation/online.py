@@ -22,6 +22,7 @@ import numpy as np
 import rfc8785
 
 from hushtable import files
+from hushtable.errors import HushTableError
 from hushtable.federation.approval import Approval
 from hushtable.federation.book import ALL_ROWS, Book
 from hushtable.federation.digests import RowDigests
@@ -106,10 +107,10 @@ class OnlineSite:
                 asked = Message.read(request, round_.coordinator)
             step = asked.step
             return self._answer(round_, asked)
-        except Refused as error:
-            word, words = error.word, str(error)
         except Exception as error:  # whatever it is: it may quote a row
-            word, words = Refusal.UNAVAILABLE, f"{type(error).__name__}: {error}"
+            said = error.word if isinstance(error, HushTableError) else ""
+            word = Refusal(said or Refusal.UNAVAILABLE)
+            words = f"{type(error).__name__}: {error}"
         self._log.write(stamp(now()), round_id, step, word, words)
         return Message.refuse(round_id, self._keys, word)
 

@@ -56,13 +56,7 @@ class Refusal(StrEnum):
 
 
 class Refused(RoundError):
-    """A refusal: the word that travels, and the words that stay.
-
-    Attributes
-    ----------
-    word : Refusal
-        What others are told.
-    """
+    """A refusal: the word that travels, and the words that stay."""
 
     def __init__(self, word: Refusal, message: str) -> None:
         super().__init__(message)
@@ -71,13 +65,12 @@ class Refused(RoundError):
 
 @contextlib.contextmanager
 def refusing(word: Refusal) -> Iterator[None]:
-    """Turn whatever is refused in the body into a `Refused` with this word."""
+    """Give what is refused in the body this word, unless it has one."""
     try:
         yield
-    except Refused:
-        raise
     except HushTableError as error:
-        raise Refused(word, str(error)) from None
+        error.word = error.word or word
+        raise
 
 
 class SiteLog:

@@ -13,7 +13,7 @@ from hushtable.federation.keys import Keys, crypto
 from hushtable.federation.masking import pairwise_mask, stream
 from hushtable.federation.messages import Message, Step, ask
 from hushtable.federation.online import commitment, mask_key
-from hushtable.federation.refusals import Refusal, Refused
+from hushtable.federation.refusals import Refusal
 from hushtable.federation.round import Round, now
 from hushtable.federation.shamir import SHARE_BYTES, combine
 from hushtable.federation.submission import Submission
@@ -133,10 +133,8 @@ class SecureSum:
             try:
                 found[name] = read(name, replies[name])
                 self.reached[name] = step
-            except Refused as error:
-                self.lost[name] = f"{step}: {error.word}"
-            except HushTableError:  # whose words may quote what came
-                self.lost[name] = f"{step}: {Refusal.GARBLED}"
+            except HushTableError as error:  # whose words may quote what came
+                self.lost[name] = f"{step}: {error.word or Refusal.GARBLED}"
         least = self.round.terms.least
         if len(found) < least:
             lost = "; ".join(f"{name}: {why}" for name, why in sorted(self.lost.items()))

@@ -67,9 +67,10 @@ class Reply:
 
     Raises
     ------
-    Refused
+    RoundError, PlanError, PrivacyError
         If the round is not for this site, over, about another plan, against the policy, breaks
-        the cap, or comes with keys other than those the site knows. None of it depends on rows.
+        the cap, or comes with keys other than those the site knows; each with the `word` that
+        others may be told. None of it depends on rows.
     """
 
     def __init__(
@@ -89,13 +90,12 @@ class Reply:
         self.policy = Policy() if policy is None else policy
         self.at = now() if at is None else at
         self._attended = attended
-        if keys.card not in round_.sites:
-            raise Refused(
-                Refusal.ROUND,
-                f"the round does not list {keys.card.name!r} with these keys (its sites are "
-                f"{round_.names}): send the coordinator the card that belongs to them, and ask for "
-                "a new round",
-            )
+        with refusing(Refusal.ROUND):
+            if round_.card(keys.card.name) != keys.card:
+                raise RoundError(
+                    f"the round lists {keys.card.name!r} with other keys than these: send the "
+                    "coordinator the card that belongs to them, and ask for a new round"
+                )
         with refusing(Refusal.TIME):
             round_.check_time(self.at, "this machine's clock")
         given = _shared_plan(round_, plan)
