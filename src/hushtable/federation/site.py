@@ -13,6 +13,7 @@ from hushtable.federation.submission import Submission, masks_of
 from hushtable.plan import Plan
 from hushtable.privacy import mechanism as noise
 from hushtable.privacy.budget import Spent, check_delta
+from hushtable.privacy.composition import split_history
 from hushtable.privacy.ledger import Share
 from hushtable.privacy.release import check_counts
 
@@ -104,18 +105,9 @@ class Reply:
         check_delta(terms.delta, sketch.n_rows)
         if self.earlier is not None:
             return same_rows(self.earlier, self.data_set, sketch.counts)
-        scale = self.round.site_scale
-        # What the plan was drawn from is counted with it: marginals or ranges, never tables,
-        # whatever the coordinator names.
-        behind = {
-            one.spent.release
-            for one in self.book.answers()
-            if one.round_id in self.round.previous and one.spent.what in ("marginals", "ranges")
-        }
-        before = (s for s in self.book.spent(self.data_set) if s.release not in behind)
-        share = Share(secrets.token_hex(32), scale, noise.library(), tuple(before))
+        share = self._share(secrets.token_hex(32))
         self.round.ledger(share)  # checks the terms, before any noise is drawn
-        sent = noise.add_noise(sketch.counts, "discrete-gaussian", scale, progress=progress)
+        sent = noise.add_noise(sketch.counts, "discrete-gaussian", share.scale, progress=progress)
         answer = Answer(
             self.round.round_id,
             self.round.title,
@@ -154,7 +146,8 @@ class Reply:
             )
         else:
             noise_words = f"noise of {self.round.site_scale:,.1f} (standard deviation) on each"
-        ledger = self.round.ledger(Share("", self.round.site_scale, ""))
+        share = self._share("") if self.earlier is None else self.earlier.share
+        ledger = self.round.ledger(share)
         return [
             f"{layout.n_cells:,} counts in {len(layout.cells):,} tables ({layout.detector}), with "
             f"{noise_words}. No row, no number of rows, no score.",
@@ -163,15 +156,26 @@ class Reply:
             f"{self.epsilon:.3g} of {self.book.epsilon:g}, the cap (delta {self.book.delta:g}).",
         ]
 
+    def _share(self, release: str) -> Share:
+        """Return the site's part of the ledger, with what its book says of these rows.
+
+        What the plan was drawn from is counted with the plan, as far as its entries prove that
+        they contain what the book says. What a coordinator says beside it proves nothing.
+        """
+        earlier, apart = split_history(self.round.layout.behind, self.book.spent(self.data_set))
+        return Share(release, self.round.site_scale, noise.library(), earlier, apart)
+
     def _spent(self, release: str) -> Spent:
         share = Share(release, self.round.site_scale, "")
-        terms = self.round.terms
+        terms, pool = self.round.terms, self.round.pool
         return Spent(
             release,
             self.round.layout.detector,
             self.round.ledger(share).cost_of(share),
             terms.adjacency,
             terms.rows_per_person,
+            None if pool is None else pool.round,
+            (release,),
         )
 
 
