@@ -17,7 +17,7 @@ from hushtable.hashing import EquiWidth, HashFamily, ScoreHistogram, family_from
 from hushtable.privacy.budget import Spent
 from hushtable.privacy.rules import MARGINAL_BINS as PRIVATE_MARGINAL_BINS
 from hushtable.privacy.rules import RANGE_BINS, Design
-from hushtable.recipes import MARGINAL_BINS, Marginals, recipe
+from hushtable.recipes import MARGINAL_BINS, RECIPES, Marginals, recipe
 from hushtable.schema import Schema
 from hushtable.scoring import ScoreRule
 
@@ -29,8 +29,12 @@ __all__ = ["HISTOGRAMS", "Plan"]
 
 #: The array of the first pass's counts, beside the family's own arrays.
 _FIRST = "first_counts"
-#: Names, as detectors, of the plans whose counts do not score rows.
-HISTOGRAMS = ("marginals", "ranges", "ranks")
+#: Names, as detectors, of the plans whose counts do not score rows; what they are made of.
+HISTOGRAMS: dict[str, type[HashFamily]] = {
+    "marginals": EquiWidth,
+    "ranges": EquiWidth,
+    "ranks": ScoreHistogram,
+}
 #: Cells of a histogram of scores: each carries noise, so that fewer are more accurate under it.
 RANK_BINS, PRIVATE_RANK_BINS = 4096, 128
 
@@ -75,6 +79,7 @@ class Plan:
     design: Design | None = None
 
     def __post_init__(self) -> None:
+        _check_purpose(self.detector, self.family)
         if not set(self.schema.paid) <= set(self.behind):
             raise PlanError("the plan leaves out releases that its ranges were read off")
         first = self.first_counts
@@ -476,6 +481,22 @@ class Plan:
         return (
             f"Plan({self.detector!r}, {len(self.schema)} features, {self.family.n_tables} tables, "
             f"{self.family.n_cells} cells, plan_id={self.plan_id[:12]!r})"
+        )
+
+
+def _check_purpose(detector: str, family: HashFamily) -> None:
+    """Raise `PlanError` unless the tables are of the kind that their name says.
+
+    Budgets, and what is done with the counts, go by the name.
+    """
+    kinds = HISTOGRAMS | {name: recipe.family for name, recipe in RECIPES.items()}
+    needed = kinds.get(detector)
+    if needed is None:
+        raise PlanError(f"a plan of {detector!r} is unknown: needs one of {sorted(kinds)}")
+    if type(family) is not needed:
+        raise PlanError(
+            f"a plan of {detector!r} needs the hash family {needed.name}, and this one has "
+            f"{family.name}: get the plan again from whoever drew it"
         )
 
 

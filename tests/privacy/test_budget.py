@@ -217,7 +217,6 @@ def test_costs_on_the_same_rows_add_and_disjoint_sites_do_not():
     a, b = Cost(0.01), Cost(0.02)
     assert (a + b).rho == pytest.approx(0.03)
     assert Cost.largest([a, b]) == b
-    assert b.at_sites(3).rho == pytest.approx(0.06)
     assert Cost.total([]).epsilon(1e-6) == 0.0
     mixed = a + Cost(0.005, 0.1)
     assert mixed.pure == math.inf

@@ -20,6 +20,7 @@ from hushtable.federation.submission import Part, Submission, masks_of
 from hushtable.plan import Plan
 from hushtable.privacy import mechanism as noise
 from hushtable.privacy.budget import Spent, check_public_delta
+from hushtable.privacy.composition import split_history
 from hushtable.privacy.ledger import Share
 from hushtable.privacy.release import check_counts
 
@@ -245,10 +246,9 @@ class Reply:
         if self.earlier is not None:
             return self.resent(masks)
         self.check_known()
-        scale = self.round.site_scale
-        share = Share(secrets.token_hex(32), scale, noise.library(), self._before())
+        share = self._share(secrets.token_hex(32))
         ledger = self.round.ledger(share)  # checks the terms, before any noise is drawn
-        sent = noise.add_noise(counts, "discrete-gaussian", scale, progress=progress)
+        sent = noise.add_noise(counts, "discrete-gaussian", share.scale, progress=progress)
         content = Submission.pack(self.round, self.keys, Part(sent, ledger, self.at), masks)
         answer = Answer(
             self.round.round_id,
@@ -272,15 +272,6 @@ class Reply:
         part = self.earlier.part(self.round)
         return replace(self.earlier, content=Submission.pack(self.round, self.keys, part, masks))
 
-    def _before(self) -> tuple[Spent, ...]:
-        """Return what was answered before about these rows, besides what is behind the plan."""
-        behind = {
-            one.spent.release
-            for one in self.book.answers()
-            if one.round_id in self.round.previous and one.spent.what in ("marginals", "ranges")
-        }
-        return tuple(s for s in self.book.spent(self.data_set) if s.release not in behind)
-
     def words(self) -> list[str]:
         """Return sentences that say what will leave, and what it costs."""
         terms, layout = self.round.terms, self.round.layout
@@ -293,7 +284,8 @@ class Reply:
             )
         else:
             noise_words = f"noise of {self.round.site_scale:,.1f} (standard deviation) on each"
-        ledger = self.round.ledger(Share("", self.round.site_scale, ""))
+        share = self._share("") if self.earlier is None else self.earlier.share
+        ledger = self.round.ledger(share)
         return [
             f"{layout.n_cells:,} counts in {len(layout.cells):,} tables ({layout.detector}), with "
             f"{noise_words}. No row, no number of rows, no score.",
@@ -302,15 +294,26 @@ class Reply:
             f"{self.epsilon:.3g} of {self.book.epsilon:g}, the cap (delta {self.book.delta:g}).",
         ]
 
+    def _share(self, release: str) -> Share:
+        """Return the site's part of the ledger, with what its book says of these rows.
+
+        What the plan was drawn from is counted with the plan, as far as its entries prove that
+        they contain what the book says. What a coordinator says beside it proves nothing.
+        """
+        earlier, apart = split_history(self.round.layout.behind, self.book.spent(self.data_set))
+        return Share(release, self.round.site_scale, noise.library(), earlier, apart)
+
     def _spent(self, release: str) -> Spent:
         share = Share(release, self.round.site_scale, "")
-        terms = self.round.terms
+        terms, pool = self.round.terms, self.round.pool
         return Spent(
             release,
             self.round.layout.detector,
             self.round.ledger(share).cost_of(share),
             terms.adjacency,
             terms.rows_per_person,
+            None if pool is None else pool.round,
+            (release,),
         )
 
 

@@ -6,122 +6,20 @@ from functools import cached_property
 from typing import Any
 
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.privacy.budget import (
-    MAX_SCALE,
+from hushtable.privacy.budget import check_mechanism, check_pure
+from hushtable.privacy.composition import (
     Adjacency,
+    Charge,
     Cost,
     Mechanism,
     Sensitivity,
     Spent,
-    check_mechanism,
-    check_pure,
+    at_sites,
 )
 from hushtable.privacy.mechanism import noise_sd
+from hushtable.privacy.shares import Pool, Share
 
 __all__ = ["Ledger", "Pool", "Share", "rounded_up"]
-
-#: Scales of noise, in counts, between which costs are finite numbers. Real ones lie well within.
-_SCALES = (1e-6, MAX_SCALE)
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """One site's part in a release: its noise, and what the site had released before.
-
-    Attributes
-    ----------
-    release : str
-        Random id, drawn when the noise was.
-    scale : float
-        Scale of the noise that the site added to each cell, in counts.
-    library : str
-        Name and version of the sampler's library.
-    earlier : tuple of Spent
-        Earlier releases of the site on the same rows, besides those behind the plan.
-    """
-
-    release: str
-    scale: float
-    library: str
-    earlier: tuple[Spent, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the share as JSON carries it."""
-        return {
-            "release": self.release,
-            "scale": self.scale,
-            "library": self.library,
-            "earlier": [spent.to_dict() for spent in self.earlier],
-        }
-
-    @classmethod
-    def from_dict(cls, content: Any) -> "Share":
-        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        if (
-            not isinstance(content, dict)
-            or set(content) != {"release", "scale", "library", "earlier"}
-            or not all(isinstance(content[key], str) for key in ("release", "library"))
-            or not isinstance(content["earlier"], list)
-        ):
-            raise PlanError("ledger: each share needs a release, scale, library and earlier")
-        scale = content["scale"]
-        numeric = isinstance(scale, int | float) and not isinstance(scale, bool)
-        if not numeric or not _SCALES[0] <= scale <= _SCALES[1]:
-            raise PlanError(f"ledger: scale {scale!r} is no scale of noise")
-        earlier = tuple(Spent.from_dict(entry) for entry in content["earlier"])
-        return cls(content["release"], float(scale), content["library"], earlier)
-
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """A round whose sites share the noise: each adds a part, and only the sum is ever seen.
-
-    A site knows its own part, and may tell it to others. The bound therefore counts on fewer
-    parts than are in the sum: with k sites of which c may collude with the reader, on
-    ``k - 1 - c``.
-
-    Attributes
-    ----------
-    round : str
-        Id of the round.
-    least : int
-        Parts that the sum has at least.
-    counted : int
-        Parts that the bound counts on, k_min.
-    """
-
-    round: str
-    least: int
-    counted: int
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.counted < self.least:
-            raise UsageError(
-                f"k_min={self.counted} with {self.least} sites: the bound has to count on the "
-                "noise of 1 site or more, and cannot count on that of the site that reads the sum: "
-                f"needs 1 to {self.least - 1}"
-            )
-
-    @property
-    def colluders(self) -> int:
-        """Sites besides the reader that may tell their noise without breaking the bound, c."""
-        return self.least - 1 - self.counted
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the pool as JSON carries it."""
-        return {"round": self.round, "least": self.least, "counted": self.counted}
-
-    @classmethod
-    def from_dict(cls, content: Any) -> "Pool":
-        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        if (
-            not isinstance(content, dict)
-            or set(content) != {"round", "least", "counted"}
-            or not isinstance(content["round"], str)
-            or not all(type(content[key]) is int for key in ("least", "counted"))
-        ):
-            raise PlanError("ledger: a pool needs a round, least and counted")
-        return cls(content["round"], content["least"], content["counted"])
 
 
 @dataclass(frozen=True)
@@ -171,6 +69,18 @@ class Ledger:
                 f"release {again[:12]} came before another of these, about the same rows: merging "
                 "both would count those rows twice, and their cost once; merge the later one only"
             )
+        behind = {spent.release for spent in self.behind_plan}
+        if len(behind) < len(self.behind_plan):
+            raise PrivacyError(
+                "a release stands twice among those behind the plan: draw the plan again from "
+                "the results that it follows"
+            )
+        missing = {name for share in self.shares for name in share.apart} - behind
+        if missing:
+            raise PrivacyError(
+                f"release {min(missing)[:12]}, which a share names as about other rows, is not "
+                "behind the plan: get the release again from its source"
+            )
         for spent in (*self.behind_plan, *earlier):
             same_unit = spent.rows_per_person == self.sensitivity.rows_per_person
             if spent.adjacency != self.sensitivity.adjacency or not same_unit:
@@ -200,20 +110,32 @@ class Ledger:
 
     @cached_property
     def cost(self) -> Cost:
-        """Cost of everything to a person at one site: tables, what came before, the plan.
+        """Cost of everything to a person at one site: tables, what came before, the plan."""
+        return at_sites(self._histories, 1)
 
-        Sites hold different people, so that the dearest site counts, not the sum (parallel
-        composition: McSherry, 2009).
-        """
-        return Cost.total(spent.cost for spent in self.behind_plan) + self._dearest
-
-    @property
-    def _dearest(self) -> Cost:
-        """Cost at the dearest site, with what that site had released before."""
-        return Cost.largest(
-            self.cost_of(share) + Cost.total(spent.cost for spent in share.earlier)
+    @cached_property
+    def _histories(self) -> list[list[Charge]]:
+        """What a person at each site pays; then at the sites that are behind the plan only."""
+        noise = None if self.pool is None else self.pool.round
+        histories = [
+            [
+                *(spent.charge for spent in self.behind_plan if spent.release not in share.apart),
+                Charge(self.cost_of(share), noise),
+                *(spent.charge for spent in share.earlier),
+            ]
             for share in self.shares
-        )
+        ]
+        # Of how many sites each release behind the plan tells that have no share here. Which are
+        # the same in two of them is not known: as many as can be.
+        others = {
+            spent: max(1, len(spent.parts))
+            - sum(spent.release not in share.apart for share in self.shares)
+            for spent in self.behind_plan
+        }
+        return histories + [
+            [spent.charge for spent, n in others.items() if site < n]
+            for site in range(max(others.values(), default=0))
+        ]
 
     @cached_property
     def rho(self) -> float:
@@ -226,12 +148,13 @@ class Ledger:
         return self.cost.epsilon(self.delta)
 
     def epsilon_at(self, sites: int) -> float:
-        """Return the total epsilon for a person whose rows are at several of the sites."""
+        """Return the total epsilon for a person whose rows are at several of the sites.
+
+        Sites that are behind the plan only are among them.
+        """
         if sites < 1:
             raise UsageError(f"sites={sites}: needs 1 or more")
-        sites = min(sites, len(self.shares))
-        # One noise over the rows of several sites: they change the sum together.
-        return self.cost.at_sites(sites, together=self.pool is not None).epsilon(self.delta)
+        return at_sites(self._histories, sites).epsilon(self.delta)
 
     @cached_property
     def noise_sd(self) -> float:
@@ -239,12 +162,22 @@ class Ledger:
         return math.hypot(*(noise_sd(self.mechanism, share.scale) for share in self.shares))
 
     def as_spent(self, what: str, release: str) -> tuple[Spent, ...]:
-        """Return what a plan drawn from this release has behind it."""
-        terms = (self.sensitivity.adjacency, self.sensitivity.rows_per_person)
-        if len(self.shares) == 1:
-            earlier = self.shares[0].earlier
-            return (*self.behind_plan, *earlier, Spent(release, what, self.own, *terms))
-        return (*self.behind_plan, Spent(release, what, self._dearest, *terms))
+        """Return what a plan drawn from this release has behind it.
+
+        That is what the release tells of: of several sites, not what each had released before,
+        which each counts for itself; of one, that too.
+        """
+        earlier = self.shares[0].earlier if len(self.shares) == 1 else ()
+        spent = Spent(
+            release,
+            what,
+            self.own,
+            self.sensitivity.adjacency,
+            self.sensitivity.rows_per_person,
+            None if self.pool is None else self.pool.round,
+            tuple(share.release for share in self.shares),
+        )
+        return (*self.behind_plan, *earlier, spent)
 
     # --- algebra ----------------------------------------------------------------------------
 
@@ -290,7 +223,8 @@ class Ledger:
         tables = self.sensitivity.tables
         what = f"all {tables:,} tables" if tables > 1 else "its one table"
         counted = f"That is the total over {what}"
-        earlier = {s.release: s for share in self.shares for s in share.earlier}
+        # A round whose noise was shared is one release, whichever site names it.
+        earlier = {s.pool or s.release: s for share in self.shares for s in share.earlier}
         before = [*self.behind_plan, *earlier.values()]
         if before:
             counted += " and the earlier releases on the same rows ("

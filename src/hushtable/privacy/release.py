@@ -20,13 +20,13 @@ from hushtable.privacy.budget import (
     Cost,
     Mechanism,
     Sensitivity,
-    Spent,
     calibrated_scale,
     check_epsilon,
     check_mechanism,
     check_public_delta,
     check_share,
 )
+from hushtable.privacy.composition import Spent, split_history
 from hushtable.privacy.denoise import span
 from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.rules import MARGINAL_SHARE, RANGE_SHARE
@@ -256,11 +256,25 @@ def check_counts(
 def _earlier(after: "Release | Sequence[Release]", plan: Plan) -> tuple[Spent, ...]:
     """Return what earlier releases cost, each once, without those that are behind the plan."""
     given = after if isinstance(after, Sequence) else [after]
-    spent = {s.release: s for s in plan.behind}
-    behind = set(spent)
+    spent: dict[str, Spent] = {}
     for release in given:
         if not isinstance(release, Release):
             raise UsageError(f"after={type(release).__name__}: needs earlier releases")
-        for entry in release.ledger.as_spent(release.plan.detector, release.release_id):
-            spent[entry.release] = entry
-    return tuple(entry for name, entry in spent.items() if name not in behind)
+        told = release.ledger.as_spent(release.plan.detector, release.release_id)
+        spent |= {entry.release: entry for entry in (*told, *_dearest_past(release.ledger))}
+    earlier, _ = split_history(plan.behind, tuple(spent.values()))
+    return earlier
+
+
+def _dearest_past(ledger: Ledger) -> tuple[Spent, ...]:
+    """Return what had come before at the site where it cost most, in either currency.
+
+    Which of several sites this one is, a merged release does not say.
+    """
+    past = [
+        (Cost.total(spent.cost for spent in share.earlier), share.earlier)
+        for share in ledger.shares
+    ]
+    by_rho = max(past, key=lambda one: one[0].rho)[1]
+    by_pure = max(past, key=lambda one: one[0].pure)[1]
+    return tuple(dict.fromkeys((*by_rho, *by_pure)))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hushtable.errors import UsageError
-from hushtable.hashing import HashFamily
+from hushtable.hashing import HashFamily, RandomFeature, RandomProjection, SimHash, SubspaceGrid
 from hushtable.recipes._hushtable import MARGINAL_BINS, Marginals, draw_hushtable
 from hushtable.recipes._papers import draw_lsh_itables, draw_rs_hash
 from hushtable.recipes._projection import draw_ace, draw_rotated_rs_hash
@@ -15,9 +15,10 @@ __all__ = ["MARGINAL_BINS", "RECIPES", "Marginals", "Recipe", "recipe"]
 
 @dataclass(frozen=True)
 class Recipe:
-    """A detector's draw of hash functions and its score."""
+    """A detector's draw of hash functions, their family, and its score."""
 
     draw: Callable[..., HashFamily]
+    family: type[HashFamily]
     score: ScoreRule
     takes_marginals: bool
 
@@ -30,9 +31,15 @@ def recipe(detector: str) -> Recipe:
 
 
 RECIPES: dict[str, Recipe] = {
-    "ace": Recipe(draw_ace, ScoreRule("count"), takes_marginals=False),
-    "hushtable": Recipe(draw_hushtable, ScoreRule("smoothed_log2", 0.05), takes_marginals=True),
-    "lsh_itables": Recipe(draw_lsh_itables, ScoreRule("log2"), takes_marginals=False),
-    "rotated_rs_hash": Recipe(draw_rotated_rs_hash, ScoreRule("log2"), takes_marginals=False),
-    "rs_hash": Recipe(draw_rs_hash, ScoreRule("log2"), takes_marginals=False),
+    "ace": Recipe(draw_ace, SimHash, ScoreRule("count"), takes_marginals=False),
+    "hushtable": Recipe(
+        draw_hushtable, RandomFeature, ScoreRule("smoothed_log2", 0.05), takes_marginals=True
+    ),
+    "lsh_itables": Recipe(
+        draw_lsh_itables, RandomFeature, ScoreRule("log2"), takes_marginals=False
+    ),
+    "rotated_rs_hash": Recipe(
+        draw_rotated_rs_hash, RandomProjection, ScoreRule("log2"), takes_marginals=False
+    ),
+    "rs_hash": Recipe(draw_rs_hash, SubspaceGrid, ScoreRule("log2"), takes_marginals=False),
 }

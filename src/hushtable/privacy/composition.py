@@ -1,0 +1,338 @@
+"""What releases cost a person, and how the costs of several add up: the algebra, in one place.
+
+A row falls into one cell of each of m tables. Adding or removing it changes m cells by one;
+replacing it changes up to 2m cells by one. A person with g rows changes them by up to g. Over
+the vector of *all* cells the sensitivities are therefore
+
+=====================  ==================  ======================
+neighbouring data      L1                  L2
+=====================  ==================  ======================
+add or remove g rows   g m                 g sqrt(m)
+replace g rows         2 g m               g sqrt(2 m)
+=====================  ==================  ======================
+
+Gaussian noise of scale sigma costs rho = L2^2 / (2 sigma^2) of zero-concentrated differential
+privacy (zCDP: Bun and Steinke, 2016; discrete Gaussian: Canonne, Kamath and Steinke, 2020,
+theorem 4). Laplace noise of scale b costs epsilon = L1 / b of pure differential privacy, and,
+because each table by itself is (L1 / m b)-differentially private and so costs half the square
+of that in zCDP, rho = (L1 / b)^2 / (2 m).
+
+Costs of several releases compose by four rules:
+
+1. Releases of the same rows add up, in either currency.
+2. Sites hold different people: of releases of different rows, the dearest counts (parallel
+   composition: McSherry, 2009).
+3. A person with rows at t sites, each of which adds noise of its own, pays at every one: the
+   costs add up.
+4. Where t sites share one noise, only their sum is seen, and that person's rows change it at all
+   of them at once: the L2 sensitivities add up, so that rho is (sum of sqrt(rho_i))^2, which is
+   t^2 rho for sites of equal cost.
+
+What a release cost its site once is counted once: a site leaves out of its own history what the
+history of a plan is proved to contain (`split_history`).
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from hushtable.arguments import is_text, whole
+from hushtable.errors import PlanError, UsageError
+from hushtable.privacy.zcdp import epsilon_from_rho
+
+__all__ = [
+    "Adjacency",
+    "Charge",
+    "Cost",
+    "Mechanism",
+    "Sensitivity",
+    "Spent",
+    "at_sites",
+    "split_history",
+]
+
+Adjacency = Literal["add-remove", "replace-one"]
+Mechanism = Literal["discrete-gaussian", "discrete-laplace", "laplace-per-table"]
+
+#: Sets of sites that are looked at one by one; of more, a bound over all of them is taken.
+_SETS = 20_000
+#: Stands for the noise of releases in files that do not say whether sites shared it.
+_UNKNOWN = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """By how much the counts of neighbouring data differ.
+
+    Attributes
+    ----------
+    tables : int
+        Tables in which a row is counted, m.
+    adjacency : {"add-remove", "replace-one"}
+        Whether neighbouring data have a person's rows more or less, or other values in them.
+    rows_per_person : int
+        Rows of one person at most, g: the unit that is protected.
+    sampled : bool
+        Whether each table counts a sample of fixed size: a row more then pushes another out,
+        so that two cells of a table change under either adjacency.
+    """
+
+    tables: int
+    adjacency: Adjacency = "add-remove"
+    rows_per_person: int = 1
+    sampled: bool = False
+
+    def __post_init__(self) -> None:
+        if self.adjacency not in get_args(Adjacency):
+            raise UsageError(
+                f"adjacency={self.adjacency!r}: needs 'add-remove' (neighbouring data have one "
+                "person more or less) or 'replace-one' (one person's values differ)"
+            )
+        whole("tables", self.tables)
+        # JSON knows no NumPy integer.
+        rows = whole("rows_per_person", self.rows_per_person)
+        object.__setattr__(self, "rows_per_person", rows)
+
+    @property
+    def _cells(self) -> int:
+        """Cells of one table that change."""
+        return 2 if self.sampled or self.adjacency == "replace-one" else 1
+
+    @property
+    def l1(self) -> int:
+        """L1 sensitivity of the vector of all counts."""
+        return self.rows_per_person * self._cells * self.tables
+
+    @property
+    def l2_squared(self) -> int:
+        """Square of the L2 sensitivity of the vector of all counts."""
+        return self.rows_per_person**2 * self._cells * self.tables
+
+    def cost(self, mechanism: Mechanism, scale: float) -> "Cost":
+        """Return what noise of this scale on every cell costs one person."""
+        if mechanism == "discrete-gaussian":
+            return Cost(rho=self.l2_squared / (2.0 * scale**2))
+        epsilon = self.l1 / scale
+        return Cost(rho=epsilon**2 / (2.0 * self.tables), pure=epsilon)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one or several releases cost one person, in two currencies at once.
+
+    Attributes
+    ----------
+    rho : float
+        Zero-concentrated differential privacy.
+    pure : float
+        Pure epsilon (delta = 0); infinite where Gaussian noise has a part.
+    """
+
+    rho: float
+    pure: float = math.inf
+
+    def __add__(self, other: "Cost") -> "Cost":
+        """Both releases tell of the same rows: costs add up."""
+        return Cost(self.rho + other.rho, self.pure + other.pure)
+
+    @classmethod
+    def total(cls, costs: Iterable["Cost"]) -> "Cost":
+        """Return the cost of all releases on the same rows; nothing costs nothing."""
+        return sum(costs, start=cls(0.0, 0.0))
+
+    @classmethod
+    def largest(cls, costs: Iterable["Cost"]) -> "Cost":
+        """Return the cost to a person whose rows are behind one of the releases only."""
+        costs = list(costs)
+        return cls(max(c.rho for c in costs), max(c.pure for c in costs))
+
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest epsilon that holds at ``delta`` (which may be 0)."""
+        if delta == 0.0:
+            return self.pure
+        return min(self.pure, epsilon_from_rho(self.rho, delta))
+
+
+class Charge(NamedTuple):
+    """What one release costs a person at one site.
+
+    Attributes
+    ----------
+    cost : Cost
+        In both currencies.
+    noise : str or None
+        What the sites that share the release's noise name it by; None where it is the site's own.
+    """
+
+    cost: Cost
+    noise: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """An earlier release that tells of the same rows, and what it cost.
+
+    Attributes
+    ----------
+    release : str
+        Its id.
+    what : str
+        What it held: ``"ranges"``, ``"marginals"``, ``"ranks"`` or a detector's tables.
+    cost : Cost
+        Its cost alone to a person at one site, without what came before it.
+    adjacency, rows_per_person
+        What that cost refers to, as in `Sensitivity`.
+    pool : str or None
+        Id of the round whose sites shared the noise; None where each added its own.
+    parts : tuple of str
+        Ids of the shares that it consists of, its own id where it is one site's. Empty in older
+        files, which do not say, nor whether the noise was shared.
+    """
+
+    release: str
+    what: str
+    cost: Cost
+    adjacency: Adjacency
+    rows_per_person: int
+    pool: str | None = None
+    parts: tuple[str, ...] = ()
+
+    @property
+    def charge(self) -> Charge:
+        """What it costs a person at one site, and through which noise."""
+        if self.pool is not None:
+            return Charge(self.cost, self.pool)
+        # Laplace noise is never shared; of Gaussian noise, what is dearer is taken.
+        own = bool(self.parts) or math.isfinite(self.cost.pure)
+        return Charge(self.cost, None if own else _UNKNOWN)
+
+    def contains(self, others: "Sequence[Spent]") -> bool:
+        """Return whether its cost counts all of these, under the same terms and noise."""
+        total = Cost.total(one.cost for one in others)
+        return (
+            total.rho <= self.cost.rho
+            and total.pure <= self.cost.pure
+            and all(one.pool == self.pool for one in others)
+            and all(one.adjacency == self.adjacency for one in others)
+            and all(one.rows_per_person == self.rows_per_person for one in others)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as JSON carries it."""
+        return {
+            "release": self.release,
+            "what": self.what,
+            "rho": self.cost.rho,
+            "pure_epsilon": None if math.isinf(self.cost.pure) else self.cost.pure,
+            "adjacency": self.adjacency,
+            "rows_per_person": self.rows_per_person,
+            **({} if self.pool is None else {"pool": self.pool}),
+            **({"parts": list(self.parts)} if self.parts else {}),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "Spent":
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        keys = {"release", "what", "rho", "pure_epsilon", "adjacency", "rows_per_person"}
+        if not isinstance(content, dict) or set(content) - {"pool", "parts"} != keys:
+            raise PlanError(f"an earlier release needs the entries {sorted(keys)}")
+        pure = math.inf if content["pure_epsilon"] is None else content["pure_epsilon"]
+        numbers = (content["rho"], pure)
+        pool, parts = content.get("pool"), content.get("parts", [])
+        if (
+            not all(isinstance(content[key], str) for key in ("release", "what"))
+            or not all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers)
+            or not all(n > 0.0 for n in numbers)
+        ):
+            raise PlanError("an earlier release needs texts, and costs above 0")
+        if not (pool is None or (is_text(pool) and pool)) or not (
+            isinstance(parts, list) and all(map(is_text, parts))
+        ):
+            raise PlanError("an earlier release: pool needs an id, and parts a list of ids")
+        rows, adjacency = content["rows_per_person"], content["adjacency"]
+        try:
+            Sensitivity(1, adjacency, rows)
+        except UsageError as error:
+            raise PlanError(f"an earlier release: {error}") from None
+        cost = Cost(float(content["rho"]), float(pure))
+        release, what = content["release"], content["what"]
+        return cls(release, what, cost, adjacency, rows, pool, tuple(parts))
+
+
+def split_history(
+    behind: Sequence[Spent], mine: Sequence[Spent]
+) -> tuple[tuple[Spent, ...], tuple[str, ...]]:
+    """Split a site's own history by what the history of a plan is proved to contain.
+
+    An entry of the plan contains releases of the site if it names them, and states at least what
+    the site knows that they cost, through the same noise. Whatever else it says proves nothing:
+    the site's own entries then count, and not that one.
+
+    Parameters
+    ----------
+    behind : sequence of Spent
+        What the plan was drawn from, as the plan says.
+    mine : sequence of Spent
+        What the site released about the same rows, as it knows itself.
+
+    Returns
+    -------
+    earlier : tuple of Spent
+        Of ``mine``, what no entry of the plan contains.
+    apart : tuple of str
+        Ids of the entries of the plan that contain nothing of ``mine``.
+    """
+    counted: set[str] = set()
+    apart = []
+    for entry in behind:
+        itself = [one for one in mine if one.release == entry.release]
+        parts = [one for one in mine if one.release in entry.parts and one not in itself]
+        held = [those for those in (itself, parts) if those and entry.contains(those)]
+        counted.update(one.release for those in held for one in those)
+        if not held:
+            apart.append(entry.release)
+    return tuple(one for one in mine if one.release not in counted), tuple(apart)
+
+
+def at_sites(histories: Sequence[Sequence[Charge]], sites: int) -> Cost:
+    """Return the cost to the person at so many of the sites who pays most.
+
+    Parameters
+    ----------
+    histories : sequence of sequence of Charge
+        Of each site, what its releases cost a person there.
+    sites : int
+        At how many of them that person has rows; 1 or more.
+
+    Returns
+    -------
+    Cost
+        The largest in each currency: over all sets of sites where they are few, and otherwise a
+        bound on it, which is exact for sites of the same history.
+    """
+    totals = [Cost.total(charge.cost for charge in history) for history in histories]
+    if sites == 1:
+        return Cost.largest(totals)
+    sites = min(sites, len(histories))
+    names = {c.noise: 0 for history in histories for c in history if c.noise is not None}
+    columns = {name: column for column, name in enumerate(names)}
+    own = np.zeros(len(histories))
+    shared = np.zeros((len(histories), len(columns)))
+    for site, history in enumerate(histories):
+        for cost, noise in history:
+            if noise is None:
+                own[site] += cost.rho
+            else:
+                shared[site, columns[noise]] += cost.rho
+    shifts = np.sqrt(shared)  # what that person's rows change in the sum, in units of its noise
+    if math.comb(len(histories), sites) <= _SETS:
+        chosen = map(list, combinations(range(len(histories)), sites))
+        rho = max(float(own[s].sum() + (shifts[s].sum(axis=0) ** 2).sum()) for s in chosen)
+    else:
+        dearest = np.sort(shifts, axis=0)[-sites:]
+        rho = float(np.sort(own)[-sites:].sum() + (dearest.sum(axis=0) ** 2).sum())
+    return Cost(rho, sum(sorted(total.pure for total in totals)[-sites:]))

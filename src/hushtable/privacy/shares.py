@@ -1,0 +1,120 @@
+"""What a ledger says of each site's part, and of the noise that sites share."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from hushtable.errors import PlanError, UsageError
+from hushtable.privacy.budget import MAX_SCALE
+from hushtable.privacy.composition import Spent
+
+__all__ = ["Pool", "Share"]
+
+#: Scales of noise, in counts, between which costs are finite numbers. Real ones lie well within.
+_SCALES = (1e-6, MAX_SCALE)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One site's part in a release: its noise, and what the site had released before.
+
+    Attributes
+    ----------
+    release : str
+        Random id, drawn when the noise was.
+    scale : float
+        Scale of the noise that the site added to each cell, in counts.
+    library : str
+        Name and version of the sampler's library.
+    earlier : tuple of Spent
+        Earlier releases of the site on the same rows, besides those behind the plan.
+    apart : tuple of str
+        Ids of the releases behind the plan that do not tell of these rows.
+    """
+
+    release: str
+    scale: float
+    library: str
+    earlier: tuple[Spent, ...] = ()
+    apart: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the share as JSON carries it."""
+        return {
+            "release": self.release,
+            "scale": self.scale,
+            "library": self.library,
+            "earlier": [spent.to_dict() for spent in self.earlier],
+            **({"apart": list(self.apart)} if self.apart else {}),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "Share":
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        if (
+            not isinstance(content, dict)
+            or set(content) - {"apart"} != {"release", "scale", "library", "earlier"}
+            or not all(isinstance(content[key], str) for key in ("release", "library"))
+            or not isinstance(content["earlier"], list)
+        ):
+            raise PlanError("ledger: each share needs a release, scale, library and earlier")
+        apart = content.get("apart", [])
+        if not isinstance(apart, list) or not all(isinstance(one, str) for one in apart):
+            raise PlanError("ledger: what a share stands apart from is a list of ids")
+        scale = content["scale"]
+        numeric = isinstance(scale, int | float) and not isinstance(scale, bool)
+        if not numeric or not _SCALES[0] <= scale <= _SCALES[1]:
+            raise PlanError(f"ledger: scale {scale!r} is no scale of noise")
+        earlier = tuple(Spent.from_dict(entry) for entry in content["earlier"])
+        return cls(content["release"], float(scale), content["library"], earlier, tuple(apart))
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A round whose sites share the noise: each adds a part, and only the sum is ever seen.
+
+    A site knows its own part, and may tell it to others. The bound therefore counts on fewer
+    parts than are in the sum: with k sites of which c may collude with the reader, on
+    ``k - 1 - c``.
+
+    Attributes
+    ----------
+    round : str
+        Id of the round.
+    least : int
+        Parts that the sum has at least.
+    counted : int
+        Parts that the bound counts on, k_min.
+    """
+
+    round: str
+    least: int
+    counted: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.counted < self.least:
+            raise UsageError(
+                f"k_min={self.counted} with {self.least} sites: the bound has to count on the "
+                "noise of 1 site or more, and cannot count on that of the site that reads the sum: "
+                f"needs 1 to {self.least - 1}"
+            )
+
+    @property
+    def colluders(self) -> int:
+        """Sites besides the reader that may tell their noise without breaking the bound, c."""
+        return self.least - 1 - self.counted
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the pool as JSON carries it."""
+        return {"round": self.round, "least": self.least, "counted": self.counted}
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "Pool":
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        if (
+            not isinstance(content, dict)
+            or set(content) != {"round", "least", "counted"}
+            or not isinstance(content["round"], str)
+            or not all(type(content[key]) is int for key in ("least", "counted"))
+        ):
+            raise PlanError("ledger: a pool needs a round, least and counted")
+        return cls(content["round"], content["least"], content["counted"])

@@ -1,0 +1,83 @@
+"""An accountant of its own: what persons paid, from the noise that was drawn, and nothing else.
+
+It knows events: who answered, with which noise, over how many tables. It shares no code with the
+package; the conversion to epsilon is the published formula, minimised by SciPy.
+"""
+
+import itertools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+
+@dataclass(frozen=True)
+class Event:
+    """Sites that answered one round: each adds noise of a scale to the counts of its rows."""
+
+    round: str
+    sites: frozenset
+    pooled: bool
+    scale: float
+    #: Parts of pooled noise that somebody who knows the others' still faces.
+    counted: int
+    tables: int
+    rows_per_person: int = 1
+    replaced: bool = False
+
+    def rho(self, times):
+        """Cost of all that is seen of the round to a person who is at so many of its sites."""
+        cells = self.tables * (2 if self.replaced else 1)
+        one_site = self.rows_per_person * math.sqrt(cells)
+        if self.pooled:
+            shift, variance = times * one_site, self.counted * self.scale**2
+            return shift**2 / (2 * variance)
+        return times * one_site**2 / (2 * self.scale**2)
+
+
+def event(round_, sites):
+    """Return what happened when these sites answered a round."""
+    return Event(
+        round_.round_id,
+        frozenset(sites),
+        round_.terms.masked,
+        round_.site_scale,
+        round_.terms.k_min,
+        len(round_.layout.cells),
+        round_.terms.rows_per_person,
+        round_.terms.adjacency == "replace-one",
+    )
+
+
+def epsilon(rho, delta):
+    """Canonne, Kamath and Steinke (2020), corollary 13."""
+    if rho == 0.0:
+        return 0.0
+
+    def bound(log_order):
+        above = math.exp(log_order)  # alpha - 1
+        order = 1.0 + above
+        return rho * order - (math.log(order * delta)) / above + math.log(above / order)
+
+    # One valley, in which the search begins at its lowest place of a coarse grid.
+    grid = np.linspace(-8.0, 16.0, 97)
+    best = grid[int(np.argmin([bound(place) for place in grid]))]
+    found = minimize_scalar(bound, bounds=(best - 0.5, best + 0.5), method="bounded")
+    return max(0.0, float(found.fun))
+
+
+def paid(events_of, sites, delta):
+    """Return the epsilon of the person at so many sites who paid most.
+
+    ``events_of`` says, by site, which events tell of the rows there.
+    """
+    return max(
+        epsilon(sum(one.rho(times) for one, times in _times(events_of, those)), delta)
+        for those in itertools.combinations(sorted(events_of), min(sites, len(events_of)))
+    )
+
+
+def _times(events_of, sites):
+    events = [one for site in sites for one in events_of[site]]
+    return ((one, sum(one in events_of[site] for site in sites)) for one in set(events))
