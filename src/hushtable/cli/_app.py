@@ -36,6 +36,7 @@ from hushtable.cli.round import (
     secret,
     status,
     submit,
+    verify,
 )
 
 __all__ = ["run"]
@@ -117,6 +118,7 @@ def _rounds() -> typer.Typer:
     commands.command("open")(open_.open_)
     commands.command("submit")(submit.submit)
     commands.command("collect")(collect.collect)
+    commands.command("verify")(verify.verify)
     commands.command("status")(status.status)
     commands.command("next")(next_.next_)
     commands.command("model")(model.model)

@@ -10,6 +10,7 @@ from hushtable.errors import FileError, UsageError
 
 if TYPE_CHECKING:
     from hushtable.federation.collect import Collection
+    from hushtable.federation.keys import Keys
     from hushtable.federation.round import Round
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "book_beside",
     "cards",
     "collected",
+    "coordinators_keys",
     "days_on",
     "read_round",
     "roster_rows",
@@ -57,6 +59,16 @@ def read_round(path: Path) -> "Round":
 def book_beside(key: Path, book: Path | None) -> Path:
     """Return the book that goes with a key file."""
     return key.with_suffix(".book") if book is None else book
+
+
+def coordinators_keys(path: Path, round_: "Round") -> "Keys":
+    """Read keys that have to be those of the round's coordinator."""
+    from hushtable.federation.collect import check_coordinator
+    from hushtable.federation.keys import Keys
+
+    keys = Keys.load(path)
+    check_coordinator(round_, keys)
+    return keys
 
 
 def days_on(days: float) -> Any:
