@@ -39,6 +39,7 @@ from hushtable.cli.round import (
     show,
     status,
     submit,
+    verify,
 )
 
 __all__ = ["run"]
@@ -123,6 +124,7 @@ def _rounds() -> typer.Typer:
     commands.command("approve")(approve.approve)
     commands.command("submit")(submit.submit)
     commands.command("collect")(collect.collect)
+    commands.command("verify")(verify.verify)
     commands.command("status")(status.status)
     commands.command("next")(next_.next_)
     commands.command("model")(model.model)

@@ -7,6 +7,7 @@ import typer
 
 from hushtable.cli._options import Json
 from hushtable.cli._output import finish, print_sentences, print_table, shown, size
+from hushtable.cli._signed import signed_by, signed_lines
 from hushtable.report.words import LEDGER_HEADERS, dependence, ledger_lines, ledger_rows, values
 
 if TYPE_CHECKING:
@@ -53,7 +54,13 @@ def inspect(
 def _finish_of_a_round(file: Path, content: "Content", as_json: bool) -> None:
     """Show what belongs to a round: as it is written, nothing of it is secret."""
     entries = content.manifest
-    facts = {"command": "inspect", "file": str(file), "kind": content.kind}
+    facts: dict[str, Any] = {"command": "inspect", "file": str(file), "kind": content.kind}
+    sealed = None
+    if content.kind == "sealed":
+        from hushtable.federation.collect import Sealed
+
+        sealed = content.build(Sealed.from_file)
+        facts["signed_by"] = signed_by(sealed)
     facts |= {key: entries[key] for key in entries if key not in ("plan", "arrays", "kind")}
 
     def text() -> None:
@@ -65,6 +72,8 @@ def _finish_of_a_round(file: Path, content: "Content", as_json: bool) -> None:
             "Of site": entries.get("site"),
             "Plan": entries.get("plan_id"),
         }
+        if sealed is not None:
+            lines |= signed_lines(sealed)
         for label, value in lines.items():
             if value is not None:
                 print(f"{label:<17}{shown(str(value))}")
@@ -106,6 +115,9 @@ def _facts(
     }
     if isinstance(release, Release):
         facts["release_id"] = release.release_id
+        if content.kind == "release":
+            facts |= {"signed_by": signed_by(release), "digest": content.digest}
+            facts["result"] = content.manifest.get("result")
     if release is not None:
         facts |= {
             "rows_estimated": release.n_rows,
@@ -163,6 +175,7 @@ def _print(
         lines["May leave"] = "no: it holds exact counts"
     elif facts["kind"] == "release":
         lines["May leave"] = "yes, as the ledger below says"
+        lines |= signed_lines(release)
     elif facts["kind"] == "local":
         lines["May leave"] = "no: it holds exact counts of its site"
     elif facts["kind"] == "detector":

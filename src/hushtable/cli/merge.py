@@ -10,6 +10,7 @@ import typer
 from hushtable.cli._counts import cost, read_counts
 from hushtable.cli._options import Json, Output
 from hushtable.cli._output import Target, finish, print_sentences, print_table, shown
+from hushtable.cli._signed import signed_by, standing
 from hushtable.errors import PlanError, PrivacyError, UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ def merge(
     """Add up sketches, or releases, of the same plan.
 
     The sum of sketches is, to the bit, the sketch of all rows in one place. The sum of releases
-    is a release: noise and ledgers add up too.
+    is a release: noise and ledgers add up too. No sum is signed: whoever gets one takes it on
+    trust. A round ends in a result that its coordinator signs (hushtable round collect).
 
     \b
     Example:
@@ -65,6 +67,7 @@ def merge(
     }
     if private:
         facts |= {"release_id": total.release_id, **cost(total), "words": total.ledger.words()}
+        facts |= {"signed_by": signed_by(total)}
 
     def text() -> None:
         print_table(*_table(parts, total))
@@ -72,7 +75,7 @@ def merge(
             print(f"\n{path} holds the same counts as {twin}: are they the same rows?")
         if private:
             print()
-            print_sentences(total.ledger.words())
+            print_sentences([*total.ledger.words(), standing(total, "The sum")])
             print(f"\nWrote {target}.")
         else:
             print(f"\nWrote {target}. It holds exact counts and is not private.")

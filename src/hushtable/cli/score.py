@@ -15,6 +15,7 @@ from hushtable.cli._output import (
     Folder,
     Target,
     finish,
+    print_sentences,
     print_tally,
     tally,
 )
@@ -22,6 +23,7 @@ from hushtable.cli._progress import watched
 from hushtable.cli._rows import open_rows
 from hushtable.cli._score_files import score_files
 from hushtable.cli._scores import Summary, write_scores
+from hushtable.cli._signed import signed_by, standing
 from hushtable.errors import DataError, FileError, UsageError
 
 if TYPE_CHECKING:
@@ -114,6 +116,7 @@ def score(
     more = [path for path in (ranks, marginals) if path is not None]
     target = Folder(output) if to_folder else Target(output, [data, model, *more])
     scorer, offset = _open_model(model)
+    signer = signed_by(scorer.sketch)
     details = Details(scorer, ranks, explain, marginals)
     schema = scorer.plan.schema
     kept = 0
@@ -144,6 +147,7 @@ def score(
         "offset": None if math.isnan(offset) else offset,
         "lowest": [row.facts() for row in summary.lowest],
         "tally": tally(schema, summary.tally),
+        "signed_by": signer,
     }
     if to_folder:
         facts["files_kept"] = kept
@@ -168,6 +172,8 @@ def score(
         print_lowest(summary.lowest)
         names = [name for name, _ in details.fields]
         print(f"\nWrote {target}: {', '.join(['row', 'score', 'outlier', *names])}.")
+        if hasattr(scorer.sketch, "seal"):
+            print_sentences([standing(scorer.sketch, "The model")])
         if scorer.sketch.ledger is not None:
             print(
                 "Scores tell of your rows: the model's privacy does not cover them. Keep them here."

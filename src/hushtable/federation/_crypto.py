@@ -1,7 +1,7 @@
 """What rounds use of pyca/cryptography, in one place: no primitive here is our own."""
 
-from cryptography.exceptions import InvalidSignature, InvalidTag
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
@@ -16,8 +16,6 @@ __all__ = [
     "ChaCha20Poly1305",
     "Cipher",
     "Ed25519PrivateKey",
-    "Ed25519PublicKey",
-    "InvalidSignature",
     "InvalidTag",
     "X25519PrivateKey",
     "X25519PublicKey",

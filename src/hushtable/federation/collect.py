@@ -2,23 +2,26 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.errors import HushTableError, PlanError, PrivacyError, RoundError
+from hushtable.federation.keys import Keys
 from hushtable.federation.layout import Layout
 from hushtable.federation.round import Round, now
 from hushtable.federation.submission import Submission
 from hushtable.plan import Plan
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.release import Release
+from hushtable.privacy.seal import Seal, write
 
-__all__ = ["Accepted", "Collection", "Sealed", "total"]
+__all__ = ["Accepted", "Collection", "Sealed", "check_coordinator", "total", "with_seal"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,20 +36,27 @@ class Sealed:
         Of all sites, with noise.
     ledger : Ledger
         What it cost.
+    seal : Seal or None
+        If the coordinator signed it.
     """
 
     layout: Layout
     counts: NDArray[np.int64]
     ledger: Ledger
+    seal: Seal | None = None
 
     def open(self, plan: Plan) -> Release:
-        """Return the release, given the plan that the sites share."""
+        """Return the release, given the plan that the sites share; what was signed is the file."""
         return Release(self.layout.check(plan), self.counts, self.ledger)
 
     def save(self, path: "str | os.PathLike[str]") -> None:
         """Write it to a .hush file, atomically: for the sites, who have the plan."""
+        write(path, "sealed", *self.entries(), self.seal)
+
+    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+        """Return what a file carries of it: manifest entries and arrays."""
         entries = {"layout": self.layout.to_dict(), "ledger": self.ledger.to_dict()}
-        files.write(path, "sealed", entries, {"counts": self.counts})
+        return entries, {"counts": self.counts}
 
     @classmethod
     def from_file(cls, content: files.Content) -> "Sealed":
@@ -56,7 +66,8 @@ class Sealed:
         cells = (layout.n_cells,)
         if counts is None or counts.dtype != np.int64 or counts.shape != cells:
             raise PlanError(f"a sealed result needs counts, int64 {cells}")
-        return cls(layout, counts, Ledger.from_dict(content.manifest.get("ledger")))
+        ledger = Ledger.from_dict(content.manifest.get("ledger"))
+        return cls(layout, counts, ledger, Seal.from_file(content))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +180,19 @@ class Collection:
         if self._sum is not None:
             self._sum += submission.words
 
-    def result(self) -> Release | Sealed:
+    def result(self, keys: Keys | None = None) -> Release | Sealed:
         """Return the sum of what was accepted.
+
+        Parameters
+        ----------
+        keys : Keys, optional
+            The coordinator's, to sign it; without them anybody may have made it.
 
         Raises
         ------
         RoundError
-            If a site is missing that the round cannot do without, or the sum cannot be.
+            If a site is missing that the round cannot do without, the sum cannot be, or the keys
+            are not the coordinator's.
         """
         missing, terms = self.missing, self.round.terms
         if terms.masked and missing:
@@ -192,7 +209,11 @@ class Collection:
         if self._sum is None:
             self._sum = self._added_again()
         ledgers = {site: one.ledger for site, one in self.accepted.items()}
-        return total(self.round, self._sum.copy(), ledgers)
+        result = total(self.round, self._sum.copy(), ledgers)
+        if keys is None:
+            return result
+        digests = {site: one.digest for site, one in self.accepted.items()}
+        return with_seal(self.round, result, digests, keys)
 
     def _added_again(self) -> NDArray[np.uint64]:
         words = np.zeros(self.round.layout.n_cells, np.uint64)
@@ -235,6 +256,45 @@ def total(
             raise PrivacyError("too few sites for the noise that the bound counts on")
         return Sealed(round_.layout, counts, ledger)
     return Release(round_.plan, counts, ledger)
+
+
+def with_seal(
+    round_: Round, result: Release | Sealed, submissions: Mapping[str, str], keys: Keys
+) -> Release | Sealed:
+    """Return a result with the coordinator's seal, which its file then carries.
+
+    Parameters
+    ----------
+    round_ : Round
+        That it ends.
+    result : Release or Sealed
+        Without a seal.
+    submissions : mapping of str to str
+        By site, the digest of the submission that is in the sum.
+    keys : Keys
+        The coordinator's.
+
+    Raises
+    ------
+    RoundError
+        If they are another's.
+    """
+    check_coordinator(round_, keys)
+    entries, arrays = result.entries()
+    entries |= Seal.entry(round_.round_id, keys.card.to_dict(), submissions)
+    kind = "sealed" if isinstance(result, Sealed) else "release"
+    content = files.unpack(files.pack(kind, entries, arrays, keys.sign), "the result")
+    return replace(result, seal=content.build(Seal.from_file))
+
+
+def check_coordinator(round_: Round, keys: Keys) -> None:
+    """Raise `RoundError` unless these are the keys that opened the round."""
+    if keys.card != round_.coordinator:
+        raise RoundError(
+            f"these are the keys of {keys.card.name!r} ({keys.card.fingerprint}), and the round "
+            f"was opened by {round_.coordinator.name!r} ({round_.coordinator.fingerprint}): the "
+            "sites follow its coordinator alone; give --key of the one who opened it"
+        )
 
 
 def _bytes(content: bytes | Path) -> bytes:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import rfc8785
 
-from hushtable import files
+from hushtable import files, signatures
 from hushtable.errors import FileError, MissingExtraError, PrivacyError, RoundError, UsageError
 
 if TYPE_CHECKING:
@@ -82,13 +82,7 @@ class Card:
 
     def verifies(self, signature: str, message: bytes) -> bool:
         """Whether the owner of this card signed the message."""
-        c = crypto()
-        try:
-            key = c.Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.signing))
-            key.verify(bytes.fromhex(signature), message)
-        except (c.InvalidSignature, ValueError):
-            return False
-        return True
+        return signatures.verifies(self.signing, signature, message)
 
     def signed(self, content: files.Content) -> bool:
         """Whether the owner of this card signed the file."""
@@ -97,7 +91,7 @@ class Card:
 
     def signs(self, kind: str, digest: str, signature: str) -> bool:
         """Whether the owner of this card signed what has this digest, as one of this kind."""
-        return self.verifies(signature, _of_file(kind, digest))
+        return self.verifies(signature, signatures.of_file(kind, digest))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -167,7 +161,7 @@ class Keys:
 
     def sign(self, kind: str, digest: str) -> str:
         """Return the signature of a digest, as `hushtable.files.pack` asks for it."""
-        return self._signing.sign(_of_file(kind, digest)).hex()
+        return self._signing.sign(signatures.of_file(kind, digest)).hex()
 
     # --- files ------------------------------------------------------------------------------
 
@@ -282,10 +276,6 @@ def refuse_open(path: str | os.PathLike[str], what: str) -> None:
             f"{path}: others may read this file (mode {mode:03o}): run chmod 600 on it; if they "
             "may have read it, make new keys"
         )
-
-
-def _of_file(kind: str, digest: str) -> bytes:
-    return f"hushtable {kind}:{digest}".encode()
 
 
 def _read_json(path: str | os.PathLike[str], what: str) -> dict[str, Any]:

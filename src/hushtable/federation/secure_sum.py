@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import HushTableError, RoundError
-from hushtable.federation.collect import Sealed, total
+from hushtable.federation.collect import Sealed, total, with_seal
 from hushtable.federation.keys import Keys, crypto
 from hushtable.federation.masking import pairwise_mask, stream
 from hushtable.federation.messages import Message, Step, ask
@@ -61,7 +61,7 @@ class SecureSum:
         Returns
         -------
         Release or Sealed
-            The sum over the sites that stayed to the step ``"masked"``.
+            The sum over the sites that stayed to the step ``"masked"``, signed.
 
         Raises
         ------
@@ -88,7 +88,9 @@ class SecureSum:
         for submission in masked.values():
             words += submission.words
         words -= self._masks(offered, dealt, survivors, given)
-        return total(self.round, words, {name: one.ledger for name, one in masked.items()})
+        result = total(self.round, words, {name: one.ledger for name, one in masked.items()})
+        digests = {name: one.digest for name, one in masked.items()}
+        return with_seal(self.round, result, digests, self._keys)
 
     # --- asking -----------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ from hushtable.privacy.composition import Spent, split_history
 from hushtable.privacy.denoise import span
 from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.rules import MARGINAL_SHARE, RANGE_SHARE
+from hushtable.privacy.seal import Seal, write
 from hushtable.schema import Feature, Schema
 
 __all__ = ["Release", "check_counts", "check_plan", "release_counts", "share_of_budget"]
@@ -54,11 +55,14 @@ class Release:
         Rows in each cell plus noise; may be negative.
     ledger : Ledger
         Mechanism, scale, adjacency, privacy unit, total cost, what came before.
+    seal : Seal or None
+        Of the result of a round that its coordinator signed; a sum of releases has none.
     """
 
     plan: Plan
     counts: NDArray[np.int64]
     ledger: Ledger
+    seal: Seal | None = None
 
     def __post_init__(self) -> None:
         cells = (self.plan.family.n_cells,)
@@ -162,7 +166,8 @@ class Release:
         if "counts" not in content.arrays or "ledger" not in content.manifest:
             raise PlanError(f"a file of kind {content.kind} holds no release")
         ledger = Ledger.from_dict(content.manifest["ledger"])
-        return cls(Plan.from_file(content), content.arrays["counts"], ledger)
+        seal = Seal.from_file(content)
+        return cls(Plan.from_file(content), content.arrays["counts"], ledger, seal)
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the release to a .hush file, atomically. This file may leave the site.
@@ -172,7 +177,7 @@ class Release:
         path : path
             Where; an existing file is replaced only by a complete new one.
         """
-        files.write(path, "release", *self.entries())
+        write(path, "release", *self.entries(), self.seal)
 
 
 def release_counts(

@@ -10,6 +10,7 @@ from hushtable.errors import FileError, UsageError
 
 if TYPE_CHECKING:
     from hushtable.federation.collect import Collection
+    from hushtable.federation.keys import Keys
     from hushtable.federation.round import Round
     from hushtable.plan import Plan
 
@@ -24,6 +25,7 @@ __all__ = [
     "book_beside",
     "cards",
     "collected",
+    "coordinators_keys",
     "days_on",
     "hidden_plan",
     "read_round",
@@ -79,6 +81,16 @@ def hidden_plan(path: Path | None) -> "Plan | None":
     from hushtable.plan import Plan
 
     return None if path is None else files.read(path).build(Plan.from_file)
+
+
+def coordinators_keys(path: Path, round_: "Round") -> "Keys":
+    """Read keys that have to be those of the round's coordinator."""
+    from hushtable.federation.collect import check_coordinator
+    from hushtable.federation.keys import Keys
+
+    keys = Keys.load(path)
+    check_coordinator(round_, keys)
+    return keys
 
 
 def days_on(days: float) -> Any:

@@ -1,13 +1,18 @@
 """``hushtable round collect``: submissions to the result that every site scores with."""
 
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from hushtable.cli._options import Json, Output
 from hushtable.cli._output import Target, finish, print_sentences, print_table
+from hushtable.cli._signed import signed_by, standing
 from hushtable.cli.round._common import (
     RoundFile,
     Submissions,
     collected,
+    coordinators_keys,
     read_round,
     roster_rows,
     state,
@@ -16,27 +21,37 @@ from hushtable.errors import RoundError
 
 if TYPE_CHECKING:
     from hushtable.federation.collect import Collection
+    from hushtable.federation.keys import Keys
 
 __all__ = ["collect", "print_refused", "result_of"]
 
 
 def collect(
-    round_: RoundFile, submissions: Submissions, output: Output, as_json: Json = False
+    round_: RoundFile,
+    submissions: Submissions,
+    output: Output,
+    key: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The coordinator's keys: sign the result with them."),
+    ] = None,
+    as_json: Json = False,
 ) -> None:
     """Verify what the sites sent, add it up, take off the masks, and write the result.
 
     A submission that is damaged, forged or meant for another round is refused with its reason,
     and the others go on. A masked round needs all sites; any other makes a result of those that
-    are in, if they are enough.
+    are in, if they are enough. Signed with --key, the result names its round and the submissions
+    in it, and every site can check it (hushtable round verify).
 
     \b
     Example:
-      hushtable round collect round.hush *.submission.hush -o result.hush
+      hushtable round collect round.hush *.submission.hush --key lead.key -o result.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
     target = Target(output, [round_, *submissions])
     asked = read_round(round_)
+    keys = None if key is None else coordinators_keys(key, asked)
     collection = collected(asked, submissions)
-    result = result_of(collection)
+    result = result_of(collection, keys)
     with target.writing():
         result.save(output)
     ledger = result.ledger
@@ -45,6 +60,8 @@ def collect(
         "result": str(output),
         "round_id": asked.round_id,
         **state(collection),
+        "signed_by": signed_by(result),
+        "digest": None if result.seal is None else result.seal.digest,
         "epsilon": ledger.epsilon,
         "delta": ledger.delta,
         "noise_sd": ledger.noise_sd,
@@ -58,6 +75,8 @@ def collect(
             print(f"\nA partial result, of {len(collection.accepted)} sites.")
         print()
         print_sentences(ledger.words())
+        print()
+        print_sentences([standing(result)])
         print(f"\nWrote {target}: for every site.")
         if asked.plan is None:
             print("Each opens it with the plan that they share:")
@@ -74,10 +93,10 @@ def collect(
     finish(as_json, facts, text)
 
 
-def result_of(collection: "Collection") -> Any:
+def result_of(collection: "Collection", keys: "Keys | None") -> Any:
     """Return the result; where there is none, the reason with those of what was refused."""
     try:
-        return collection.result()
+        return collection.result(keys)
     except RoundError as error:
         reasons = "".join(f"\n  {name}: {why}" for name, why in collection.refused)
         raise RoundError(f"{error}." + (f" Refused:{reasons}" if reasons else "")) from None

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hushtable.cli._options import Json, Output
-from hushtable.cli._output import Target, finish
-from hushtable.errors import FileError, RoundError, UsageError
+from hushtable.cli._output import Target, finish, print_sentences
+from hushtable.cli._signed import signed_by, standing
+from hushtable.errors import RoundError, UsageError
 
 if TYPE_CHECKING:
+    from hushtable.federation.collect import Sealed
     from hushtable.privacy.local import LocalModel
     from hushtable.privacy.release import Release
 
@@ -47,8 +49,12 @@ def model(
             f"{result} can be scored with as it is: give --book for a local model, or --plan to "
             "open a result with hidden hash functions"
         )
-    opened = _opened(result, plan)
+    from hushtable.federation.result import open_result
+
+    read = open_result(result)
+    opened = _opened(result, read, plan)
     made: Release | LocalModel = opened if book is None else _local(opened, book)
+    verified = None if book is None else _verified(read, book)
     with target.writing():
         made.save(output)
     facts: dict[str, Any] = {
@@ -57,9 +63,15 @@ def model(
         "local": book is not None,
         "rows": made.n_rows,
         "noise_sd": made.noise_sd,
+        "signed_by": signed_by(read),
+        "verified": verified,
     }
 
     def text() -> None:
+        said = standing(read)
+        if verified is not None:
+            said = f"{said.partition(':')[0]}: verified on {verified}."
+        print_sentences([said])
         print(f"About {made.n_rows:,} rows, with noise of {made.noise_sd:,.1f} on each count.")
         if book is None:
             print(f"Wrote {target}: for the sites, not for the coordinator.")
@@ -71,25 +83,30 @@ def model(
     finish(as_json, facts, text)
 
 
-def _opened(path: Path, plan: Path | None) -> "Release":
+def _opened(path: Path, read: "Release | Sealed", plan: Path | None) -> "Release":
     from hushtable import files
-    from hushtable.federation.collect import Sealed
     from hushtable.plan import Plan
     from hushtable.privacy.release import Release
 
-    content = files.read(path)
-    if content.kind == "release":
-        return content.build(Release.from_file)
-    if content.kind != "sealed":
-        raise FileError(
-            f"{path} holds a {content.kind}: give the result of hushtable round collect"
-        )
+    if isinstance(read, Release):
+        return read
     if plan is None:
         raise UsageError(
             f"{path}: the hash functions were hidden from the coordinator: give the plan that the "
             "sites share (--plan)"
         )
-    return content.build(Sealed.from_file).open(files.read(plan).build(Plan.from_file))
+    return read.open(files.read(plan).build(Plan.from_file))
+
+
+def _verified(result: "Release | Sealed", book: Path) -> str | None:
+    """Return when this site verified the result, as its book has it."""
+    from hushtable.federation.book import Book
+    from hushtable.federation.round import shown_time
+
+    with Book.open(book) as notes:
+        find = getattr(notes, "verified", None)
+        at = None if find is None or result.seal is None else find(result.seal.digest)
+    return None if at is None else shown_time(at)
 
 
 def _local(result: "Release", book: Path) -> "LocalModel":

@@ -13,6 +13,7 @@ from hushtable.cli.round._common import (
     RoundFile,
     Submissions,
     collected,
+    coordinators_keys,
     days_on,
     read_round,
 )
@@ -35,7 +36,9 @@ def next_(
     output: Output,
     result: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write the merged marginals too, for the records."),
+        typer.Option(
+            metavar="FILE", help="Write the merged marginals too, signed, for the records."
+        ),
     ] = None,
     days: Days = 14.0,
     seed: Seed = None,
@@ -51,21 +54,14 @@ def next_(
     """  # noqa: D301 (\b keeps the lines of the example apart)
     target = Target(output, [round_, *submissions])
     other = None if result is None else Target(result, [round_, *submissions])
-    from hushtable.federation.keys import Keys
-
     asked = read_round(round_)
-    keys = Keys.load(key)
     if asked.layout.detector != "marginals" or asked.plan is None:
         raise RoundError(
             f"{round_} is about {asked.layout.detector}: round next goes on from marginals; the "
             "result of this one is made by hushtable round collect"
         )
-    if keys.card != asked.coordinator:
-        raise RoundError(
-            f"{round_} was opened by {asked.coordinator.name!r}, and these are the keys of "
-            f"{keys.card.name!r}: the sites would not follow; give --key of the same coordinator"
-        )
-    merged = result_of(collected(asked, submissions))
+    keys = coordinators_keys(key, asked)
+    merged = result_of(collected(asked, submissions), keys)
     if other is not None:
         with other.writing():
             merged.save(other.path)

@@ -1,0 +1,42 @@
+"""Whether a result is signed, and by whom: in words, and for machines."""
+
+from typing import Any
+
+from hushtable.cli._output import shown
+
+__all__ = ["signed_by", "signed_lines", "standing"]
+
+_UNSIGNED = "not signed: anybody may have made or changed it"
+
+
+def signed_by(counts: Any) -> dict[str, str] | None:
+    """Return name and fingerprint of who signed counts; None if nobody did."""
+    seal = getattr(counts, "seal", None)
+    if seal is None:
+        return None
+    from hushtable.federation.result import signer
+
+    card = signer(seal)
+    return {"name": card.name, "fingerprint": card.fingerprint}
+
+
+def standing(counts: Any, what: str = "The result") -> str:
+    """Say in one sentence whether counts are signed, and how that is checked."""
+    who = signed_by(counts)
+    if who is None:
+        return f"{what} is {_UNSIGNED}."
+    by = f"{what} is signed by {shown(who['name'])} ({who['fingerprint']})"
+    return f"{by}: hushtable round verify checks it."
+
+
+def signed_lines(counts: Any) -> dict[str, str]:
+    """Return lines for a list of facts: who signed, which round, whose submissions."""
+    who = signed_by(counts)
+    if who is None:
+        return {"Signed by": f"nobody ({_UNSIGNED})"}
+    names = ", ".join(shown(name) for name in sorted(counts.seal.submissions))
+    return {
+        "Signed by": f"{shown(who['name'])} ({who['fingerprint']})",
+        "Round": counts.seal.round_id,
+        "Submissions": f"{len(counts.seal.submissions)}: {names}",
+    }

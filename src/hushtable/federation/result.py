@@ -1,0 +1,249 @@
+"""What a site checks of a result before it follows it: who made it, and that it is the sum."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import numpy as np
+
+from hushtable import files
+from hushtable.errors import FileError, RoundError, UsageError
+from hushtable.federation.collect import Collection, Sealed
+from hushtable.federation.keys import Card
+from hushtable.federation.round import Round
+from hushtable.privacy.ledger import Share
+from hushtable.privacy.release import Release
+from hushtable.privacy.seal import Seal
+
+__all__ = ["Result", "grouped", "open_result", "signer"]
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The signed result of a round, as a file carries it.
+
+    Made by `load`, which refuses a file that was damaged, edited or forged. Each other check
+    returns nothing, or raises `RoundError` with what was found.
+
+    Attributes
+    ----------
+    path : str
+        Of the file, in messages.
+    counts : Release or Sealed
+        What it holds.
+    seal : Seal
+        Round, submissions and signature.
+    coordinator : Card
+        Who signed.
+    """
+
+    path: str
+    counts: Release | Sealed
+    seal: Seal
+    coordinator: Card
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Result":
+        """Read a result; raises `FileError` if it holds none, `RoundError` if nobody signed it."""
+        counts = open_result(path)
+        if counts.seal is None:
+            raise RoundError(
+                f"{path} is not signed: anybody may have made or changed it, and nothing of it can "
+                "be verified. Ask the coordinator for the signed result (hushtable round collect "
+                "--key)"
+            )
+        return cls(str(path), counts, counts.seal, signer(counts.seal))
+
+    @property
+    def sites(self) -> list[str]:
+        """Names of the sites whose submissions it names, sorted."""
+        return sorted(self.seal.submissions)
+
+    def check_round(self, round_: Round) -> None:
+        """Check signer, sites, tables and ledger against the round that it has to end."""
+        if self.seal.round_id != round_.round_id:
+            raise RoundError(
+                f"{self.path} ends round {self.seal.round_id[:12]}, not {round_.round_id[:12]}: "
+                "it is the result of another round; get the one of this round from its coordinator"
+            )
+        if self.coordinator != round_.coordinator:
+            raise RoundError(
+                f"{self.path} was signed by {self.coordinator.name!r} with the keys "
+                f"{self.coordinator.fingerprint}, and the round was opened by "
+                f"{round_.coordinator.name!r} with {round_.coordinator.fingerprint}: it is forged; "
+                "get the result from the coordinator itself"
+            )
+        strangers = [name for name in self.sites if name not in round_.names]
+        if strangers or len(self.sites) < round_.terms.least:
+            raise self._wrong(
+                f"it names submissions of {self.sites}, and the round asks for at least "
+                f"{round_.terms.least} of {round_.names}"
+            )
+        tables = (
+            self.counts.layout == round_.layout
+            if isinstance(self.counts, Sealed)
+            else self.counts.plan.plan_id == round_.layout.plan_id
+        )
+        if not tables or isinstance(self.counts, Sealed) != (round_.plan is None):
+            raise self._wrong("it counts under another plan than the round")
+        self._check_ledger(round_)
+        reason = round_.layout.implausible(self.counts.counts, self.counts.ledger.noise_sd)
+        if reason is not None:
+            raise self._wrong(f"its counts cannot be: {reason}")
+
+    def _check_ledger(self, round_: Round) -> None:
+        ledger = self.counts.ledger
+        if len(ledger.shares) != len(self.sites):
+            raise self._wrong(
+                f"its ledger has {len(ledger.shares)} shares, and it names {len(self.sites)} "
+                "submissions"
+            )
+        for share in ledger.shares:
+            try:
+                asked = round_.ledger(share)
+            except RoundError as error:
+                raise self._wrong(f"its ledger: {error}") from None
+            differing = [
+                name
+                for name in ("mechanism", "sensitivity", "delta", "behind_plan", "pool")
+                if getattr(asked, name) != getattr(ledger, name)
+            ]
+            if differing:
+                raise self._wrong(
+                    "its ledger is not what the round's terms ask for: it states another "
+                    + " and ".join(name.replace("_", " ") for name in differing)
+                )
+
+    def check_own(self, site: str, share: Share, content: bytes) -> None:
+        """Check that what this site sent is in the result, under its name and unchanged.
+
+        Parameters
+        ----------
+        site : str
+            Name of the site.
+        share : Share
+            That its book holds of the round.
+        content : bytes
+            The submission that was sent; empty if the book has no copy.
+        """
+        if site not in self.seal.submissions:
+            raise RoundError(
+                f"{self.path} does not name {site!r}: what this site sent is not in the sum; ask "
+                f"{self.coordinator.name!r} why"
+            )
+        if self.counts.ledger.shares[self.sites.index(site)] != share:
+            raise self._wrong(
+                f"its ledger does not hold the share of {site!r} ({share.release[:12]})"
+            )
+        if content:
+            self._check_digest(site, files.unpack(content, "the book's copy").digest)
+
+    def check_submissions(
+        self, round_: Round, submissions: Mapping[str, bytes | Path], at: datetime
+    ) -> bool:
+        """Check that the result is the sum of these submissions.
+
+        Parameters
+        ----------
+        round_ : Round
+            That they answer.
+        submissions : mapping of str to bytes or Path
+            By name of the file: all that the result names, and no others.
+        at : datetime
+            The time now.
+
+        Returns
+        -------
+        bool
+            Whether the sum was computed again. Of a round that goes on without lost sites it
+            cannot be: the masks of that form do not cancel in the submissions.
+        """
+        collection = Collection(round_)
+        for name, content in submissions.items():
+            collection.add(name, content, at)
+        if collection.refused:
+            name, reason = collection.refused[0]
+            raise RoundError(f"{name} is no submission that {self.path} can hold: {reason}")
+        for site, one in collection.accepted.items():
+            if site not in self.seal.submissions:
+                raise RoundError(
+                    f"{one.name} is of {site!r}, whose submission {self.path} does not name: give "
+                    "only those that it names"
+                )
+            self._check_digest(site, one.digest)
+        missing = [name for name in self.sites if name not in collection.accepted]
+        if missing:
+            raise RoundError(
+                f"the submissions of {', '.join(map(repr, missing))} are missing: give all that "
+                f"{self.path} names, or none"
+            )
+        if round_.terms.masked and round_.terms.least < len(round_.sites):
+            return False
+        try:
+            again = collection.result()
+        except RoundError as error:
+            raise self._wrong(f"its submissions add up to no result ({error}){_ONLINE}") from None
+        same = np.array_equal(again.counts, self.counts.counts)
+        if not same or again.ledger != self.counts.ledger:
+            raise self._wrong("its counts are not the sum of the submissions")
+        return True
+
+    def check_digest(self, digest: str) -> None:
+        """Check the result's digest against the one that another site has, in hexadecimal."""
+        text = "".join(digest.split()).lower()
+        if len(text) != 64 or set(text) - set("0123456789abcdef"):
+            raise UsageError(
+                f"--digest {digest!r}: needs the 64 hexadecimal digits that hushtable round verify "
+                "prints at another site, in quotes if there are spaces"
+            )
+        if text != self.seal.digest:
+            raise RoundError(
+                f"{self.path} has the digest {grouped(self.seal.digest)}, and another site has "
+                f"{grouped(text)}: these are two different results. Follow neither; ask "
+                f"{self.coordinator.name!r}"
+            )
+
+    def _check_digest(self, site: str, digest: str) -> None:
+        named = self.seal.submissions[site]
+        if digest != named:
+            raise self._wrong(
+                f"it names the submission {named[:12]} of {site!r}, and the one that was sent is "
+                f"{digest[:12]}"
+            )
+
+    def _wrong(self, what: str) -> RoundError:
+        return RoundError(
+            f"{self.path} is not the result of round {self.seal.round_id[:12]}: {what}. Do not "
+            f"follow it; show this to {self.coordinator.name!r} and to the other sites"
+        )
+
+
+_ONLINE = "; if the round ran online its sum cannot be computed from them: verify without them"
+
+
+def open_result(path: str | os.PathLike[str]) -> Release | Sealed:
+    """Read the result of a round, signed or not.
+
+    Raises
+    ------
+    FileError
+        If it is no intact file of a result, or its signature does not hold.
+    """
+    content = files.read(path)
+    if content.kind == "release":
+        return content.build(Release.from_file)
+    if content.kind == "sealed":
+        return content.build(Sealed.from_file)
+    raise FileError(f"{path} holds a {content.kind}: give the result of hushtable round collect")
+
+
+def signer(seal: Seal) -> Card:
+    """Return the card of who signed; raises `RoundError` if it is not a whole one."""
+    return Card.from_dict(dict(seal.coordinator))
+
+
+def grouped(digest: str) -> str:
+    """Return a digest as two people read it to each other: in groups of four digits."""
+    return " ".join(digest[i : i + 4] for i in range(0, len(digest), 4))

@@ -1,0 +1,125 @@
+"""The seal of a result: its round and the submissions in it, signed by the coordinator."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from hushtable import files, signatures
+from hushtable.errors import FileError, PlanError
+
+__all__ = ["Seal", "write"]
+
+_KEYS = {"round_id", "coordinator", "submissions"}
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Seal:
+    """What a coordinator signed of a result. Only one whose signature holds is ever made.
+
+    That a signature holds says that whoever has the key in `coordinator` made the file. Whose
+    key that is, the round says (`hushtable.federation.result`).
+
+    Attributes
+    ----------
+    round_id : str
+        Of the round that the result ends.
+    coordinator : mapping of str to str
+        Card of who signed, as files carry it.
+    submissions : mapping of str to str
+        By site, the digest of the submission that is in the sum.
+    digest : str
+        SHA-256 of all that the file says.
+    signature : str
+        Of kind and digest.
+    """
+
+    round_id: str
+    coordinator: Mapping[str, str]
+    submissions: Mapping[str, str]
+    digest: str
+    signature: str
+
+    @staticmethod
+    def entry(
+        round_id: str, coordinator: Mapping[str, str], submissions: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """Return what the manifest says of it, under the digest that is signed."""
+        return {
+            "result": {
+                "round_id": round_id,
+                "coordinator": dict(coordinator),
+                "submissions": dict(submissions),
+            }
+        }
+
+    @classmethod
+    def from_file(cls, content: files.Content) -> "Seal | None":
+        """Return the seal of a file, or None if nobody signed it.
+
+        Raises
+        ------
+        PlanError
+            If there is one that does not hold, or a part of one.
+        MissingExtraError
+            If there is one, and pyca/cryptography is not installed to check it.
+        """
+        entry, signature = content.manifest.get("result"), content.signature
+        if entry is None and signature is None:
+            return None
+        if entry is None or not _well_formed(entry) or not isinstance(signature, str):
+            raise PlanError(
+                "the file is signed in part only: its signature, or what it signs, was cut off or "
+                "edited; get the result again from the coordinator"
+            )
+        card = entry["coordinator"]
+        message = signatures.of_file(content.kind, content.digest)
+        if not signatures.verifies(card["signing"], signature, message):
+            raise PlanError(
+                f"the signature is not that of {card['name']!r}: the file was forged or edited; "
+                "get the result again from the coordinator"
+            )
+        return cls(entry["round_id"], card, entry["submissions"], content.digest, signature)
+
+    def sign(self, kind: str, digest: str) -> str:
+        """Return the signature, for `hushtable.files.pack`, if it is of what is to be written."""
+        if digest != self.digest:
+            raise FileError(
+                f"the {kind} is not, to the bit, what {self.coordinator['name']!r} signed: copy "
+                "the signed file, or write this one without its seal"
+            )
+        return self.signature
+
+
+def write(
+    path: "str | PathLike[str]",
+    kind: str,
+    entries: dict[str, Any],
+    arrays: files.Arrays,
+    seal: Seal | None,
+) -> None:
+    """Write a file that may have a seal, as `hushtable.files.write` does."""
+    if seal is None:
+        files.write(path, kind, entries, arrays)
+        return
+    signed = Seal.entry(seal.round_id, seal.coordinator, seal.submissions)
+    files.write_bytes(path, files.pack(kind, entries | signed, arrays, seal.sign))
+
+
+def _well_formed(entry: Any) -> bool:
+    if not isinstance(entry, dict) or set(entry) != _KEYS:
+        return False
+    card, submissions = entry["coordinator"], entry["submissions"]
+    return (
+        isinstance(card, dict)
+        and all(isinstance(card.get(key), str) for key in ("name", "signing"))
+        and isinstance(submissions, dict)
+        and len(submissions) > 0
+        and all(map(_is_digest, (entry["round_id"], *submissions.values())))
+    )
+
+
+def _is_digest(text: Any) -> bool:
+    return isinstance(text, str) and _SHA256.fullmatch(text) is not None
