@@ -1,10 +1,11 @@
 """The online form: sums with dropouts, hostile coordinators and sites, what a transcript shows."""
 
 import contextlib
+from pathlib import Path
 
 import numpy as np
 import pytest
-from round_helpers import Online
+from round_helpers import UNATTENDED, Online
 from scipy import stats
 
 from hushtable import files
@@ -12,6 +13,7 @@ from hushtable.errors import RoundError
 from hushtable.federation.keys import Keys
 from hushtable.federation.messages import Message, ask
 from hushtable.federation.online import OnlineSite
+from hushtable.federation.refusals import Refusal
 from hushtable.federation.secure_sum import SecureSum
 
 
@@ -65,7 +67,7 @@ def test_dropouts_in_every_step(consortium, quick_noise):
     result = online.run()
     inside = [f"s{i:02d}" for i in range(3, 10)]
     np.testing.assert_array_equal(result.counts, total_of(those, round_, inside))
-    assert online.sum.lost["s02"] == "masked: no answer"
+    assert online.sum.lost["s02"] == "masked: silent"
     assert online.sum.reached["s02"] == "shares"
     # The noise suffices for what the ledger says, with the fewest sites that the round allows.
     assert result.ledger.pool.counted == 5
@@ -90,18 +92,19 @@ def test_the_same_request_gets_the_same_answer_after_a_crash(consortium):
     for _, name, request, answer in online.log:
         site = those.sites[name]
         # As after a start: nothing but keys, book and rows.
-        assert OnlineSite(site.keys, site.book, site.sketch).answer(request) == answer
+        assert OnlineSite(site.keys, site.book, site.sketch, policy=UNATTENDED).answer(request) == answer
     # What served is forgotten.
     for site in those.sites.values():
         assert site.book.step(round_.round_id, "keys")[2] == {}
 
 
-def test_sites_refuse_with_a_reason(consortium):
+def test_sites_refuse_in_a_word(consortium):
     those = consortium(3, cap=0.5)
     round_ = those.open()
     online = Online(those, round_)
-    with pytest.raises(RoundError, match=r"s00' refused: .*cap of 's00' is 0\.5"):
+    with pytest.raises(RoundError, match=r"s00: keys: budget"):
         online.run()
+    assert "cap of 's00' is 0.5" in logged(those.sites["s00"])
     assert those.sites["s00"].book.answers() == []
 
 
@@ -110,7 +113,7 @@ def test_a_round_that_was_answered_is_not_answered_online(consortium):
     round_ = those.open()
     for site in those.sites.values():
         site.submit(round_)
-    with pytest.raises(RoundError, match="not answered before"):
+    with pytest.raises(RoundError, match="s00: keys: answered"):
         Online(those, round_).run()
 
 
@@ -125,10 +128,18 @@ def test_rounds_that_need_no_secure_sum(consortium):
 # --- a coordinator who cheats ---------------------------------------------------------------------
 
 
+def logged(site):
+    """What a site noted of its last refusal, for its own people."""
+    return Path(site.book.path).with_suffix(".log").read_text().splitlines()[-1]
+
+
 def refusal(answer, site):
+    """The words that a site keeps of a refusal; what it sent is one word of the list."""
     message = Message.read(answer, site.keys.card)
     assert message.step == "refused"
-    return message.body["reason"]
+    assert set(message.body) == {"word"}
+    assert logged(site).split("\t")[3] == Refusal(message.body["word"])
+    return logged(site)
 
 
 def until(consortium, round_, steps):
@@ -158,7 +169,7 @@ def test_two_lists_of_who_is_in(consortium):
     request = {n: r for s, n, r, _ in online.log if s == 4}["s00"]
     site = those.sites["s00"]
     smaller = ask(round_, "survivors", those.lead, {"sites": ["s00", "s01", "s02"]})
-    agent = OnlineSite(site.keys, site.book, site.sketch)
+    agent = OnlineSite(site.keys, site.book, site.sketch, policy=UNATTENDED)
     assert "answered before, to another request" in refusal(agent.answer(smaller), site)
     assert Message.read(agent.answer(request), site.keys.card).step == "survivors"
 
@@ -170,7 +181,7 @@ def test_no_share_without_enough_signatures(consortium):
     signed = {n: a.hex() for s, n, _, a in online.log if s == 4}
     few = {name: signed[name] for name in ("s00", "s01")}
     site = those.sites["s00"]
-    agent = OnlineSite(site.keys, site.book, site.sketch)
+    agent = OnlineSite(site.keys, site.book, site.sketch, policy=UNATTENDED)
     answer = agent.answer(ask(round_, "unmask", those.lead, {"signed": few}))
     assert "2 sites signed who is in, and 3 are needed" in refusal(answer, site)
 
@@ -204,7 +215,7 @@ def test_requests_that_make_no_sense(consortium, step, body, reason):
     round_ = those.open(least=3)
     until(those, round_, 3)
     site = those.sites["s00"]
-    agent = OnlineSite(site.keys, site.book, site.sketch)
+    agent = OnlineSite(site.keys, site.book, site.sketch, policy=UNATTENDED)
     assert reason in refusal(agent.answer(ask(round_, step, those.lead, body)), site)
 
 
@@ -212,7 +223,7 @@ def test_steps_out_of_order_and_requests_of_others(consortium):
     those = consortium(3)
     round_ = those.open()
     site = those.sites["s00"]
-    agent = OnlineSite(site.keys, site.book, site.sketch)
+    agent = OnlineSite(site.keys, site.book, site.sketch, policy=UNATTENDED)
     answer = agent.answer(ask(round_, "unmask", those.lead, {"signed": {}}))
     assert "comes first" in refusal(answer, site)
     stranger = Keys.generate("lead")
@@ -227,7 +238,7 @@ def test_keys_that_the_coordinator_made_up(consortium):
     offered = {n: a.hex() for s, n, _, a in online.log if s == 1}
     fake = Message.make(round_, "keys", Keys.generate("s01"), {"encrypt": "00", "mask": "11"})
     site = those.sites["s00"]
-    agent = OnlineSite(site.keys, site.book, site.sketch)
+    agent = OnlineSite(site.keys, site.book, site.sketch, policy=UNATTENDED)
     answer = agent.answer(
         ask(round_, "shares", those.lead, {"keys": offered | {"s01": fake.content.hex()}})
     )
@@ -242,7 +253,7 @@ def test_requests_of_another_form(consortium, body):
     round_ = those.open()
     until(those, round_, 1)
     site = those.sites["s00"]
-    agent = OnlineSite(site.keys, site.book, site.sketch)
+    agent = OnlineSite(site.keys, site.book, site.sketch, policy=UNATTENDED)
     answer = agent.answer(ask(round_, "shares", those.lead, body))
     assert Message.read(answer, site.keys.card).step == "refused"
 
@@ -283,16 +294,16 @@ def test_wrong_shares_give_no_sum(consortium):
 
 
 @pytest.mark.parametrize(
-    ("step", "name", "body", "reason"),
+    ("step", "name", "body"),
     [
-        (1, "keys", {}, "does not offer the keys"),
-        (1, "keys", {"encrypt": 1, "mask": 2}, "does not offer the keys"),
-        (2, "shares", {}, "did not deal its shares to all"),
-        (2, "shares", {"shares": {"s01": "00"}, "commitment": ""}, "did not deal its shares"),
-        (3, "masked", {}, "s00"),
+        (1, "keys", {}),
+        (1, "keys", {"encrypt": 1, "mask": 2}),
+        (2, "shares", {}),
+        (2, "shares", {"shares": {"s01": "00"}, "commitment": ""}),
+        (3, "masked", {}),
     ],
 )
-def test_a_site_that_answers_nonsense_is_a_dropout(consortium, step, name, body, reason):
+def test_a_site_that_answers_nonsense_is_a_dropout(consortium, step, name, body):
     those = consortium(4)
     round_ = those.open(least=3)
 
@@ -303,7 +314,7 @@ def test_a_site_that_answers_nonsense_is_a_dropout(consortium, step, name, body,
 
     online = Online(those, round_, change=talk)
     result = online.run()
-    assert reason in online.sum.lost["s00"]
+    assert online.sum.lost["s00"] == f"{name}: garbled"
     np.testing.assert_array_equal(result.counts, total_of(those, round_, ["s01", "s02", "s03"]))
 
 
@@ -340,7 +351,8 @@ def test_a_share_that_was_changed_on_its_way(consortium):
     online = Online(those, round_, change=spoil)
     result = online.run()
     # The reader notices, and drops out while that is harmless.
-    assert "the share of 's00' was changed on its way" in online.sum.lost["s01"]
+    assert online.sum.lost["s01"] == "masked: shares"
+    assert "the share of 's00' was changed on its way" in logged(those.sites["s01"])
     np.testing.assert_array_equal(result.counts, total_of(those, round_, ["s00", "s02", "s03"]))
 
 

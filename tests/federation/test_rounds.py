@@ -354,7 +354,7 @@ def test_keys_of_others_that_changed(consortium, who):
         round_ = those.open(title="next", cards=[those.cards[0], new.card])
     with pytest.raises(RoundError, match=f"keys of '{who}' in this round are not those"):
         site.submit(round_)
-    site.book.trust([new.card])
+    site.book.trust([new.card], "coordinator" if who == "lead" else "site")
     site.submit(round_)
 
 
