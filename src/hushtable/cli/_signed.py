@@ -6,8 +6,6 @@ from hushtable.cli._output import shown
 
 __all__ = ["signed_by", "signed_lines", "standing"]
 
-_UNSIGNED = "not signed: anybody may have made or changed it"
-
 
 def signed_by(counts: Any) -> dict[str, str] | None:
     """Return name and fingerprint of who signed counts; None if nobody did."""
@@ -24,7 +22,7 @@ def standing(counts: Any, what: str = "The result") -> str:
     """Say in one sentence whether counts are signed, and how that is checked."""
     who = signed_by(counts)
     if who is None:
-        return f"{what} is {_UNSIGNED}."
+        return f"{what} is not signed: anybody may have made or changed it."
     by = f"{what} is signed by {shown(who['name'])} ({who['fingerprint']})"
     return f"{by}: hushtable round verify checks it."
 
@@ -33,7 +31,7 @@ def signed_lines(counts: Any) -> dict[str, str]:
     """Return lines for a list of facts: who signed, which round, whose submissions."""
     who = signed_by(counts)
     if who is None:
-        return {"Signed by": f"nobody ({_UNSIGNED})"}
+        return {"Signed by": "nobody: anybody may have made or changed it"}
     names = ", ".join(shown(name) for name in sorted(counts.seal.submissions))
     return {
         "Signed by": f"{shown(who['name'])} ({who['fingerprint']})",

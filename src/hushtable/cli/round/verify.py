@@ -57,13 +57,14 @@ def verify(
     opened = Result.load(result)
     asked = None if round_ is None else read_round(round_)
     checks = _Checks(opened, asked)
-    checks.done.append(f"The signature is that of {shown(opened.coordinator.name)}, whole.")
+    who = f"{shown(opened.coordinator.name)} ({opened.coordinator.fingerprint})"
+    checks.done.append(f"Nothing in it was changed since {who} signed it.")
     if book is not None:
         checks.book(book)
     elif asked is None:
         checks.left.append(
-            "Whose keys signed: without --book or --round, compare the fingerprint "
-            f"{opened.coordinator.fingerprint} with {shown(opened.coordinator.name)}, on the phone."
+            "Whose keys these are: without --book or --round, compare their fingerprint with "
+            f"{shown(opened.coordinator.name)}, on the phone."
         )
     else:
         checks.round(asked)
@@ -91,7 +92,10 @@ def verify(
     }
 
     def text() -> None:
-        print(f"Verified: {result}, of round {opened.seal.round_id[:12]}\n")
+        known = (
+            "Verified" if checks.asked is not None else "Signed, by keys that nobody vouches for"
+        )
+        print(f"{known}: {result}, of round {opened.seal.round_id[:12]}\n")
         print_sentences(checks.done, indent="  ")
         print("\nNot checked\n")
         print_sentences(checks.left or ["Nothing is left to check."], indent="  ")
