@@ -92,7 +92,10 @@ def test_the_same_request_gets_the_same_answer_after_a_crash(consortium):
     for _, name, request, answer in online.log:
         site = those.sites[name]
         # As after a start: nothing but keys, book and rows.
-        assert OnlineSite(site.keys, site.book, site.sketch, policy=UNATTENDED).answer(request) == answer
+        assert (
+            OnlineSite(site.keys, site.book, site.sketch, policy=UNATTENDED).answer(request)
+            == answer
+        )
     # What served is forgotten.
     for site in those.sites.values():
         assert site.book.step(round_.round_id, "keys")[2] == {}
