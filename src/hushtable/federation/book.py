@@ -17,9 +17,11 @@ from hushtable.errors import PrivacyError, RoundError, UsageError
 from hushtable.federation.book_file import BookFile
 from hushtable.federation.chain import Entry
 from hushtable.federation.contents import ROLES, Answer, is_digest
+from hushtable.federation.digests import RowDigester, RowDigests
 from hushtable.federation.keys import Card
 from hushtable.federation.round import Round
 from hushtable.privacy.budget import Cost, Spent, check_delta, check_epsilon
+from hushtable.schema import Schema
 
 __all__ = ["ALL_ROWS", "Answer", "Book"]
 
@@ -157,16 +159,28 @@ class Book(BookFile):
     def _answer(self, entry: Entry) -> Answer:
         return self._parsed(lambda entry: Answer.of(entry, self._chain.blob), entry)
 
-    def record(self, answer: Answer) -> Answer:
+    def record(
+        self, answer: Answer, rows: RowDigests | None = None, new_people: bool = False
+    ) -> Answer:
         """Note an answer before it is sent; return what holds from now on.
 
         That is the answer given, or, where the round was answered already (by another process,
         or before a crash), the one that was noted then, whatever the rows are now.
 
+        Parameters
+        ----------
+        answer : Answer
+            What is to be sent.
+        rows : RowDigests, optional
+            Of the rows behind it, which `digester` made.
+        new_people : bool
+            Whether somebody says that these rows are of other people than those of all other data
+            sets. That is noted.
+
         Raises
         ------
         PrivacyError
-            If the cap would be broken.
+            If the cap would be broken, or the rows seem to be those of another data set.
         """
         if not is_text(answer.data_set):
             raise UsageError(f"data_set={answer.data_set!r}: needs a text, the name of the rows")
@@ -175,8 +189,38 @@ class Book(BookFile):
             if earlier is not None:
                 return earlier
             self.check_cap(answer.data_set, answer.spent)
+            if rows is not None:
+                self._note_rows(answer.data_set, rows, new_people)
             self._note("answer", *answer.noted())
         return answer
+
+    # --- which people -----------------------------------------------------------------------
+
+    def digester(self, schema: Schema) -> RowDigester:
+        """Return what makes digests of rows under this book's key."""
+        return RowDigester(schema, self._now().key)
+
+    def same_people(self, data_set: str, rows: RowDigests) -> str | None:
+        """Return the name of another data set that these rows seem to be of, if there is one."""
+        for name, entries in self._now().rows.items():
+            for entry in entries if name != data_set else ():
+                if rows.same_people(self._parsed(self._digests, entry)):
+                    return name
+        return None
+
+    def _digests(self, entry: Entry) -> RowDigests:
+        return RowDigests.from_bytes(self._chain.blob(entry, entry.content["blobs"]["rows"]))
+
+    def _note_rows(self, data_set: str, rows: RowDigests, new_people: bool) -> None:
+        other = self.same_people(data_set, rows)
+        if other is not None and not new_people:
+            raise PrivacyError(
+                f"the rows given as {data_set!r} seem to be those of {other!r}, or a part of them: "
+                f"the same people share one budget. Answer with --data-set '{other}'; if they are "
+                "other people, say so with --new-people, which the book notes"
+            )
+        content = {"data_set": data_set, "new_people": new_people, "like": other}
+        self._note("rows", content, {"rows": rows.to_bytes()})
 
     # --- what else is noted -----------------------------------------------------------------
 

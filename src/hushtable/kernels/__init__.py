@@ -41,6 +41,7 @@ from hushtable.kernels._random_feature import (
     join_values,
     sum_random_feature,
 )
+from hushtable.kernels._row_hash import MISSING_WORD, finish_hashes, fold_words
 from hushtable.kernels._subspace_grid import (
     count_pairs_subspace_grid,
     count_subspace_grid,
@@ -55,6 +56,7 @@ __all__ = [
     "LEVELS",
     "MISSING_HIGH",
     "MISSING_LOW",
+    "MISSING_WORD",
     "column_ranges",
     "count_equi_width",
     "count_pairs_equi_width",
@@ -67,6 +69,8 @@ __all__ = [
     "count_sim_hash",
     "count_subspace_grid",
     "encode",
+    "finish_hashes",
+    "fold_words",
     "gain_random_feature",
     "join_values",
     "kernel",
