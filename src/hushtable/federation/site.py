@@ -100,9 +100,7 @@ class Reply:
         if sketch.plan.plan_id != self.plan.plan_id:
             raise RoundError(f"counted under another plan: {self.plan.difference(sketch.plan)}")
         terms = self.round.terms
-        check_counts(
-            "discrete-gaussian", sketch.sampled, terms.rows_per_person, sketch.largest_weight
-        )
+        check_counts(sketch, "discrete-gaussian", terms.rows_per_person)
         if self.earlier is not None:
             return same_rows(self.earlier, self.data_set, sketch.counts)
         scale = self.round.site_scale
