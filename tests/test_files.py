@@ -195,6 +195,8 @@ def test_the_manifest_keeps_its_published_schema(tmp_path, X):
         assert list(validator.iter_errors(manifest | {"ledger": broken})), key
     assert list(validator.iter_errors(manifest | {"sampled": False}))
     assert list(validator.iter_errors(manifest | {"fresh_samples": True}))
+    validator.validate(manifest | {"hidden": True})
+    assert list(validator.iter_errors(manifest | {"hidden": 1}))
 
 
 # --- golden files: read for ever ---------------------------------------------------------------

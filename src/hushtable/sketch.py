@@ -256,7 +256,7 @@ class Sketch:
                 f"two sketches of different plans do not add: {self.plan.difference(other.plan)}"
             )
         return Sketch(
-            self.plan,
+            other.plan if other.plan.hidden else self.plan,
             self.counts + other.counts,
             self.tally + other.tally,
             self.sampled or other.sampled,

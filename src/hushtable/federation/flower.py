@@ -19,6 +19,7 @@ from hushtable import files
 from hushtable.engines.work import rows_of
 from hushtable.errors import HushTableError, UsageError
 from hushtable.federation.book import ALL_ROWS, Book
+from hushtable.federation.hidden import read_plan
 from hushtable.federation.keys import Keys
 from hushtable.federation.online import OnlineSite
 from hushtable.federation.round import Round
@@ -63,7 +64,7 @@ def _answer(message: Message, context: Context) -> Message:
     keys, book, config = _site(context)
     hidden = None
     if "plan" in config:
-        hidden = files.read(str(config["plan"])).build(Plan.from_file)
+        hidden = read_plan(str(config["plan"]))
 
     def count(plan: Plan) -> Sketch:
         rows = rows_of(plan, str(config["data"]))

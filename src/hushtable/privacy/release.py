@@ -109,7 +109,8 @@ class Release:
             raise PlanError(
                 f"two releases of different plans do not add: {self.plan.difference(other.plan)}"
             )
-        return Release(self.plan, self.counts + other.counts, self.ledger + other.ledger)
+        plan = other.plan if other.plan.hidden else self.plan
+        return Release(plan, self.counts + other.counts, self.ledger + other.ledger)
 
     def release(self, *_: Any, **__: Any) -> "Release":
         """Refuse: it is a release already."""

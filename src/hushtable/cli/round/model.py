@@ -74,7 +74,7 @@ def model(
 def _opened(path: Path, plan: Path | None) -> "Release":
     from hushtable import files
     from hushtable.federation.collect import Sealed
-    from hushtable.plan import Plan
+    from hushtable.federation.hidden import read_plan
     from hushtable.privacy.release import Release
 
     content = files.read(path)
@@ -89,7 +89,7 @@ def _opened(path: Path, plan: Path | None) -> "Release":
             f"{path}: the hash functions were hidden from the coordinator: give the plan that the "
             "sites share (--plan)"
         )
-    return content.build(Sealed.from_file).open(files.read(plan).build(Plan.from_file))
+    return content.build(Sealed.from_file).open(read_plan(plan))
 
 
 def _local(result: "Release", book: Path) -> "LocalModel":

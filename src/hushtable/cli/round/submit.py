@@ -69,14 +69,14 @@ def submit(
 
     from hushtable import files
     from hushtable.federation.book import Book
+    from hushtable.federation.hidden import read_plan
     from hushtable.federation.keys import Keys
     from hushtable.federation.site import Reply
-    from hushtable.plan import Plan
     from hushtable.sketch import Sketch
 
     asked = read_round(round_)
     keys = Keys.load(key)
-    shared = None if plan is None else files.read(plan).build(Plan.from_file)
+    shared = None if plan is None else read_plan(plan)
     with Book.open(book_beside(key, book), keys.card) as notes:
         if trust:
             notes.trust(cards(trust))
@@ -91,7 +91,7 @@ def submit(
         with cells_bar(len(counted.counts), quiet=as_json) as advance:
             content = reply.submission(counted, advance)
         with target.writing():
-            files.write_bytes(output, content)
+            files.write_bytes(output, content, private=not files.travels("submission"))
         answer = notes.answer(asked.round_id)
     if answer is None:
         raise RoundError("the book does not hold the answer: do not send the file")
