@@ -178,6 +178,7 @@ def test_the_manifest_keeps_its_published_schema(tmp_path, X):
             HushTable.from_counts(release).save(tmp_path / f"{name}.detector.hush")
     weights = Sketch.from_data(plan, table(), sample_weight=[3, 1, 1, 1])
     weights.save(tmp_path / "w.hush")
+    Sketch.from_data(plan, table(), max_samples=2).save(tmp_path / "fresh.hush")
     HushTable().fit(X).save(tmp_path / "d.hush")
     for detector in (ACE(n_tables=3), LSHiTables(), RSHash(), RotatedRSHash()):
         detector.fit(X).save(tmp_path / f"{type(detector).__name__}.hush")
@@ -193,6 +194,9 @@ def test_the_manifest_keeps_its_published_schema(tmp_path, X):
         broken = {k: v for k, v in manifest["ledger"].items() if k != key}
         assert list(validator.iter_errors(manifest | {"ledger": broken})), key
     assert list(validator.iter_errors(manifest | {"sampled": False}))
+    assert list(validator.iter_errors(manifest | {"fresh_samples": True}))
+    validator.validate(manifest | {"hidden": True})
+    assert list(validator.iter_errors(manifest | {"hidden": 1}))
 
 
 # --- golden files: read for ever ---------------------------------------------------------------

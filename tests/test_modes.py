@@ -2,6 +2,7 @@
 
 import os
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, files
 from hushtable.cli import main
 from hushtable.federation.book import Book
+from hushtable.federation.collect import Sealed
 from hushtable.federation.keys import Keys
+from hushtable.federation.round import Round
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
 
@@ -44,14 +47,16 @@ def test_files_of_the_library(tmp_path, rows, public):
     travel = {
         "plan": plan,
         "release": release,
-        "detector of a release": HushTable.from_counts(release),
         "card": keys.card,
     }
     stay = {
         "sketch": sketch,
         "detector": detector,
+        "detector of a release": HushTable.from_counts(release),
         "plan with first counts": plan.second_pass(sketch),
         "plan of the data's ranges": detector.plan_,
+        "hidden plan": replace(plan, hidden=True),
+        "release of a hidden plan": replace(release, plan=replace(plan, hidden=True)),
         "keys": keys,
     }
     for name, what in (travel | stay).items():
@@ -59,10 +64,47 @@ def test_files_of_the_library(tmp_path, rows, public):
         assert mode(tmp_path / name) == (public if name in travel else OWNER), name
 
 
+#: Of each kind: whether it is meant to travel. A new kind needs a decision here.
+DECIDED = {
+    "plan": True, "release": True, "layout": True, "round": True, "submission": True,
+    "sealed": True, "message": True,
+    "sketch": False, "detector": False, "local": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", files.KINDS)
+def test_every_kind_of_file(tmp_path, public, kind):
+    """A kind is for its owner alone unless it is meant to travel, and holds nothing of rows."""
+    plan = {"data_dependent": False}
+    for entries, travels in (
+        ({}, DECIDED[kind]),
+        ({"plan": plan, "ledger": {}}, DECIDED[kind]),
+        ({"plan": plan | {"data_dependent": True}}, False),
+        ({"plan": plan, "hidden": True}, False),
+        ({"plan": plan, "hidden": False}, DECIDED[kind]),
+    ):
+        files.write(tmp_path / "a.hush", kind, entries, {})
+        assert mode(tmp_path / "a.hush") == (public if travels else OWNER), entries
+
+
+def test_every_kind_is_decided():
+    assert set(DECIDED) == set(files.KINDS)
+    assert {kind for kind, travels in DECIDED.items() if travels} == files.TRAVELS - {"card"}
+
+
+def test_what_nobody_decided_is_for_the_owner_alone(tmp_path, public):
+    files.write_bytes(tmp_path / "a", b"1")
+    with files.replacing(tmp_path / "b") as temporary:
+        temporary.write_bytes(b"1")
+    assert mode(tmp_path / "a") == mode(tmp_path / "b") == OWNER
+
+
 def test_files_of_rounds(tmp_path, public):
     golden = Path(__file__).parent / "golden" / "protocol-1" / "rounds"
-    for name in ("round", "s00.submission", "sealed"):
-        files.write_bytes(tmp_path / name, (golden / f"{name}.hush").read_bytes())
+    content = (golden / "round.hush").read_bytes()
+    Round.from_bytes(content, "round").save(tmp_path / "round")
+    files.read(golden / "sealed.hush").build(Sealed.from_file).save(tmp_path / "sealed")
+    for name in ("round", "sealed"):
         assert mode(tmp_path / name) == public, name
 
 
@@ -111,11 +153,44 @@ def test_a_file_that_is_in_the_way_is_not_written_through(tmp_path, monkeypatch)
 def test_files_of_the_commands(tmp_path, rows, public, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.savetxt("rows.csv", rows, delimiter=",", header="x,y", comments="")
-    for line, written in [
+    features = (f'[[feature]]\nname = "{c}"\nkind = "numeric"\nlow = 0\nhigh = 1' for c in "xy")
+    Path("schema.toml").write_text("\n".join(features))
+    for line, *stay in [
         ("fit rows.csv -o m.hush", "m.hush"),
         ("score rows.csv --model m.hush -o s.csv", "s.csv"),
         ("score rows.csv --model m.hush -o s.parquet", "s.parquet"),
         ("report m.hush rows.csv -o r.html", "r.html"),
+        ("plan draft rows.csv -o draft.toml", "draft.toml"),
+        ("plan draw schema.toml --tables 4 -o plan.hush",),
+        ("plan marginals schema.toml -o marginals.hush",),
+        ("plan ranges schema.toml --epsilon 9 --expected-rows 90000 -o ranges.hush",),
+        ("plan hide plan.hush -o layout.hush",),
+        ("plan ranks m.hush -o exact.ranks.hush", "exact.ranks.hush"),
+        ("sketch rows.csv --plan plan.hush -o sketch.hush", "sketch.hush"),
+        ("release sketch.hush --epsilon 1 -o release.hush",),
+        ("plan ranks release.hush -o ranks.hush",),
+        ("merge sketch.hush -o sum.hush", "sum.hush"),
+        ("merge release.hush -o all.hush",),
+        ("round secret -o sites.secret", "sites.secret"),
+        ("round keygen a --cap 9 --folder .", "a.key", "a.book"),
+        ("round keygen b --cap 9 --folder .", "b.key", "b.book"),
+        ("round keygen lead --folder .", "lead.key"),
+        ("round open plan.hush a.card b.card --key lead.key --epsilon 1 -o round.hush",),
+        *(
+            (
+                f"round submit round.hush rows.csv --key {site}.key --yes --trust lead.card "
+                f"--trust a.card --trust b.card -o {site}.hush",
+            )
+            for site in "ab"
+        ),
+        ("round collect round.hush a.hush b.hush -o result.hush",),
+        ("round model result.hush --book a.book -o local.hush", "local.hush"),
     ]:
+        before = set(os.listdir())
         assert main(line.split()) == 0, line
-        assert mode(written) == OWNER, line
+        new = set(os.listdir()) - before
+        assert new
+        assert new >= set(stay)
+        assert {name: mode(name) for name in new} == {
+            name: OWNER if name in stay else public for name in new
+        }, line

@@ -11,10 +11,11 @@ import json
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,6 +29,7 @@ from hushtable.errors import FileError, PlanError
 __all__ = [
     "KINDS",
     "PROTOCOL",
+    "TRAVELS",
     "Arrays",
     "Content",
     "array_digests",
@@ -35,6 +37,7 @@ __all__ = [
     "read",
     "remove_leftovers",
     "replacing",
+    "travels",
     "unpack",
     "write",
     "write_bytes",
@@ -61,6 +64,12 @@ KINDS = (
     "sealed",
     "message",
     "local",
+)
+
+#: What is meant to leave its owner, cards of people too. Whatever else is written, by default,
+#: its owner alone may read.
+TRAVELS = frozenset(
+    {"plan", "release", "layout", "round", "submission", "sealed", "message", "card"}
 )
 
 _KEY = "hushtable"
@@ -100,22 +109,30 @@ class Content:
 def write(path: str | os.PathLike[str], kind: str, entries: dict[str, Any], arrays: Arrays) -> None:
     """Write a file atomically: the path holds the whole new file, or what it held before.
 
-    What tells of a site's rows more than may leave it, such as exact counts, its owner alone may
-    read.
+    Unless it `travels`, its owner alone may read it.
     """
-    write_bytes(path, pack(kind, entries, arrays), private=_stays(kind, entries))
+    write_bytes(path, pack(kind, entries, arrays), private=not travels(kind, entries))
 
 
-def write_bytes(path: str | os.PathLike[str], content: bytes, *, private: bool = False) -> None:
-    """Write what `pack` returned, atomically; ``private`` as for `replacing`."""
+def write_bytes(path: str | os.PathLike[str], content: bytes, *, private: bool = True) -> None:
+    """Write a file atomically; ``private`` as for `replacing`."""
     with replacing(path, private=private) as temporary:
         temporary.write_bytes(content)
 
 
-def _stays(kind: str, entries: dict[str, Any]) -> bool:
-    exact = "ledger" not in entries or "own" in entries
-    of_rows = kind == "plan" and bool(entries["plan"]["data_dependent"])
-    return kind in ("sketch", "local") or (kind == "detector" and exact) or of_rows
+def travels(kind: str, entries: Mapping[str, Any] = MappingProxyType({})) -> bool:
+    """Whether a file is meant to travel, so that the umask says who may read it.
+
+    Parameters
+    ----------
+    kind : str
+        One of `KINDS`, or what else is written.
+    entries : mapping
+        Of its manifest: one with a plan that was read off rows stays, and so does one with hash
+        functions that are hidden from the coordinator.
+    """
+    of_rows = bool(entries.get("plan", {}).get("data_dependent"))
+    return kind in TRAVELS and not of_rows and not entries.get("hidden", False)
 
 
 def pack(
@@ -155,7 +172,7 @@ def pack(
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str], *, private: bool = False) -> Iterator[Path]:
+def replacing(path: str | os.PathLike[str], *, private: bool = True) -> Iterator[Path]:
     """Give an empty temporary file beside ``path``; rename it to ``path`` if the body succeeds.
 
     Whatever goes wrong (a full disk, Ctrl-C), ``path`` keeps what it held and the temporary

@@ -67,6 +67,9 @@ class Plan:
         under it.
     design : Design or None
         The public numbers that a private plan was laid out for; says what accuracy to expect.
+    hidden : bool
+        Whether only the sites may know the hash functions: whatever is saved with them, its
+        owner alone may read. It is no part of the plan's id.
     """
 
     schema: Schema
@@ -77,6 +80,7 @@ class Plan:
     first_counts: NDArray[np.int64] | None = None
     behind: tuple[Spent, ...] = ()
     design: Design | None = None
+    hidden: bool = False
 
     def __post_init__(self) -> None:
         _check_purpose(self.detector, self.family)
@@ -310,6 +314,7 @@ class Plan:
             "ranks",
             data_dependent=model.plan.data_dependent or model.ledger is None,
             behind=spent,
+            hidden=model.plan.hidden,
         )
 
     @classmethod
@@ -430,7 +435,8 @@ class Plan:
     def entries(self) -> tuple[dict[str, Any], files.Arrays]:
         """Return what a file of any kind carries of its plan: manifest entries and arrays."""
         arrays = {f"plan.{name}": array for name, array in self.arrays().items()}
-        return {"plan_id": self.plan_id, "plan": self.to_dict()}, arrays
+        hidden = {"hidden": True} if self.hidden else {}
+        return {"plan_id": self.plan_id, "plan": self.to_dict(), **hidden}, arrays
 
     @classmethod
     def from_file(cls, content: files.Content) -> "Plan":
@@ -443,7 +449,10 @@ class Plan:
         plan = cls.from_content(content.manifest.get("plan"), arrays)
         if plan.plan_id != content.manifest.get("plan_id"):
             raise PlanError("the plan's content does not have the plan id that the file states")
-        return plan
+        hidden = content.manifest.get("hidden", False)
+        if not isinstance(hidden, bool):
+            raise PlanError(f"hidden={hidden!r}: needs true or false")
+        return replace(plan, hidden=True) if hidden else plan
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the plan to a .hush file, atomically.

@@ -1,7 +1,7 @@
 """The sketch: counts under a plan, and their algebra."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, ClassVar
 
@@ -46,6 +46,9 @@ class Sketch:
         Whether each table holds a random sample instead of all rows.
     largest_weight : int
         Times that a row was counted at most; above 1 only with ``sample_weight``.
+    fresh_samples : bool
+        Whether nobody can know how the samples were drawn: from the system's entropy, not from
+        a seed or a generator.
     """
 
     #: Exact counts have no ledger; those of a `Release` have one.
@@ -57,6 +60,7 @@ class Sketch:
     tally: NDArray[np.int64] = field(repr=False)
     sampled: bool = False
     largest_weight: int = 1
+    fresh_samples: bool = False
 
     def __post_init__(self) -> None:
         shapes = {"counts": (self.plan.family.n_cells,), "tally": (len(self.plan.schema), 2)}
@@ -112,7 +116,8 @@ class Sketch:
             replacement and anew for each table (paper, Algorithm 1). None counts every row
             in every table.
         random_state : int or numpy Generator, optional
-            Seed of the samples; not used without ``max_samples``.
+            Seed of the samples; not used without ``max_samples``. With a seed or a generator,
+            the counts can be had again, and cannot be released.
         n_jobs : int, optional
             Threads; None is one, -1 every core. The counts are the same for any number.
         allow_empty : bool, default=False
@@ -143,12 +148,18 @@ class Sketch:
         if not allow_empty and not counter.n_rows:
             raise no_rows(reader)
         largest = 1 if weights is None else int(weights.max(initial=1))
-        return cls(plan, counts, tally, max_samples is not None, largest)
+        sampled = max_samples is not None
+        return cls(plan, counts, tally, sampled, largest, sampled and random_state is None)
 
     @property
     def n_rows(self) -> int:
         """Rows counted in each table (the sum of the weights, or the sample's size)."""
         return self.plan.rows_counted(self.counts)
+
+    @property
+    def seeded(self) -> bool:
+        """Whether somebody may know how the samples were drawn: such a sketch is not released."""
+        return self.sampled and not self.fresh_samples
 
     # --- what may leave -----------------------------------------------------------------------
 
@@ -219,8 +230,7 @@ class Sketch:
                 "out (the seed of the hash functions belongs to Plan.draw)"
             )
         return release_counts(
-            self.plan,
-            self.counts,
+            self,
             epsilon=epsilon,
             delta=delta,
             mechanism=mechanism,
@@ -228,8 +238,6 @@ class Sketch:
             rows_per_person=rows_per_person,
             share=share,
             after=after,
-            sampled=self.sampled,
-            largest_weight=self.largest_weight,
             progress=progress,
         )
 
@@ -248,11 +256,12 @@ class Sketch:
                 f"two sketches of different plans do not add: {self.plan.difference(other.plan)}"
             )
         return Sketch(
-            self.plan,
+            other.plan if other.plan.hidden else self.plan,
             self.counts + other.counts,
             self.tally + other.tally,
             self.sampled or other.sampled,
             max(self.largest_weight, other.largest_weight),
+            not (self.seeded or other.seeded),
         )
 
     def __sub__(self, other: "Sketch") -> "Sketch":
@@ -269,13 +278,8 @@ class Sketch:
                 "a sketch can be subtracted from one that its rows were added to: some count would "
                 "be below zero"
             )
-        return Sketch(
-            self.plan,
-            self.counts - other.counts,
-            self.tally - other.tally,
-            self.sampled,
-            self.largest_weight,
-        )
+        counts, tally = self.counts - other.counts, self.tally - other.tally
+        return replace(self, counts=counts, tally=tally)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sketch):
@@ -296,6 +300,8 @@ class Sketch:
         entries, arrays = self.plan.entries()
         counts = {"counts": self.counts, "tally": self.tally}
         entries["sampled"] = self.sampled
+        if self.sampled and self.fresh_samples:
+            entries["fresh_samples"] = True
         if self.largest_weight > 1:
             entries["largest_weight"] = self.largest_weight
         return entries, arrays | counts
@@ -309,8 +315,11 @@ class Sketch:
         weight = content.manifest.get("largest_weight", 1)
         if isinstance(weight, bool) or not isinstance(weight, int) or weight < 1:
             raise PlanError(f"largest_weight={weight!r}: needs a whole number above 0")
+        fresh = content.manifest.get("fresh_samples", False)
+        if not isinstance(fresh, bool):
+            raise PlanError(f"fresh_samples={fresh!r}: needs true or false")
         plan = Plan.from_file(content)
-        return cls(plan, arrays["counts"], arrays["tally"], sampled, weight)
+        return cls(plan, arrays["counts"], arrays["tally"], sampled, weight, fresh)
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the sketch to a .hush file, atomically. It holds exact counts: keep it home.

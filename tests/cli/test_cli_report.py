@@ -17,6 +17,7 @@ def consortium(tmp_path_factory, site):
     plan = here / "plan.hush"
     do("plan", "draw", site / "schema.toml", "--tables", 5, "--seed", 1, "-o", plan)
     do("plan", "hide", plan, "-o", here / "layout.hush")
+    plan.chmod(0o600)
     names, parts = ("east", "north", "south"), here / "parts"
     parts.mkdir()
     for seed, name in enumerate(names):

@@ -73,12 +73,14 @@ def private_scorer(X: Floats, schema: Schema, epsilon: float, seed: int) -> Scor
 def papers_scorer(X: Floats, schema: Schema, epsilon: float, seed: int) -> Scorer:
     """Release as the paper does: samples of 1,000 rows, Laplace noise for each table by itself.
 
+    The seed draws the plan; a release needs samples that nobody can draw again.
+
     ``epsilon`` is divided by the number of tables. (The ledger counts twice as much, because a
     row more pushes another out of a sample of fixed size; the paper is given the benefit.)
     """
     size = min(1000, len(X))
     plan = Plan.draw(schema, detector="lsh_itables", max_samples=size, random_state=seed)
-    sketch = Sketch.from_data(plan, X, max_samples=size, random_state=seed)
+    sketch = Sketch.from_data(plan, X, max_samples=size)
     each = epsilon / plan.family.n_tables
     return Scorer(sketch.release(each, mechanism="laplace-per-table"))
 
@@ -115,7 +117,7 @@ class Run:
 def accuracy(
     sets: Sequence[LabelledSet], epsilons: Sequence[float], seeds: int
 ) -> Iterator[list[Run]]:
-    """Yield the runs of each set and seed. The seed draws plans and samples, never noise."""
+    """Yield the runs of each set and seed. Seeds draw plans and no noise."""
     for data in sets:
         X, schema = data.X, data.schema()
         for seed in range(seeds):

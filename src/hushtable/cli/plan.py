@@ -103,23 +103,21 @@ def draw(
     if tables is not None:
         parameters["n_tables"] = tables
     features = _schema(schema, ranges)
-    source: Any = seed
-    if secret is not None:
-        from hushtable.federation.hidden import generator, read_secret
-
-        after = "" if counts is None or counts.ledger is None else counts.release_id
-        source = generator(read_secret(secret), features, after)
-    plan = Plan.draw(
-        features,
-        detector=detector.recipe,
-        marginals=counts,
-        random_state=source,
-        epsilon=epsilon,
-        delta=delta,
-        expected_rows=expected_rows,
-        sites=sites,
+    terms: dict[str, Any] = {
+        "detector": detector.recipe,
+        "marginals": counts,
+        "epsilon": epsilon,
+        "delta": delta,
+        "expected_rows": expected_rows,
+        "sites": sites,
         **parameters,
-    )
+    }
+    if secret is None:
+        plan = Plan.draw(features, random_state=seed, **terms)
+    else:
+        from hushtable.federation.hidden import draw_hidden, read_secret
+
+        plan = draw_hidden(read_secret(secret), features, **terms)
     notes = []
     if plan.data_dependent and counts is not None:
         notes = [
@@ -264,7 +262,8 @@ def hide(
     facts = {"command": "plan hide", "layout": str(output), "plan_id": layout.plan_id}
 
     def text() -> None:
-        print(f"Wrote {target}: for the coordinator. {plan} is for the sites only.")
+        print(f"Wrote {target}: for the coordinator. {plan} is for the sites only: let nobody else")
+        print("read it (chmod 600).")
 
     finish(as_json, facts, text)
 
@@ -309,6 +308,7 @@ def _save(
         "plan_id": plan.plan_id,
         "detector": plan.detector,
         "data_dependent": plan.data_dependent,
+        "hidden": plan.hidden,
         "features": len(plan.schema),
         "tables": plan.family.n_tables,
         "cells": plan.family.n_cells,
@@ -334,6 +334,9 @@ def _save(
             print_sentences([design.words()])
         for line in notes:
             print(line)
+        if plan.hidden:
+            print("Its hash functions are hidden: it is for the sites only. What the coordinator")
+            print("gets is made of it by hushtable plan hide.")
         print(f"Wrote {target}. At each site:")
         print(f"  hushtable sketch DATA --plan {target.path} -o site.sketch.hush")
         if design is not None:

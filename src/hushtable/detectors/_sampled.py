@@ -66,6 +66,7 @@ class SampledDetector(TableDetector):
             plan,
             reader,
             max_samples=self.max_samples,
-            random_state=self._rng,
+            # What drew the plan's functions, which others see, draws no sample without a seed.
+            random_state=None if self.random_state is None else self._rng,
             n_jobs=self.n_jobs,
         )

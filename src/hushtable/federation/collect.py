@@ -47,7 +47,8 @@ class Sealed:
 
     def open(self, plan: Plan) -> Release:
         """Return the release, given the plan that the sites share; what was signed is the file."""
-        return Release(self.layout.check(plan), self.counts, self.ledger)
+        plan = replace(self.layout.check(plan), hidden=True)
+        return Release(plan, self.counts, self.ledger)
 
     def save(self, path: "str | os.PathLike[str]") -> None:
         """Write it to a .hush file, atomically: for the sites, who have the plan."""

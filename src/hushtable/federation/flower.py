@@ -23,6 +23,7 @@ from hushtable.engines.work import rows_of
 from hushtable.errors import HushTableError, UsageError
 from hushtable.federation.approval import Approval
 from hushtable.federation.book import ALL_ROWS, Book
+from hushtable.federation.hidden import read_plan
 from hushtable.federation.keys import Keys
 from hushtable.federation.messages import Message as Message_
 from hushtable.federation.messages import ask
@@ -76,7 +77,7 @@ def _answered(request: bytes, context: Context) -> bytes:
     keys, path, config = _site(context)
     hidden = None
     if "plan" in config:
-        hidden = files.read(str(config["plan"])).build(Plan.from_file)
+        hidden = read_plan(str(config["plan"]))
     policy = load_policy(str(config.get("policy", policy_beside(str(config["key"])))))
     approvals = [Approval.load(p) for p in glob.glob(str(config.get("approvals", "")))]
     data = str(config["data"])

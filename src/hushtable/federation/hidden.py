@@ -1,16 +1,46 @@
 """Hash functions that the coordinator does not know: drawn from a secret that the sites share."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import rfc8785
 
+from hushtable import files
 from hushtable.errors import FileError, UsageError
-from hushtable.federation.keys import crypto
+from hushtable.federation.keys import check_private, crypto
+from hushtable.plan import Plan
+from hushtable.privacy.release import Release
 from hushtable.schema import Schema
 
-__all__ = ["generator", "read_secret"]
+if TYPE_CHECKING:
+    from hushtable.sketch import Sketch
+
+__all__ = ["draw_hidden", "generator", "read_plan", "read_secret"]
+
+
+def draw_hidden(
+    secret: bytes,
+    schema: Schema,
+    *,
+    marginals: "Release | Sketch | None" = None,
+    **parameters: Any,
+) -> Plan:
+    """Draw the plan that all who have the secret draw; its files are for the sites alone.
+
+    Parameters
+    ----------
+    secret : bytes
+        As `generator` takes it.
+    schema, marginals, **parameters
+        As `Plan.draw` takes them, without a seed.
+    """
+    after = marginals.release_id if isinstance(marginals, Release) else ""
+    source = generator(secret, schema, after)
+    plan = Plan.draw(schema, marginals=marginals, random_state=source, **parameters)
+    return replace(plan, hidden=True)
 
 
 def generator(secret: bytes, schema: Schema, *purpose: str) -> np.random.Generator:
@@ -39,8 +69,33 @@ def generator(secret: bytes, schema: Schema, *purpose: str) -> np.random.Generat
 
 
 def read_secret(path: str | os.PathLike[str]) -> bytes:
-    """Read the file of ``hushtable round secret``; raises `FileError` if it holds none."""
+    """Read the file of ``hushtable round secret``.
+
+    Raises
+    ------
+    FileError
+        If it holds no secret.
+    PrivacyError
+        If others may read the file.
+    """
     try:
-        return bytes.fromhex(Path(path).read_text().strip())
+        secret = bytes.fromhex(Path(path).read_text().strip())
     except (ValueError, UnicodeDecodeError):
         raise FileError(f"{path}: holds no secret of hushtable round secret") from None
+    check_private(path, "make a new secret (hushtable round secret) and draw the plans anew")
+    return secret
+
+
+def read_plan(path: str | os.PathLike[str]) -> Plan:
+    """Read the plan that the sites share in a round with hidden hash functions.
+
+    Raises
+    ------
+    FileError
+        If it holds no plan.
+    PrivacyError
+        If others may read the file.
+    """
+    plan = files.read(path).build(Plan.from_file)
+    check_private(path, "draw another plan from a new secret (hushtable round secret)")
+    return replace(plan, hidden=True)

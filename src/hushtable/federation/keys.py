@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-__all__ = ["Card", "Keys", "check_name", "crypto", "new_private", "refuse_open"]
+__all__ = [
+    "Card", "Keys", "check_name", "check_private", "crypto", "new_private", "refuse_open",
+]  # fmt: skip
 
 #: ASCII, so that no two names look alike that are not.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .-]{0,63}")
@@ -120,7 +122,7 @@ class Card:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the card as JSON, for the coordinator and the other sites."""
-        with files.replacing(path) as temporary:
+        with files.replacing(path, private=not files.travels("card")) as temporary:
             temporary.write_text(json.dumps({"hushtable": "card", **self.to_dict()}, indent=2))
 
     @classmethod
@@ -262,19 +264,32 @@ def _never_overwritten(path: Path) -> UsageError:
 
 
 def refuse_open(path: str | os.PathLike[str], what: str) -> None:
-    """Raise if a secret file is missing, or open to others (where the system tells)."""
+    """Raise if a file of keys, or one that goes with them, is missing or open to others."""
     try:
-        mode = stat.S_IMODE(os.stat(path).st_mode)
+        check_private(path, "make new keys")
     except FileNotFoundError:
         raise FileError(
             f"{path}: there is no file with {what} here. Check the path, or restore it from a "
             "backup; if it is lost, make new keys (hushtable round keygen) and send the new card "
             "to the coordinator: rounds that were opened with the old one cannot be answered"
         ) from None
+
+
+def check_private(path: str | os.PathLike[str], otherwise: str) -> None:
+    """Raise `PrivacyError` if others may read or write a file (where the system tells).
+
+    Parameters
+    ----------
+    path : path
+        The file; raises `FileNotFoundError` if there is none.
+    otherwise : str
+        What to do if they may have read it.
+    """
+    mode = stat.S_IMODE(os.stat(path).st_mode)
     if os.name == "posix" and mode & 0o077:
         raise PrivacyError(
             f"{path}: others may read this file (mode {mode:03o}): run chmod 600 on it; if they "
-            "may have read it, make new keys"
+            f"may have read it, {otherwise}"
         )
 
 

@@ -138,6 +138,11 @@ class Round:
         several = isinstance(previous, Sequence) and not isinstance(previous, str)
         if not several or not all(map(is_text, previous)):
             raise UsageError(f"previous={previous!r}: needs a list of ids of rounds")
+        if isinstance(plan, Plan) and plan.hidden:
+            raise PrivacyError(
+                "the plan's hash functions are hidden from the coordinator, and a round holds its "
+                "plan: open it with the layout (hushtable plan hide PLAN -o layout.hush)"
+            )
         layout = plan if isinstance(plan, Layout) else Layout.of(plan)
         if least is None:
             least = len(sites) if masked else min(2, len(sites))
@@ -248,7 +253,7 @@ class Round:
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the round to a .hush file, atomically: for every site."""
-        files.write_bytes(path, self.content)
+        files.write_bytes(path, self.content, private=not files.travels("round"))
 
     # --- who ----------------------------------------------------------------------------------
 

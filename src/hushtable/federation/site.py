@@ -173,7 +173,7 @@ class Reply:
         if sketch.plan.plan_id != self.plan.plan_id:
             raise RoundError(f"counted under another plan: {self.plan.difference(sketch.plan)}")
         rows_per_person = self.round.terms.rows_per_person
-        check_counts("discrete-gaussian", sketch.sampled, rows_per_person, sketch.largest_weight)
+        check_counts(sketch, "discrete-gaussian", rows_per_person)
         if self._attended and not outside_too and self.earlier is None:
             n_rows = sketch.n_rows
             odd = [name for name, rows in sketch.outside().items() if 2 * rows > n_rows]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,9 @@ from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.rules import MARGINAL_SHARE, RANGE_SHARE
 from hushtable.privacy.seal import Seal, write
 from hushtable.schema import Feature, Schema
+
+if TYPE_CHECKING:
+    from hushtable.sketch import Sketch
 
 __all__ = ["Release", "check_counts", "check_plan", "release_counts", "share_of_budget"]
 
@@ -110,7 +113,8 @@ class Release:
             raise PlanError(
                 f"two releases of different plans do not add: {self.plan.difference(other.plan)}"
             )
-        return Release(self.plan, self.counts + other.counts, self.ledger + other.ledger)
+        plan = other.plan if other.plan.hidden else self.plan
+        return Release(plan, self.counts + other.counts, self.ledger + other.ledger)
 
     def release(self, *_: Any, **__: Any) -> "Release":
         """Refuse: it is a release already."""
@@ -181,8 +185,7 @@ class Release:
 
 
 def release_counts(
-    plan: Plan,
-    counts: NDArray[np.int64],
+    sketch: "Sketch",
     *,
     epsilon: float,
     delta: float,
@@ -191,16 +194,14 @@ def release_counts(
     rows_per_person: int,
     share: float | None,
     after: "Release | Sequence[Release]",
-    sampled: bool,
-    largest_weight: int,
     progress: Callable[[int], None] | None,
 ) -> Release:
     """Check, calibrate, draw the noise; see `Sketch.release` for the parameters."""
     check_mechanism(mechanism)
-    epsilon = check_epsilon(epsilon)
+    epsilon, plan = check_epsilon(epsilon), sketch.plan
     check_plan(plan)
-    sensitivity = Sensitivity(plan.family.n_histograms, adjacency, rows_per_person, sampled)
-    check_counts(mechanism, sampled, rows_per_person, largest_weight)
+    sensitivity = Sensitivity(plan.family.n_histograms, adjacency, rows_per_person, sketch.sampled)
+    check_counts(sketch, mechanism, rows_per_person)
     laplace = mechanism != "discrete-gaussian"
     delta = 0.0 if laplace else check_public_delta(delta, plan.expected_rows)
     earlier = _earlier(after, plan)
@@ -215,7 +216,7 @@ def release_counts(
     part = Share(secrets.token_hex(32), scale, noise.library(), earlier)
     # The ledger checks the terms: before any noise is drawn.
     ledger = Ledger(mechanism, sensitivity, delta, (part,), plan.behind)
-    noised = noise.add_noise(counts, mechanism, scale, progress=progress)
+    noised = noise.add_noise(sketch.counts, mechanism, scale, progress=progress)
     return Release(plan, noised, ledger)
 
 
@@ -240,21 +241,25 @@ def check_plan(plan: Plan) -> None:
         )
 
 
-def check_counts(
-    mechanism: Mechanism, sampled: bool, rows_per_person: int, largest_weight: int
-) -> None:
+def check_counts(sketch: "Sketch", mechanism: Mechanism, rows_per_person: int) -> None:
     """Raise `PrivacyError` if a row may have changed more counts than the accounting takes."""
-    if sampled and mechanism != "laplace-per-table":
+    if sketch.sampled and mechanism != "laplace-per-table":
         raise PrivacyError(
             "the tables hold random samples of fixed size: one row more pushes another out, "
             "which doubles what a row changes and gains nothing; sketch again without "
             "max_samples (or use the paper's mechanism='laplace-per-table', which accounts for it)"
         )
-    if largest_weight > rows_per_person:
+    if sketch.seeded:
         raise PrivacyError(
-            f"rows were counted with sample_weight, up to {largest_weight} times each: one "
-            f"person's rows can change a count by that; give rows_per_person={largest_weight} "
-            "or more"
+            "the samples in the tables were drawn from a seed or a generator, or the file does not "
+            "say from what: whoever knows it knows which rows are in each sample, and one row more "
+            "may redraw them all; sketch the rows again and leave random_state out, or max_samples"
+        )
+    # Of data in which everybody has at most that many rows, no weight is above it.
+    if (weight := sketch.largest_weight) > rows_per_person:
+        raise PrivacyError(
+            f"rows were counted with sample_weight, up to {weight} times each: one person's rows "
+            f"can change a count by that; give rows_per_person={weight} or more"
         )
 
 

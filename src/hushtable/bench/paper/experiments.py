@@ -184,7 +184,8 @@ def shared_auc(
 
     Rows are dealt to the participants at random; each counts its own (a sample of at most
     1,000 for each table, all for ACE), adds Laplace noise of scale 1 / epsilon to every cell,
-    and scores its own rows by the sum of all that was released.
+    and scores its own rows by the sum of all that was released. The seed draws hash functions
+    and deals the rows; samples and noise are drawn anew each time, as the totals suppose.
 
     Returns
     -------
@@ -197,7 +198,7 @@ def shared_auc(
     parts = np.array_split(rng.permutation(len(data.X)), participants)
     largest = max(map(len, parts))
     plan = _plan(data, system, min(_SAMPLE, largest), seed)
-    local = _local_counts(plan, data, parts, seed, everything=system == "ACE")
+    local = _local_counts(plan, data, parts, None, everything=system == "ACE")
     codes = Encoder(plan.schema)
     encoded = [codes.encode(data.X[rows]) for rows in parts]
     # Noise on a cell that no row falls into is never read: it is not drawn.
@@ -231,16 +232,17 @@ def _local_counts(
     plan: Plan,
     data: LabelledSet,
     parts: Sequence[NDArray[np.int64]],
-    seed: int,
+    seed: int | None,
     *,
     everything: bool = False,
 ) -> list[NDArray[np.int64]]:
+    """Count each participant's rows; without a seed, samples are drawn anew each time."""
     counts = []
     for number, rows in enumerate(parts):
         if len(rows) == 0:
             continue
         sample = None if everything or len(rows) <= _SAMPLE else _SAMPLE
-        rng = np.random.default_rng([seed, number])
+        rng = None if seed is None else np.random.default_rng([seed, number])
         sketch = Sketch.from_data(plan, data.X[rows], max_samples=sample, random_state=rng)
         counts.append(sketch.counts)
     return counts

@@ -77,10 +77,9 @@ def book_beside(key: Path, book: Path | None) -> Path:
 
 def hidden_plan(path: Path | None) -> "Plan | None":
     """Read the plan that the sites of a round share, if one is given."""
-    from hushtable import files
-    from hushtable.plan import Plan
+    from hushtable.federation.hidden import read_plan
 
-    return None if path is None else files.read(path).build(Plan.from_file)
+    return None if path is None else read_plan(path)
 
 
 def coordinators_keys(path: Path, round_: "Round") -> "Keys":

@@ -85,7 +85,7 @@ def model(
 
 def _opened(path: Path, read: "Release | Sealed", plan: Path | None) -> "Release":
     from hushtable import files
-    from hushtable.plan import Plan
+    from hushtable.federation.hidden import read_plan
     from hushtable.privacy.release import Release
 
     if isinstance(read, Release):
@@ -95,7 +95,7 @@ def _opened(path: Path, read: "Release | Sealed", plan: Path | None) -> "Release
             f"{path}: the hash functions were hidden from the coordinator: give the plan that the "
             "sites share (--plan)"
         )
-    return read.open(files.read(plan).build(Plan.from_file))
+    return read.open(read_plan(plan))
 
 
 def _verified(result: "Release | Sealed", book: Path) -> str | None:
@@ -103,9 +103,10 @@ def _verified(result: "Release | Sealed", book: Path) -> str | None:
     from hushtable.federation.book import Book
     from hushtable.federation.round import shown_time
 
+    if result.seal is None:
+        return None
     with Book.open(book) as notes:
-        find = getattr(notes, "verified", None)
-        at = None if find is None or result.seal is None else find(result.seal.digest)
+        at = notes.verified(result.seal.digest)
     return None if at is None else shown_time(at)
 
 

@@ -129,7 +129,7 @@ def submit(
                 counted, advance, rows=seen, new_people=new_people, outside_too=outside_too
             )
         with target.writing():
-            files.write_bytes(output, content)
+            files.write_bytes(output, content, private=not files.travels("submission"))
     facts: dict[str, Any] = {
         "command": "round submit",
         "submission": str(output),
