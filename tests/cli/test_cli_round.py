@@ -129,7 +129,27 @@ def test_the_marginals_are_kept_if_wanted(here, run):
     second = run("round", "next", here / "first.hush", *sent, "--key", here / "lead.key",
                  "--result", here / "marginals.hush", "-o", here / "second.hush")  # fmt: skip
     assert second.code == 0, second.err
-    assert load(here / "marginals.hush").plan.detector == "marginals"
+    marginals = load(here / "marginals.hush")
+    assert marginals.plan.detector == "marginals"
+    assert marginals.seal.coordinator["name"] == "lead"
+
+
+def test_a_result_is_signed_if_the_coordinator_gives_its_keys(here, run):
+    open_round(here)
+    sent = [submit(here, name) for name in ("north", "south")]
+    collect = ("round", "collect", here / "round.hush", *sent, "-o", here / "c.hush")
+    plain = run(*collect)
+    assert "The result is not signed: anybody may have made or changed it." in plain.out
+    assert run(*collect, "--json").json["signed_by"] is None
+    signed = run(*collect, "--key", here / "lead.key")
+    assert "The result is signed by lead (" in signed.out
+    facts = run(*collect, "--key", here / "lead.key", "--json").json
+    assert facts["signed_by"]["name"] == "lead"
+    assert facts["digest"] == files.read(here / "c.hush").digest
+    verified = run("round", "verify", here / "c.hush", "--round", here / "round.hush", "--book",
+                   here / "south.book", "--json").json  # fmt: skip
+    assert verified["digest"] == facts["digest"]
+    assert verified["own_answer"]
 
 
 def test_the_same_round_again(here, run):

@@ -1,6 +1,7 @@
 """Signed results: made by collecting, kept by files, checked against round, book, submissions."""
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 from round_helpers import T0, Online
 
 from hushtable import LocalModel, files, load
-from hushtable.errors import FileError, RoundError, UsageError
+from hushtable.cli import main
+from hushtable.errors import FileError, MissingExtraError, RoundError, UsageError
 from hushtable.federation.collect import Sealed
 from hushtable.federation.keys import Keys
 from hushtable.federation.layout import Layout
@@ -146,7 +148,7 @@ def test_a_partial_result_names_those_that_are_in(consortium, tmp_path):
 
 @pytest.mark.parametrize("least", [3, 4], ids=["some may be lost", "all stay"])
 def test_the_sum_of_an_online_round_names_who_stayed(
-    consortium, quick_noise, tmp_path, monkeypatch, least
+    consortium, quick_noise, tmp_path, monkeypatch, capsys, least
 ):
     monkeypatch.setattr("hushtable.federation.site.now", lambda: T0)
     monkeypatch.setattr("hushtable.federation.secure_sum.now", lambda: T0)
@@ -160,6 +162,13 @@ def test_the_sum_of_an_online_round_names_who_stayed(
     assert read.seal.submissions == digests(sent)
     assert read.sites == ([*those.sites] if least == 4 else ["s00", "s01", "s02"])
     read.check_own("s00", those.sites["s00"].book.answer(round_.round_id).share, sent["s00"])
+    round_.save(tmp_path / "round.hush")
+    verify = ["round", "verify", "result.hush", "--round", "round.hush", "--book"]
+    monkeypatch.chdir(tmp_path)
+    assert main([*verify, those.sites["s00"].book.path]) == 0
+    assert "What s00 sent is in it, unchanged." in capsys.readouterr().out
+    code = main([*verify, those.sites["s03"].book.path])
+    assert code == (0 if least == 4 else 1)
     if least == 3:
         assert not read.check_submissions(round_, sent, T0)
     else:
@@ -182,6 +191,12 @@ def test_submissions_that_do_not_belong(signed, tmp_path):
             read.check_submissions(round_, given, T0)
     with pytest.raises(RoundError, match="it is the result of another round"):
         read.check_round(other)
+
+
+def test_a_signature_that_cannot_be_checked_is_not_passed_over(signed, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
+    with pytest.raises(MissingExtraError, match="a signed file needs cryptography"):
+        load(tmp_path / "result.hush")
 
 
 def test_digests_that_are_none(signed, tmp_path):
