@@ -1,6 +1,7 @@
 """A schema read off the data: kinds, ranges and categories. Never public."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from queue import SimpleQueue
 from typing import Any
 
@@ -17,7 +18,14 @@ from hushtable.schema import MAX_CATEGORIES, Feature, Schema
 from hushtable.threads import for_each, n_threads
 from hushtable.weights import Numbered, Weights, numbered
 
-__all__ = ["schema_from_data"]
+__all__ = ["doubtful_texts", "schema_from_data"]
+
+#: Rows, or different texts, up to which a column is taken for categories, however they look.
+_FEW = 20
+#: Letters of a text, on average, above which it is more than the name of a category.
+_LONG = 30
+#: Like a number of a patient or an order, a hash, a date written out.
+_CODE = re.compile(r"(?=(?:\D*\d){3})\S{8,}")
 
 
 class _Ranges:
@@ -58,16 +66,20 @@ class _Categories:
 
     def update(self, texts: Iterable[str]) -> None:
         self.seen.update(texts)
-        if len(self.seen) > MAX_CATEGORIES:
-            raise DataError(
-                f"column {self.name!r} has more than {MAX_CATEGORIES:,} different texts, more "
-                "categories than a plan allows: leave identifiers out, or group rare categories"
-            )
 
     def feature(self) -> Feature:
         if not self.seen:
             raise _all_missing(self.name)
         return Feature.categorical(self.name, sorted(self.seen))
+
+
+def _too_many(names: list[str]) -> DataError:
+    which = f"column {names[0]!r} has" if len(names) == 1 else f"columns {names} each have"
+    return DataError(
+        f"{which} more than {MAX_CATEGORIES:,} different texts, more categories than a plan "
+        "allows: leave identifiers out, and free text (hushtable fit --drop), or group rare "
+        "categories"
+    )
 
 
 def _all_missing(name: str) -> DataError:
@@ -97,12 +109,20 @@ class _Found:
             else:
                 numbers = as_numbers(column, self.names[j], start)
                 self.ranges.add(numbers[:, np.newaxis], start, slice(j, j + 1))
+        self._check_categories()
 
     def merge(self, other: "_Found") -> None:
         self.n_rows += other.n_rows
         self.ranges.merge(other.ranges)
         for j, categories in other.categories.items():
             self._categories(j).update(categories.seen)
+        self._check_categories()
+
+    def _check_categories(self) -> None:
+        found = self.categories
+        crowded = [found[j].name for j in sorted(found) if len(found[j].seen) > MAX_CATEGORIES]
+        if crowded:
+            raise _too_many(crowded)
 
     def _categories(self, j: int) -> _Categories:
         return self.categories.setdefault(j, _Categories(self.names[j]))
@@ -167,3 +187,46 @@ def schema_from_data(
     if total.n_rows == 0:
         raise no_rows(reader)
     return Schema(total.features(), public=False, named=named), total.n_rows
+
+
+def doubtful_texts(schema: Schema, n_values: Sequence[int]) -> dict[str, str]:
+    """Find columns whose texts may tell of single rows: identifiers, names, free text.
+
+    Parameters
+    ----------
+    schema : Schema
+        Read off rows.
+    n_values : sequence of int, of length n_features
+        For each feature, the rows in which it is not missing.
+
+    Returns
+    -------
+    dict of str to str
+        By name of the column, what its texts look like; the words hold none of them.
+    """
+    looks = {
+        feature.name: _looks(feature.categories, n)
+        for feature, n in zip(schema.features, n_values, strict=True)
+        if feature.kind == "categorical"
+    }
+    return {name: words for name, words in looks.items() if words}
+
+
+def _looks(texts: Sequence[str], n_values: int) -> str:
+    """Say what is doubtful about the different texts of a column; nothing if they are few."""
+    n = len(texts)
+    different = f"{n:,} different texts"
+    if n_values > _FEW and 2 * n > n_values:
+        return f"{different} in {n_values:,} rows: identifiers, names or free text"
+    if n <= _FEW:
+        return ""
+    if 2 * sum(_CODE.fullmatch(text) is not None for text in texts) > n:
+        return f"{different}, most of them long codes with digits: identifiers"
+    words = sum(len(text.split()) for text in texts) / n
+    letters = sum(map(len, texts)) / n
+    if words >= 2.0 or letters > _LONG:
+        return (
+            f"{different}, of {words:.2g} words and {letters:.0f} letters on average: names or "
+            "free text"
+        )
+    return ""

@@ -528,6 +528,9 @@ def _schema_difference(mine: Schema, theirs: Schema) -> str:
     if mine.names != theirs.names:
         return f"features {mine.names} against {theirs.names}"
     for a, b in zip(mine.features, theirs.features, strict=True):
+        if a != b and not (mine.public and theirs.public):
+            # What was read off rows is rows' values: no message shows it.
+            return f"feature {a.name!r} has another kind, range or categories, read off rows"
         if a != b:
             return f"feature {a.name!r}: {a.to_dict()} against {b.to_dict()}"
     return "one schema is public, the other was read off data"

@@ -54,7 +54,7 @@ def test_fit_is_the_estimator(run, site, tmp_path):
     result = run("fit", site / "rows.csv", "--seed", 3, "--tables", 7, "-o", tmp_path / "m.hush")
     assert result.code == 0
     assert "Fitted HushTable to 400 rows: 7 tables" in result.out
-    assert "2 columns are numeric, 1 categorical (ward)." in result.out
+    assert "2 columns are numeric, 1 categorical." in result.out
     expected = HushTable(n_tables=7, random_state=3).fit(site / "rows.csv")
     model = hushtable.load(tmp_path / "m.hush")
     assert model.sketch_ == expected.sketch_
@@ -358,7 +358,10 @@ def test_inspect(run, site, name, kind, detector, rows):
     text = run("inspect", site / name)
     assert text.code == 0
     assert facts["plan_id"] in text.out
-    assert "2 categories: north, south" in text.out
+    read_off = kind == "detector"
+    assert ("2 categories read off rows" if read_off else "2 categories: north, south") in text.out
+    assert ("Values of rows" in text.out) == read_off
+    assert facts["texts"] == ({"ward": 2} if read_off else {})
     if rows:
         assert facts["features"][0]["missing"] == 8
         assert "Rows counted     400" in text.out

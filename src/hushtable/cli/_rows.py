@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from hushtable.readers import Reader
     from hushtable.schema import Schema
 
-__all__ = ["open_rows"]
+__all__ = ["joined", "names_in", "open_rows"]
 
 
 def open_rows(
@@ -55,14 +55,14 @@ def _open(data: str, text_columns: frozenset[str]) -> "Reader":
         raise DataError(f"cannot read {data}: {explain(error)}") from error
 
 
-def _names(option: str) -> list[str]:
+def names_in(option: str) -> list[str]:
     """Split at commas; a name that holds one stands in double quotes, as in a CSV file."""
     return [name.strip() for name in next(csv.reader([option], skipinitialspace=True), [])]
 
 
 def _chosen(reader: "Reader", columns: str | None, drop: str | None) -> list[str]:
     names = list(reader.names or ())
-    named = _names(columns if columns is not None else drop or "")
+    named = names_in(columns if columns is not None else drop or "")
     lacking = [name for name in named if name not in names]
     if lacking:
         raise DataError(f"{reader.source} has no column {lacking}: its columns are {names}")
@@ -81,11 +81,12 @@ def _hint(reader: "Reader", schema: "Schema") -> str:
         return ""
     extra = [name for name in names if name not in wanted]
     if [name for name in names if name in wanted] == wanted:
-        return f"; --drop {_joined(extra)} leaves the others out"
-    return f"; --columns {_joined(wanted)} puts them in order"
+        return f"; --drop {joined(extra)} leaves the others out"
+    return f"; --columns {joined(wanted)} puts them in order"
 
 
-def _joined(names: list[str]) -> str:
+def joined(names: list[str]) -> str:
+    """Return names as an option takes them, quoted for the shell."""
     import shlex
 
     fields = [f'"{name}"' if "," in name or name != name.strip() else name for name in names]

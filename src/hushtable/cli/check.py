@@ -62,7 +62,7 @@ def check(
         "rows": watch.rows,
         "features": [_facts(one) for one in checks],
     }
-    finish(as_json, facts, lambda: _print(checks, data, schema))
+    finish(as_json, facts, lambda: _print(checks, data, schema, wanted.public))
 
 
 def _schema(path: Path) -> "Schema":
@@ -93,7 +93,7 @@ def _facts(result: "FeatureCheck") -> dict[str, Any]:
     }
 
 
-def _print(checks: list["FeatureCheck"], data: str, schema: Path) -> None:
+def _print(checks: list["FeatureCheck"], data: str, schema: Path, public: bool) -> None:
     found = [one for one in checks if one.outside or one.missing or one.finding]
     print(f"Checked {checks[0].rows:,} rows of {data} against {schema}: {len(checks):,} features.")
     if found:
@@ -105,7 +105,7 @@ def _print(checks: list["FeatureCheck"], data: str, schema: Path) -> None:
     if len(found) < len(checks):
         others = f"the other {len(checks) - len(found):,}" if found else "all"
         print(f"\nIn {others}, every value is there and inside.")
-    sentences = [_sentence(one) for one in found if one.finding is not None]
+    sentences = [_sentence(one, public) for one in found if one.finding is not None]
     if sentences:
         print("\nTo look at:\n")
         print_sentences(sentences[:MOST_LINES], indent="  ")
@@ -129,10 +129,10 @@ def _share(share: float) -> str:
     return "<0.1%" if share < 0.001 else f"{share:.1%}"
 
 
-def _sentence(result: "FeatureCheck") -> str:
+def _sentence(result: "FeatureCheck", public: bool) -> str:
     """Say what a finding may mean, and what to do about it."""
     feature = result.feature
-    name, allowed = shown(feature.name), shown(values(feature))
+    name, allowed = shown(feature.name), shown(values(feature, public))
     if result.finding == "missing":
         return f"{name}: no row has a value. Is it the right column?"
     if result.finding == "constant":

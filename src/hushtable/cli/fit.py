@@ -1,6 +1,6 @@
 """``hushtable fit``: rows to a model."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,10 +15,14 @@ from hushtable.cli._options import (
     Tables,
     Threads,
 )
-from hushtable.cli._output import Target, finish, listed, print_tally, tally
+from hushtable.cli._output import Target, finish, print_sentences, print_tally, shown, tally
 from hushtable.cli._progress import watched
-from hushtable.cli._rows import open_rows
-from hushtable.errors import UsageError
+from hushtable.cli._rows import joined, names_in, open_rows
+from hushtable.errors import DataError, UsageError
+from hushtable.report.words import texts_of_rows, values_of_rows
+
+if TYPE_CHECKING:
+    from hushtable.schema import Schema
 
 __all__ = ["fit"]
 
@@ -55,12 +59,20 @@ def fit(
     threads: Threads = -1,
     columns: Columns = None,
     drop: Drop = None,
+    keep_text: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Keep these columns of text, though they look like identifiers, names or free "
+            "text: all their texts are in the model then.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Fit a detector to rows and write it as a model.
 
-    Ranges and categories are read off the rows. Numbers, dates, true/false and text are used
-    as they are; empty fields are missing values.
+    Ranges and categories are read off the rows, and are in the model. Numbers, dates, true/false
+    and text are used as they are; empty fields are missing values.
 
     \b
     Example:
@@ -73,6 +85,10 @@ def fit(
         raise UsageError("--passes 2 needs --detector hushtable")
     target = Target(output, [data])
     reader = open_rows(data, columns, drop)
+    keep = names_in(keep_text or "")
+    used = list(reader.names or ())
+    if lacking := [name for name in keep if name not in used]:
+        raise DataError(f"--keep-text: {lacking} are not among the columns in use, {used}")
 
     # scikit-learn takes a second to import: only once the files are known to be there.
     from hushtable.detectors import BY_RECIPE
@@ -87,12 +103,13 @@ def fit(
     model.set_params(n_tables=tables, contamination=share, n_jobs=threads, random_state=seed)
     with watched(reader, passes=readings + (share != "auto"), quiet=as_json) as watch:
         model.fit(watch.reader)
+    family, schema = model.plan_.family, model.plan_.schema
+    sketch: Any = model.sketch_  # after fit, exact counts
+    _check_texts(schema, watch.rows - sketch.tally[:, 0], keep, columns, drop)
     with target.writing():
         model.save(output)
 
-    family, schema = model.plan_.family, model.plan_.schema
-    sketch: Any = model.sketch_  # after fit, exact counts
-    name = type(model).__name__
+    name, texts = type(model).__name__, texts_of_rows(schema)
     facts = {
         "command": "fit",
         "model": str(output),
@@ -104,6 +121,7 @@ def fit(
         "offset": model.offset_,
         "plan_id": model.plan_.plan_id,
         "tally": tally(schema, sketch.tally),
+        "texts": texts,
     }
 
     def text() -> None:
@@ -111,14 +129,37 @@ def fit(
             f"Fitted {name} to {watch.rows:,} rows: {family.n_tables:,} tables, "
             f"{family.n_cells:,} cells."
         )
-        texts = [f.name for f in schema.features if f.kind == "categorical"]
-        print(
-            f"{len(schema) - len(texts):,} columns are numeric, {len(texts):,} categorical"
-            + (f" ({listed(texts)})." if texts else ".")
-        )
+        print(f"{len(schema) - len(texts):,} columns are numeric, {len(texts):,} categorical.")
         unit = model.plan_.score.unit
         print(f"Rows that score below {model.offset_:.4g} {unit} are outliers.")
         print_tally(schema, sketch.tally, watch.rows)
-        print(f"Wrote {target}. It holds ranges and counts of your rows: keep it where they are.")
+        print(f"Wrote {target}.")
+        print_sentences([
+            shown(f"It holds values of your rows: {values_of_rows(schema)}; and exact counts."),
+            "Keep it where the rows are.",
+        ])  # fmt: skip
 
     finish(as_json, facts, text)
+
+
+def _check_texts(
+    schema: "Schema", n_values: Any, keep: list[str], columns: str | None, drop: str | None
+) -> None:
+    """Refuse texts that look like those of single rows, unless their columns are to be kept."""
+    from hushtable.infer import doubtful_texts
+
+    found = doubtful_texts(schema, n_values.tolist())
+    doubtful = [name for name in found if name not in keep]
+    if not doubtful:
+        return
+    looks = "; ".join(f"{name!r} ({found[name]})" for name in doubtful)
+    without = (
+        "by naming the others only in --columns"
+        if columns is not None
+        else f"with --drop {joined(names_in(drop or '') + doubtful)}"
+    )
+    raise DataError(
+        "all texts of a column of text are in the model, and some look like those of single "
+        f"rows: {looks}. Leave them out {without}, or keep them with --keep-text "
+        f"{joined(keep + doubtful)} (nothing was written)"
+    )

@@ -8,13 +8,22 @@ import typer
 from hushtable.cli._options import Json
 from hushtable.cli._output import finish, print_sentences, print_table, shown, size
 from hushtable.cli._signed import signed_by, signed_lines
-from hushtable.report.words import LEDGER_HEADERS, dependence, ledger_lines, ledger_rows, values
+from hushtable.report.words import (
+    LEDGER_HEADERS,
+    dependence,
+    ledger_lines,
+    ledger_rows,
+    texts_of_rows,
+    values,
+    values_of_rows,
+)
 
 if TYPE_CHECKING:
     from hushtable.files import Content
     from hushtable.plan import Plan
     from hushtable.privacy.local import LocalModel
     from hushtable.privacy.release import Release
+    from hushtable.schema import Schema
     from hushtable.sketch import Sketch
 
 __all__ = ["inspect"]
@@ -22,6 +31,14 @@ __all__ = ["inspect"]
 
 def inspect(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Plan, sketch, release or model.")],
+    with_values: Annotated[
+        bool,
+        typer.Option(
+            "--values",
+            help="Show ranges and categories that were read off rows, too: they are values of "
+            "rows. Public ones are always shown.",
+        ),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show what a .hush file holds, after checking that it is intact.
@@ -47,8 +64,10 @@ def inspect(
             sketch = counts
         else:
             release = counts
-    facts = {"command": "inspect", "file": str(file), **_facts(content, plan, sketch, release)}
-    finish(as_json, facts, lambda: _print(file, facts, plan, sketch, release))
+    told = with_values or plan.schema.public
+    facts = {"command": "inspect", "file": str(file)}
+    facts |= _facts(content, plan, sketch, release, told)
+    finish(as_json, facts, lambda: _print(file, facts, plan, sketch, release, told))
 
 
 def _finish_of_a_round(file: Path, content: "Content", as_json: bool) -> None:
@@ -94,6 +113,7 @@ def _facts(
     plan: "Plan",
     sketch: "Sketch | None",
     release: "Release | LocalModel | None",
+    told: bool,
 ) -> dict[str, Any]:
     from hushtable.privacy.release import Release
 
@@ -107,6 +127,7 @@ def _facts(
         "detector": plan.detector,
         "data_dependent": plan.data_dependent,
         "ranges_public": plan.schema.public,
+        "texts": texts_of_rows(plan.schema),
         "passes": 1 if plan.first_counts is None else 2,
         "tables": plan.family.n_tables,
         "cells": plan.family.n_cells,
@@ -125,7 +146,7 @@ def _facts(
             "ledger": release.ledger.to_dict(),
             "words": release.ledger.words(),
         }
-    features = [feature.to_dict() for feature in plan.schema.features]
+    features = _features(plan.schema, told)
     if sketch is not None:
         facts |= {"rows": sketch.n_rows, "sampled": sketch.sampled}
         if plan.first_counts is not None:
@@ -138,12 +159,23 @@ def _facts(
     return {**facts, "features": features}
 
 
+def _features(schema: "Schema", told: bool) -> list[dict[str, Any]]:
+    """Return the features; without ranges and categories if those are not to be shown."""
+    found = [feature.to_dict() for feature in schema.features]
+    if not told:
+        for feature in found:
+            for key in ("low", "high", "categories"):
+                feature.pop(key, None)
+    return found
+
+
 def _print(
     file: Path,
     facts: dict[str, Any],
     plan: "Plan",
     sketch: "Sketch | None",
     release: "Release | LocalModel | None",
+    told: bool,
 ) -> None:
     version = shown(str(facts["writer"].get("hushtable", "unknown")))
     lines = {
@@ -154,6 +186,9 @@ def _print(
         "Depends on data": dependence(plan),
         "Tables": f"{facts['tables']:,} ({facts['cells']:,} cells)",
     }
+    if of_rows := values_of_rows(plan.schema):
+        hint = "" if told else " (--values shows them)"
+        lines["Values of rows"] = shown(f"{of_rows}{hint}")
     if sketch is not None:
         lines["Rows counted"] = f"{sketch.n_rows:,}"
         if sketch.sampled:
@@ -185,7 +220,7 @@ def _print(
     if release is not None:
         _print_ledger(release)
     headers = ["feature", "kind", "range or categories"]
-    rows = [[shown(f.name), f.kind, shown(values(f))] for f in plan.schema.features]
+    rows = [[shown(f.name), f.kind, shown(values(f, told))] for f in plan.schema.features]
     if sketch is not None:
         headers += ["missing", "outside"]
         for row, counts in zip(rows, sketch.tally.tolist(), strict=True):

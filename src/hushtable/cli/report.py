@@ -79,6 +79,14 @@ def report(
             help="Flag this share of the rows instead of those below the model's threshold.",
         ),
     ] = None,
+    values: Annotated[
+        bool,
+        typer.Option(
+            "--values",
+            help="Show ranges and categories that were read off rows (by hushtable fit), too: they "
+            "are values of rows. Public ones are always shown.",
+        ),
+    ] = False,
     threads: Threads = -1,
     columns: Columns = None,
     drop: Drop = None,
@@ -87,8 +95,8 @@ def report(
     """Write a report: one HTML file for the analyst, the privacy officer and the coordinator.
 
     It holds what MODEL tells; with DATA, the distribution of scores, missing values and drift;
-    with --parts, who sent what. No value of a row is in it, and without --rows no row's number,
-    score or reasons.
+    with --parts, who sent what. Without --values no value of a row is in it, and without --rows no
+    row's number, score or reasons.
     It loads nothing from elsewhere and runs no script.
 
     \b
@@ -122,7 +130,7 @@ def report(
             )
     from hushtable.report.content import gather
 
-    made = gather(subject, threshold=offset, scores=scores, sites=sites)
+    made = gather(subject, threshold=offset, scores=scores, sites=sites, values=values)
     target = write_page(made, output)
     facts = {
         "command": "report",

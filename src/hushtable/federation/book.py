@@ -211,7 +211,14 @@ class Book(BookFile):
     def _digests(self, entry: Entry) -> RowDigests:
         return RowDigests.from_bytes(self._chain.blob(entry, entry.content["blobs"]["rows"]))
 
-    def _note_rows(self, data_set: str, rows: RowDigests, new_people: bool) -> None:
+    def check_people(self, data_set: str, rows: RowDigests, new_people: bool = False) -> str | None:
+        """Return another data set that these rows seem to be of; refuse that unless it is said.
+
+        Raises
+        ------
+        PrivacyError
+            If there is one, and nobody says that these are ``new_people``.
+        """
         other = self.same_people(data_set, rows)
         if other is not None and not new_people:
             raise PrivacyError(
@@ -219,6 +226,10 @@ class Book(BookFile):
                 f"the same people share one budget. Answer with --data-set '{other}'; if they are "
                 "other people, say so with --new-people, which the book notes"
             )
+        return other
+
+    def _note_rows(self, data_set: str, rows: RowDigests, new_people: bool) -> None:
+        other = self.check_people(data_set, rows, new_people)
         content = {"data_set": data_set, "new_people": new_people, "like": other}
         self._note("rows", content, {"rows": rows.to_bytes()})
 

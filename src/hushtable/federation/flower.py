@@ -23,6 +23,7 @@ from hushtable.engines.work import rows_of
 from hushtable.errors import HushTableError, UsageError
 from hushtable.federation.approval import Approval
 from hushtable.federation.book import ALL_ROWS, Book
+from hushtable.federation.digests import RowDigester, RowDigests
 from hushtable.federation.hidden import read_plan
 from hushtable.federation.keys import Keys
 from hushtable.federation.messages import Message as Message_
@@ -31,7 +32,6 @@ from hushtable.federation.online import OnlineSite
 from hushtable.federation.policy_file import load_policy, policy_beside
 from hushtable.federation.round import Round
 from hushtable.federation.secure_sum import SecureSum
-from hushtable.plan import Plan
 from hushtable.sketch import Sketch
 
 __all__ = ["client_app", "server_app"]
@@ -83,17 +83,37 @@ def _answered(request: bytes, context: Context) -> bytes:
     data = str(config["data"])
 
     with Book.open(path, keys.card) as book:
+        rows = _Rows(data, book)
         site = OnlineSite(
             keys,
             book,
-            lambda plan: Sketch.from_data(plan, rows_of(plan, data), n_jobs=-1, allow_empty=True),
+            rows.count,
             policy=policy,
-            recognise=lambda plan: book.digests(rows_of(plan, data)),
+            recognise=rows.seen,
             approvals={one.round_id: one for one in approvals},
             data_set=str(config.get("data-set", ALL_ROWS)),
             plan=hidden,
         )
         return site.answer(request)
+
+
+class _Rows:
+    """The site's rows: counted, and recognised by what was counted."""
+
+    def __init__(self, data: str, book: Book) -> None:
+        self._data, self._book = data, book
+        self._digester: RowDigester | None = None
+
+    def count(self, plan: Plan) -> Sketch:
+        self._digester = self._book.digester(plan.schema)
+        rows = self._digester.watch(rows_of(plan, self._data))
+        sketch = Sketch.from_data(plan, rows, n_jobs=-1, allow_empty=True)
+        if not sketch.n_rows:
+            self._digester = None
+        return sketch
+
+    def seen(self) -> RowDigests | None:
+        return None if self._digester is None else self._digester.digests()
 
 
 client_app = ClientApp()

@@ -62,7 +62,8 @@ class OnlineSite:
     policy : Policy, optional
         The site's; without one, nothing is answered.
     recognise : callable, optional
-        Takes a plan, returns the `RowDigests` by which the book knows the rows again.
+        Returns, after `count`, the `RowDigests` by which the book knows these rows again; None of
+        no rows.
     approvals : mapping of str to Approval
         Of the officer, by round id.
     log : SiteLog, optional
@@ -78,7 +79,7 @@ class OnlineSite:
         count: "Callable[[Plan], Sketch]",
         *,
         policy: Policy | None = None,
-        recognise: "Callable[[Plan], RowDigests] | None" = None,
+        recognise: Callable[[], RowDigests | None] = lambda: None,
         approvals: Mapping[str, Approval] | None = None,
         log: SiteLog | None = None,
         data_set: str = ALL_ROWS,
@@ -170,15 +171,15 @@ class OnlineSite:
         reply.check_known()
         library()  # without it there will be no noise, and no answer
         counts = reply.counted(self._count(reply.plan))
-        seen = None if self._recognise is None else self._recognise(reply.plan)
+        seen = self._recognise()
         if seen is not None:
             self._book.check_people(self._data_set, seen)
         c = crypto()
         kept = {use: c.X25519PrivateKey.generate() for use in ("encrypt", "mask")}
         public = {use: key.public_key().public_bytes_raw().hex() for use, key in kept.items()}
         private: State = {use: key.private_bytes_raw().hex() for use, key in kept.items()}
-        private["counts"] = base64.b64encode(counts.astype("<i8").tobytes()).decode()
-        private["rows"] = None if seen is None else seen.to_dict()
+        private["counts"] = _base64(counts.astype("<i8").tobytes())
+        private["rows"] = None if seen is None else _base64(seen.to_bytes())
         return self._sign(round_, "keys", public), private
 
     def _deal_shares(self, round_: Round, body: State) -> tuple[bytes, State]:
@@ -232,7 +233,8 @@ class OnlineSite:
         masks = pairwise_mask(self._me, agreed, n_cells)
         masks += stream(bytes.fromhex(before["own_mask"]), n_cells)
         counts = np.frombuffer(base64.b64decode(keys["counts"]), "<i8").astype(np.int64)
-        seen = None if keys["rows"] is None else RowDigests.from_dict(keys["rows"])
+        rows = keys["rows"]
+        seen = None if rows is None else RowDigests.from_bytes(base64.b64decode(rows))
         answer = reply.answer(counts, masks, rows=seen)
         kept = {"shares": {name: share.hex() for name, share in sealed.items()}}
         return answer.content, kept
@@ -322,6 +324,10 @@ class OnlineSite:
                 Refusal.SHARES, f"the share of {sender!r} was changed on its way"
             ) from None
         return share
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode()
 
 
 def _texts(body: State, key: str | None = None) -> dict[str, bytes]:

@@ -6,64 +6,25 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from hushtable.federation.collect import Sealed
-from hushtable.plan import Plan
 from hushtable.plots import NoiseDisplay
 from hushtable.privacy.ledger import rounded_up
 from hushtable.privacy.local import LocalModel
 from hushtable.privacy.release import Release
 from hushtable.report.features import Features, features_of
 from hushtable.report.marginals import Histogram, histograms
+from hushtable.report.model import Model
 from hushtable.report.scores import Scores
 from hushtable.report.sites import Sites
-from hushtable.report.words import dependence, ledger_lines, ledger_rows, n_tables
+from hushtable.report.words import (
+    dependence,
+    ledger_lines,
+    ledger_rows,
+    n_tables,
+    values_of_rows,
+)
 from hushtable.sketch import Sketch
 
 __all__ = ["Model", "Privacy", "Report", "gather"]
-
-
-@dataclass(frozen=True)
-class Model:
-    """A file that a report is about.
-
-    Attributes
-    ----------
-    name : str
-        Of the file, or of the counts.
-    kind : {"sketch", "release", "local", "detector", "sealed"}
-        What it holds.
-    counts : Sketch, Release, LocalModel or Sealed
-        The counts in it.
-    size : str, default=""
-        Of the file, for people; empty if there is none.
-    """
-
-    name: str
-    kind: str
-    counts: Sketch | Release | LocalModel | Sealed
-    size: str = ""
-
-    @property
-    def plan(self) -> Plan | None:
-        """What was counted under; None where the hash functions are hidden."""
-        return None if isinstance(self.counts, Sealed) else self.counts.plan
-
-    @property
-    def n_tables(self) -> int:
-        """Histograms of which each holds every row once."""
-        if isinstance(self.counts, Sealed):
-            return len(self.counts.layout.cells)
-        return self.counts.plan.family.n_histograms
-
-    @property
-    def n_rows(self) -> int:
-        """Rows counted; an estimate where there is noise."""
-        return round(float(self.counts.counts.sum()) / self.n_tables)
-
-    @property
-    def noise_sd(self) -> float:
-        """Standard deviation of the noise on a cell, in counts."""
-        counts = self.counts
-        return counts.ledger.noise_sd if isinstance(counts, Sealed) else counts.noise_sd
 
 
 @dataclass(frozen=True)
@@ -123,6 +84,8 @@ class Report:
         Sections; None where they do not apply.
     histograms : list of Histogram
         Of the first features, from marginals.
+    told : bool
+        Whether ranges and categories are shown.
     left_out : list of str
         What the report has no section about, and why.
     """
@@ -136,6 +99,7 @@ class Report:
     scores: Scores | None
     features: Features | None
     histograms: list[Histogram]
+    told: bool
     privacy: Privacy | None
     sites: Sites | None
     left_out: list[str]
@@ -177,6 +141,7 @@ def gather(
     threshold: float | None = None,
     scores: Scores | None = None,
     sites: Sites | None = None,
+    values: bool = False,
 ) -> Report:
     """Gather the facts of a report.
 
@@ -192,30 +157,52 @@ def gather(
         Of rows, where there are some.
     sites : Sites, optional
         Behind the model, where they are known.
+    values : bool, default=False
+        Whether to show ranges and categories that were read off rows. Public ones always are.
     """
     counted = model.counts if isinstance(model.counts, Sketch) else None
+    of_rows = "" if model.plan is None else values_of_rows(model.plan.schema)
+    told = values or not of_rows
     return Report(
         model=model,
         title=model.name if title is None else title,
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         version=version("hushtable"),
         about=_about(model, threshold),
-        reasons_to_stay=_reasons_to_stay(model, scores, sites),
+        reasons_to_stay=_reasons_to_stay(model, scores, sites, of_rows if told else ""),
         scores=scores,
         features=None
         if model.plan is None
-        else features_of(model.plan, counted, model.n_rows, scores),
-        histograms=_histograms(model),
+        else features_of(model.plan, counted, model.n_rows, scores, told),
+        histograms=_histograms(model, told),
+        told=told,
         privacy=_privacy(model),
         sites=sites,
-        left_out=_left_out(model, threshold, scores, sites),
+        left_out=[
+            *_no_values(scores, of_rows, told),
+            *_left_out(model, threshold, scores, sites),
+        ],
     )
 
 
-def _histograms(model: Model) -> list[Histogram]:
+def _no_values(scores: Scores | None, of_rows: str, told: bool) -> list[str]:
+    """Say which values of rows are not in the report."""
+    beyond = " beyond the categories and ranges of its features" if of_rows and told else ""
+    named = scores is not None and scores.lowest is not None
+    number = "" if named else ", and no row's number"
+    words = [f"No value of any row{beyond}{number}."]
+    if not told:
+        words.append(
+            "Ranges and categories: they were read off rows, and are values of theirs (--values "
+            "shows them)."
+        )
+    return words
+
+
+def _histograms(model: Model, told: bool) -> list[Histogram]:
     counts = model.counts
     if isinstance(counts, Sketch | Release) and counts.plan.detector == "marginals":
-        return histograms(counts)
+        return histograms(counts, told)
     return []
 
 
@@ -246,8 +233,10 @@ def _about(model: Model, threshold: float | None) -> dict[str, str]:
     return lines
 
 
-def _reasons_to_stay(model: Model, scores: Scores | None, sites: Sites | None) -> list[str]:
-    reasons = []
+def _reasons_to_stay(
+    model: Model, scores: Scores | None, sites: Sites | None, of_rows: str
+) -> list[str]:
+    reasons = [f"It shows values of rows: {of_rows}."] if of_rows else []
     if scores is not None:
         covered = "" if model.counts.ledger is None else ", and the release's privacy does not"
         reasons.append(

@@ -46,7 +46,9 @@ class Features:
         return list(zip(*self.columns.values(), strict=True))
 
 
-def features_of(plan: Plan, counted: Sketch | None, n_rows: int, scores: Scores | None) -> Features:
+def features_of(
+    plan: Plan, counted: Sketch | None, n_rows: int, scores: Scores | None, told: bool
+) -> Features:
     """Return the features of a plan.
 
     Parameters
@@ -59,11 +61,13 @@ def features_of(plan: Plan, counted: Sketch | None, n_rows: int, scores: Scores 
         Rows that were counted.
     scores : Scores or None
         Of other rows, where there are some.
+    told : bool
+        Whether to show ranges and categories.
     """
     schema = plan.schema
     columns = {
         "feature": schema.names[:MOST],
-        "range or categories": [values(feature) for feature in schema.features[:MOST]],
+        "range or categories": [values(f, told) for f in schema.features[:MOST]],
     }
     tallies = {}
     if counted is not None:

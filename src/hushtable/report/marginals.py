@@ -35,12 +35,15 @@ class Histogram:
         Rows without a value.
     noise_sd : float
         Standard deviation of the noise on a count.
+    told : bool
+        Whether to show its range or categories: otherwise cells stand side by side, unnamed.
     """
 
     feature: Feature
     counts: NDArray[np.int64]
     missing: int
     noise_sd: float
+    told: bool
 
     @property
     def caption(self) -> str:
@@ -54,20 +57,26 @@ class Histogram:
     def words(self) -> str:
         """The counts, for those who do not see the figure."""
         most = int(self.counts.argmax())
-        if self.feature.kind == "numeric":
+        if not self.told:
+            where = ""
+        elif self.feature.kind == "numeric":
             low, high = self._edges[most : most + 2]
-            where = f"from {low:.4g} to {high:.4g}"
+            where = f" from {low:.4g} to {high:.4g}"
         else:
-            where = self._categories[most]
+            where = f" {self._categories[most]}"
         return (
-            f"Histogram of {self.feature.name}, {values(self.feature)}: {len(self.counts)} cells, "
-            f"the fullest {where} with a count of {self.counts[most]:,}; missing {self.missing:,}."
+            f"Histogram of {self.feature.name}, {values(self.feature, self.told)}: "
+            f"{len(self.counts)} cells, the fullest{where} with a count of "
+            f"{self.counts[most]:,}; missing {self.missing:,}."
         )
 
     def plot(self, ax: Any = None) -> "Histogram":
         """Draw a bar for each cell, and a band of twice the noise."""
         ax.spines[["top", "right"]].set_visible(False)
-        if self.feature.kind == "numeric":
+        if not self.told:
+            ax.stairs(self.counts, fill=True, color="C0")
+            ax.set_xticks([])
+        elif self.feature.kind == "numeric":
             ax.stairs(self.counts, self._edges, fill=True, color="C0")
             ax.set_xlim(self._edges[0], self._edges[-1])
         else:
@@ -94,8 +103,11 @@ class Histogram:
         return [*self.feature.categories, "(others)"]
 
 
-def histograms(counts: Sketch | Release) -> list[Histogram]:
-    """Return the histograms of the first features, from counts under `Plan.marginals`."""
+def histograms(counts: Sketch | Release, told: bool) -> list[Histogram]:
+    """Return the histograms of the first features, from counts under `Plan.marginals`.
+
+    ``told`` is whether to show ranges and categories.
+    """
     plan = counts.plan
     ends = itertools.pairwise(plan.family.offsets.tolist())
     found = []
@@ -103,5 +115,5 @@ def histograms(counts: Sketch | Release) -> list[Histogram]:
         zip(plan.schema.features, ends, strict=True), MOST
     ):
         cells = counts.counts[first:last]
-        found.append(Histogram(feature, cells[:-1], int(cells[-1]), counts.noise_sd))
+        found.append(Histogram(feature, cells[:-1], int(cells[-1]), counts.noise_sd, told))
     return found

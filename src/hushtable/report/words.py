@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from hushtable.federation.round import Round
     from hushtable.plan import Plan
     from hushtable.privacy.ledger import Ledger
-    from hushtable.schema import Feature
+    from hushtable.schema import Feature, Schema
 
 __all__ = [
     "LEDGER_HEADERS",
@@ -18,14 +18,23 @@ __all__ = [
     "n_tables",
     "officer_words",
     "round_lines",
+    "texts_of_rows",
     "values",
+    "values_of_rows",
 ]
 
 LEDGER_HEADERS = ["release", "what", "noise scale", "rho"]
 
 
-def values(feature: "Feature", most: int = 3) -> str:
-    """Return a feature's range, or the first few of its categories."""
+def values(feature: "Feature", told: bool = True, most: int = 3) -> str:
+    """Return a feature's range, or the first few of its categories.
+
+    Those of a schema that is not public are rows' values: ``told`` is whether to show them.
+    """
+    if not told:
+        numeric = feature.kind == "numeric"
+        what = "a range" if numeric else f"{len(feature.categories):,} categories"
+        return f"{what} read off rows"
     if feature.kind == "numeric":
         unit = f" {feature.unit}" if feature.unit else ""
         return f"{feature.low:.10g} to {feature.high:.10g}{unit}"
@@ -34,6 +43,29 @@ def values(feature: "Feature", most: int = 3) -> str:
         return "no categories"
     more = f" and {n - most:,} more" if n > most else ""
     return f"{n:,} categories: {', '.join(feature.categories[:most])}{more}"
+
+
+def texts_of_rows(schema: "Schema") -> dict[str, int]:
+    """Return how many texts of rows a schema holds, by column; none if it is public."""
+    if schema.public:
+        return {}
+    return {f.name: len(f.categories) for f in schema.features if f.kind == "categorical"}
+
+
+def values_of_rows(schema: "Schema", most: int = 20) -> str:
+    """Return which values of rows a schema holds, in words; empty if it is public."""
+    if schema.public:
+        return ""
+    texts = texts_of_rows(schema)
+    parts = []
+    if texts:
+        named = [f"{name} ({n:,})" for name, n in texts.items()]
+        more = f" and {len(named) - most:,} more columns" if len(named) > most else ""
+        parts.append(f"texts of {', '.join(named[:most])}{more}")
+    if numeric := len(schema) - len(texts):
+        columns = "1 column" if numeric == 1 else f"{numeric:,} columns"
+        parts.append(f"the lowest and highest value of {columns}")
+    return ", and ".join(parts)
 
 
 def dependence(plan: "Plan") -> str:

@@ -84,7 +84,6 @@ def model(
 
 
 def _opened(path: Path, read: "Release | Sealed", plan: Path | None) -> "Release":
-    from hushtable import files
     from hushtable.federation.hidden import read_plan
     from hushtable.privacy.release import Release
 

@@ -115,15 +115,16 @@ def submit(
             plan=hidden_plan(plan),
             approval=None if approval is None else Approval.load(approval),
         )
-        reader = open_rows(data, columns, drop, reply.plan.schema).repeatable()
+        reader = open_rows(data, columns, drop, reply.plan.schema)
         if not as_json:
             _show(reply)
         if not yes:
             _ask(reply)
         reply.check_known()
-        with watched(reader, quiet=as_json) as watch:
+        digester = notes.digester(reply.plan.schema)
+        with watched(digester.watch(reader), quiet=as_json) as watch:
             counted = Sketch.from_data(reply.plan, watch.reader, n_jobs=threads, allow_empty=True)
-        seen = notes.digests(reader)
+        seen = digester.digests() if counted.n_rows else None
         with cells_bar(len(counted.counts), quiet=as_json) as advance:
             content = reply.submission(
                 counted, advance, rows=seen, new_people=new_people, outside_too=outside_too

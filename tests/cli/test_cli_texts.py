@@ -1,0 +1,77 @@
+"""``hushtable fit`` on columns of text: which it asks about, and what then."""
+
+import pytest
+
+from hushtable import HushTable, load
+
+
+@pytest.fixture
+def csv(tmp_path):
+    """Thirty rows: a number, a column with few texts, and two with one for each row."""
+    lines = [f"{i},{'ab'[i % 2]},P{i},{i} of them" for i in range(30)]
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join(['x,kind,id,"a, note"', *lines]) + "\n")
+    return path
+
+
+def test_doubtful_columns_are_refused_with_ways_out_that_work(run, refused, csv, tmp_path):
+    out = tmp_path / "m.hush"
+    says = [
+        "'id' (30 different texts in 30 rows: identifiers, names or free text)",
+        "'a, note' (30 different texts in 30 rows",
+        """with --drop 'id,"a, note"', or keep them with --keep-text 'id,"a, note"'""",
+    ]
+    message = refused("fit", csv, "-o", out, says=says)
+    assert "kind" not in message
+    assert "P17" not in message
+    assert run("fit", csv, "-o", out, "--drop", 'id,"a, note"').code == 0
+    assert load(out).plan_.schema.names == ["x", "kind"]
+    assert run("fit", csv, "-o", out, "--keep-text", 'id,"a, note"').code == 0
+    assert load(out).plan_.schema.names == ["x", "kind", "id", "a, note"]
+
+
+def test_what_was_chosen_already_stays_so(refused, csv, tmp_path):
+    fit = ["fit", csv, "-o", tmp_path / "m.hush"]
+    refused(*fit, "--drop", "x", says="""with --drop 'x,id,"a, note"', or""")
+    refused(*fit, "--keep-text", "id", says="""--drop '"a, note"', or keep them with --keep-text """
+            """'id,"a, note"'""")  # fmt: skip
+    refused(*fit, "--columns", "id,x", says=["by naming the others only in --columns", "-text id"])
+
+
+def test_columns_to_keep_must_be_there(refused, csv, tmp_path):
+    fit = ["fit", csv, "-o", tmp_path / "m.hush"]
+    refused(*fit, "--keep-text", "ward,id", says=["--keep-text: ['ward']", "in use, ['x', 'kind'"])
+    refused(*fit, "--drop", "id", "--keep-text", "id", says="['id'] are not among the columns")
+
+
+def test_few_values_in_many_rows_are_judged_by_the_values(refused, tmp_path):
+    path = tmp_path / "rows.csv"
+    ids = [f"P{i}" if i % 20 == 0 else "" for i in range(600)]
+    path.write_text("x,id\n" + "\n".join(f"{i},{one}" for i, one in enumerate(ids)) + "\n")
+    refused("fit", path, "-o", tmp_path / "m.hush", says="30 different texts in 30 rows")
+
+
+@pytest.mark.parametrize("detector", ["lsh-itables", "rs-hash", "ace"])
+def test_every_detector_asks(refused, csv, tmp_path, detector):
+    fit = ["fit", csv, "--detector", detector, "--tables", 5, "-o", tmp_path / "m.hush"]
+    refused(*fit, says="30 different texts in 30 rows")
+
+
+def test_in_python_all_texts_are_taken_as_ever(csv):
+    assert len(HushTable(n_tables=5).fit(csv).plan_.schema.features[2].categories) == 30
+
+
+def test_columns_with_too_many_texts_are_named_together(refused, tmp_path):
+    path = tmp_path / "rows.csv"
+    lines = [f"a{i},{i},b{i}" for i in range(10_001)]
+    path.write_text("\n".join(["one,x,two", *lines]) + "\n")
+    says = "columns ['one', 'two'] each have more than 10,000 different texts"
+    refused("fit", path, "-o", tmp_path / "m.hush", says=[says, "hushtable fit --drop"])
+
+
+def test_models_without_text_or_without_numbers(run, csv, tmp_path):
+    out = tmp_path / "m.hush"
+    said = run("fit", csv, "--columns", "x", "-o", out).out
+    assert "values of your rows: the lowest and highest value of 1 column; and exact" in said
+    said = run("fit", csv, "--columns", "kind", "-o", out).out
+    assert "It holds values of your rows: texts of kind (2); and exact counts." in said
