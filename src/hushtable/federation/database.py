@@ -65,7 +65,10 @@ class Database:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """All or nothing, and one process at a time."""
+        """All or nothing, and one process at a time; within another, a part of that."""
+        if self._db.in_transaction:
+            yield
+            return
         self.run("begin immediate")
         try:
             yield

@@ -32,6 +32,7 @@ from hushtable.federation.online import OnlineSite
 from hushtable.federation.policy_file import load_policy, policy_beside
 from hushtable.federation.round import Round
 from hushtable.federation.secure_sum import SecureSum
+from hushtable.plan import Plan
 from hushtable.sketch import Sketch
 
 __all__ = ["client_app", "server_app"]

@@ -246,23 +246,28 @@ class Reply:
         if self.earlier is not None:
             return self.resent(masks)
         self.check_known()
-        share = self._share(secrets.token_hex(32))
-        ledger = self.round.ledger(share)  # checks the terms, before any noise is drawn
-        sent = noise.add_noise(counts, "discrete-gaussian", share.scale, progress=progress)
-        content = Submission.pack(self.round, self.keys, Part(sent, ledger, self.at), masks)
-        answer = Answer(
-            self.round.round_id,
-            self.round.title,
-            self.data_set,
-            self.at,
-            counts,
-            sent,
-            share,
-            self._spent(share.release),
-            self.round.content,
-            content,
-        )
-        return self.book.record(answer, rows, new_people=new_people)
+        if rows is not None:  # before any noise is drawn
+            self.book.check_people(self.data_set, rows, new_people)
+        release, scale = secrets.token_hex(32), self.round.site_scale
+        sent = noise.add_noise(counts, "discrete-gaussian", scale, progress=progress)
+        with self.book.writing():
+            share = self._share(release)  # with what another process answered meanwhile
+            part = Part(sent, self.round.ledger(share), self.at)
+            answer = Answer(
+                self.round.round_id,
+                self.round.title,
+                self.data_set,
+                self.at,
+                counts,
+                sent,
+                share,
+                self._spent(release),
+                self.round.content,
+                Submission.pack(self.round, self.keys, part, masks),
+            )
+            if self.policy.digest:
+                self.book.note_policy(self.policy.digest)
+            return self.book.record(answer, rows, new_people=new_people)
 
     def resent(self, masks: NDArray[np.uint64] | None) -> Answer:
         """Return the answer that was given before; its file, too, where an older book has none."""
