@@ -203,7 +203,8 @@ class Sketch:
             Rows that one person has at most; the guarantee is for all of them together.
         after : Release or sequence of Release, optional
             Earlier releases about the same rows, which count towards epsilon. Those behind
-            the plan count by themselves.
+            the plan count by themselves; what was released before them, where the plan was
+            drawn from a merged release, is to be given too.
         share : float in (0, 1], optional
             Share of the budget that this release takes. By default a tenth for marginals, a
             twentieth for ranges, and all that is left for a detector's tables.

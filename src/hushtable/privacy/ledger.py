@@ -175,7 +175,7 @@ class Ledger:
             self.sensitivity.adjacency,
             self.sensitivity.rows_per_person,
             None if self.pool is None else self.pool.round,
-            tuple(share.release for share in self.shares),
+            tuple(sorted(share.release for share in self.shares)),
         )
         return (*self.behind_plan, *earlier, spent)
 
