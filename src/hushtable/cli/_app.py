@@ -33,6 +33,7 @@ from hushtable.cli.round import (
     model,
     next_,
     open_,
+    resend,
     secret,
     status,
     submit,
@@ -116,6 +117,7 @@ def _rounds() -> typer.Typer:
     commands.command("keygen")(keygen.keygen)
     commands.command("open")(open_.open_)
     commands.command("submit")(submit.submit)
+    commands.command("resend")(resend.resend)
     commands.command("collect")(collect.collect)
     commands.command("status")(status.status)
     commands.command("next")(next_.next_)
