@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from round_helpers import DEADLINE, SCHEMA, T0, Consortium
+from round_helpers import T0, Consortium
 
+from hushtable import Sketch
 from hushtable.cli import main
 from hushtable.errors import PrivacyError
 from hushtable.federation.book import Book
@@ -22,16 +23,12 @@ def those(tmp_path):
 
 
 def answered(those, title, X, data_set, new_people=False):
-    """Answer a round with these rows, as a site does that gives the book their digests."""
+    """Answer a round with these rows."""
     site = those.sites["s00"]
-    site.X = X
-    reply = Reply(those.open(title=title), site.keys, site.book, data_set=data_set, at=T0)
-    record, rows = site.book.record, site.book.digester(SCHEMA).of(as_reader(X))
-    site.book.record = lambda answer: record(answer, rows, new_people)
-    try:
-        return reply.submission(site.sketch(reply.plan))
-    finally:
-        site.book.record = record
+    round_ = those.open(title=title)
+    options = {"data_set": data_set, "new_people": new_people, "at": T0}
+    reply = Reply(round_, site.keys, site.book, **options)
+    return reply.submission(Sketch.from_data(reply.plan, reply.watch(as_reader(X))))
 
 
 def test_p_person_the_same_rows_under_another_name(those):
@@ -95,7 +92,7 @@ def test_a_cut_end_shows_against_a_head_that_was_kept(those, capsys):
 
 def test_an_oracle_of_rows_in_whether_a_round_is_answered_again(those):
     """A_oracle.py: a repeated round was refused where the rows had changed, which told of them."""
-    site, round_ = those.sites["s00"], those.open(deadline=DEADLINE)
+    site, round_ = those.sites["s00"], those.open()
     first = site.submit(round_)
     site.X = site.X[:-1]
     assert site.submit(round_) == first

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from hushtable.errors import RoundError, UsageError
 from hushtable.federation.book import ALL_ROWS, Answer, Book
+from hushtable.federation.digests import RowDigester
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.round import Round, now
 from hushtable.federation.submission import Submission, masks_of
@@ -16,6 +17,7 @@ from hushtable.privacy import mechanism as noise
 from hushtable.privacy.budget import Spent, check_delta
 from hushtable.privacy.ledger import Share
 from hushtable.privacy.release import check_counts
+from hushtable.readers import Reader
 
 if TYPE_CHECKING:
     from hushtable.sketch import Sketch
@@ -39,6 +41,8 @@ class Reply:
         own is for rows of other people only.
     plan : Plan, optional
         In a round with hidden hash functions: the plan that the sites share.
+    new_people : bool
+        Whether somebody says that the rows are of people in no other data set of the book.
     at : datetime, optional
         The time; now by default.
 
@@ -68,9 +72,12 @@ class Reply:
         *,
         data_set: str = ALL_ROWS,
         plan: Plan | None = None,
+        new_people: bool = False,
         at: datetime | None = None,
     ) -> None:
         self.round, self.keys, self.book, self.data_set = round_, keys, book, data_set
+        self.new_people = new_people
+        self._digester: RowDigester | None = None
         self.at = now() if at is None else at
         if round_.card(keys.card.name) != keys.card:
             raise RoundError(
@@ -85,6 +92,14 @@ class Reply:
             self.epsilon = book.check_cap(data_set, self._spent("to come"))
         else:
             self.epsilon = book.total(data_set)
+
+    def watch(self, reader: Reader) -> Reader:
+        """Return a reader of the same rows that notes, as they are counted, whose they seem to be.
+
+        Without it, the book cannot tell rows that were answered for under another name.
+        """
+        self._digester = self.book.digester(self.plan.schema)
+        return self._digester.watch(reader)
 
     def answer(
         self,
@@ -135,7 +150,9 @@ class Reply:
             self._spent(share.release),
             self.round.content,
         )
-        return self.book.record(replace(answer, content=pack(answer)))
+        rows = None if self._digester is None else self._digester.digests()
+        answer = replace(answer, content=pack(answer))
+        return self.book.record(answer, rows, self.new_people)
 
     def submission(self, sketch: "Sketch", progress: Callable[[int], None] | None = None) -> bytes:
         """Return the file to send, for a round by file; the same one if it was sent before."""

@@ -47,6 +47,14 @@ def submit(
             "name has a budget of its own.",
         ),
     ] = "all rows",
+    new_people: Annotated[
+        bool,
+        typer.Option(
+            "--new-people",
+            help="Say that the rows are of other people than those of all other names, though they "
+            "look like theirs; the book notes it.",
+        ),
+    ] = False,
     threads: Threads = -1,
     columns: Columns = None,
     drop: Drop = None,
@@ -83,8 +91,8 @@ def submit(
             notes.trust([one for one in given if one == asked.coordinator], "coordinator")
             others = [one for one in given if one != asked.coordinator or one in asked.sites]
             notes.trust(others)
-        reply = Reply(asked, keys, notes, data_set=data_set, plan=shared)
-        reader = open_rows(data, columns, drop, reply.plan.schema)
+        reply = Reply(asked, keys, notes, data_set=data_set, plan=shared, new_people=new_people)
+        reader = reply.watch(open_rows(data, columns, drop, reply.plan.schema))
         if not as_json:
             _show(reply)
         if not yes:
