@@ -31,6 +31,7 @@ RIGHT = {
     "--epsilon 1 -o {out}/x.hush",
     "round submit": "round submit {round}/round.hush {site}/rows.csv --key {round}/a.key --yes "
     "-o {out}/x.hush",
+    "round resend": "round resend {round}/round.hush --key {round}/a.key -o {out}/x.hush",
     "round status": "round status {round}/round.hush",
     "round collect": "round collect {round}/round.hush {round}/a.hush {round}/b.hush "
     "-o {out}/x.hush",

@@ -162,6 +162,54 @@ def test_the_same_round_again(here, run):
     assert out.read_bytes() == first
 
 
+def test_an_answer_that_is_sent_again_without_rows(here, run, refused):
+    opened = open_round(here)
+    key, out = ("--key", here / "north.key"), here / "again.hush"
+    refused("round", "resend", opened, *key, "-o", out,
+            says=["'north' never answered round", "hushtable round submit"])  # fmt: skip
+    first = submit(here, "north").read_bytes()
+    (here / "north.csv").unlink()
+    again = run("round", "resend", opened, *key, "-o", out, "--json")
+    assert again.json["site"] == "north"
+    assert out.read_bytes() == first
+    assert "nothing more was spent" in run("round", "resend", opened, *key, "-o", out).out
+    refused("round", "resend", opened, "--key", here / "south.key", "--book", here / "north.book",
+            "-o", out, says="keys and book belong together")  # fmt: skip
+
+
+def test_the_history_and_the_head_of_a_book(here, run, refused):
+    book = here / "north.book"
+    head = run("round", "book", book, "--json").json["head"]
+    open_round(here)
+    submit(here, "north")
+    shown = run("round", "book", book, "--history", "--expect", head.upper())
+    assert "that of entry 1; " in shown.out
+    for words in ("cap: epsilon 3", "lead as coordinator", "south as site", "about all rows"):
+        assert words in shown.out
+    found = run("round", "book", book, "--expect", head, "--json").json
+    assert found["expected"] == {"entry": 1, "entries_since": found["entries"] - 1}
+    assert found["roles"] == {"site": ["north", "south"], "coordinator": ["lead"]}
+    refused("round", "book", book, "--expect", "0" * 64, says="does not hold the head 000000")
+    refused("round", "book", book, "--expect", "abc", code=2, says="64 hexadecimal digits")
+    refused("round", "book", book, "--expect", head, "--cap", 3, code=2, says="leave out --cap")
+
+
+def test_the_same_rows_under_another_name(here, run):
+    open_round(here)
+    submit(here, "north")
+    second = open_round(here, "--title", "again", name="again.hush")
+    line = ("round", "submit", second, here / "north.csv", "--key", here / "north.key", "--yes",
+            "--data-set", "2027", "-o", here / "x.hush")  # fmt: skip
+    again = run(*line)
+    assert again.code == 1
+    assert "seem to be those of 'all rows'" in again.err
+    assert not (here / "x.hush").exists()
+    assert run(*line, "--new-people").code == 0
+    assert "2027: said to be of new people, though like those of all rows" in run(
+        "round", "book", here / "north.book", "--history"
+    ).out  # fmt: skip
+
+
 def test_a_cap_that_is_raised(here, run):
     open_round(here, "--rows-per-person", 1)
     assert run("round", "book", here / "north.book", "--cap", 0.5).code == 0

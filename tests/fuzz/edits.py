@@ -7,6 +7,7 @@ gets past them: whatever was changed is given ids, sums, digests and signatures 
 import copy
 import hashlib
 import json
+import sqlite3
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ from hushtable import files
 from hushtable.privacy.budget import Sensitivity, Spent
 from hushtable.privacy.ledger import Ledger, Pool, Share
 
-__all__ = ["ODD", "Program", "as_json", "changed", "edited"]
+__all__ = ["ODD", "Program", "as_json", "changed", "edited", "relink"]
 
 #: Stand in a tree for JSON that no Python object gives.
 _VERBATIM = {
@@ -243,3 +244,14 @@ def _fit_ledger(manifest: dict[str, Any]) -> None:
         return
     for key in ("l1_sensitivity", "l2_sensitivity", "noise_sd", "rho", "epsilon"):
         stated[key] = sums[key]
+
+
+def relink(db: sqlite3.Connection) -> None:
+    """Give the entries of a book links that fit."""
+    previous = ""
+    for n, kind, content in db.execute(
+        "select n, kind, content from entries order by n"
+    ).fetchall():
+        text = rfc8785.dumps(["hushtable book", previous, kind, content])
+        previous = hashlib.sha256(text).hexdigest()
+        db.execute("update entries set link = ? where n = ?", (previous, n))

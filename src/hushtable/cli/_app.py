@@ -35,6 +35,7 @@ from hushtable.cli.round import (
     next_,
     open_,
     policy,
+    resend,
     secret,
     show,
     status,
@@ -123,6 +124,7 @@ def _rounds() -> typer.Typer:
     commands.command("show")(show.show)
     commands.command("approve")(approve.approve)
     commands.command("submit")(submit.submit)
+    commands.command("resend")(resend.resend)
     commands.command("collect")(collect.collect)
     commands.command("verify")(verify.verify)
     commands.command("status")(status.status)

@@ -1,13 +1,17 @@
 """``hushtable round book``: what a site has answered, and what that cost."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hushtable.cli._options import Json
 from hushtable.cli._output import finish, print_table, shown
-from hushtable.errors import UsageError
+from hushtable.errors import RoundError, UsageError
+
+if TYPE_CHECKING:
+    from hushtable.federation.book import Book
+    from hushtable.federation.chain import Entry
 
 __all__ = ["book"]
 
@@ -20,69 +24,174 @@ def book(
     delta: Annotated[
         float | None, typer.Option(metavar="D", help="Delta of the cap; as it was by default.")
     ] = None,
+    history: Annotated[
+        bool, typer.Option("--history", help="List every entry, with its time and its link.")
+    ] = False,
+    expect: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HEAD",
+            help="A head that was kept apart: check that the book still holds all up to it.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show a site's book: rounds answered, and the budget spent on each set of rows.
+
+    Its entries are a chain. The head, its last link, stands for all of them: keep it apart from
+    the book, and ask with --expect whether the entries up to it are all there.
 
     \b
     Example:
       hushtable round book north.book
     """  # noqa: D301 (\b keeps the lines of the example apart)
     from hushtable.federation.book import Book
-    from hushtable.federation.round import stamp
 
     if cap is None and delta is not None:
         raise UsageError("--delta goes with --cap")
+    if cap is not None and expect is not None:
+        raise UsageError("--expect looks at the book as it is: leave out --cap")
     with Book.open(file) as notes:
+        expected = None if expect is None else _expected(notes, expect)
         if cap is not None:
             notes.set_cap(cap, notes.delta if delta is None else delta)
-        answers = notes.answers()
-        totals = {name: notes.total(name) for name in notes.data_sets()}
-        facts: dict[str, Any] = {
-            "command": "round book",
-            "site": notes.site,
-            "cap": {"epsilon": notes.epsilon, "delta": notes.delta},
-            "spent": totals,
-            "rounds": [
-                {
-                    "round_id": one.round_id,
-                    "title": one.title,
-                    "data_set": one.data_set,
-                    "made": stamp(one.made),
-                    "what": one.spent.what,
-                    "rho": one.spent.cost.rho,
-                }
-                for one in answers
-            ],
-            "known": {name: card.fingerprint for name, card in notes.known().items()},
-        }
+        facts = _facts(notes, history)
+    if expected is not None:
+        facts["expected"] = {"entry": expected, "entries_since": facts["entries"] - expected}
 
     def text() -> None:
-        most = facts["cap"]["epsilon"]
-        print(f"Book of {facts['site']}. Each set of rows may spend epsilon {most:g} in all, at")
-        print(f"delta {facts['cap']['delta']:g}.\n")
-        if not answers:
-            print("No round was answered.")
-            return
-        print_table(
-            ["round", "title", "rows", "what", "answered", "rho"],
-            [
-                [
-                    one.round_id[:12],
-                    shown(one.title),
-                    shown(one.data_set),
-                    one.spent.what,
-                    stamp(one.made),
-                    f"{one.spent.cost.rho:.4g}",
-                ]
-                for one in answers
-            ],
-            left=5,
-        )
-        print()
-        print_table(
-            ["rows", "epsilon spent", "of at most"],
-            [[shown(name), f"{spent:.3g}", f"{most:g}"] for name, spent in totals.items()],
-        )
+        _print(facts)
+        if history:
+            print()
+            _print_history(facts["history"])
+        print(f"\n{facts['entries']:,} entries. Head, to be kept apart from the book:")
+        print(f"  {facts['head']}")
+        if expected is not None:
+            since = facts["expected"]["entries_since"]
+            print(f"The head that was expected is that of entry {expected:,}; {since:,} follow.")
 
     finish(as_json, facts, text)
+
+
+def _expected(notes: "Book", head: str) -> int:
+    """Return the number of the entry with this link; raises `RoundError` if there is none."""
+    from hushtable.federation.contents import is_digest
+
+    link = head.strip().lower()
+    if not is_digest(link):
+        raise UsageError(
+            f"--expect {head[:80]!r}: needs a head as hushtable round book shows it, 64 "
+            "hexadecimal digits"
+        )
+    for entry in notes.history():
+        if entry.link == link:
+            return entry.n
+    raise RoundError(
+        f"{notes.path} does not hold the head {link[:12]}...: entries were cut off its end, or it "
+        "is an old copy, or another book. Answer nothing with it, and restore the last backup "
+        "that holds that head"
+    )
+
+
+def _facts(notes: "Book", history: bool) -> dict[str, Any]:
+    from hushtable.federation.contents import ROLES
+
+    entries = notes.history()
+    facts: dict[str, Any] = {
+        "command": "round book",
+        "site": notes.site,
+        "cap": {"epsilon": notes.epsilon, "delta": notes.delta},
+        "spent": {name: notes.total(name) for name in notes.data_sets()},
+        "rounds": [_round(entry) for entry in entries if entry.kind == "answer"],
+        "known": {name: card.fingerprint for name, card in notes.known().items()},
+        "roles": {role: sorted(notes.known(role)) for role in ROLES},
+        "head": notes.head,
+        "entries": len(entries),
+    }
+    if history:
+        facts["history"] = [
+            {
+                "entry": entry.n,
+                "at": entry.content["at"],
+                "kind": entry.kind,
+                "what": _what(entry),
+                "link": entry.link,
+            }
+            for entry in entries
+        ]
+    return facts
+
+
+def _round(entry: "Entry") -> dict[str, Any]:
+    said = entry.content
+    return {
+        "round_id": said["round_id"],
+        "title": said["title"],
+        "data_set": said["data_set"],
+        "made": said["made"],
+        "what": said["spent"]["what"],
+        "rho": said["spent"]["rho"],
+    }
+
+
+def _what(entry: "Entry") -> str:
+    """Say in a few words what an entry notes."""
+    from hushtable.federation.keys import Card
+
+    said = entry.content
+    if entry.kind in ("site", "cap"):
+        words = f"cap: epsilon {said['epsilon']:g}, delta {said['delta']:g}"
+        return f"{said['name']}, {words}" if entry.kind == "site" else words
+    if entry.kind == "trust":
+        card = Card.from_dict(said["card"])
+        return f"{card.name} as {said['role']}, {card.fingerprint}"
+    if entry.kind == "rows":
+        said_so = ": said to be of new people" if said["new_people"] else ""
+        like = f", though like those of {said['like']}" if said["like"] else ""
+        return f"{said['data_set']}{said_so}{like}"
+    if entry.kind == "answer":
+        title = f" ({said['title']})" if said["title"] else ""
+        return f"round {said['round_id'][:12]}{title} about {said['data_set']}"
+    if entry.kind == "verified":
+        return f"result {said['digest'][:12]} of round {said['round_id'][:12]}"
+    return f"policy {said['digest'][:12]}"
+
+
+def _print(facts: dict[str, Any]) -> None:
+    most = facts["cap"]["epsilon"]
+    print(f"Book of {facts['site']}. Each set of rows may spend epsilon {most:g} in all, at")
+    print(f"delta {facts['cap']['delta']:g}.\n")
+    if not facts["rounds"]:
+        print("No round was answered.")
+        return
+    print_table(
+        ["round", "title", "rows", "what", "answered", "rho"],
+        [
+            [
+                one["round_id"][:12],
+                shown(one["title"]),
+                shown(one["data_set"]),
+                one["what"],
+                one["made"],
+                f"{one['rho']:.4g}",
+            ]
+            for one in facts["rounds"]
+        ],
+        left=5,
+    )
+    print()
+    print_table(
+        ["rows", "epsilon spent", "of at most"],
+        [[shown(name), f"{spent:.3g}", f"{most:g}"] for name, spent in facts["spent"].items()],
+    )
+
+
+def _print_history(entries: list[dict[str, Any]]) -> None:
+    print_table(
+        ["entry", "when", "kind", "what", "link"],
+        [
+            [f"{one['entry']:,}", one["at"], one["kind"], shown(one["what"]), one["link"][:12]]
+            for one in entries
+        ],
+        left=5,
+    )

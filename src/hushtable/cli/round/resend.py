@@ -1,0 +1,62 @@
+"""``hushtable round resend``: the file that a site sent, written again."""
+
+from typing import Any
+
+from hushtable.cli._options import Json, Output
+from hushtable.cli._output import Target, finish
+from hushtable.cli.round._common import BookFile, KeyFile, RoundFile, book_beside, read_round
+from hushtable.errors import RoundError
+
+__all__ = ["resend"]
+
+
+def resend(
+    round_: RoundFile, key: KeyFile, output: Output, book: BookFile = None, as_json: Json = False
+) -> None:
+    """Write the answer to a round again, bit for bit, from the book: no rows are read.
+
+    For a file that was lost on its way. It costs nothing: what is sent is what was sent before.
+
+    \b
+    Example:
+      hushtable round resend round.hush --key north.key -o north.submission.hush
+    """  # noqa: D301 (\b keeps the lines of the example apart)
+    beside = book_beside(key, book)
+    target = Target(output, [round_, key, beside])
+
+    from hushtable import files
+    from hushtable.federation.book import Book
+    from hushtable.federation.keys import Keys
+    from hushtable.federation.round import stamp
+
+    asked = read_round(round_)
+    keys = Keys.load(key)
+    with Book.open(beside, keys.card) as notes:
+        answer = notes.answer(asked.round_id)
+    if answer is None:
+        raise RoundError(
+            f"{keys.card.name!r} never answered round {asked.round_id[:12]}, as {beside} says: "
+            "answer it (hushtable round submit)"
+        )
+    if not answer.content:
+        raise RoundError(
+            f"{keys.card.name!r} answered round {asked.round_id[:12]} on {stamp(answer.made)}, and "
+            f"{beside} does not hold the file: the answer went out online, or the book was begun "
+            "under an older version. Online, the coordinator asks for it again; by file, "
+            "hushtable round submit writes it again"
+        )
+    with target.writing():
+        files.write_bytes(output, answer.content)
+    facts: dict[str, Any] = {
+        "command": "round resend",
+        "submission": str(output),
+        "round_id": asked.round_id,
+        "site": keys.card.name,
+        "made": stamp(answer.made),
+    }
+
+    def text() -> None:
+        print(f"The answer of {stamp(answer.made)}, noise and all: nothing more was spent.")
+        print(f"Wrote {target}: send it to {asked.coordinator.name}.")
+
+    finish(as_json, facts, text)

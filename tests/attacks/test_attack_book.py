@@ -1,0 +1,100 @@
+"""Attacks on the book: P_person.py (a data set under another name, a cap moved up and back)."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from round_helpers import T0, Consortium
+
+from hushtable import Sketch
+from hushtable.cli import main
+from hushtable.errors import PrivacyError
+from hushtable.federation.book import Book
+from hushtable.federation.site import Reply
+from hushtable.readers import as_reader
+
+
+@pytest.fixture
+def those(tmp_path):
+    made = Consortium(tmp_path, 2, rows=300, cap=1.0)
+    yield made
+    made.close()
+
+
+def answered(those, title, X, data_set, new_people=False):
+    """Answer a round with these rows."""
+    site = those.sites["s00"]
+    round_ = those.open(title=title)
+    options = {"data_set": data_set, "new_people": new_people, "at": T0}
+    reply = Reply(round_, site.keys, site.book, **options)
+    return reply.submission(Sketch.from_data(reply.plan, reply.watch(as_reader(X))))
+
+
+def test_p_person_the_same_rows_under_another_name(those):
+    """P_person.py: --data-set other gave the same rows a second budget, without a trace."""
+    X = those.sites["s00"].X
+    answered(those, "a", X, "2026")
+    book = those.sites["s00"].book
+    head = book.head
+    more = np.concatenate([X, np.random.default_rng(9).normal(size=(600, 3))])
+    parts = {"all": X, "in another order": X[::-1], "a third": X[:100], "with others": more}
+    for name, rows in parts.items():
+        with pytest.raises(PrivacyError, match=r"seem to be those of '2026'.*--new-people"):
+            answered(those, name, rows, name)
+    assert (book.head, book.data_sets()) == (head, ["2026"])
+    others = np.random.default_rng(8).normal(size=(300, 3))
+    answered(those, "b", others, "2027")
+    assert book.data_sets() == ["2026", "2027"]
+
+
+def test_p_person_new_people_are_noted(those):
+    """Who says that the same rows are of new people says so in the book."""
+    X = those.sites["s00"].X
+    answered(those, "a", X, "2026")
+    answered(those, "b", X, "2027", new_people=True)
+    said = [e.content for e in those.sites["s00"].book.history() if e.kind == "rows"]
+    assert [(one["data_set"], one["new_people"], one["like"]) for one in said] == [
+        ("2026", False, None), ("2027", True, "2026")
+    ]  # fmt: skip
+
+
+def test_p_person_a_cap_moved_up_and_back(those, capsys):
+    """P_person.py: --cap 9, answer, --cap 1: the book showed nothing of it."""
+    site = those.sites["s00"]
+    path = site.book.path
+    site.submit(those.open())
+    for cap in ("9", "1"):
+        assert main(["round", "book", path, "--cap", cap]) == 0
+    capsys.readouterr()
+    assert main(["round", "book", path, "--history", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["what"] for one in found["history"] if one["kind"] == "cap"] == [
+        "cap: epsilon 9, delta 1e-06", "cap: epsilon 1, delta 1e-06"
+    ]  # fmt: skip
+    assert found["cap"]["epsilon"] == 1.0
+
+
+def test_a_cut_end_shows_against_a_head_that_was_kept(those, capsys):
+    """No. 15: a book whose last entries are gone answers again; the head kept apart tells."""
+    site = those.sites["s00"]
+    path = Path(site.book.path)
+    early = path.read_bytes()
+    site.submit(those.open())
+    assert main(["round", "book", str(path), "--json"]) == 0
+    head = json.loads(capsys.readouterr().out)["head"]
+    assert main(["round", "book", str(path), "--expect", head]) == 0
+    assert "0 follow" in capsys.readouterr().out
+    path.write_bytes(early)
+    assert main(["round", "book", str(path), "--expect", head]) == 1
+    assert "does not hold the head" in capsys.readouterr().err
+
+
+def test_an_oracle_of_rows_in_whether_a_round_is_answered_again(those):
+    """A_oracle.py: a repeated round was refused where the rows had changed, which told of them."""
+    site, round_ = those.sites["s00"], those.open()
+    first = site.submit(round_)
+    site.X = site.X[:-1]
+    assert site.submit(round_) == first
+    with Book.open(site.book.path) as book:
+        assert len(book.answers()) == 1
