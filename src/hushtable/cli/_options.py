@@ -93,7 +93,11 @@ Epsilon: TypeAlias = Annotated[
     ),
 ]
 Delta: TypeAlias = Annotated[
-    float, typer.Option(metavar="D", help="Probability with which the bound may fail.")
+    float,
+    typer.Option(
+        metavar="D",
+        help="Probability with which the bound may fail; at most 1 / --expected-rows, or 1e-5.",
+    ),
 ]
 ExpectedRows: TypeAlias = Annotated[
     int | None,
