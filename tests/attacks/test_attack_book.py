@@ -26,9 +26,10 @@ def answered(those, title, X, data_set, new_people=False):
     """Answer a round with these rows."""
     site = those.sites["s00"]
     round_ = those.open(title=title)
-    options = {"data_set": data_set, "new_people": new_people, "at": T0}
-    reply = Reply(round_, site.keys, site.book, **options)
-    return reply.submission(Sketch.from_data(reply.plan, reply.watch(as_reader(X))))
+    reply = Reply(round_, site.keys, site.book, data_set=data_set, at=T0)
+    digester = site.book.digester(reply.plan.schema)
+    sketch = Sketch.from_data(reply.plan, digester.watch(as_reader(X)))
+    return reply.submission(sketch, rows=digester.digests(), new_people=new_people)
 
 
 def test_p_person_the_same_rows_under_another_name(those):

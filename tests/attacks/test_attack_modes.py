@@ -15,6 +15,7 @@ from hushtable.errors import FileError, PrivacyError
 from hushtable.federation.collect import Sealed
 from hushtable.federation.hidden import draw_hidden, read_plan, read_secret
 from hushtable.federation.layout import Layout
+from hushtable.federation.policy_file import write_policy
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
 
@@ -184,6 +185,7 @@ def test_a_hidden_plan_that_others_may_read_is_refused(here, hidden, capsys):
     round_ = those.open(plan=Layout.of(hidden), at=None)
     round_.save("round.hush")
     those.sites["s00"].keys.save("s00.key")
+    write_policy("s00.policy.toml", "s00", 1.0, 1e-6)
     sent = {name: site.submit(round_, plan=hidden, at=None) for name, site in those.sites.items()}
     those.collect(round_, sent, at=None).result().save("sealed.hush")
     those.close()

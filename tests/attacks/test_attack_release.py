@@ -10,6 +10,7 @@ from hushtable import Feature, LSHiTables, Plan, Release, Schema, Sketch, files,
 from hushtable.cli import main
 from hushtable.errors import DataError, FileError, HushTableError, PrivacyError
 from hushtable.federation.layout import Layout
+from hushtable.federation.policy_file import write_policy
 from hushtable.federation.round import Round
 from hushtable.federation.site import Reply
 
@@ -161,6 +162,7 @@ def test_a_site_without_rows_answers_a_round(tmp_path, rng, capsys):
     sent = {}
     for (name, site), n in zip(those.sites.items(), (0, 60), strict=True):
         site.keys.save(tmp_path / f"{name}.key")
+        write_policy(tmp_path / f"{name}.policy.toml", name, 1.0, 1e-6)
         site.book.close()
         rows = rng.normal(size=(n, 3))
         np.savetxt(tmp_path / f"{name}.csv", rows, delimiter=",", header="x0,x1,x2", comments="")

@@ -27,6 +27,11 @@ categories = ["north", "south"]
 """
 
 
+def trust(folder, *names):
+    """Options that name the cards of a round as those of their owners."""
+    return [word for name in names for word in ("--trust", folder / f"{name}.card")]
+
+
 def write_rows(path, n_rows, seed=0):
     """Write a CSV file: an outlier in row 7, a missing age in every fiftieth row."""
     rng = np.random.default_rng(seed)

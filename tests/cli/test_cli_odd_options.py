@@ -2,7 +2,7 @@
 
 import pytest
 import typer
-from cli_helpers import do
+from cli_helpers import do, trust
 
 from hushtable.cli._app import _app
 
@@ -32,6 +32,10 @@ RIGHT = {
     "round submit": "round submit {round}/round.hush {site}/rows.csv --key {round}/a.key --yes "
     "-o {out}/x.hush",
     "round resend": "round resend {round}/round.hush --key {round}/a.key -o {out}/x.hush",
+    "round show": "round show {round}/round.hush --key {round}/a.key",
+    "round policy": "round policy {round}/a.policy.toml",
+    "round approve": "round approve {round}/round.hush --key {round}/lead.key -o {out}/x.json",
+    "round verify": "round verify {round}/signed.hush --round {round}/round.hush",
     "round status": "round status {round}/round.hush",
     "round collect": "round collect {round}/round.hush {round}/a.hush {round}/b.hush "
     "-o {out}/x.hush",
@@ -64,13 +68,15 @@ def round_(tmp_path_factory, site):
     here = tmp_path_factory.mktemp("round")
     for name in ("a", "b"):
         do("round", "keygen", name, "--cap", 9, "--folder", here)
+    do("round", "keygen", "lead", "--folder", here)
     asked, sent = here / "round.hush", [here / "a.hush", here / "b.hush"]
     do("round", "open", site / "plan.hush", here / "a.card", here / "b.card",
-       "--key", here / "a.key", "--epsilon", 1, "-o", asked)  # fmt: skip
+       "--key", here / "lead.key", "--epsilon", 1, "-o", asked)  # fmt: skip
     for path in sent:
         do("round", "submit", asked, site / "rows.csv", "--key", path.with_suffix(".key"),
-           "--yes", "-o", path)  # fmt: skip
+           "--yes", *trust(here, "lead", "a", "b"), "-o", path)  # fmt: skip
     do("round", "collect", asked, *sent, "-o", here / "result.hush")
+    do("round", "collect", asked, *sent, "--key", here / "lead.key", "-o", here / "signed.hush")
     return here
 
 

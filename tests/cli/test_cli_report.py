@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from cli_helpers import do, write_rows
+from cli_helpers import do, trust, write_rows
 
 from hushtable import load
 from hushtable.scorer import Scorer
@@ -40,7 +40,8 @@ def consortium(tmp_path_factory, site):
         for name in names:
             extra = ["--plan", plan] if kind == "hidden" else []
             do("round", "submit", asked, here / f"{name}.csv", "--key", here / f"{name}.key",
-               "--yes", *extra, "-o", here / kind / f"{name}.hush")  # fmt: skip
+               "--yes", *trust(here, "lead", *names), *extra,
+               "-o", here / kind / f"{name}.hush")  # fmt: skip
         do("round", "collect", asked, *sorted((here / kind).iterdir()),
            "-o", here / f"{kind}.result.hush")  # fmt: skip
     do("round", "model", here / "masked.result.hush", "--book", here / "north.book",

@@ -3,12 +3,13 @@
 import json
 
 import pytest
-from cli_helpers import SCHEMA, do, write_rows
+from cli_helpers import SCHEMA, do, trust, write_rows
 
 from hushtable import files, load
 from hushtable.federation.book import Book
 
 TERMS = ("--epsilon", 1)
+ALL = ("lead", "north", "south")
 
 
 @pytest.fixture
@@ -34,13 +35,13 @@ def open_round(here, *options, plan="plan.hush", name="round.hush"):
 def submit(here, name, round_="round.hush", *options):
     out = here / f"{name}.{round_}"
     do("round", "submit", here / round_, here / f"{name}.csv", "--key", here / f"{name}.key",
-       "--yes", *options, "-o", out)  # fmt: skip
+       "--yes", *trust(here, *ALL), *options, "-o", out)  # fmt: skip
     return out
 
 
 def test_json_of_every_command(here, run):
     keygen = run("round", "keygen", "east", "--cap", 1, "--folder", here, "--json").json
-    assert set(keygen["files"]) == {"key", "card", "book"}
+    assert set(keygen["files"]) == {"key", "card", "book", "policy"}
     opened = run("round", "open", here / "plan.hush", here / "north.card", here / "south.card",
                  "--key", here / "lead.key", *TERMS, "-o", here / "r.hush",
                  "--json").json  # fmt: skip
@@ -50,7 +51,8 @@ def test_json_of_every_command(here, run):
     for name in ("north", "south"):
         sent.append(here / f"{name}.s.hush")
         facts = run("round", "submit", here / "r.hush", here / f"{name}.csv", "--key",
-                    here / f"{name}.key", "--yes", "-o", sent[-1], "--json").json  # fmt: skip
+                    here / f"{name}.key", "--yes", *trust(here, *ALL),
+                    "-o", sent[-1], "--json").json  # fmt: skip
         assert facts["again"] is False
         assert facts["epsilon_so_far"] == pytest.approx(1.0, rel=1e-4)
     status = run("round", "status", here / "r.hush", sent[0], "--json").json
@@ -226,7 +228,7 @@ def test_a_question_that_is_answered_no(here, run, monkeypatch):
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr("typer.confirm", _no)
     answer = run("round", "submit", here / "round.hush", here / "north.csv", "--key",
-                 here / "north.key", "-o", here / "x.hush")  # fmt: skip
+                 here / "north.key", *trust(here, *ALL), "-o", here / "x.hush")  # fmt: skip
     assert answer.code == 130
     assert "nothing was written" in answer.err
     assert "What will leave north" in answer.out
@@ -240,6 +242,30 @@ def _no(*_, abort, **__):
 
     assert abort
     raise typer.Abort
+
+
+def test_strangers_are_trusted_by_a_person_only(here, run, monkeypatch):
+    """--yes sends without a question, and trusts nobody; a person is asked for both."""
+    open_round(here)
+    line = ("round", "submit", here / "round.hush", here / "north.csv", "--key",
+            here / "north.key", "-o", here / "x.hush")  # fmt: skip
+    for words in (["--yes"], ["--yes", *trust(here, "south")]):
+        refused = run(*line, *words)
+        assert refused.code == 1
+        assert "the coordinator 'lead' is not known here" in refused.err
+    refused = run(*line, "--yes", *trust(here, "lead"), "--json")
+    assert refused.code == 0  # of two sites, one was trusted before, and the coordinator now
+    (here / "x.hush").unlink()
+    asked = []
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("typer.confirm", lambda text, **_: asked.append(text) or True)
+    mine = [str(word).replace("north", "south") for word in line]
+    answer = run(*mine)
+    assert answer.code == 0
+    assert "Not known here: lead, north" in answer.out
+    assert [text.strip() for text in asked] == [
+        "Are all of these fingerprints right?", "Send this?"
+    ]  # fmt: skip
 
 
 # --- refused ----------------------------------------------------------------------------------
@@ -317,7 +343,7 @@ def test_open_key_files(here, refused):
 def test_cards_that_changed_and_are_trusted(here, run):
     open_round(here)
     submit(here, "north")
-    for kind in ("key", "card", "book"):
+    for kind in ("key", "card", "book", "policy.toml"):
         (here / f"south.{kind}").unlink()
     do("round", "keygen", "south", "--cap", 1, "--folder", here)
     open_round(here, "--title", "again", name="again.hush")
