@@ -123,7 +123,8 @@ COMMANDS = {
         exact=False,
     ),
     "round submit": Command(
-        f"round submit @first.round @rows.csv --key @north.key --threads 1 --yes {TRUST} -o @north.sent",
+        f"round submit @first.round @rows.csv --key @north.key --threads 1 --yes {TRUST} "
+        "-o @north.sent",
         ("north.sent", "north.book"),
         _noted_before_sent,
         exact=False,
@@ -171,8 +172,10 @@ def make_world(server: Server) -> dict[str, bytes]:
         f"round open @plan.hush {cards} {rounds} --title first -o @first.round",
         f"round open @plan.hush {cards} {rounds} --title second -o @second.open",
         f"round open @schema.toml {cards} {rounds} --expected-rows 50000 -o @marginals.round",
-        f"round submit @marginals.round @rows.csv --key @north.key --yes {TRUST} -o @north.marginals",
-        f"round submit @marginals.round @other.csv --key @south.key --yes {TRUST} -o @south.marginals",
+        f"round submit @marginals.round @rows.csv --key @north.key --yes {TRUST} "
+        "-o @north.marginals",
+        f"round submit @marginals.round @other.csv --key @south.key --yes {TRUST} "
+        "-o @south.marginals",
         f"round submit @second.open @rows.csv --key @north.key --yes {TRUST} -o @north.second",
         f"round submit @second.open @other.csv --key @south.key --yes {TRUST} -o @south.second",
     ):
