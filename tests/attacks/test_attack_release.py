@@ -10,6 +10,7 @@ from hushtable import Feature, LSHiTables, Plan, Release, Schema, Sketch, files,
 from hushtable.cli import main
 from hushtable.errors import DataError, FileError, HushTableError, PrivacyError
 from hushtable.federation.layout import Layout
+from hushtable.federation.policy import Policy
 from hushtable.federation.policy_file import write_policy
 from hushtable.federation.round import Round
 from hushtable.federation.site import Reply
@@ -114,8 +115,8 @@ def test_a_round_answers_alike_at_a_thousand_rows_and_one_more(those, rng):
     for n in (1000, 1001):
         round_ = those.open(plan=plan, delta=1e-3, title=str(n), epsilon=0.1)
         site = those.sites["s00"]
-        reply = Reply(round_, site.keys, site.book, at=T0)
-        assert reply.answer(Sketch.from_data(plan, rng.normal(size=(n, 3)))).sent.any()
+        reply = Reply(round_, site.keys, site.book, policy=Policy(delta=1e-3), at=T0)
+        assert reply.submission(Sketch.from_data(plan, rng.normal(size=(n, 3))))
 
 
 # --- no rows at all -------------------------------------------------------------------------------
@@ -271,7 +272,7 @@ def test_a_round_takes_no_samples(those):
     for seed in (7, None):
         sketch = Sketch.from_data(those.plan, site.X, max_samples=20, random_state=seed)
         with pytest.raises(PrivacyError, match="samples"):
-            Reply(round_, site.keys, site.book, at=T0).answer(sketch)
+            Reply(round_, site.keys, site.book, at=T0).submission(sketch)
     assert site.book.answers() == []
 
 

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "federation"))
-from round_helpers import T0, Consortium
+from round_helpers import T0, UNATTENDED, Consortium
 
 from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.messages import STEPS
@@ -31,7 +31,7 @@ class Network:
 
     def __init__(self, those, requests, answers):
         self.agents = {
-            name: OnlineSite(site.keys, site.book, site.sketch)
+            name: OnlineSite(site.keys, site.book, site.sketch, policy=UNATTENDED)
             for name, site in those.sites.items()
         }
         self.fates = {"request": itertools.cycle(requests), "answer": itertools.cycle(answers)}

@@ -25,11 +25,14 @@ from hushtable.federation.book import Book
 from hushtable.federation.keys import Keys
 from hushtable.federation.messages import STEPS
 from hushtable.federation.online import OnlineSite
+from hushtable.federation.policy import Policy
 from hushtable.federation.round import Round, now
 from hushtable.federation.secure_sum import SecureSum
 from hushtable.privacy.mechanism import add_noise
 
 NAMES = ("north", "south", "west")
+SCHEMA = Schema([Feature.numeric(name, low=0, high=1) for name in "xy"])
+POLICY = Policy(unattended=True, features=SCHEMA.features)
 PORT, PATIENCE = 7_070, 3.0
 
 
@@ -65,7 +68,9 @@ def serve(name: str, folder: Path, listening: socket.socket, pause: dict[int, fl
             request = receive(connection)
             time.sleep(pause.get(asked, 0.0))
             with Book.open(folder / f"{name}.book") as book:
-                site = OnlineSite(keys, book, lambda plan: Sketch.from_data(plan, rows))
+                site = OnlineSite(
+                    keys, book, lambda plan: Sketch.from_data(plan, rows), policy=POLICY
+                )
                 send(connection, site.answer(request))
 
 
@@ -103,8 +108,7 @@ def main() -> None:
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     subprocess.run(["ip", "addr", "del", "127.0.0.1/8", "dev", "lo"], check=False)
     pause = {"cut": 1.0, "slow": PATIENCE + 1.0}[fate]
-    schema = Schema([Feature.numeric(f"x{j}", low=0, high=1) for j in range(2)])
-    plan = Plan.draw(schema, n_tables=3, n_cells=16, random_state=0)
+    plan = Plan.draw(SCHEMA, n_tables=3, n_cells=16, random_state=0)
     # Kernels and sampler are loaded before the sites' clocks run.
     add_noise(Sketch.from_data(plan, np.zeros((2, 2))).counts, "discrete-gaussian", 2.0)
     cards, children = [], []
@@ -121,6 +125,10 @@ def main() -> None:
         listening.close()
         children.append(pid)
     lead = Keys.generate("lead")
+    for name in NAMES:
+        with Book.open(folder / f"{name}.book") as book:
+            book.trust([lead.card], "coordinator")
+            book.trust(cards)
     terms = {"epsilon": 1.0, "deadline": now() + timedelta(days=1), "least": 2}
     round_ = Round.open(plan, cards, lead, **terms)
     secure_sum = SecureSum(round_, lead, Wires(step if fate == "cut" else 0))

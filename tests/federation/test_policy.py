@@ -247,7 +247,7 @@ def test_trust_takes_roles_from_the_round(consortium, tmp_path):
         assert [card.name for card in reply.new] == ["lead", "s01", "s02"]
         with pytest.raises(Refused, match="coordinator 'lead' is not known"):
             reply.submission(site.sketch(reply.plan))
-        with pytest.raises(UsageError, match="not in this round"):
+        with pytest.raises(UsageError, match="ask 's01' itself"):
             trust(book, round_, [Keys.generate("s01").card])
         reply.trust(reply.new)
         assert reply.new == []

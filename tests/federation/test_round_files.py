@@ -86,6 +86,8 @@ def contradicted(consortium, tmp_path):
     sent = {name: site.submit(round_) for name, site in those.sites.items()}
     keys = those.sites["s01"].keys
     other = Book.create(tmp_path / "other.book", keys.card, epsilon=10.0)
+    other.trust([those.lead.card], "coordinator")
+    other.trust(those.cards)
     twin = Site(keys, other, those.sites["s01"].X)
     sent["again"] = twin.submit(round_)
     other.close()

@@ -91,9 +91,9 @@ def masked_round(X: Floats, folder: Path, epsilon: float) -> list[Release]:
     All persons in question are at the first site, with three rows each. The last site reads
     the sum, and those before it collude.
     """
-    keys = [Keys.generate(f"site{i}") for i in range(SITES)]
+    keys, lead = [Keys.generate(f"site{i}") for i in range(SITES)], Keys.generate("lead")
     round_ = Round.open(
-        tables_plan(), [one.card for one in keys], keys[-1], epsilon=epsilon, delta=DELTA,
+        tables_plan(), [one.card for one in keys], lead, epsilon=epsilon, delta=DELTA,
         colluders=COLLUDERS, rows_per_person=3, deadline=now() + timedelta(days=1),
     )  # fmt: skip
     collection, known = Collection(round_), np.zeros(round_.layout.n_cells, np.int64)
@@ -101,6 +101,7 @@ def masked_round(X: Floats, folder: Path, epsilon: float) -> list[Release]:
         with TemporaryDirectory(dir=folder) as own:
             with Book.create(Path(own) / "site.book", one.card, epsilon=epsilon) as book:
                 reply = Reply(round_, one, book)
+                reply.trust(reply.new)
                 rows = X if i == 0 else X[:OTHERS]
                 collection.add(one.card.name, reply.submission(Sketch.from_data(reply.plan, rows)))
                 answer = book.answer(round_.round_id)

@@ -13,13 +13,12 @@ from datetime import datetime
 from typing import Any
 
 from hushtable.arguments import is_text
-from hushtable.errors import PrivacyError, RoundError, UsageError
+from hushtable.errors import PrivacyError, UsageError
 from hushtable.federation.book_file import BookFile
 from hushtable.federation.chain import Entry
 from hushtable.federation.contents import ROLES, Answer, is_digest
 from hushtable.federation.digests import RowDigester, RowDigests
 from hushtable.federation.keys import Card
-from hushtable.federation.round import Round
 from hushtable.privacy.budget import Cost, Spent, check_delta, check_epsilon
 from hushtable.schema import Schema
 
@@ -126,24 +125,6 @@ class Book(BookFile):
             for card in dict.fromkeys(cards):
                 if known.get(card.name) != card:
                     self._note("trust", {"card": card.to_dict(), "role": role})
-
-    def check_cards(self, round_: Round) -> list[Card]:
-        """Return the cards that are new here; raises `RoundError` if one changed."""
-        known, new = self.known(), []
-        for role, cards in (("coordinator", (round_.coordinator,)), ("site", round_.sites)):
-            as_such = self.known(role)
-            for card in cards:
-                before = known.get(card.name, card)
-                if before.fingerprint != card.fingerprint:
-                    raise RoundError(
-                        f"the keys of {card.name!r} in this round are not those that this site "
-                        f"knows (now {card.fingerprint}; before {before.fingerprint}): ask "
-                        f"{card.name!r} itself, and if they did change, give its new card with "
-                        "--trust"
-                    )
-                if card.name not in as_such:
-                    new.append(card)
-        return list(dict.fromkeys(new))
 
     # --- answers ----------------------------------------------------------------------------
 

@@ -14,7 +14,8 @@ from hushtable.federation.round import Round
 __all__ = ["STEPS", "Message", "Step", "ask"]
 
 Step = Literal["hello", "keys", "shares", "masked", "survivors", "unmask"]
-STEPS: tuple[Step, ...] = get_args(Step)
+#: Of the sum; before them, whoever has to find out where a site is says hello.
+STEPS: tuple[Step, ...] = get_args(Step)[1:]
 _REFUSED = "refused"
 
 
@@ -27,7 +28,7 @@ class Message:
     round_id : str
         Round that it belongs to.
     step : str
-        One of `STEPS`, or ``"refused"`` for an answer that says in one word why there is none.
+        One of `Step`, or ``"refused"`` for an answer that says in one word why there is none.
     sender : str
         Name of who signed.
     body : dict

@@ -116,7 +116,7 @@ class OnlineSite:
         return Message.refuse(round_id, self._keys, word)
 
     def _answer(self, round_: Round, asked: Message) -> bytes:
-        if asked.step not in STEPS or asked.round_id != round_.round_id:
+        if asked.step not in ("hello", *STEPS) or asked.round_id != round_.round_id:
             raise Refused(
                 Refusal.REQUEST,
                 f"step {asked.step!r} of round {asked.round_id[:12]} is unknown here",

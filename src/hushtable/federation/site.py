@@ -325,27 +325,30 @@ class Reply:
 def trust(book: Book, round_: Round, cards: Sequence[Card]) -> None:
     """Take cards for true from now on, each in the roles that it has in a round.
 
-    For a person who compared their fingerprints, or got the cards from their owners.
+    For a person who compared their fingerprints, or got the cards from their owners. A card that
+    is not in the round is that of a site.
 
     Raises
     ------
     UsageError
-        If a card has no part in the round.
+        If the round has another card under the same name.
     """
     roles: dict[Role, tuple[Card, ...]] = {
-        "coordinator": (round_.coordinator,),
         "site": round_.sites,
+        "coordinator": (round_.coordinator,),
     }
+    inside = {card.name: card for those in roles.values() for card in those}
     for card in cards:
-        mine = [role for role, those in roles.items() if card in those]
-        if not mine:
+        if inside.get(card.name, card) != card:
             raise UsageError(
-                f"the card of {card.name!r} ({card.fingerprint}) is not in this round: give the "
-                f"cards of its coordinator {round_.coordinator.name!r} and of its sites, or ask "
-                "the coordinator for a round with this one"
+                f"the card of {card.name!r} has the fingerprint {card.fingerprint}, and in this "
+                f"round {inside[card.name].fingerprint}: ask {card.name!r} itself which of the two "
+                "is its own"
             )
-        for role in mine:
-            book.trust([card], role)
+    for role, those in roles.items():
+        given = [card for card in cards if card in those]
+        book.trust(given, role)
+    book.trust([card for card in cards if card.name not in inside])
 
 
 def _shared_plan(round_: Round, plan: Plan | None) -> Plan:
