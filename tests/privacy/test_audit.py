@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.optimize import brentq
 from sklearn.metrics import roc_auc_score
 
 from hushtable import Feature, Plan, Schema, Sketch
@@ -18,7 +19,7 @@ from hushtable.privacy.audit import (
     audit_noise,
     audit_replay,
 )
-from hushtable.privacy.budget import Sensitivity, calibrated_scale
+from hushtable.privacy.budget import Sensitivity, calibrated_scale, rho_from_epsilon
 
 CORRECT, *WRONG = MISTAKES
 #: A correct release fails a test at this confidence once in ten million runs.
@@ -26,7 +27,7 @@ SURE = 1 - 1e-7
 
 
 def test_the_correct_release_stands():
-    findings = audit_all(CORRECT, draws=1000, trials=30, confidence=SURE)
+    findings = list(audit_all(CORRECT, draws=1000, trials=30, confidence=SURE))
     assert len(findings) == 3
     for finding in findings:
         assert not finding.rejects, finding.words()
@@ -35,8 +36,41 @@ def test_the_correct_release_stands():
 @pytest.mark.parametrize("mistake", WRONG, ids=lambda m: m.name)
 def test_every_planted_mistake_is_rejected(mistake):
     """The strongest audit clears its 95% bound by many standard deviations."""
-    findings = audit_all(mistake, draws=1000, trials=60)
-    assert any(finding.rejects for finding in findings), [f.words() for f in findings]
+    found = []
+    for finding in audit_all(mistake, draws=1000, trials=30):
+        found.append(finding)
+        if finding.rejects:
+            return
+    pytest.fail("; ".join(finding.words() for finding in found))
+
+
+@pytest.mark.parametrize(
+    ("draws", "confidence", "factor"),
+    [
+        (1000, 0.95, 3.0),  # these tests
+        (1000, 0.95, 2.8),  # noise for three times the epsilon
+        (2000, 0.999, 2.8),  # hushtable bench privacy --attacks
+        (8000, 0.999, 2.0),  # hushtable bench privacy, from outside
+        (10_000, 0.95, 2.0),  # hushtable bench privacy
+    ],
+)
+def test_a_weak_noise_is_found_in_more_than_999_of_1000_audits(draws, confidence, factor):
+    """Exactly, from the chances of each number of right guesses."""
+    mu = factor * math.sqrt(2 * rho_from_epsilon(1.0, 1e-6))
+    claim = brentq(lambda m: bounds.gaussian_epsilon(m, 1e-6) - 1.0, 1e-3, 9.0)
+    right = np.arange(draws + 1)
+    error = (1 - confidence) / 4
+    proved = stats.norm.ppf(bounds._at_least(right, draws, error))
+    # The fewest right guesses without the row that suffice with so many of them with it.
+    fewest = np.searchsorted(proved, claim - proved, side="right")
+    guesses = stats.binom(draws, stats.norm.cdf(mu / 2))
+    chance = float(guesses.pmf(right) @ guesses.sf(fewest - 1))
+    for at in guesses.ppf([0.01, 0.5, 0.99]).astype(int):
+        found = [
+            bounds.gaussian_bound(draws - fewest[at] + i, at, draws, 1e-6, error) for i in (0, 1)
+        ]
+        assert found[0] > 1.0 >= found[1]
+    assert chance > 0.999
 
 
 @pytest.mark.slow

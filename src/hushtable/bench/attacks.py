@@ -326,7 +326,7 @@ def targets(found: Sequence[Outcome]) -> list[Target]:
     made = []
     for name in dict.fromkeys(one.attack for one in found):
         those = [one for one in found if one.attack == name]
-        bounds = {one.epsilon: one.finding.lower_bound for one in those}
+        bounds = {one.epsilon: one.finding.bound for one in those}
         if name == PLANTED:
             made.append(Target(f"{name}: lower bound on epsilon", bounds[1.0], ">", 1.0, ".2f"))
             continue

@@ -260,7 +260,7 @@ def audits(
     """Put the correct release and every planted mistake before all audits."""
     for mistake in MISTAKES:
         found = audit_all(mistake, draws=draws, trials=trials, confidence=confidence)
-        yield mistake.name, found
+        yield mistake.name, list(found)
 
 
 def table_of_audits(found: Sequence[tuple[str, list[Finding]]]) -> str:
@@ -288,7 +288,7 @@ def audit_targets(found: Sequence[tuple[str, list[Finding]]]) -> list[Target]:
     """Hold the correct release to stand, and some audit to reject every mistake."""
     targets = []
     for at, (name, findings) in enumerate(found):
-        bound = max(finding.lower_bound for finding in findings)
+        bound = max(finding.bound for finding in findings)
         claim = f"audit, {name}: highest lower bound on epsilon"
         targets.append(Target(claim, bound, "<=" if at == 0 else ">", findings[0].epsilon, ".2f"))
     return targets

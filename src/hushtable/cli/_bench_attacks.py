@@ -24,7 +24,7 @@ def run_attacks(
     sets: Sequence[LabelledSet], epsilons: Sequence[float], quick: bool, output: Path, as_json: bool
 ) -> None:
     """Attack releases, exact counts and planted mistakes; print what came of it."""
-    plays, halves, audits = (150, 2, (600, 60)) if quick else (800, 5, (1000, 100))
+    plays, halves, audits = (150, 2, (2000, 30)) if quick else (800, 5, (2000, 60))
     steps = attacks.outcomes(attacks.Scene(sets[0]), epsilons, plays)
     played = list(bar_of_steps(steps, attacks.n_outcomes(epsilons), "Attacks", as_json))
     solved: list[membership.Attacked] = []

@@ -14,17 +14,27 @@ from numpy.typing import NDArray
 
 from hushtable.arguments import generator
 from hushtable.encoding import Encoder
-from hushtable.errors import UsageError
 from hushtable.plan import Plan
-from hushtable.privacy.bounds import Finding, area, canary_bound, judge, least_epsilon
+from hushtable.privacy.bounds import (
+    Finding,
+    area,
+    canary_bound,
+    exact_cells,
+    judge_ratios,
+    least_epsilon,
+    log_ratio,
+)
 from hushtable.privacy.budget import Mechanism
 from hushtable.privacy.mechanism import add_noise
+from hushtable.privacy.neighbours import apart, audit_neighbours
 from hushtable.privacy.release import Release
 from hushtable.readers import as_reader
 from hushtable.schema import Feature
 from hushtable.sketch import Sketch
 
-__all__ = ["Finding", "audit_canaries", "audit_neighbours", "audit_noise", "audit_replay"]
+__all__ = [
+    "Finding", "apart", "audit_canaries", "audit_neighbours", "audit_noise", "audit_replay",
+]  # fmt: skip
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -50,6 +60,9 @@ def audit_noise(
     counts cells that hold the exact count, in case noise is missing. The threshold is chosen on
     one half of the draws and judged on the other by Clopper-Pearson intervals: epsilon is at
     least ln((true positives - delta) / false positives) (Jagielski, Ullman and Oprea, 2020).
+    Gaussian noise is also held to what its own trade-off of errors allows, which takes far
+    fewer draws: noise of a third of the scale is found in more than 999 of 1,000 audits of
+    1,000 draws, at an epsilon of 1 and 95% confidence.
 
     Parameters
     ----------
@@ -72,95 +85,18 @@ def audit_noise(
         def noise(counts: Ints) -> Ints:
             return add_noise(counts.ravel(), mechanism, scale).reshape(counts.shape)
 
-    absent = noise(np.zeros((draws, tables), np.int64))
-    present = noise(np.ones((draws, tables), np.int64))
-
-    statistics, one = (_ratio(mechanism), _exact), np.ones(tables, np.int64)
-    return judge(
+    cases = [noise(np.full((draws, tables), present, np.int64)) for present in (0, 1)]
+    one = np.ones(tables, np.int64)
+    ratios = [log_ratio(mechanism, scale, x, one).sum(axis=1) for x in cases]
+    exact = [exact_cells(x, one).sum(axis=1) for x in cases]
+    return judge_ratios(
         "likelihood ratio of one row's cells",
-        [(statistic(absent, one), statistic(present, one)) for statistic in statistics],
+        [(ratios[0], ratios[1]), (exact[0], exact[1])],
+        mechanism,
+        one,
         epsilon=epsilon,
         delta=delta,
         confidence=confidence,
-        middle=tables / 2.0 if mechanism == "discrete-gaussian" else None,
-    )
-
-
-def _ratio(mechanism: Mechanism) -> Callable[[Ints, Ints], Floats]:
-    """Return the logarithm of the likelihood ratio, up to scale and shift.
-
-    It takes what the cells hold beyond the other rows, (trials, cells), and what the row adds
-    to each of them.
-    """
-
-    def gaussian(x: Ints, added: Ints) -> Floats:
-        return np.asarray(x @ added, np.float64)
-
-    def laplace(x: Ints, added: Ints) -> Floats:
-        return np.asarray((np.abs(x) - np.abs(x - added)).sum(axis=1), np.float64)
-
-    return gaussian if mechanism == "discrete-gaussian" else laplace
-
-
-def _exact(x: Ints, added: Ints) -> Floats:
-    """Count cells that hold just what they do with the row, less those without it."""
-    return np.asarray((x == added).sum(axis=1) - (x == 0).sum(axis=1), np.float64)
-
-
-# --- the likelihood ratio of neighbouring data ---------------------------------------------------
-
-
-def audit_neighbours(
-    publish: Callable[[Floats], Release],
-    X: Floats,
-    row: Sequence[float] | Floats,
-    *,
-    epsilon: float,
-    delta: float,
-    trials: int = 1000,
-    confidence: float = 0.95,
-) -> Finding:
-    """Tell a row's presence from releases of data with it and without it, end to end.
-
-    As `audit_noise`, but through everything that a site runs: reading, hashing, counting,
-    noise. The adversary knows all other rows, the plan and the noise; the likelihood ratio is
-    taken over all cells.
-
-    Parameters
-    ----------
-    publish : callable
-        What is audited: takes rows (n, d) and returns a release, always under the same plan.
-        (`audit_replay` attacks a plan that depends on the rows.)
-    X : ndarray of shape (n, d)
-        The rows that the adversary knows.
-    row : array-like of shape (d,)
-        The row in question.
-    epsilon, delta : float
-        The claim.
-    trials : int
-        Releases with the row and without it, each.
-    confidence : float
-        Of the bounds.
-    """
-    both = np.vstack([X, np.asarray(row, np.float64)])
-    absent, present = ([publish(rows) for _ in range(trials)] for rows in (X, both))
-    plan, mechanism = absent[0].plan, absent[0].ledger.mechanism
-    if present[0].plan.plan_id != plan.plan_id:
-        raise UsageError("the plan depends on the rows: attack it with audit_replay")
-    without, with_row = (Sketch.from_data(plan, rows).counts for rows in (X, both))
-    changed = np.flatnonzero(with_row != without)
-    added = (with_row - without)[changed]
-    no, yes = (
-        np.array([r.counts[changed] for r in releases], np.int64) - without[changed]
-        for releases in (absent, present)
-    )
-    return judge(
-        "likelihood ratio on neighbouring data",
-        [(s(no, added), s(yes, added)) for s in (_ratio(mechanism), _exact)],
-        epsilon=epsilon,
-        delta=delta,
-        confidence=confidence,
-        middle=float(added @ added) / 2.0 if mechanism == "discrete-gaussian" else None,
     )
 
 
