@@ -63,6 +63,8 @@ def privacy(
     """Measure what privacy costs, what an adversary learns, which mistakes audits find.
 
     Tables are printed as Markdown; the folder receives them as JSON, and a figure as SVG and PNG.
+    Audits look at the noise itself, and from outside at what is published and written to files;
+    each also has to find planted mistakes, such as noise of a third of what is claimed.
     The whole takes about eight minutes on two cores; with --attacks, less than three. Exit code 1
     says that a promised figure was missed.
 
@@ -72,6 +74,7 @@ def privacy(
       hushtable bench privacy --data labelled-sets -o results --attacks
     """  # noqa: D301 (\b keeps the lines of the examples apart)
     from hushtable.bench import figures
+    from hushtable.bench import outside as bench_outside
     from hushtable.bench import privacy as bench
     from hushtable.bench.data import data_folder, find_sets, load
     from hushtable.cli._bench_attacks import run_attacks
@@ -103,14 +106,17 @@ def privacy(
         membership.setdefault(one.name, []).append(bench.membership(one, (1.0, 0.1), seed))
     found = list(
         bar_of_steps(
-            bench.audits(*((600, 60) if quick else (10_000, 200))),
+            bench.audits(*((1000, 30) if quick else (10_000, 100))),
             bench.N_AUDITED,
             "Audits",
             as_json,
         )
     )
+    steps_outside = bench_outside.audits(quick), bench_outside.n_audits(quick)
+    outside = list(bar_of_steps(*steps_outside, "Audits from outside", as_json))
     drawn = figures.privacy_figure(runs, membership, output)
-    targets = bench.audit_targets(found) + ([] if quick else bench.accuracy_targets(runs))
+    targets = bench.audit_targets(found) + bench_outside.targets(outside)
+    targets += [] if quick else bench.accuracy_targets(runs)
     facts: dict[str, Any] = {
         "command": "bench privacy",
         "runs": [dataclasses.asdict(run) for run in runs],
@@ -118,6 +124,7 @@ def privacy(
         "audits": {
             name: [dataclasses.asdict(finding) for finding in findings] for name, findings in found
         },
+        "audits_from_outside": {name: dataclasses.asdict(finding) for name, finding in outside},
         "targets": [dataclasses.asdict(t) | {"met": t.met} for t in targets],
     }
     (output / "privacy.json").write_text(json.dumps(facts, indent=1) + "\n")
@@ -138,6 +145,9 @@ def privacy(
         print(bench.table_of_membership(membership))
         print("\n# Audits\n\nLower bounds on epsilon, each with 95% confidence:\n")
         print(bench.table_of_audits(found))
+        sure = f"{100 * bench_outside.CONFIDENCE:.4g}%"
+        print(f"\nThrough public calls and files only, with {sure} confidence each:\n")
+        print(bench_outside.table(outside))
         print_environment(("opendp", "numba", "numpy", "scikit-learn"))
         print_targets(targets)
         print(f"\nWrote {output / 'privacy.json'} and {', '.join(str(file) for file in drawn)}.")

@@ -1,0 +1,99 @@
+"""The package with one mistake in it, for as long as a ``with`` block runs.
+
+What audits from outside have to find: unlike the releases of `hushtable.bench.planted`, these
+go through the package's own calls and files. Other threads of the process would see the
+mistake, too: only a benchmark or a test has any use for it.
+"""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+from hushtable.privacy.budget import Cost, Sensitivity, calibrated_scale, part_scale
+from hushtable.privacy.mechanism import add_noise
+
+__all__ = ["BROKEN"]
+
+Plant = Callable[[], AbstractContextManager[Any]]
+
+
+def a_third_of_the_noise() -> AbstractContextManager[Any]:
+    """Lose a factor of three on the way to the sampler."""
+
+    def weak(counts: Any, mechanism: Any, scale: float, **options: Any) -> Any:
+        return add_noise(counts, mechanism, scale / 3.0, **options)
+
+    return patch("hushtable.privacy.mechanism.add_noise", weak)
+
+
+def _sensitivity(
+    l1: Callable[[Sensitivity], int], l2_squared: Callable[[Sensitivity], int]
+) -> AbstractContextManager[Any]:
+    planted: AbstractContextManager[Any] = patch.multiple(
+        Sensitivity, l1=property(l1), l2_squared=property(l2_squared)
+    )
+    return planted
+
+
+def one_table() -> AbstractContextManager[Any]:
+    """Take epsilon for that of one table: forget that a row is in all m."""
+    return _sensitivity(
+        lambda s: s.rows_per_person * s._cells, lambda s: s.rows_per_person**2 * s._cells
+    )
+
+
+def one_row() -> AbstractContextManager[Any]:
+    """Forget that a person has several rows."""
+    return _sensitivity(lambda s: s._cells * s.tables, lambda s: s._cells * s.tables)
+
+
+def one_cell() -> AbstractContextManager[Any]:
+    """Forget that a row whose values change leaves one cell and enters another."""
+    return _sensitivity(
+        lambda s: s.rows_per_person * s.tables, lambda s: s.rows_per_person**2 * s.tables
+    )
+
+
+def nothing_before() -> AbstractContextManager[Any]:
+    """Leave out what the plan's marginals cost."""
+
+    def forgetful(*given: Any, **terms: Any) -> float:
+        return calibrated_scale(*given, **terms | {"before": Cost(0.0, 0.0)})
+
+    return patch("hushtable.privacy.release.calibrated_scale", forgetful)
+
+
+def all_sites_count(sites: int) -> AbstractContextManager[Any]:
+    """Divide a shared noise by the root of all sites, not of those that nobody else knows."""
+    return patch(
+        "hushtable.federation.round.part_scale", lambda scale, parts: part_scale(scale, sites)
+    )
+
+
+_THIRD: dict[str, tuple[str, Plant]] = {
+    f"planted, a third of the noise: {case}": (case, a_third_of_the_noise)
+    for case in (
+        "one round",
+        "two rounds, marginals and tables",
+        "values replaced",
+        "three rows a person",
+        "discrete Laplace",
+        "Laplace per table, the paper's",
+        "masked sum, all but two parts known",
+    )
+}
+
+#: Each mistake, the case that has to show it, and how to make it.
+BROKEN: dict[str, tuple[str, Plant]] = _THIRD | {
+    "planted, epsilon of one table": ("one round", one_table),
+    "planted, epsilon of one table, Laplace": ("discrete Laplace", one_table),
+    "planted, marginals not counted": ("two rounds, marginals and tables", nothing_before),
+    "planted, a replaced row counted as one more": ("values replaced", one_cell),
+    "planted, several rows counted as one": ("three rows a person", one_row),
+    "planted, noise shared by all sites": (
+        "masked sum, all but two parts known",
+        partial(all_sites_count, 6),
+    ),
+}

@@ -1,0 +1,263 @@
+"""Audits from outside: through public calls and files only, as whoever receives them can do.
+
+Each case publishes the rows of hundreds of persons who share no cell, reads back what was
+written, and tells from it who is in. The adversary knows everything else. Counts, noise,
+accounting, rounds and files are the package's own: to show that a mistake in them would be
+found, `hushtable.bench.broken` makes one for a moment.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.bench.broken import BROKEN
+from hushtable.bench.tables import Target, markdown_table
+from hushtable.federation.book import Book
+from hushtable.federation.collect import Collection
+from hushtable.federation.keys import Keys
+from hushtable.federation.round import Round, now
+from hushtable.federation.site import Reply
+from hushtable.loading import load
+from hushtable.plan import Plan
+from hushtable.privacy.audit import Finding, apart, audit_neighbours
+from hushtable.privacy.budget import MAX_EPSILON
+from hushtable.privacy.release import Release
+from hushtable.schema import Feature, Schema
+from hushtable.sketch import Sketch
+
+__all__ = ["CASES", "CONFIDENCE", "Case", "audits", "n_audits", "table", "targets"]
+
+DELTA = 1e-6
+#: Of each audit: with seven of them, the correct package is rejected in 0.7% of runs at most.
+CONFIDENCE = 0.999
+#: Tables of a plan, cells of a table, rows that nobody asks about.
+TABLES, CELLS, OTHERS = 4, 1024, 50
+#: Sites of a masked round, of them colluding, and parts of the noise that nobody else knows.
+SITES, COLLUDERS = 6, 3
+K_MIN = SITES - 1 - COLLUDERS
+
+Floats = NDArray[np.float64]
+#: Takes all rows and a folder to write to; gives what a recipient reads there.
+Publish = Callable[[Floats, Path], Sequence[Release]]
+
+SCHEMA = Schema(tuple(Feature.numeric(f"x{j}", low=0.0, high=1.0) for j in range(16)))
+
+
+@cache
+def tables_plan() -> Plan:
+    """Return a plan of few deep tables: hundreds of rows share no cell under it."""
+    return Plan.draw(
+        SCHEMA, random_state=0, n_tables=TABLES, n_cells=CELLS, min_depth=16, max_depth=16
+    )
+
+
+def _through_a_file(release: Release, path: Path) -> Release:
+    release.save(path)
+    read = load(path)
+    assert isinstance(read, Release)  # says load of a file that `Release.save` wrote
+    return read
+
+
+# --- what is published ----------------------------------------------------------------------------
+
+
+def one_round(X: Floats, folder: Path, **terms: Any) -> list[Release]:
+    """Count, release, save, read back."""
+    release = Sketch.from_data(tables_plan(), X).release(delta=DELTA, **terms)
+    return [_through_a_file(release, folder / "release.hush")]
+
+
+def marginals_then_tables(X: Floats, folder: Path, epsilon: float) -> list[Release]:
+    """Release marginals, draw the tables' plan from them, release tables: one budget for both."""
+    first = Sketch.from_data(Plan.marginals(SCHEMA), X).release(epsilon, DELTA, share=0.9)
+    first = _through_a_file(first, folder / "marginals.hush")
+    plan = Plan.draw(
+        SCHEMA, marginals=first, random_state=0, n_tables=2, n_cells=CELLS,
+        min_depth=16, max_depth=16,
+    )  # fmt: skip
+    second = Sketch.from_data(plan, X).release(epsilon, DELTA)
+    return [first, _through_a_file(second, folder / "tables.hush")]
+
+
+def masked_round(X: Floats, folder: Path, epsilon: float) -> list[Release]:
+    """Run a masked round by file; take from its sum what all but k_min sites know they sent.
+
+    All persons in question are at the first site, with three rows each. The last site reads
+    the sum, and those before it collude.
+    """
+    keys = [Keys.generate(f"site{i}") for i in range(SITES)]
+    round_ = Round.open(
+        tables_plan(), [one.card for one in keys], keys[-1], epsilon=epsilon, delta=DELTA,
+        colluders=COLLUDERS, rows_per_person=3, deadline=now() + timedelta(days=1),
+    )  # fmt: skip
+    collection, known = Collection(round_), np.zeros(round_.layout.n_cells, np.int64)
+    for i, one in enumerate(keys):
+        with TemporaryDirectory(dir=folder) as own:
+            # What is audited is the noise, not the cap: it is to stop nothing.
+            with Book.create(Path(own) / "site.book", one.card, epsilon=MAX_EPSILON) as book:
+                reply = Reply(round_, one, book)
+                rows = X if i == 0 else X[:OTHERS]
+                collection.add(one.card.name, reply.submission(Sketch.from_data(reply.plan, rows)))
+                answer = book.answer(round_.round_id)
+            if i >= K_MIN and answer is not None:
+                known += answer.sent
+    result = collection.result()
+    assert isinstance(result, Release)  # says a round whose plan is not hidden
+    result = _through_a_file(result, folder / "result.hush")
+    known += (K_MIN - 1) * Sketch.from_data(result.plan, X[:OTHERS]).counts
+    return [Release(result.plan, result.counts - known, result.ledger)]
+
+
+# --- who is asked about ---------------------------------------------------------------------------
+
+
+@cache
+def _lone_rows() -> Floats:
+    """Return rows that share no cell of `tables_plan`."""
+    return apart(tables_plan(), np.random.default_rng(1).random((2000, len(SCHEMA))))
+
+
+def _own_bins() -> Floats:
+    """Return 32 rows, each in a bin of its own of every marginal."""
+    rng = np.random.default_rng(1)
+    columns = [(rng.permutation(32) + 0.5) / 32.0 for _ in SCHEMA.features]
+    return np.stack(columns, axis=1)
+
+
+# --- all of them ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is published, about whom, and what is claimed.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        The claim, for one person.
+    publish : callable
+        What is audited.
+    persons : int
+        Trials wanted of each of both cases; releases are made until there are as many.
+    rows : callable
+        Makes the rows in question.
+    replaced : bool
+        Whether every second of them is what the one before it is replaced by.
+    copies : int
+        Rows that each person has.
+    """
+
+    epsilon: float
+    publish: Publish
+    persons: int
+    delta: float = DELTA
+    rows: Callable[[], Floats] = _lone_rows
+    replaced: bool = False
+    copies: int = 1
+
+    def audit(
+        self,
+        folder: Path,
+        *,
+        confidence: float = CONFIDENCE,
+        effort: float = 1.0,
+        publish: Publish | None = None,
+    ) -> Finding:
+        """Audit the case; ``effort`` is the share of the releases to make, above 0."""
+        rows, instead = self.rows(), None
+        if self.replaced:
+            rows, instead = rows[0 : 2 * (len(rows) // 2) : 2], rows[1::2]
+        others = np.random.default_rng(2).random((OTHERS, len(SCHEMA)))
+        release = publish or self.publish
+        return audit_neighbours(
+            lambda X: release(X, folder),
+            others,
+            rows,
+            instead=instead,
+            copies=self.copies,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            trials=int(np.ceil(effort * self.persons / len(rows))),
+            confidence=confidence,
+        )
+
+
+#: Larger epsilons let an audit of as many trials find smaller mistakes in the same accounting.
+CASES: dict[str, Case] = {
+    "one round": Case(1.0, partial(one_round, epsilon=1.0), 8000),
+    "two rounds, marginals and tables": Case(
+        8.0, partial(marginals_then_tables, epsilon=8.0), 1920, rows=_own_bins
+    ),
+    "values replaced": Case(
+        4.0, partial(one_round, epsilon=4.0, adjacency="replace-one"), 5000, replaced=True
+    ),
+    "three rows a person": Case(
+        4.0, partial(one_round, epsilon=4.0, rows_per_person=3), 1500, copies=3
+    ),
+    "discrete Laplace": Case(
+        2.0, partial(one_round, epsilon=2.0, mechanism="discrete-laplace"), 4000, delta=0.0
+    ),
+    "Laplace per table, the paper's": Case(
+        TABLES * 0.5, partial(one_round, epsilon=0.5, mechanism="laplace-per-table"), 4000, delta=0
+    ),
+    "masked sum, all but two parts known": Case(
+        4.0, partial(masked_round, epsilon=4.0), 1500, copies=3
+    ),
+}
+
+
+def n_audits(quick: bool = False) -> int:
+    """Return how many audits there will be."""
+    return len(CASES) + (0 if quick else len(BROKEN))
+
+
+def audits(quick: bool = False) -> Iterator[tuple[str, Finding]]:
+    """Audit every case of the package as it is; unless ``quick``, also with planted mistakes."""
+    with TemporaryDirectory() as folder:
+        for name, case in CASES.items():
+            yield name, case.audit(Path(folder), effort=0.1 if quick else 1.0)
+        for mistake, (name, plant) in () if quick else BROKEN.items():
+            with plant():
+                found = CASES[name].audit(Path(folder))
+            yield mistake, found
+
+
+def table(found: Sequence[tuple[str, Finding]]) -> str:
+    """Lay out the bounds on epsilon beside the claims."""
+    rows = []
+    for name, finding in found:
+        gaussian = finding.gaussian_bound
+        rows.append(
+            (
+                name,
+                f"{finding.trials:,}",
+                f"{finding.epsilon:g}",
+                f"{finding.lower_bound:.2f}",
+                "" if gaussian is None else f"{gaussian:.2f}",
+                f"{finding.ideal or 0.0:.2f}",
+                "rejected" if finding.rejects else "stands",
+            )
+        )
+    header = (
+        "audited from outside", "trials", "total epsilon", "epsilon is at least", "if Gaussian",
+        "an ideal mechanism shows", "claim",
+    )  # fmt: skip
+    return markdown_table(header, rows)
+
+
+def targets(found: Sequence[tuple[str, Finding]]) -> list[Target]:
+    """Hold the package to stand, and every planted mistake to be found."""
+    return [
+        Target(
+            f"from outside, {name}: lower bound over epsilon",
+            finding.bound / finding.epsilon, "<=" if name in CASES else ">", 1.0, ".2f",
+        )
+        for name, finding in found
+    ]  # fmt: skip
