@@ -9,6 +9,7 @@ import pytest
 from hushtable import Plan, Sketch
 from hushtable.bench import attacks, membership
 from hushtable.bench.data import LabelledSet
+from hushtable.bench.planted import MISTAKES
 from hushtable.cli import main
 from hushtable.privacy.bounds import Finding
 
@@ -129,5 +130,5 @@ def test_the_whole_way(labelled, tmp_path, capsys):
     facts = json.loads((tmp_path / "out" / "attacks.json").read_text())
     assert {one["attack"] for one in facts["attacks"]} == {*attacks.ATTACKS, attacks.PLANTED}
     assert {one["epsilon"] for one in facts["membership"]} == {None, 0.1, 1.0}
-    assert len(facts["planted"]) == 8
+    assert set(facts["planted"]) == {mistake.name for mistake in MISTAKES}
     assert not (tmp_path / "out" / "privacy.json").exists()

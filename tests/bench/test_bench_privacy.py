@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from hushtable.bench import outside
 from hushtable.bench import privacy as bench
 from hushtable.bench.data import LabelledSet, data_folder, load
 from hushtable.bench.planted import MISTAKES
@@ -45,6 +46,7 @@ def test_the_whole_way(folder, tmp_path, capsys):
     assert len(facts["runs"]) == 2 * 2 * (2 + 2 * 2)
     assert set(facts["membership"]) == {"4_breastw", "6_cardio"}
     assert set(facts["audits"]) == {mistake.name for mistake in MISTAKES}
+    assert set(facts["audits_from_outside"]) == set(outside.CASES)
     for kind, first in (("png", b"\x89PNG"), ("svg", b"<?xml")):
         content = (output / f"privacy.{kind}").read_bytes()
         assert content.startswith(first)
