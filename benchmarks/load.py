@@ -117,7 +117,9 @@ def write_sites(folder: Path, sites: int, tables: int = SITE_TABLES) -> None:
             release.save(folder / f"{one.card.name}.release.hush")
             released += release.counts
             book = Book.create(folder / "site.book", one.card, epsilon=2.0)
-            content = Reply(round_, one, book).submission(sketch)
+            reply = Reply(round_, one, book)
+            reply.trust(reply.new)
+            content = reply.submission(sketch)
             (folder / f"{one.card.name}.submission.hush").write_bytes(content)
             sent += book.answer(round_.round_id).sent
             book.close()

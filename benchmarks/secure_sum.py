@@ -25,6 +25,7 @@ from hushtable.federation.book import Book
 from hushtable.federation.collect import Collection
 from hushtable.federation.keys import Keys
 from hushtable.federation.online import OnlineSite
+from hushtable.federation.policy import Policy
 from hushtable.federation.round import Round, now
 from hushtable.federation.secure_sum import SecureSum
 from hushtable.federation.site import Reply
@@ -75,6 +76,11 @@ class Consortium:
             name: Book.create(folder / f"{name}.book", keys.card, epsilon=20.0)
             for name, keys in self.keys.items()
         }
+        cards = [keys.card for keys in self.keys.values()]
+        for book in self.books.values():
+            book.trust([self.lead.card], "coordinator")
+            book.trust(cards)
+        self.policy = Policy(unattended=True, features=schema.features)
         self._rng = np.random.default_rng(1)
 
     def open(self, least: int, title: str) -> Round:
@@ -120,7 +126,13 @@ def online(those: Consortium, share_lost: float) -> Timing:
     round_ = those.open(round(0.7 * len(names)), f"online, {share_lost}")
     clock = those.clock = Clock()
     agents = {
-        name: OnlineSite(keys, those.books[name], lambda plan: those.sketch, data_set=round_.title)
+        name: OnlineSite(
+            keys,
+            those.books[name],
+            lambda plan: those.sketch,
+            policy=those.policy,
+            data_set=round_.title,
+        )
         for name, keys in those.keys.items()
     }
     steps = 0

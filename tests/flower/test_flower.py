@@ -32,6 +32,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from hushtable import Feature, Plan, Schema, load
 from hushtable.federation.book import Book
 from hushtable.federation.keys import Keys
+from hushtable.federation.policy_file import write_policy
 from hushtable.federation.round import Round, now
 
 pytestmark = pytest.mark.slow
@@ -105,7 +106,11 @@ class Federation:
         for name, keys in self.keys.items():
             keys.save(folder / f"{name}.key")
         for name in NAMES:
-            Book.create(folder / f"{name}.book", self.keys[name].card, epsilon=5.0).close()
+            cards = [self.keys[other].card for other in NAMES]
+            with Book.create(folder / f"{name}.book", self.keys[name].card, epsilon=5.0) as book:
+                book.trust([self.keys["lead"].card], "coordinator")
+                book.trust(cards)
+            self.write_policy(name)
             X = rng.normal(size=(500, 3))
             np.savetxt(
                 folder / f"{name}.csv", X, delimiter=",", header="a,b,c", comments="", fmt="%.6f"
@@ -114,6 +119,16 @@ class Federation:
         schema = Schema([Feature.numeric(name, low=-5, high=5) for name in "abc"])
         self.plan = Plan.draw(schema, n_tables=20, random_state=0)
         shutil.copytree(APP, folder / "app")
+
+    def write_policy(self, name, answers=True):
+        """Let a site answer by itself, about these columns; or not."""
+        path = self.folder / f"{name}.policy.toml"
+        path.unlink(missing_ok=True)
+        write_policy(path, name, 5.0, 1e-6)
+        text = path.read_text().replace("answer = false", f"answer = {str(answers).lower()}")
+        for column in "abc":
+            text += f'[[feature]]\nname = "{column}"\nkind = "numeric"\nlow = -5\nhigh = 5\n'
+        path.write_text(text)
 
     def start(self):
         port = free_port()
@@ -147,7 +162,7 @@ class Federation:
         )  # fmt: skip
 
     def run_process(self, name, *command):
-        with (self.folder / f"{name}.log").open("wb") as log:
+        with (self.folder / f"{name}.process.log").open("wb") as log:
             self.processes[name] = subprocess.Popen(
                 [str(part) for part in command],
                 stdout=log,
@@ -288,7 +303,7 @@ def check_without_south(federation, title, seconds, lose):
     lose()
     state = federation.outcome(title, 6 * seconds)
     assert state["done"], state
-    assert "no answer" in state["lost"]["south"]
+    assert state["lost"]["south"].endswith(": silent")
     inside = [name for name in NAMES if state["reached"].get(name) in LATER]
     assert set(inside) >= {"east", "north"}
     result = load(federation.folder / f"{title}.result.hush")
@@ -329,3 +344,32 @@ def test_a_site_killed_in_the_middle(federation):
     # It comes back, with its book as it was.
     federation.start_node("south", federation.wire.port)
     check_whole(federation, "back", 120.0)
+
+
+def test_what_a_site_refuses_is_a_word(federation):
+    """The reason stays at the site: a broken row, a policy, a missing book; the sum goes on."""
+    rows, policy = federation.folder / "south.csv", federation.folder / "south.policy.toml"
+    whole, book = rows.read_text(), federation.folder / "south.book"
+    broken = {
+        "row": (lambda: rows.write_text(whole + "Ann Lee,HIV positive,refused\n"), "unavailable"),
+        "policy": (lambda: federation.write_policy("south", answers=False), "policy"),
+        "book": (lambda: book.rename(f"{book}.away"), "silent"),
+    }
+    for what, (spoil, word) in broken.items():
+        spoil()
+        round_ = federation.open(f"broken {what}", least=2)
+        federation.submit(f"broken {what}", timeout=30.0)
+        state = federation.outcome(f"broken {what}", 200)
+        assert state["done"], state
+        assert state["lost"]["south"].split(": ")[1] == word
+        assert "Ann" not in json.dumps(state)
+        result = load(federation.folder / f"broken {what}.result.hush")
+        np.testing.assert_array_equal(result.counts, federation.sent(round_, ["east", "north"]))
+        rows.write_text(whole)
+        federation.write_policy("south")
+        if what == "book":
+            Path(f"{book}.away").rename(book)
+    said = (federation.folder / "superlink.process.log").read_text(errors="replace")
+    assert "Ann Lee" not in said
+    assert "Ann Lee" in (federation.folder / "south.log").read_text()
+    assert policy.is_file()

@@ -41,12 +41,11 @@ def resend(
     if not answer.content:
         raise RoundError(
             f"{keys.card.name!r} answered round {asked.round_id[:12]} on {stamp(answer.made)}, and "
-            f"{beside} does not hold the file: the answer went out online, or the book was begun "
-            "under an older version. Online, the coordinator asks for it again; by file, "
-            "hushtable round submit writes it again"
+            f"{beside} does not hold the file, as that was under an older version: hushtable round "
+            "submit writes it again"
         )
     with target.writing():
-        files.write_bytes(output, answer.content)
+        files.write_bytes(output, answer.content, private=not files.travels("submission"))
     facts: dict[str, Any] = {
         "command": "round resend",
         "submission": str(output),
