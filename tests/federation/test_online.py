@@ -280,20 +280,45 @@ def test_keys_that_are_none(consortium, key):
 # --- sites that cheat, and what goes wrong on the way -------------------------------------------
 
 
-def test_wrong_shares_give_no_sum(consortium):
-    those = consortium(4)
-    round_ = those.open(least=3)
+def liar(those, round_, liars, lie):
+    """Change what sites give in the last step."""
 
-    def lie(step, name, answer):
-        if (step, name) != (5, "s00"):
+    def change(step, name, answer):
+        if step != 5 or name not in liars:
             return answer
         site = those.sites[name]
         shares = Message.read(answer, site.keys.card).body["shares"]
-        wrong = {other: text[:-2] + "00" for other, text in shares.items()}
-        return Message.make(round_, "unmask", site.keys, {"shares": wrong}).content
+        body = {"shares": {other: lie(text) for other, text in shares.items()}}
+        return Message.make(round_, "unmask", site.keys, body).content
 
-    with pytest.raises(RoundError, match="no sum: the shares behind the masks"):
-        Online(those, round_, {3: ["s03"]}, lie).run()
+    return change
+
+
+LIES = {
+    "wrong": lambda text: text[:-2] + "00",
+    "zeros": lambda text: "00" * 66,
+    "short": lambda text: text[:-2],
+    "no number": lambda text: "xyz",
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize("liars", [["s00"], ["s04"], ["s01", "s03"]])
+def test_wrong_shares_of_some_do_not_stop_the_sum(consortium, quick_noise, liars, lie):
+    """E_badshare: zeros from one of five in the last step: no sum, and five budgets spent."""
+    those = consortium(6)
+    round_ = those.open(least=4)
+    online = Online(those, round_, change=liar(those, round_, liars, LIES[lie]))
+    np.testing.assert_array_equal(online.run().counts, total_of(those, round_, list(those.sites)))
+    assert online.sum.lost == {}
+
+
+def test_wrong_shares_of_too_many_give_no_sum(consortium):
+    those = consortium(4)
+    round_ = those.open(least=3)
+    wrong = liar(those, round_, ["s00", "s01"], LIES["wrong"])
+    with pytest.raises(RoundError, match="no sum: the shares behind the masks do not fit"):
+        Online(those, round_, {3: ["s03"]}, wrong).run()
 
 
 @pytest.mark.parametrize(

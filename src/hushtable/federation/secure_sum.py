@@ -1,6 +1,7 @@
 """The coordinator in the online form of a masked round: five steps, over any transport."""
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,10 @@ __all__ = ["SecureSum", "Transport"]
 #: Sends each site its request and returns the answers that came; a site that does not answer
 #: is left out. All that another transport has to implement.
 Transport = Callable[[Mapping[str, bytes]], Mapping[str, bytes]]
+
+
+#: Choices of who is believed: enough for 3 liars among 50.
+_MOST_TRIES = 20_000
 
 
 class SecureSum:
@@ -156,19 +161,23 @@ class SecureSum:
         given: Mapping[str, Message],
     ) -> NDArray[np.uint64]:
         """Return all that masks the sum: the survivors' own masks, and pairs with lost sites."""
-        secrets = self._secrets(dealt, given)
+
+        def fits(name: str, secret: bytes) -> bool:
+            """Whether a secret is the one that the site itself stands by."""
+            if name in survivors:
+                return commitment(self.round, name, secret) == dealt[name].body["commitment"]
+            key = crypto().X25519PrivateKey.from_private_bytes(secret)
+            public: str = key.public_key().public_bytes_raw().hex()
+            return public == offered[name].body["mask"]
+
+        secrets = self._secrets(list(dealt), given, fits)
         n_cells = self.round.layout.n_cells
         total = np.zeros(n_cells, np.uint64)
-        for name in dealt:
-            secret = secrets[name]
+        for name, secret in secrets.items():
             if name in survivors:
-                if commitment(self.round, name, secret) != dealt[name].body["commitment"]:
-                    raise _wrong_shares(name)
                 total += stream(secret, n_cells)
                 continue
             key = crypto().X25519PrivateKey.from_private_bytes(secret)
-            if key.public_key().public_bytes_raw().hex() != offered[name].body["mask"]:
-                raise _wrong_shares(name)
             agreed = {
                 other: mask_key(self.round, key, offered[other].body["mask"], name, other)
                 for other in survivors
@@ -178,25 +187,58 @@ class SecureSum:
         return total
 
     def _secrets(
-        self, dealt: Mapping[str, Message], given: Mapping[str, Message]
+        self,
+        names: list[str],
+        given: Mapping[str, Message],
+        fits: Callable[[str, bytes], bool],
     ) -> dict[str, bytes]:
-        """Put together the secret of each site from as many shares as are needed."""
-        names = list(dealt)
-        givers = list(given)[: self.round.terms.least]
-        shares = {}
-        for giver in givers:
-            place = self.round.names.index(giver) + 1
-            try:
-                texts = given[giver].body["shares"]
-                shares[place] = [bytes.fromhex(texts[name]) for name in names]
-            except (KeyError, TypeError, ValueError):
-                raise _wrong_shares(giver) from None
-            if any(len(share) != SHARE_BYTES for share in shares[place]):
-                raise _wrong_shares(giver)
-        try:
-            return dict(zip(names, combine(shares, 32), strict=True))
-        except ValueError:
-            raise _wrong_shares(", ".join(givers)) from None
+        """Put together the secrets of the sites from as many shares as are needed.
+
+        Some givers may lie: others are tried in their place, until each secret is the one that
+        its site stands by. What was tried and did not fit tells nobody's secret.
+        """
+        shares = {giver: _shares(message, names) for giver, message in given.items()}
+        right = [giver for giver, found in shares.items() if found]
+        for givers in itertools.islice(_choices(right, self.round.terms.least), _MOST_TRIES):
+            # One secret first: most wrong choices end there.
+            for some in (names[:1], names):
+                places = {
+                    self.round.names.index(giver) + 1: shares[giver][: len(some)]
+                    for giver in givers
+                }
+                try:
+                    secrets = dict(zip(some, combine(places, 32), strict=True))
+                except ValueError:
+                    break
+                if not all(fits(name, secret) for name, secret in secrets.items()):
+                    break
+            else:
+                return secrets
+        raise RoundError(
+            "no sum: the shares behind the masks do not fit: too many sites gave wrong ones, or a "
+            "site dealt wrong ones; open a new round"
+        )
+
+
+def _shares(message: Message, names: list[str]) -> list[bytes]:
+    """Return the shares that a site gives, in the order of names; none if one is no share."""
+    texts = message.body.get("shares")
+    try:
+        shares = [bytes.fromhex(texts[name]) for name in names]  # type: ignore[index]
+    except (KeyError, TypeError, ValueError):
+        return []
+    return shares if all(len(share) == SHARE_BYTES for share in shares) else []
+
+
+def _choices(givers: list[str], least: int) -> Iterator[tuple[str, ...]]:
+    """Yield givers, as many as are needed: the first ones, then others with few left out."""
+    seen = set()
+    for n_out in range(len(givers) - least + 1):
+        for out in itertools.combinations(givers, n_out):
+            choice = tuple(itertools.islice((one for one in givers if one not in out), least))
+            if choice not in seen:
+                seen.add(choice)
+                yield choice
 
 
 def _check_keys(message: Message) -> None:
@@ -220,10 +262,3 @@ class _CheckShares:
             or not isinstance(message.body.get("commitment"), str)
         ):
             raise RoundError(f"{message.sender!r} did not deal its shares to all")
-
-
-def _wrong_shares(name: str) -> RoundError:
-    return RoundError(
-        f"no sum: the shares behind the masks of {name!r} do not fit: some site gave wrong ones; "
-        "open a new round"
-    )

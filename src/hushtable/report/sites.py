@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hushtable.errors import HushTableError, RoundError, UsageError
 from hushtable.federation.collect import Collection, Sealed
 from hushtable.privacy.release import Release
-from hushtable.report.words import round_lines
+from hushtable.report.words import officer_words, round_lines
 from hushtable.sketch import Sketch
 
 __all__ = ["Check", "Site", "Sites", "sites_of_parts", "sites_of_round"]
@@ -61,6 +61,8 @@ class Sites:
         Of the sum.
     terms : dict of str to str
         Of the round, if there was one.
+    asked : sequence of str
+        What the round asked of each site, in sentences that an officer signs.
     refused : sequence of (str, str)
         Files that do not count, and why.
     repeated : sequence of (str, str)
@@ -71,6 +73,7 @@ class Sites:
     exact: bool
     checks: Sequence[Check]
     terms: Mapping[str, str]
+    asked: Sequence[str] = ()
     refused: Sequence[tuple[str, str]] = ()
     repeated: Sequence[tuple[str, str]] = ()
 
@@ -150,8 +153,15 @@ def sites_of_round(collection: Collection, result: Release | Sealed, name: str) 
         _same_sum(collection, result.counts, name),
         _plausible(layout.implausible(result.counts, result.ledger.noise_sd)),
     ]
-    terms = round_lines(asked, n_in)
-    return Sites(sites, False, checks, terms, collection.refused, collection.repeated)
+    return Sites(
+        sites,
+        False,
+        checks,
+        round_lines(asked, n_in),
+        officer_words(asked, asked.plan),
+        collection.refused,
+        collection.repeated,
+    )
 
 
 def _same_sum(collection: Collection, counts: NDArray[np.int64], name: str) -> Check:

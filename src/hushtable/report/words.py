@@ -136,7 +136,9 @@ def officer_words(round_: "Round", plan: "Plan | None") -> list[str]:
     what = "the columns of a plan that is hidden here"
     if plan is not None:
         names = plan.schema.names
-        what = f"the {len(names):,} columns below" if len(names) > 1 else "the column below"
+        more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
+        columns = "column" if len(names) == 1 else "columns"
+        what = f"{len(names):,} {columns} ({', '.join(names[:8])}{more})"
     noise = (
         f"noise of {round_.site_scale:,.1f} (standard deviation) is added to each, and a mask "
         f"that only the sum of {'all' if terms.least == k else f'at least {terms.least} of'} {k} "
