@@ -171,8 +171,9 @@ class Reply:
     def meet(self) -> None:
         """Take the cards that are new here for those of their names from now on."""
         coordinator, sites = self.round.coordinator, self.round.sites
-        self.book.trust([card for card in self.new if card == coordinator], "coordinator")
-        self.book.trust([card for card in self.new if card in sites])
+        with self.book.writing():
+            self.book.trust([card for card in self.new if card == coordinator], "coordinator")
+            self.book.trust([card for card in self.new if card in sites])
 
     def _pack(self, answer: Answer) -> bytes:
         masks = masks_of(self.round, self.keys) if self.round.terms.masked else None

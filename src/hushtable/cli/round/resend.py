@@ -21,8 +21,7 @@ def resend(
     Example:
       hushtable round resend round.hush --key north.key -o north.submission.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    beside = book_beside(key, book)
-    target = Target(output, [round_, key, beside])
+    target = Target(output, [round_, key])
 
     from hushtable import files
     from hushtable.federation.book import Book
@@ -30,7 +29,7 @@ def resend(
     from hushtable.federation.round import stamp
 
     asked = read_round(round_)
-    keys = Keys.load(key)
+    keys, beside = Keys.load(key), book_beside(key, book)
     with Book.open(beside, keys.card) as notes:
         answer = notes.answer(asked.round_id)
     if answer is None:
