@@ -25,8 +25,8 @@ def relink(path):
     """Make the links right again, as somebody who knows the format can."""
     previous = ""
     for n, kind, content, _ in entries(path):
-        text = rfc8785.dumps(["hushtable book", previous, kind, content])
-        previous = hashlib.sha256(text).hexdigest()
+        text = "\0".join(("hushtable book", previous, str(kind), str(content)))
+        previous = hashlib.sha256(text.encode()).hexdigest()
         run(path, ("update entries set link = ? where n = ?", (previous, n)))
 
 

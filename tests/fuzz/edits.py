@@ -252,6 +252,6 @@ def relink(db: sqlite3.Connection) -> None:
     for n, kind, content in db.execute(
         "select n, kind, content from entries order by n"
     ).fetchall():
-        text = rfc8785.dumps(["hushtable book", previous, kind, content])
-        previous = hashlib.sha256(text).hexdigest()
+        text = "\0".join(("hushtable book", previous, str(kind), str(content)))
+        previous = hashlib.sha256(text.encode()).hexdigest()
         db.execute("update entries set link = ? where n = ?", (previous, n))

@@ -147,7 +147,10 @@ class BookFile:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """All or nothing, and one process at a time."""
+        """All or nothing, and one process at a time; inside another, a part of that."""
+        if self._db.in_transaction:
+            yield
+            return
         try:
             with self._db.writing():
                 self._now()

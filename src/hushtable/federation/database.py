@@ -75,9 +75,14 @@ class Database:
             self.run("commit")
         except BaseException:
             # A full disk may have rolled back by itself.
-            if self._db.in_transaction:
+            if self.in_transaction:
                 self.run("rollback")
             raise
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether `writing` is under way here."""
+        return self._db.in_transaction
 
     def _refused(self, error: sqlite3.Error) -> FileError:
         # The low byte is the kind of error; what is above tells its kinds apart.
