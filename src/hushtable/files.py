@@ -13,6 +13,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
@@ -163,7 +164,7 @@ def pack(
     manifest["digest"] = _digest(manifest)
     if sign is not None:
         manifest["signature"] = sign(kind, manifest["digest"])
-    manifest["writer"] = {"hushtable": version("hushtable")}
+    manifest["writer"] = {"hushtable": _version()}
     text = rfc8785.dumps(manifest).decode()
     if len(text) > _MAX_MANIFEST:
         raise FileError(f"the {kind} is too large for a file: shorten the categories")
@@ -211,6 +212,11 @@ def remove_leftovers(folder: Path, name: str, *, below: bool = False) -> None:
         with contextlib.suppress(OSError):  # another's, or removed by another just now
             if time.time() - left.stat().st_mtime > _A_DAY:
                 left.unlink()
+
+
+@cache
+def _version() -> str:
+    return version("hushtable")
 
 
 def _digest(manifest: dict[str, Any]) -> str:

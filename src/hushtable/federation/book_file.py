@@ -224,6 +224,7 @@ class BookFile:
     def forget_steps(self, round_id: str) -> None:
         """Forget what was kept between the steps of a round that is over; keep the answers."""
         with self.writing():
+            self._db.run("delete from steps where round_id = ? and step = 'rows'", (round_id,))
             self._db.run("update steps set kept = '{}' where round_id = ?", (round_id,))
 
 

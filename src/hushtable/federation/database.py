@@ -65,10 +65,7 @@ class Database:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """All or nothing, and one process at a time; within another, a part of that."""
-        if self._db.in_transaction:
-            yield
-            return
+        """All or nothing, and one process at a time."""
         self.run("begin immediate")
         try:
             yield

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import rfc8785
+from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.errors import HushTableError
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["OnlineSite", "commitment", "mask_key"]
 
 State = dict[str, Any]
+#: Name of the row of the book's steps that holds what was counted in the first one.
+_ROWS = "rows"
 
 
 class OnlineSite:
@@ -126,7 +129,7 @@ class OnlineSite:
             return self._sign(round_, "hello", {"asked": asked.digest})
         done = self._book.step(round_.round_id, asked.step)
         if done is not None:
-            return _answered(asked, done[0], done[1])
+            return self._noted(round_, asked, done[0], done[1])
         work = {
             "keys": self._offer_keys,
             "shares": self._deal_shares,
@@ -138,7 +141,21 @@ class OnlineSite:
         noted = self._book.note_step(round_.round_id, asked.step, asked.digest, answer, kept)
         if asked.step == "unmask":
             self._book.forget_steps(round_.round_id)  # keys, counts and shares that served
-        return _answered(asked, *noted)
+        return self._noted(round_, asked, *noted)
+
+    def _noted(self, round_: Round, asked: Message, digest: str, answer: bytes) -> bytes:
+        """Return the answer to a step that was noted, if it is to this request."""
+        if digest != asked.digest:
+            raise Refused(
+                Refusal.ANSWERED,
+                f"step {asked.step!r} was answered before, to another request: each is answered "
+                "once; open a new round",
+            )
+        if asked.step != "masked":
+            return answer
+        given = self._book.answer(round_.round_id)
+        assert given is not None  # noted before its step was
+        return given.content
 
     def _round(self, request: bytes) -> Round:
         """Return the round that travels with a request; checked once, not in every step."""
@@ -178,8 +195,8 @@ class OnlineSite:
         kept = {use: c.X25519PrivateKey.generate() for use in ("encrypt", "mask")}
         public = {use: key.public_key().public_bytes_raw().hex() for use, key in kept.items()}
         private: State = {use: key.private_bytes_raw().hex() for use, key in kept.items()}
-        private["counts"] = _base64(counts.astype("<i8").tobytes())
-        private["rows"] = None if seen is None else _base64(seen.to_bytes())
+        rows = {"digests": None if seen is None else base64.b64encode(seen.to_bytes()).decode()}
+        self._book.note_step(round_.round_id, _ROWS, "", counts.astype("<i8").tobytes(), rows)
         return self._sign(round_, "keys", public), private
 
     def _deal_shares(self, round_: Round, body: State) -> tuple[bytes, State]:
@@ -204,8 +221,9 @@ class OnlineSite:
                 strict=True,
             )
         ]
+        mine = _private(private["encrypt"])
         sealed = {
-            name: self._seal(round_, offered, name)
+            name: self._seal(round_, mine, offered, name)
             .encrypt(_nonce(round_, self._me), dealt[_place(round_, name) - 1], None)
             .hex()
             for name in offered
@@ -219,8 +237,9 @@ class OnlineSite:
         before, keys = self._kept(round_, "shares"), self._kept(round_, "keys")
         sealed = _texts(body, "shares")
         self._enough(round_, sealed, before["offered"])
+        reader = _private(keys["encrypt"])
         for name, share in sealed.items():  # refused now, while dropping out is harmless
-            self._open_share(round_, before["offered"], name, share)
+            self._open_share(round_, reader, before["offered"], name, share)
         reply = self._reply(round_)
         mine = _private(keys["mask"])
         with refusing(Refusal.SHARES):
@@ -232,12 +251,20 @@ class OnlineSite:
         n_cells = round_.layout.n_cells
         masks = pairwise_mask(self._me, agreed, n_cells)
         masks += stream(bytes.fromhex(before["own_mask"]), n_cells)
-        counts = np.frombuffer(base64.b64decode(keys["counts"]), "<i8").astype(np.int64)
-        rows = keys["rows"]
-        seen = None if rows is None else RowDigests.from_bytes(base64.b64decode(rows))
-        answer = reply.answer(counts, masks, rows=seen)
-        kept = {"shares": {name: share.hex() for name, share in sealed.items()}}
-        return answer.content, kept
+        counts, seen = self._counted(round_)
+        reply.answer(counts, masks, rows=seen)
+        # What is sent lies with the answer in the book, once.
+        return b"", {"shares": {name: share.hex() for name, share in sealed.items()}}
+
+    def _counted(self, round_: Round) -> tuple[NDArray[np.int64], RowDigests | None]:
+        """Return the counts of the first step, and by what to recognise their rows."""
+        noted = self._book.step(round_.round_id, _ROWS)
+        if noted is None:
+            raise Refused(Refusal.ORDER, "step 'keys' comes first, and was not asked")
+        _, counts, kept = noted
+        seen = kept["digests"]
+        found = None if seen is None else RowDigests.from_bytes(base64.b64decode(seen))
+        return np.frombuffer(counts, "<i8").astype(np.int64), found
 
     def _sign_survivors(self, round_: Round, body: State) -> tuple[bytes, State]:
         """Sign who is in the sum; of these, nobody's pairwise masks will be given away."""
@@ -265,9 +292,10 @@ class OnlineSite:
                 "is given",
             )
         offered = self._kept(round_, "shares")["offered"]
+        mine = _private(self._kept(round_, "keys")["encrypt"])
         shares = {}
         for name, sealed in _texts(self._kept(round_, "masked"), "shares").items():
-            share = self._open_share(round_, offered, name, sealed)
+            share = self._open_share(round_, mine, offered, name, sealed)
             half = len(share) // 2
             shares[name] = (share[half:] if name in survivors else share[:half]).hex()
         return self._sign(round_, "unmask", {"shares": shares}), {}
@@ -307,16 +335,17 @@ class OnlineSite:
         if len(names) < least:
             raise Refused(Refusal.SITES, f"{len(names)} sites are left, and {least} are needed")
 
-    def _seal(self, round_: Round, offered: State, other: str) -> Any:
-        mine = _private(self._kept(round_, "keys")["encrypt"])
+    def _seal(self, round_: Round, mine: Any, offered: State, other: str) -> Any:
         purpose = ("shares", round_.round_id, *sorted((self._me, other)))
         with refusing(Refusal.SHARES):
             key = agreed_key(mine, offered[other]["encrypt"], *purpose)
         return crypto().ChaCha20Poly1305(key)
 
-    def _open_share(self, round_: Round, offered: State, sender: str, sealed: bytes) -> bytes:
+    def _open_share(
+        self, round_: Round, mine: Any, offered: State, sender: str, sealed: bytes
+    ) -> bytes:
         c = crypto()
-        cipher = self._seal(round_, offered, sender)
+        cipher = self._seal(round_, mine, offered, sender)
         try:
             share: bytes = cipher.decrypt(_nonce(round_, sender), sealed, None)
         except c.InvalidTag:
@@ -326,10 +355,6 @@ class OnlineSite:
         return share
 
 
-def _base64(content: bytes) -> str:
-    return base64.b64encode(content).decode()
-
-
 def _texts(body: State, key: str | None = None) -> dict[str, bytes]:
     """Return the bytes that a body, or an entry of it, has in hexadecimal digits by name."""
     texts = body if key is None else body.get(key)
@@ -337,17 +362,6 @@ def _texts(body: State, key: str | None = None) -> dict[str, bytes]:
         return {name: bytes.fromhex(text) for name, text in texts.items()}  # type: ignore[union-attr]
     except (AttributeError, TypeError, ValueError):
         raise Refused(Refusal.REQUEST, f"step {key!r}: the request is not of its form") from None
-
-
-def _answered(asked: Message, digest: str, answer: bytes) -> bytes:
-    """Return an answer that was noted, if it is to this request."""
-    if digest != asked.digest:
-        raise Refused(
-            Refusal.ANSWERED,
-            f"step {asked.step!r} was answered before, to another request: each is answered once; "
-            "open a new round",
-        )
-    return answer
 
 
 def commitment(round_: Round, site: str, own_mask: bytes) -> str:

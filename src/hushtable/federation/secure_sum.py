@@ -165,10 +165,9 @@ class SecureSum:
         def fits(name: str, secret: bytes) -> bool:
             """Whether a secret is the one that the site itself stands by."""
             if name in survivors:
-                return commitment(self.round, name, secret) == dealt[name].body["commitment"]
+                return bool(commitment(self.round, name, secret) == dealt[name].body["commitment"])
             key = crypto().X25519PrivateKey.from_private_bytes(secret)
-            public: str = key.public_key().public_bytes_raw().hex()
-            return public == offered[name].body["mask"]
+            return bool(key.public_key().public_bytes_raw().hex() == offered[name].body["mask"])
 
         secrets = self._secrets(list(dealt), given, fits)
         n_cells = self.round.layout.n_cells
