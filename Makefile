@@ -33,7 +33,7 @@ VERSIONS := tests/test_same_bits.py tests/test_files.py tests/test_inputs.py tes
 	tests/engines/test_dask.py tests/cli/test_cli_commands.py
 NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)))
 
-.PHONY: demo test test-slow test-flower test-oldest test-newest test-all mutants fuzz
+.PHONY: demo test test-slow test-attacks test-flower test-oldest test-newest test-all mutants fuzz
 .PHONY: lint format docs wheel lock audit sbom clean
 .NOTPARALLEL: # targets share one .venv
 
@@ -45,6 +45,10 @@ test: .venv/.group-test
 
 test-slow: .venv/.group-test
 	$(BIN)/pytest -m slow $(PYTEST_ARGS)
+
+# What was found by attacking, each as a test that failed before; make test and test-slow run them, too.
+test-attacks: .venv/.group-test
+	$(BIN)/pytest tests/attacks $(or $(PYTEST_ARGS),-n auto)
 
 # In an environment of its own: Flower pins many libraries tightly.
 test-flower: .venv-flower/.created

@@ -4,7 +4,10 @@ Everyday runs are short; ``-m slow`` makes 10,000.
 """
 
 import json
+import os
+import tempfile
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -76,16 +79,25 @@ ODD = {"sites": ["north", 7], "keys": {"north": "SECRET"}, "shares": [], "signed
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory):
-    return World(tmp_path_factory.mktemp("sites"))
+def world():
+    # In memory where there is such a folder: each case writes a book.
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as name:
+        made = World(Path(name))
+        yield made
+        for book in made.books:
+            book.close()
 
 
 class World:
-    """One site with a book, whose file is written anew for each case."""
+    """A site with two books, one for each of two neighbours, and a file written anew each time."""
 
     def __init__(self, folder):
         self.folder, self.n, self.plans = folder, 0, {}
         self.path = folder / "rows.csv"
+        self.books = [Book.create(folder / f"{i}.book", NORTH.card, epsilon=3.0) for i in range(2)]
+        for book in self.books:
+            book.trust([LEAD.card], "coordinator")
+            book.trust([OTHER.card], "site")
 
     def plan(self, schema):
         key = json.dumps(schema.to_dict())
@@ -104,24 +116,12 @@ class World:
         policy = Policy(unattended=True, features=allowed, epsilon=5.0)
         return OnlineSite(NORTH, book, count, policy=policy)
 
-    def book(self):
+    def open(self, schema, terms):
         self.n += 1
-        path = self.folder / f"{self.n}.book"
-        book = Book.create(path, NORTH.card, epsilon=3.0)
-        book.trust([LEAD.card], "coordinator")
-        book.trust([OTHER.card], "site")
-        return book
-
-    def open(self, schema, terms, title=""):
         return Round.open(
-            self.plan(schema), [NORTH.card, OTHER.card], LEAD, title=title,
+            self.plan(schema), [NORTH.card, OTHER.card], LEAD, title=f"{self.n:09}",
             deadline=now() + timedelta(days=1), **terms,
         )  # fmt: skip
-
-    def forget(self, book):
-        book.close()
-        for path in self.folder.glob(f"{self.n}.*"):
-            path.unlink()
 
 
 def request(round_, step, how, offered):
@@ -142,26 +142,21 @@ def said(answer):
 
 
 def what_leaves_is_a_word(world, content, schema, terms, steps, allow):
-    book = world.book()
-    try:
-        round_ = world.open(schema, terms)
-        allowed = tuple(schema.features) if allow else tuple(COLUMNS.values())
-        site = world.site(content, allowed, book)
-        offered = {}
-        for step, how in steps:
-            answer = site.answer(request(round_, step, how, offered))
-            word = said(answer)
-            if word is None:
-                if step == "keys":
-                    offered = {"north": answer.hex()}
-                continue
-            # The bytes of a refusal follow from the word, the round and the keys: nothing else.
-            name = round_.round_id if round_.round_id.encode() in answer else ""
-            assert answer == Message.refuse(name, NORTH, word)
-            assert b"SECRET" not in answer
-        assert book.answers() == []  # nobody but this site is there: no round gets that far
-    finally:
-        world.forget(book)
+    book, round_ = world.books[0], world.open(schema, terms)
+    site = world.site(content, tuple(schema.features if allow else COLUMNS.values()), book)
+    offered = {}
+    for step, how in steps:
+        answer = site.answer(request(round_, step, how, offered))
+        word = said(answer)
+        if word is None:
+            if step == "keys":
+                offered = {"north": answer.hex()}
+            continue
+        # The bytes of a refusal follow from the word, the round and the keys: nothing else.
+        name = round_.round_id if round_.round_id.encode() in answer else ""
+        assert answer == Message.refuse(name, NORTH, word)
+        assert b"SECRET" not in answer
+    assert book.answers() == []  # nobody but this site is there: no round gets that far
 
 
 CASES = given(content=FILES, schema=SCHEMAS, terms=TERMS, steps=STEPS, allow=st.booleans())
@@ -184,27 +179,22 @@ def test_all_that_leaves_in_refusals_is_a_word_in_10_000_runs(
     what_leaves_is_a_word(world, content, schema, terms, steps, allow)
 
 
-def transcript(world, rows, schema, terms, steps):
+def transcript(world, book, rows, round_, steps):
     """Words and sizes of all that a site sends, up to its answer."""
-    book = world.book()
-    try:
-        content = "age,pulse,sex\n" + "".join(",".join(row) + "\n" for row in rows)
-        site = world.site(content, tuple(COLUMNS.values()), book)
-        round_ = world.open(schema, terms)
-        sent = []
-        for step, how in steps:
-            answer = site.answer(request(round_, step, how, {}))
-            word = said(answer)
-            sent.append((step, how, word, len(answer)))
-        return sent
-    finally:
-        world.forget(book)
+    content = "age,pulse,sex\n" + "".join(",".join(row) + "\n" for row in rows)
+    site = world.site(content, tuple(COLUMNS.values()), book)
+    sent = []
+    for step, how in steps:
+        answer = site.answer(request(round_, step, how, {}))
+        sent.append((step, how, said(answer), len(answer)))
+    return sent
 
 
 def neighbours_look_alike(world, rows, more, schema, terms, steps):
-    one = transcript(world, rows, schema, terms, steps)
-    two = transcript(world, [*rows, more], schema, terms, steps)
-    assert one == two
+    round_, (one, two) = world.open(schema, terms), world.books
+    assert transcript(world, one, rows, round_, steps) == transcript(
+        world, two, [*rows, more], round_, steps
+    )
 
 
 NEIGHBOURS = given(
