@@ -70,7 +70,7 @@ KINDS = (
 #: What is meant to leave its owner, cards of people too. Whatever else is written, by default,
 #: its owner alone may read.
 TRAVELS = frozenset(
-    {"plan", "release", "layout", "round", "submission", "sealed", "message", "card"}
+    {"plan", "release", "layout", "round", "submission", "sealed", "message", "card", "approval"}
 )
 
 _KEY = "hushtable"

@@ -12,14 +12,17 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from hushtable import Feature, HushTable, Plan, Schema, Sketch, files
+from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, files
 from hushtable.federation import secure_sum, site
+from hushtable.federation.approval import Approval
 from hushtable.federation.book import Book
-from hushtable.federation.collect import Sealed
+from hushtable.federation.collect import Sealed, with_seal
 from hushtable.federation.keys import Keys, crypto
 from hushtable.federation.layout import Layout
 from hushtable.federation.messages import STEPS, ask
 from hushtable.federation.online import OnlineSite
+from hushtable.federation.policy import Policy
+from hushtable.federation.policy_file import write_policy
 from hushtable.federation.round import Round
 from hushtable.federation.secure_sum import SecureSum
 from hushtable.federation.submission import Part, Submission
@@ -112,6 +115,19 @@ def of_rounds() -> list[bytes]:
         return [round_().content, open_.content, path.read_bytes(), sealed, submission("north")]
 
 
+def signed() -> bytes:
+    """Return a result as its coordinator signs it."""
+    asked = round_(masked=False)
+    parts = [Submission.from_bytes(submission(n), n, asked, NOW) for n in NAMES[:2]]
+    counts = (parts[0].words + parts[1].words).view(np.int64)
+    result = Release(asked.plan, counts, parts[0].ledger + parts[1].ledger)
+    digests = {part.site: part.digest for part in parts}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "x"
+        with_seal(asked, result, digests, keys("lead")).save(path)
+        return path.read_bytes()
+
+
 @cache
 def detector() -> bytes:
     """Return the file of a fitted detector."""
@@ -122,13 +138,29 @@ def detector() -> bytes:
 
 
 def private_files() -> list[bytes]:
-    """Return a file of keys, a card, and a secret."""
+    """Return a file of keys, a card, an officer's approval, and a secret."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "north"
         keys("north").save(path)
         secret = path.read_bytes()
         keys("north").card.save(path)
-        return [secret, path.read_bytes(), b"0f" * 32 + b"\n"]
+        card = path.read_bytes()
+        Approval.sign(round_(), keys("north")).save(path)
+        return [secret, card, path.read_bytes(), b"0f" * 32 + b"\n"]
+
+
+def policy() -> str:
+    """Return a policy that says something of everything."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "north.policy.toml"
+        write_policy(path, "north", 2.0, 1e-6)
+        text = path.read_text().replace("answer = false", "answer = true")
+    pin = f'lead = "{keys("lead").card.fingerprint}"\n# lead'
+    text = text.replace("# lead", pin)
+    for name in ("fingerprint", "[[feature]]", "name", "kind", "low", "high"):
+        text = text.replace(f"# {name}", name)
+    plan = f'plans = ["{round_().layout.plan_id}"]'
+    return text.replace("plans = []", plan)
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
@@ -154,7 +186,9 @@ class Rehearsal:
         self.answers: dict[tuple[str, str], bytes] = {}
         exact, mechanism.add_noise = mechanism.add_noise, lambda counts, *_, **__: counts
         for name in NAMES:
-            Book.create(self._book(name, "keys"), keys(name).card, epsilon=10.0).close()
+            with Book.create(self._book(name, "keys"), keys(name).card, epsilon=10.0) as book:
+                book.trust([keys("lead").card], "coordinator")
+                book.trust([keys(other).card for other in NAMES])
         try:
             self.sum(self._rehearse).run()
         finally:
@@ -173,7 +207,8 @@ class Rehearsal:
         scratch.chmod(0o600)
         book = Book.open(scratch, keys(name).card)
         count = lambda plan: Sketch.from_data(plan, _rows())  # noqa: E731
-        return OnlineSite(keys(name), book, count), book
+        policy = Policy(unattended=True, plans=(self.round.layout.plan_id,))
+        return OnlineSite(keys(name), book, count, policy=policy), book
 
     def _rehearse(self, requests: dict[str, bytes]) -> dict[str, bytes]:
         step = STEPS[len(self.requests) // len(NAMES)]

@@ -38,12 +38,14 @@ from hushtable import (
 )
 from hushtable.cli.inspect_ import inspect
 from hushtable.engines.parts import Part
+from hushtable.federation.approval import Approval
 from hushtable.federation.book import Book
 from hushtable.federation.collect import Collection, Sealed
 from hushtable.federation.hidden import read_secret
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.layout import Layout
 from hushtable.federation.messages import STEPS, Message
+from hushtable.federation.policy_file import load_policy
 from hushtable.federation.round import Round
 from hushtable.federation.submission import Submission
 from hushtable.infer import schema_from_data
@@ -166,7 +168,7 @@ _HUSH = ("plan", "sketch", "release", "local")
 
 @cache
 def _hush_seeds() -> list[bytes]:
-    return [*seeds.golden(*_HUSH), seeds.detector()]
+    return [*seeds.golden(*_HUSH), seeds.detector(), seeds.signed()]
 
 
 def _hush_edited(program: bytes) -> None:
@@ -272,7 +274,12 @@ def _messages_edited(program: bytes) -> None:
 
 def _private(content: bytes) -> None:
     path = _file(content, "a.key")
-    _any_of(lambda: Keys.load(path), lambda: Card.load(path), lambda: read_secret(path))
+    _any_of(
+        lambda: Keys.load(path),
+        lambda: Card.load(path),
+        lambda: Approval.load(path).holds,
+        lambda: read_secret(path),
+    )
 
 
 @cache
@@ -282,7 +289,7 @@ def _private_seeds() -> list[bytes]:
 
 def _private_edited(program: bytes) -> None:
     choices = Program(program)
-    tree = json.loads(choices.pick(_private_seeds()[:2]))
+    tree = json.loads(choices.pick(_private_seeds()[:3]))
     _private(as_json(changed(tree, choices)).encode())
 
 
@@ -290,7 +297,6 @@ def _book(content: bytes) -> None:
     path = _file(content, "a.book")
     with Book.open(path, seeds.keys("north").card) as book:
         book.known()
-        book.check_cards(seeds.round_())
         for answer in book.answers():
             answer.part(seeds.round_())
         book.answer(seeds.round_().round_id)
@@ -339,6 +345,20 @@ def _book_edited(program: bytes) -> None:
 
 
 # --- schemas and rows ---------------------------------------------------------------------------
+
+
+def _policy(content: bytes) -> None:
+    policy = load_policy(_file(content, "a.policy.toml"))
+    round_ = seeds.round_()
+    known = {"coordinator": {}, "site": {card.name: card for card in round_.sites}}
+    strangers = policy.strangers(round_, round_.sites[0], known)
+    policy.check_strangers(round_, strangers)
+    policy.check(round_, round_.plan, attended=False)
+
+
+def _policy_edited(program: bytes) -> None:
+    tree = changed(tomllib.loads(seeds.policy()), Program(program))
+    _policy(as_toml(tree).encode("utf-8", "surrogatepass"))
 
 
 def _toml(content: bytes) -> None:
@@ -426,6 +446,8 @@ TARGETS: dict[str, Target] = {
     "book-edited": Target(_book_edited, _some_programs),
     "toml": Target(_toml, lambda: [seeds.TOML.encode()]),
     "toml-edited": Target(_toml_edited, _some_programs),
+    "policy": Target(_policy, lambda: [seeds.policy().encode()]),
+    "policy-edited": Target(_policy_edited, _some_programs),
     "csv": Target(_csv, _csv_seeds),
     # Arrow believes the header of a page, which may state 2 GiB for each of two buffers.
     "parquet": Target(

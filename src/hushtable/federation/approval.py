@@ -50,7 +50,7 @@ class Approval:
             "card": self.card.to_dict(),
             "signature": self.signature,
         }
-        with files.replacing(path) as temporary:
+        with files.replacing(path, private=not files.travels("approval")) as temporary:
             temporary.write_text(json.dumps(content, indent=2))
 
     @classmethod

@@ -105,7 +105,8 @@ def write(
         files.write(path, kind, entries, arrays)
         return
     signed = Seal.entry(seal.round_id, seal.coordinator, seal.submissions)
-    files.write_bytes(path, files.pack(kind, entries | signed, arrays, seal.sign))
+    content = files.pack(kind, entries | signed, arrays, seal.sign)
+    files.write_bytes(path, content, private=not files.travels(kind, entries))
 
 
 def _well_formed(entry: Any) -> bool:
