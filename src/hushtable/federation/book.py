@@ -153,15 +153,15 @@ class Book(BookFile):
         answer : Answer
             What is to be sent.
         rows : RowDigests, optional
-            Of the rows behind it, which `digester` made.
+            Of the rows behind it, which `digester` made; `check_people` judges them before.
         new_people : bool
             Whether somebody says that these rows are of other people than those of all other data
-            sets. That is noted.
+            sets. That is noted, and whom they look like.
 
         Raises
         ------
         PrivacyError
-            If the cap would be broken, or the rows seem to be those of another data set.
+            If the cap would be broken.
         """
         if not is_text(answer.data_set):
             raise UsageError(f"data_set={answer.data_set!r}: needs a text, the name of the rows")
@@ -210,7 +210,7 @@ class Book(BookFile):
         return other
 
     def _note_rows(self, data_set: str, rows: RowDigests, new_people: bool) -> None:
-        other = self.check_people(data_set, rows, new_people)
+        other = self.same_people(data_set, rows)
         content = {"data_set": data_set, "new_people": new_people, "like": other}
         self._note("rows", content, {"rows": rows.to_bytes()})
 

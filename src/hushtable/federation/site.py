@@ -246,11 +246,11 @@ class Reply:
         if self.earlier is not None:
             return self.resent(masks)
         self.check_known()
-        if rows is not None:  # before any noise is drawn
-            self.book.check_people(self.data_set, rows, new_people)
         release, scale = secrets.token_hex(32), self.round.site_scale
         sent = noise.add_noise(counts, "discrete-gaussian", scale, progress=progress)
-        with self.book.writing():
+        with self.book.writing(), refusing(Refusal.BUDGET):
+            if rows is not None and self._attended:  # without a person: in the first step
+                self.book.check_people(self.data_set, rows, new_people)
             share = self._share(release)  # with what another process answered meanwhile
             part = Part(sent, self.round.ledger(share), self.at)
             answer = Answer(
