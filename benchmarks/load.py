@@ -97,9 +97,9 @@ def write_sites(folder: Path, sites: int, tables: int = SITE_TABLES) -> None:
 
     rng = np.random.default_rng(0)
     plan = _site_plan(tables)
-    keys = [Keys.generate(f"s{i:03d}") for i in range(sites)]
+    keys, lead = [Keys.generate(f"s{i:03d}") for i in range(sites)], Keys.generate("lead")
     round_ = Round.open(
-        plan, [one.card for one in keys], keys[0], epsilon=1.0, deadline=now() + timedelta(days=1)
+        plan, [one.card for one in keys], lead, epsilon=1.0, deadline=now() + timedelta(days=1)
     )
     round_.save(folder / "round.hush")
     released, sent = (

@@ -30,6 +30,7 @@ from hushtable.federation.messages import Message as Message_
 from hushtable.federation.messages import ask
 from hushtable.federation.online import OnlineSite
 from hushtable.federation.policy_file import load_policy, policy_beside
+from hushtable.federation.refusals import Refused
 from hushtable.federation.round import Round
 from hushtable.federation.secure_sum import SecureSum
 from hushtable.plan import Plan
@@ -129,6 +130,7 @@ class _Nodes:
 
     def __init__(self, grid: Grid, round_: Round, keys: Keys, timeout: float) -> None:
         self._grid, self._timeout = grid, timeout
+        self.refused: dict[str, str] = {}
         self.nodes = self._meet(round_, keys)
 
     def __call__(self, requests: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -152,12 +154,25 @@ class _Nodes:
                 for node in set(self._grid.get_node_ids()) - asked
             }
             for node, answer in self._send(hellos).items():
-                name = _who(round_, hellos[node], answer, keys)
-                if name is not None:
-                    nodes.setdefault(name, node)
+                self._take(nodes, node, round_, Message_.read(hellos[node], keys.card), answer)
                 asked.add(node)
             time.sleep(0.5)
         return nodes
+
+    def _take(
+        self, nodes: dict[str, int], node: int, round_: Round, hello: Message_, answer: bytes
+    ) -> None:
+        """Note which site answered from a node, or in which word one refused."""
+        for card in round_.sites:
+            try:
+                message = Message_.read(answer, card).check(round_, "hello")
+            except Refused as error:
+                self.refused[card.name] = error.word
+            except HushTableError:
+                continue
+            else:
+                if message.body == {"asked": hello.digest}:
+                    nodes.setdefault(card.name, node)
 
     def _send(self, contents: Mapping[int, bytes]) -> dict[int, bytes]:
         messages = [
@@ -170,18 +185,6 @@ class _Nodes:
         # A node that was killed, or an app that failed, comes back as an error: no answer.
         found = {m.metadata.src_node_id: _value(m) for m in replies if not m.has_error()}
         return {node: value for node, value in found.items() if isinstance(value, bytes) and value}
-
-
-def _who(round_: Round, request: bytes, answer: bytes, keys: Keys) -> str | None:
-    """Return the site that signed an answer to this hello; None if none did."""
-    asked = Message_.read(request, keys.card).digest
-    for card in round_.sites:
-        try:
-            message = Message_.read(answer, card).check(round_, "hello")
-        except HushTableError:
-            continue
-        return card.name if message.body == {"asked": asked} else None
-    return None
 
 
 server_app = ServerApp()
@@ -203,6 +206,6 @@ def _coordinate(grid: Grid, context: Context) -> None:
         state |= {"done": True}
     except HushTableError as error:  # in this side's words: of a site's, one at most is in it
         state |= {"done": False, "error": str(error)}
-    state |= {"reached": secure_sum.reached, "lost": secure_sum.lost}
+    state |= {"reached": secure_sum.reached, "lost": secure_sum.lost, "refused": nodes.refused}
     with files.replacing(output.with_suffix(".state.json")) as temporary:
         temporary.write_text(json.dumps(state, indent=2) + "\n")
