@@ -12,14 +12,12 @@ the site opens, checks and counts them. From then on it answers from its book al
 """
 
 import base64
-import hashlib
 import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import rfc8785
 from numpy.typing import NDArray
 
 from hushtable import files
@@ -28,11 +26,19 @@ from hushtable.federation.approval import Approval
 from hushtable.federation.book import ALL_ROWS, Book
 from hushtable.federation.digests import RowDigests
 from hushtable.federation.keys import Keys, crypto
-from hushtable.federation.masking import agreed_key, pairwise_mask, stream
+from hushtable.federation.masking import pairwise_mask, stream
 from hushtable.federation.messages import STEPS, Message
 from hushtable.federation.policy import Policy
 from hushtable.federation.refusals import Refusal, Refused, SiteLog, refusing
 from hushtable.federation.round import Round, now, stamp
+from hushtable.federation.sealing import (
+    commitment,
+    mask_key,
+    opened_share,
+    place,
+    private_key,
+    sealed_share,
+)
 from hushtable.federation.shamir import split
 from hushtable.federation.site import Reply
 from hushtable.plan import Plan
@@ -41,7 +47,7 @@ from hushtable.privacy.mechanism import library
 if TYPE_CHECKING:
     from hushtable.sketch import Sketch
 
-__all__ = ["OnlineSite", "commitment", "mask_key"]
+__all__ = ["OnlineSite"]
 
 State = dict[str, Any]
 #: Name of the row of the book's steps that holds what was counted in the first one.
@@ -221,13 +227,14 @@ class OnlineSite:
                 strict=True,
             )
         ]
-        mine = _private(private["encrypt"])
-        sealed = {
-            name: self._seal(round_, mine, offered, name)
-            .encrypt(_nonce(round_, self._me), dealt[_place(round_, name) - 1], None)
-            .hex()
-            for name in offered
-        }
+        mine = private_key(private["encrypt"])
+        with refusing(Refusal.SHARES):
+            sealed = {
+                name: sealed_share(
+                    round_, mine, keys["encrypt"], self._me, name, dealt[place(round_, name) - 1]
+                ).hex()
+                for name, keys in offered.items()
+            }
         answer = {"shares": sealed, "commitment": commitment(round_, self._me, own_mask)}
         kept = {"offered": offered, "own_mask": own_mask.hex()}
         return self._sign(round_, "shares", answer), kept
@@ -237,11 +244,14 @@ class OnlineSite:
         before, keys = self._kept(round_, "shares"), self._kept(round_, "keys")
         sealed = _texts(body, "shares")
         self._enough(round_, sealed, before["offered"])
-        reader = _private(keys["encrypt"])
-        for name, share in sealed.items():  # refused now, while dropping out is harmless
-            self._open_share(round_, reader, before["offered"], name, share)
+        reader = private_key(keys["encrypt"])
+        with refusing(Refusal.SHARES):
+            for name, share in sealed.items():  # refused now, while dropping out is harmless
+                opened_share(
+                    round_, reader, before["offered"][name]["encrypt"], name, self._me, share
+                )
         reply = self._reply(round_)
-        mine = _private(keys["mask"])
+        mine = private_key(keys["mask"])
         with refusing(Refusal.SHARES):
             agreed = {
                 name: mask_key(round_, mine, before["offered"][name]["mask"], self._me, name)
@@ -292,10 +302,12 @@ class OnlineSite:
                 "is given",
             )
         offered = self._kept(round_, "shares")["offered"]
-        mine = _private(self._kept(round_, "keys")["encrypt"])
+        mine = private_key(self._kept(round_, "keys")["encrypt"])
         shares = {}
         for name, sealed in _texts(self._kept(round_, "masked"), "shares").items():
-            share = self._open_share(round_, mine, offered, name, sealed)
+            theirs = offered[name]["encrypt"]
+            with refusing(Refusal.SHARES):
+                share = opened_share(round_, mine, theirs, name, self._me, sealed)
             half = len(share) // 2
             shares[name] = (share[half:] if name in survivors else share[:half]).hex()
         return self._sign(round_, "unmask", {"shares": shares}), {}
@@ -335,25 +347,6 @@ class OnlineSite:
         if len(names) < least:
             raise Refused(Refusal.SITES, f"{len(names)} sites are left, and {least} are needed")
 
-    def _seal(self, round_: Round, mine: Any, offered: State, other: str) -> Any:
-        purpose = ("shares", round_.round_id, *sorted((self._me, other)))
-        with refusing(Refusal.SHARES):
-            key = agreed_key(mine, offered[other]["encrypt"], *purpose)
-        return crypto().ChaCha20Poly1305(key)
-
-    def _open_share(
-        self, round_: Round, mine: Any, offered: State, sender: str, sealed: bytes
-    ) -> bytes:
-        c = crypto()
-        cipher = self._seal(round_, mine, offered, sender)
-        try:
-            share: bytes = cipher.decrypt(_nonce(round_, sender), sealed, None)
-        except c.InvalidTag:
-            raise Refused(
-                Refusal.SHARES, f"the share of {sender!r} was changed on its way"
-            ) from None
-        return share
-
 
 def _texts(body: State, key: str | None = None) -> dict[str, bytes]:
     """Return the bytes that a body, or an entry of it, has in hexadecimal digits by name."""
@@ -362,28 +355,3 @@ def _texts(body: State, key: str | None = None) -> dict[str, bytes]:
         return {name: bytes.fromhex(text) for name, text in texts.items()}  # type: ignore[union-attr]
     except (AttributeError, TypeError, ValueError):
         raise Refused(Refusal.REQUEST, f"step {key!r}: the request is not of its form") from None
-
-
-def commitment(round_: Round, site: str, own_mask: bytes) -> str:
-    """Return what binds a site to its own mask, and tells nothing of it."""
-    text = rfc8785.dumps(["hushtable mask", round_.round_id, site, own_mask.hex()])
-    return hashlib.sha256(text).hexdigest()
-
-
-def mask_key(round_: Round, mine: Any, theirs: str, me: str, other: str) -> bytes:
-    """Return the key of the masks between two sites, from keys drawn for this round."""
-    return agreed_key(mine, theirs, "online masks", round_.round_id, *sorted((me, other)))
-
-
-def _private(text: str) -> Any:
-    return crypto().X25519PrivateKey.from_private_bytes(bytes.fromhex(text))
-
-
-def _place(round_: Round, name: str) -> int:
-    """Place of a site's shares: from 1, in the order of the roster."""
-    return round_.names.index(name) + 1
-
-
-def _nonce(round_: Round, sender: str) -> bytes:
-    """Return a number used once: the pair's key is for one round, and each of them seals once."""
-    return _place(round_, sender).to_bytes(12)

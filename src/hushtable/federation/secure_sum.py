@@ -13,9 +13,9 @@ from hushtable.federation.collect import Sealed, total, with_seal
 from hushtable.federation.keys import Keys, crypto
 from hushtable.federation.masking import pairwise_mask, stream
 from hushtable.federation.messages import Message, Step, ask
-from hushtable.federation.online import commitment, mask_key
 from hushtable.federation.refusals import Refusal
 from hushtable.federation.round import Round, now
+from hushtable.federation.sealing import commitment, mask_key, place
 from hushtable.federation.shamir import SHARE_BYTES, combine
 from hushtable.federation.submission import Submission
 from hushtable.privacy.release import Release
@@ -201,10 +201,7 @@ class SecureSum:
         for givers in itertools.islice(_choices(right, self.round.terms.least), _MOST_TRIES):
             # One secret first: most wrong choices end there.
             for some in (names[:1], names):
-                places = {
-                    self.round.names.index(giver) + 1: shares[giver][: len(some)]
-                    for giver in givers
-                }
+                places = {place(self.round, giver): shares[giver][: len(some)] for giver in givers}
                 try:
                     secrets = dict(zip(some, combine(places, 32), strict=True))
                 except ValueError:

@@ -277,27 +277,13 @@ class Reply:
         part = self.earlier.part(self.round)
         return replace(self.earlier, content=Submission.pack(self.round, self.keys, part, masks))
 
-    def words(self) -> list[str]:
-        """Return sentences that say what will leave, and what it costs."""
-        terms, layout = self.round.terms, self.round.layout
-        k = len(self.round.sites)
-        if terms.masked:
-            noise_words = (
-                f"noise of {self.round.site_scale:,.1f} (standard deviation) on each, under masks: "
-                f"only the sum of all {k} sites can be read, with noise of "
-                f"{self.round.noise_sd:,.1f}"
-            )
-        else:
-            noise_words = f"noise of {self.round.site_scale:,.1f} (standard deviation) on each"
-        share = self._share("") if self.earlier is None else self.earlier.share
-        ledger = self.round.ledger(share)
-        return [
-            f"{layout.n_cells:,} counts in {len(layout.cells):,} tables ({layout.detector}), with "
-            f"{noise_words}. No row, no number of rows, no score.",
-            *ledger.words()[:1],
+    @property
+    def cost_words(self) -> str:
+        """What the site's rows will have cost; what leaves, `report.words.officer_words` says."""
+        return (
             f"With it, all rounds about {self.data_set!r} will have cost epsilon "
-            f"{self.epsilon:.3g} of {self.book.epsilon:g}, the cap (delta {self.book.delta:g}).",
-        ]
+            f"{self.epsilon:.3g} of {self.book.epsilon:g}, the cap (delta {self.book.delta:g})."
+        )
 
     def _share(self, release: str) -> Share:
         """Return the site's part of the ledger, with what its book says of these rows.

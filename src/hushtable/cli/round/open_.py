@@ -183,7 +183,11 @@ def tell(round_: "Round", target: Target, command: str, as_json: bool) -> None:
                 f"result needs {terms.least} sites."
             )
         print_sentences(sentences)
+        if round_.coordinator in round_.sites:
+            print(f"\n{round_.coordinator.name} is a site, too: the others refuse that, unless")
+            print("their policies allow it (coordinator_may_be_site).")
         print(f"\nWrote {target}. At each site:")
+        print(f"  hushtable round show {target.path} --key SITE.key")
         print(f"  hushtable round submit {target.path} DATA --key SITE.key -o SITE.submission.hush")
 
     finish(as_json, facts, text)

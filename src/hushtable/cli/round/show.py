@@ -97,7 +97,7 @@ def _standing(
         except RoundError as error:
             allows, words = False, [str(error)]
         else:
-            allows, words = True, reply.words()[2:]
+            allows, words = True, [reply.cost_words]
     if allowed.officer:
         words.append(f"The officer {allowed.officer} has to sign it (round approve).")
     standing = {}

@@ -161,7 +161,7 @@ def _show(reply: "Reply") -> None:
         here.setdefault(f"{role} {card.name}", "this site" if card == reply.keys.card else "known")
     print_round(reply.round, reply.plan, here)
     print(f"\nWhat will leave {reply.keys.card.name}: these counts, and nothing else.")
-    print_sentences(reply.words()[2:])
+    print_sentences([reply.cost_words])
 
 
 def _ask(reply: "Reply") -> None:
