@@ -5,7 +5,6 @@ from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from round_helpers import Consortium
 
@@ -22,7 +21,7 @@ OF_THE_FILE = ("protocol", "kind", "arrays", "digest", "signature", "writer")
 
 
 @pytest.fixture
-def scene(tmp_path, monkeypatch):
+def scene(tmp_path):
     """Three sites, their masked round, what they sent, and the signed result, all in files."""
     those = Consortium(tmp_path, 3)
     round_ = those.open(at=now(), deadline=now() + timedelta(days=7))
@@ -35,7 +34,6 @@ def scene(tmp_path, monkeypatch):
         (tmp_path / f"{name}.submission.hush").write_bytes(sent[name])
     those.collect(round_, sent, now()).result(those.lead).save(tmp_path / "result.hush")
     those.close()
-    _keep_copies(monkeypatch, round_, sent)
     return SimpleNamespace(
         those=those,
         round=round_,
@@ -44,19 +42,6 @@ def scene(tmp_path, monkeypatch):
         changed=tmp_path / "changed.hush",
         submissions=[tmp_path / f"{name}.submission.hush" for name in sent],
     )
-
-
-def _keep_copies(monkeypatch, round_, sent):
-    """Let books hold the round and what was sent."""
-    noted = Book.answer
-
-    def answer(self, round_id):
-        found = noted(self, round_id)
-        if found is None:
-            return None
-        return SimpleNamespace(share=found.share, round=round_.content, content=sent[self.site])
-
-    monkeypatch.setattr(Book, "answer", answer)
 
 
 def written_again(source, target, sign, change=lambda entries, arrays: None):
@@ -70,7 +55,10 @@ def written_again(source, target, sign, change=lambda entries, arrays: None):
 
 
 def roll(entries, arrays):
-    arrays["counts"] = np.roll(arrays["counts"], 1)
+    """Move rows from one cell of the first table to another: all tables still hold as many."""
+    counts = arrays["counts"].copy()
+    counts[:2] += [3, -3]
+    arrays["counts"] = counts
 
 
 def strip(entries, arrays):
@@ -256,7 +244,7 @@ def test_the_coordinator_itself_changes_the_sum(scene, refused):
     true = files.read(scene.result).digest
     round_ = ("--round", scene.folder / "round.hush")
     refused("round", "verify", scene.changed, *scene.submissions, *round_,
-            says=["is not the result", "Do not follow it"])  # fmt: skip
+            says=["its counts are not the sum of the submissions", "Do not follow it"])  # fmt: skip
     refused("round", "verify", scene.changed, *round_, "--digest", true,
             says=["two different results", "Follow neither"])  # fmt: skip
 
