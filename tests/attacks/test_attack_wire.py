@@ -268,6 +268,13 @@ def test_hostile_requests_are_answered_in_one_word(clinics):
         assert answer.body["word"] in set(Refusal)
 
 
+def test_a_log_that_cannot_be_written_changes_no_answer(clinics, caplog):
+    (clinics.folder / "s0.log").mkdir()
+    answer = clinics.agent("s0").answer(b"nonsense")
+    assert Message.read(answer, clinics.keys["s0"].card).body == {"word": "request"}
+    assert "s0.log cannot be written" in caplog.text
+
+
 def test_the_state_that_a_coordinator_keeps_has_words_only(clinics):
     """A site that says more than a word is noted as garbled, its words nowhere."""
     keys = clinics.keys["s0"]

@@ -6,6 +6,7 @@ words below; what went wrong is written to a log beside the site's book. The lis
 """
 
 import contextlib
+import logging
 import os
 from collections.abc import Iterator
 from enum import StrEnum
@@ -14,6 +15,8 @@ from pathlib import Path
 from hushtable.errors import HushTableError, RoundError
 
 __all__ = ["VERSION", "Refusal", "Refused", "SiteLog", "refusing"]
+
+_LOG = logging.getLogger(__name__)
 
 #: Raised when a word is added, goes, or changes its meaning.
 VERSION = 1
@@ -86,9 +89,17 @@ class SiteLog:
         self.path = Path(path)
 
     def write(self, time: str, round_id: str, step: str, word: str, message: str) -> None:
-        """Add a line; ``message`` may hold anything, line breaks included."""
+        """Add a line; ``message`` may hold anything, line breaks included.
+
+        Where the file cannot be written, the line goes to the program's own log: whoever asked
+        gets the word all the same, and nothing of this.
+        """
         line = "\t".join((time, round_id[:12], step, word, ascii(message)[1:-1]))
-        number = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        with os.fdopen(number, "a", encoding="ascii") as file:
-            os.fchmod(number, 0o600)  # a file that was there before may be open to others
-            file.write(line + "\n")
+        try:
+            number = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            with os.fdopen(number, "a", encoding="ascii") as file:
+                if os.name == "posix":  # a file that was there before may be open to others
+                    os.fchmod(number, 0o600)
+                file.write(line + "\n")
+        except OSError as error:
+            _LOG.error("%s cannot be written (%s): %s", self.path, error.strerror, line)
