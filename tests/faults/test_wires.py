@@ -39,5 +39,5 @@ def test_a_site_that_cannot_be_reached(tmp_path, fate, step):
     # Who masked is in the sum, even if gone in the steps after.
     gone = STEPS.index(step) <= STEPS.index("masked")
     assert said["inside"] == ["north", "south"] + ([] if gone else ["west"])
-    assert said["lost"] == {"west": f"{step}: no answer"}
+    assert said["lost"] == {"west": f"{step}: silent"}
     print(f"west {fate} in step {step}: the exact sum of {len(said['inside'])} sites")

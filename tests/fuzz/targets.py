@@ -326,7 +326,8 @@ def _book_edited(program: bytes) -> None:
         for _ in range(2):  # what an entry says, which the links then vouch for
             n = 1 + choices.below(4)
             ((text,),) = db.execute("select content from entries where n = ?", (n,))
-            with contextlib.suppress(ValueError):  # half a character
+            # Half a character, or what the change before nested deeply.
+            with contextlib.suppress(ValueError, RecursionError):
                 content = as_json(changed(json.loads(text), choices))
                 db.execute("update entries set content = ? where n = ?", (content, n))
         relink(db)

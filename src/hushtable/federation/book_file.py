@@ -174,7 +174,8 @@ class BookFile:
         self._chain, self._said = Chain(self._db), Contents()
 
     def _note(self, kind: str, content: dict[str, Any], blobs: Mapping[str, bytes] = _NONE) -> None:
-        self._chain.append(kind, {"at": stamp(now()), **content}, blobs)
+        entry = self._chain.append(kind, {"at": stamp(now()), **content}, blobs)
+        self._said.add(entry, self.path)
 
     def _take_over(self) -> None:
         with self._db.writing():

@@ -106,8 +106,8 @@ class Chain:
         self.entries += found
         return found
 
-    def append(self, kind: str, content: dict[str, Any], blobs: Mapping[str, bytes]) -> None:
-        """Write one more entry, inside a transaction in which `read` was called.
+    def append(self, kind: str, content: dict[str, Any], blobs: Mapping[str, bytes]) -> Entry:
+        """Write one more entry, inside a transaction in which `read` was called; return it.
 
         Parameters
         ----------
@@ -118,14 +118,16 @@ class Chain:
         blobs : mapping of str to bytes
             What is to lie beside it, by name; what is empty is left out.
         """
-        rows = self._db.run("select n, link from entries order by n desc limit 1")
-        n, previous = rows[0] if rows else (0, "")
+        n, previous = len(self.entries) + 1, self.head
         digests = {name: hashlib.sha256(blob).hexdigest() for name, blob in blobs.items() if blob}
         for name, digest in digests.items():
             self._db.run("insert or ignore into blobs values (?, ?)", (digest, blobs[name]))
         text = rfc8785.dumps(content | ({_BLOBS: digests} if digests else {})).decode()
         link = _link(previous, kind, text)
-        self._db.run("insert into entries values (?, ?, ?, ?)", (n + 1, kind, text, link))
+        self._db.run("insert into entries values (?, ?, ?, ?)", (n, kind, text, link))
+        # What was written just now need not be read again.
+        self.entries.append(Entry(n, kind, json.loads(text), link))
+        return self.entries[-1]
 
     def blob(self, entry: Entry, digest: str) -> bytes:
         """Return what an entry names; raises `FileError` if it is not what was written."""
