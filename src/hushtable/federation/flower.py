@@ -148,7 +148,7 @@ class _Nodes:
         nodes: dict[str, int] = {}
         asked: set[int] = set()
         end = time.monotonic() + self._timeout
-        while set(nodes) < set(round_.names) and time.monotonic() < end:
+        while not set(round_.names) <= {*nodes, *self.refused} and time.monotonic() < end:
             hellos = {
                 node: ask(round_, "hello", keys, {"node": secrets.token_hex(16)})
                 for node in set(self._grid.get_node_ids()) - asked
