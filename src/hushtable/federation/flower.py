@@ -165,14 +165,14 @@ class _Nodes:
         """Note which site answered from a node, or in which word one refused."""
         for card in round_.sites:
             try:
-                message = Message_.read(answer, card).check(round_, "hello")
+                message = Message_.read(answer, card)
+                if message.check(round_, "hello").body == {"asked": hello.digest}:
+                    nodes.setdefault(card.name, node)
             except Refused as error:
-                self.refused[card.name] = error.word
+                if message.round_id == round_.round_id:  # and not of another, sent again
+                    self.refused[card.name] = error.word
             except HushTableError:
                 continue
-            else:
-                if message.body == {"asked": hello.digest}:
-                    nodes.setdefault(card.name, node)
 
     def _send(self, contents: Mapping[int, bytes]) -> dict[int, bytes]:
         messages = [
