@@ -4,7 +4,9 @@ import contextlib
 import itertools
 import json
 import math
+import re
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from hushtable.federation.keys import Keys
 from hushtable.federation.messages import Message, ask
 from hushtable.federation.online import OnlineSite
 from hushtable.federation.policy import Policy
-from hushtable.federation.refusals import Refusal
+from hushtable.federation.refusals import VERSION, Refusal
 from hushtable.federation.round import Round, now
 from hushtable.federation.secure_sum import SecureSum
 
@@ -292,3 +294,11 @@ def test_the_state_that_a_coordinator_keeps_has_words_only(clinics):
     secure_sum.run()
     assert secure_sum.lost == {"s0": "keys: garbled"}
     assert "Ann" not in json.dumps([secure_sum.lost, secure_sum.reached])
+
+
+def test_the_page_of_rounds_has_each_word_and_their_version():
+    page = (Path(__file__).parents[2] / "docs" / "federation.md").read_text(encoding="utf-8")
+    assert f"This is version {VERSION} of the list" in page
+    section = page[page.index("## Refusals") : page.index("### What a refusal tells")]
+    listed = re.findall(r"`([a-z]+)`", "".join(re.findall(r"^\| (`.*?) \|", section, re.M)))
+    assert sorted(listed) == sorted(Refusal)

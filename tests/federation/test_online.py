@@ -101,6 +101,18 @@ def test_the_same_request_gets_the_same_answer_after_a_crash(consortium):
         assert site.book.step(round_.round_id, "keys")[2] == {}
 
 
+def test_a_masked_answer_of_an_older_book_is_sent_again(consortium):
+    """Books of before hold what was masked with the step, and not with the answer."""
+    those = consortium(3)
+    round_ = those.open()
+    site = those.sites["s00"]
+    request = ask(round_, "masked", those.lead, {"shares": {}})
+    digest = Message.read(request, those.lead.card).digest
+    site.book.note_step(round_.round_id, "masked", digest, b"as it was sent", {})
+    agent = OnlineSite(site.keys, site.book, site.sketch, policy=UNATTENDED)
+    assert agent.answer(request) == b"as it was sent"
+
+
 def test_sites_refuse_in_a_word(consortium):
     those = consortium(3, cap=0.5)
     round_ = those.open()

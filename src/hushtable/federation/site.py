@@ -248,10 +248,11 @@ class Reply:
         self.check_known()
         release, scale = secrets.token_hex(32), self.round.site_scale
         sent = noise.add_noise(counts, "discrete-gaussian", scale, progress=progress)
-        with self.book.writing(), refusing(Refusal.BUDGET):
+        with self.book.writing():
+            self._check_cost()  # another process may have answered meanwhile
             if rows is not None and self._attended:  # without a person: in the first step
                 self.book.check_people(self.data_set, rows, new_people)
-            share = self._share(release)  # with what another process answered meanwhile
+            share = self._share(release)
             part = Part(sent, self.round.ledger(share), self.at)
             answer = Answer(
                 self.round.round_id,
