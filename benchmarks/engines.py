@@ -25,8 +25,8 @@ import pyarrow.parquet as pq
 from common import Target
 
 from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.data.readers import as_reader
 from hushtable.engines import dask as engine
-from hushtable.readers import as_reader
 
 COLUMNS, FILES, ROUNDS = 20, 10, 5
 

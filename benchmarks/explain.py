@@ -31,7 +31,7 @@ from sklearn.ensemble import IsolationForest
 from hushtable import HushTable, LSHiTables
 from hushtable.bench.data import LabelledSet
 from hushtable.bench.privacy import private_scorer
-from hushtable.explain import Explainer
+from hushtable.scores.explain import Explainer
 
 ROWS, COLUMNS, OUTLIERS = 10_000, 20, 100
 #: Least and greatest distance of a guilty value.

@@ -14,7 +14,7 @@ from common import Rows, Target, seconds
 from threadpoolctl import threadpool_limits
 
 from hushtable import ACE, LSHiTables, RotatedRSHash, RSHash, Sketch
-from hushtable.hashing import RandomProjection, SimHash
+from hushtable.plans.families import RandomProjection, SimHash
 
 CASES = (Rows.normal(100_000, 10), Rows.normal(100_000, 100))
 DETECTORS = (LSHiTables, RSHash, RotatedRSHash, ACE)

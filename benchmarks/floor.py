@@ -20,8 +20,8 @@ import numba
 import numpy as np
 from common import seconds
 
-from hushtable.hashing import RandomFeature
-from hushtable.hashing._joined import JoinedTables
+from hushtable.plans.families import RandomFeature
+from hushtable.plans.families._joined import JoinedTables
 
 #: Bytes of the array that is copied: far more than caches hold.
 COPIED = 1 << 28

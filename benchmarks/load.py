@@ -28,7 +28,7 @@ from common import Target
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, SlidingWindow, load
 from hushtable.cli import main as command
-from hushtable.privacy import mechanism
+from hushtable.privacy import noise as mechanism
 
 COLUMNS, BLOCK, WIDE = 10, 1_000_000, 100_000
 #: Tables of 256 cells: a million counters.
@@ -90,7 +90,7 @@ def _site_plan(tables: int) -> Plan:
 
 def write_sites(folder: Path, sites: int, tables: int = SITE_TABLES) -> None:
     """Write a release and a masked submission of each site, and what their sums have to be."""
-    from hushtable.federation.book import Book
+    from hushtable.federation.book.book import Book
     from hushtable.federation.keys import Keys
     from hushtable.federation.round import Round, now
     from hushtable.federation.site import Reply

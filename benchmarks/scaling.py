@@ -18,8 +18,8 @@ from common import Rows, Target, seconds
 from floor import CannotCountError, Machine, events
 
 from hushtable import HushTable, LSHiTables, Sketch
-from hushtable.readers import Batch, Reader, as_reader
-from hushtable.scorer import Scorer
+from hushtable.data.readers import Batch, Reader, as_reader
+from hushtable.scores.scorer import Scorer
 
 DETECTORS = (LSHiTables, HushTable)
 #: Values at most: 400 MB as float32.

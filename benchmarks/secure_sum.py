@@ -21,13 +21,13 @@ import numpy as np
 from common import Target
 
 from hushtable import Feature, Plan, Schema, Sketch
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 from hushtable.federation.collect import Collection
 from hushtable.federation.keys import Keys
-from hushtable.federation.online import OnlineSite
+from hushtable.federation.online.secure_sum import SecureSum
+from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.policy import Policy
 from hushtable.federation.round import Round, now
-from hushtable.federation.secure_sum import SecureSum
 from hushtable.federation.site import Reply
 
 #: Counters of a vector, and tables of 256 cells that make them up.
@@ -169,7 +169,7 @@ def time_all(sites: int = SITES, tables: int = TABLES) -> list[Timing]:
     timings = []
     with tempfile.TemporaryDirectory() as folder:
         those = Consortium(Path(folder), sites, tables)
-        with mock.patch("hushtable.privacy.mechanism.add_noise", those.add_noise):
+        with mock.patch("hushtable.privacy.noise.add_noise", those.add_noise):
             timings.append(by_file(those))
             common.progress("files")
             for share in SHARES_LOST:

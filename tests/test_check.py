@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from hushtable import Feature, Schema
-from hushtable.check import check_rows
+from hushtable.data.check import check_rows
+from hushtable.data.readers import as_reader
 from hushtable.errors import DataError, DataTypeError, UsageError
-from hushtable.readers import as_reader
 
 SCHEMA = Schema((
     Feature.numeric("age", low=0, high=120),

@@ -26,7 +26,7 @@ from hushtable import (
     Sketch,
 )
 from hushtable.errors import DataError, PlanError, UsageError
-from hushtable.scorer import Scorer
+from hushtable.scores.scorer import Scorer
 
 DETECTORS = [ACE, HushTable, LSHiTables, RotatedRSHash, RSHash]
 

@@ -21,11 +21,11 @@ from hushtable import (
     Schema,
     Sketch,
 )
-from hushtable.encoding import Encoder
+from hushtable.data.encoding import Encoder
 from hushtable.errors import DataError, UsageError
-from hushtable.explain import RARE, Explainer
 from hushtable.kernels import _gains
-from hushtable.scorer import Scorer
+from hushtable.scores.explain import RARE, Explainer
+from hushtable.scores.scorer import Scorer
 
 DRAWS = {
     "lsh_itables": {"detector": "lsh_itables", "n_tables": 5},
@@ -242,7 +242,7 @@ def test_bad_rows(rng, method):
 
 
 def test_rare_cells_hold_a_small_share_of_the_rows(rng):
-    from hushtable.explain import _limits
+    from hushtable.scores.explain import _limits
 
     X = rng.normal(size=(5000, 4))
     scorer = HushTable(random_state=0).fit(X)._scorer

@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
-from hushtable.encoding import Encoder
+from hushtable.data.encoding import Encoder
 from hushtable.errors import PlanError, UsageError
-from hushtable.hashing import RandomFeature, family_from_content
-from hushtable.hashing._joined import JOINED_ROWS, JoinedTables
-from hushtable.scorer import Scorer
+from hushtable.plans.families import RandomFeature, family_from_content
+from hushtable.plans.families._joined import JOINED_ROWS, JoinedTables
+from hushtable.scores.scorer import Scorer
 
 
 def unit_schema(d):

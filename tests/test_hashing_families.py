@@ -11,9 +11,9 @@ from scipy import stats
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import PlanError, UsageError
-from hushtable.hashing import family_from_content
 from hushtable.kernels import LEVELS
-from hushtable.scorer import Scorer
+from hushtable.plans.families import family_from_content
+from hushtable.scores.scorer import Scorer
 
 PAPERS = ("ace", "rotated_rs_hash", "rs_hash")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hushtable import Feature, Schema
-from hushtable.infer import doubtful_texts
+from hushtable.data.infer import doubtful_texts
 
 
 def looks(texts, n_values):

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from strategies import as_table, schemas_and_rows
 
 from hushtable import Feature, Plan, Schema, Sketch
-from hushtable.encoding import Encoder
+from hushtable.data.encoding import Encoder
 from hushtable.kernels import BLOCK, LEVELS
-from hushtable.scorer import Scorer
+from hushtable.scores.scorer import Scorer
 
 DRAWS = {
     "lsh_itables": {"detector": "lsh_itables", "n_tables": 5},
@@ -151,8 +151,8 @@ def test_no_index_out_of_bounds(tmp_path):
     script = """
 import numpy as np
 from hushtable import Feature, Plan, Schema, Sketch
-from hushtable.explain import Explainer
-from hushtable.scorer import Scorer
+from hushtable.scores.explain import Explainer
+from hushtable.scores.scorer import Scorer
 schema = Schema((
     Feature.numeric("x", low=0, high=1), Feature.categorical("c", ["a", "b", "c"]),
     Feature.numeric("y", low=0, high=1),

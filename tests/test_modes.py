@@ -10,7 +10,7 @@ import pytest
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, files
 from hushtable.cli import main
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 from hushtable.federation.collect import Sealed
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round

@@ -19,13 +19,13 @@ from hushtable import (
     Sketch,
     load,
 )
-from hushtable.encoding import Encoder
+from hushtable.data.encoding import Encoder
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.hashing import ScoreHistogram
-from hushtable.plan import PRIVATE_RANK_BINS, RANK_BINS
-from hushtable.ranks import Ranks
-from hushtable.recipes import RECIPES
-from hushtable.scorer import Scorer
+from hushtable.plans.draws import RECIPES
+from hushtable.plans.families import ScoreHistogram
+from hushtable.plans.plan import PRIVATE_RANK_BINS, RANK_BINS
+from hushtable.scores.ranks import Ranks
+from hushtable.scores.scorer import Scorer
 
 DETECTORS = [HushTable, LSHiTables, RSHash, RotatedRSHash, ACE]
 SCHEMA = Schema(tuple(Feature.numeric(f"x{j}", low=-9, high=9) for j in range(4)), named=False)

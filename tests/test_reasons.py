@@ -6,9 +6,9 @@ import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import FileError, PlanError
-from hushtable.explain import Explainer
-from hushtable.reasons import Lowest, Marginals, Reason, Reasons
-from hushtable.scorer import Scorer
+from hushtable.scores.explain import Explainer
+from hushtable.scores.reasons import Lowest, Marginals, Reason, Reasons
+from hushtable.scores.scorer import Scorer
 
 SCHEMA = Schema([Feature.numeric(name, low=-9, high=9, unit="mm") for name in "abcd"])
 

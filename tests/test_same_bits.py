@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hushtable import Plan, Sketch
-from hushtable.readers import _reader
+from hushtable.data.readers import _reader
 
 BITS = Path(__file__).parent / "golden" / "bits.py"
 _spec = importlib.util.spec_from_file_location("bits", BITS)

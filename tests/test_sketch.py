@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from strategies import as_table, schemas_and_rows
 
 from hushtable import Feature, Plan, Schema, Sketch, load
+from hushtable.data.readers import _reader
 from hushtable.errors import DataError, PlanError, UsageError
-from hushtable.readers import _reader
 
 DETECTORS = [
     "ace", "hushtable", "lsh_itables", "marginals", "rotated_rs_hash", "rs_hash", "second pass",

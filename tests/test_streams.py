@@ -16,7 +16,7 @@ from hushtable import (
     SlidingWindow,
     drift,
 )
-from hushtable.encoding import Encoder
+from hushtable.data.encoding import Encoder
 from hushtable.errors import PlanError, UsageError
 
 SCHEMA = Schema([Feature.numeric(name, low=-6, high=6) for name in "abc"])

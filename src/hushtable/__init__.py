@@ -3,19 +3,20 @@
 Names load on first use, so that ``import hushtable`` costs nothing by itself.
 """
 
-import importlib
 from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
+from hushtable.lazy import exports
+
 if TYPE_CHECKING:
+    from hushtable.counts.local import LocalModel
+    from hushtable.counts.release import Release
+    from hushtable.counts.sketch import Sketch
+    from hushtable.data.schema import Feature, Schema
     from hushtable.detectors import ACE, HushTable, LSHiTables, PyODAdapter, RotatedRSHash, RSHash
+    from hushtable.detectors.load import load
     from hushtable.errors import HushTableError
-    from hushtable.loading import load
-    from hushtable.plan import Plan
-    from hushtable.privacy.local import LocalModel
-    from hushtable.privacy.release import Release
-    from hushtable.schema import Feature, Schema
-    from hushtable.sketch import Sketch
+    from hushtable.plans.plan import Plan
     from hushtable.streams import SlidingWindow, drift
 
 __all__ = [
@@ -37,32 +38,31 @@ __all__ = [
     "load",
 ]
 
-_HOMES = {
-    "ACE": "detectors",
-    "Feature": "schema",
-    "HushTable": "detectors",
-    "HushTableError": "errors",
-    "LSHiTables": "detectors",
-    "LocalModel": "privacy.local",
-    "Plan": "plan",
-    "PyODAdapter": "detectors",
-    "RSHash": "detectors",
-    "Release": "privacy.release",
-    "RotatedRSHash": "detectors",
-    "Schema": "schema",
-    "Sketch": "sketch",
-    "SlidingWindow": "streams",
-    "drift": "streams",
-    "load": "loading",
-}
+_from_home, _ = exports(
+    __name__,
+    {
+        "ACE": "detectors",
+        "Feature": "data.schema",
+        "HushTable": "detectors",
+        "HushTableError": "errors",
+        "LSHiTables": "detectors",
+        "LocalModel": "counts.local",
+        "Plan": "plans.plan",
+        "PyODAdapter": "detectors",
+        "RSHash": "detectors",
+        "Release": "counts.release",
+        "RotatedRSHash": "detectors",
+        "Schema": "data.schema",
+        "Sketch": "counts.sketch",
+        "SlidingWindow": "streams",
+        "drift": "streams",
+        "load": "detectors.load",
+    },
+)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return _version("hushtable")
-    if name in _HOMES:
-        return getattr(importlib.import_module(f"hushtable.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'hushtable' has no attribute {name!r}")
+    return _version("hushtable") if name == "__version__" else _from_home(name)
 
 
 def __dir__() -> list[str]:

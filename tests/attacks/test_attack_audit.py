@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from hushtable import Feature, Plan, Release, Schema, Sketch, load
+from hushtable.audit.audit import apart, audit_neighbours
+from hushtable.audit.bounds import judge_ratios
 from hushtable.bench import outside
 from hushtable.bench.broken import BROKEN, a_third_of_the_noise
 from hushtable.cli import main
 from hushtable.errors import PrivacyError
-from hushtable.privacy.audit import apart, audit_neighbours
-from hushtable.privacy.bounds import judge_ratios
 from hushtable.privacy.budget import Sensitivity
 from hushtable.privacy.ledger import Ledger, Share
 

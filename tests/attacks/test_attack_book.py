@@ -9,10 +9,10 @@ from round_helpers import T0, Consortium
 
 from hushtable import Sketch
 from hushtable.cli import main
+from hushtable.data.readers import as_reader
 from hushtable.errors import PrivacyError
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 from hushtable.federation.site import Reply
-from hushtable.readers import as_reader
 
 
 @pytest.fixture

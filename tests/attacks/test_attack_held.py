@@ -10,9 +10,9 @@ from round_helpers import T0, Consortium, Online
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import DataError, RoundError
-from hushtable.federation.messages import Message
+from hushtable.federation.online.messages import Message
+from hushtable.federation.online.secure_sum import SecureSum
 from hushtable.federation.round import now
-from hushtable.federation.secure_sum import SecureSum
 
 ODD = Schema(
     [

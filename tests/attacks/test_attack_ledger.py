@@ -16,7 +16,7 @@ from round_helpers import SCHEMA, Consortium
 from hushtable import Plan, files, load
 from hushtable.cli import main
 from hushtable.errors import FileError, PlanError
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 from hushtable.federation.round import Round
 
 DELTA = 1e-6
@@ -38,7 +38,7 @@ def quick_noise(monkeypatch):
     def add_noise(counts, mechanism, scale, *, progress=None):
         return counts + np.rint(rng.normal(0.0, scale, len(counts))).astype(np.int64)
 
-    monkeypatch.setattr("hushtable.privacy.mechanism.add_noise", add_noise)
+    monkeypatch.setattr("hushtable.privacy.noise.add_noise", add_noise)
 
 
 def answered(those, round_, names=None):

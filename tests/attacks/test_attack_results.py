@@ -11,7 +11,7 @@ from round_helpers import Consortium
 from hushtable import files, load
 from hushtable.cli import main
 from hushtable.errors import FileError
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import now
 from hushtable.privacy.ledger import Ledger

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from hushtable import Feature, Plan, Schema, Sketch, files
 from hushtable.engines.work import rows_of
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys
-from hushtable.federation.messages import Message, ask
-from hushtable.federation.online import OnlineSite
+from hushtable.federation.online.messages import Message, ask
+from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.policy import Policy
 from hushtable.federation.refusals import Refusal
 from hushtable.federation.round import Round, now

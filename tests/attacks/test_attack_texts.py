@@ -16,13 +16,13 @@ import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch, load
 from hushtable.cli import main
+from hushtable.data.infer import doubtful_texts
+from hushtable.data.readers import as_reader
 from hushtable.errors import PlanError
-from hushtable.infer import doubtful_texts
-from hushtable.readers import as_reader
 from hushtable.report.content import Model, gather
 from hushtable.report.page import page
 from hushtable.report.scores import score_rows
-from hushtable.scorer import Scorer
+from hushtable.scores.scorer import Scorer
 
 N = 240
 FIRST = ["Aroha", "Bronwyn", "Caoimhe", "Dmitri", "Eluned", "Farquhar"]

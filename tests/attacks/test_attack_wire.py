@@ -15,14 +15,14 @@ from round_helpers import Consortium, Online
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.engines.work import rows_of
 from hushtable.errors import FileError, RoundError
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys
-from hushtable.federation.messages import Message, ask
-from hushtable.federation.online import OnlineSite
+from hushtable.federation.online.messages import Message, ask
+from hushtable.federation.online.secure_sum import SecureSum
+from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.policy import Policy
 from hushtable.federation.refusals import VERSION, Refusal
 from hushtable.federation.round import Round, now
-from hushtable.federation.secure_sum import SecureSum
 
 AGE = Feature.numeric("age", low=0, high=120)
 PULSE = Feature.numeric("pulse", low=20, high=250)

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from hushtable import Plan, Sketch
+from hushtable.audit.bounds import Finding
 from hushtable.bench import attacks, membership
 from hushtable.bench.data import LabelledSet
 from hushtable.bench.planted import MISTAKES
 from hushtable.cli import main
-from hushtable.privacy.bounds import Finding
 
 #: A correct release fails a test at this confidence once in ten million runs.
 SURE = 1 - 1e-7

@@ -19,9 +19,9 @@ from hushtable.bench.paper.systems import OURS, SYSTEMS
 from hushtable.bench.results import Results
 from hushtable.bench.tables import markdown_table
 from hushtable.cli import bench_paper, main
-from hushtable.encoding import Encoder
+from hushtable.data.encoding import Encoder
 from hushtable.errors import DataError
-from hushtable.scorer import Scorer
+from hushtable.scores.scorer import Scorer
 
 SMALL = ("4_breastw", "29_Pima", "6_cardio", "38_thyroid")
 

@@ -19,8 +19,8 @@ from contestants import CONTESTANTS, PEER, Contestant
 from floor import Machine
 
 from hushtable import HushTable, LSHiTables
-from hushtable.hashing._joined import JoinedTables
-from hushtable.readers import as_reader
+from hushtable.data.readers import as_reader
+from hushtable.plans.families._joined import JoinedTables
 
 RACING, ABSENT = contestants.installed()
 MACHINE = Machine(copying=4e10, clock=1e9, lanes=32)

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from hushtable import schema as schemas
+from hushtable.data import schema as schemas
 
 
 @pytest.fixture

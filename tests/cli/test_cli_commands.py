@@ -30,7 +30,7 @@ from hushtable import (
     files,
 )
 from hushtable.cli import _progress
-from hushtable.scorer import Scorer
+from hushtable.scores.scorer import Scorer
 
 
 def test_help_of_every_command_shows_an_example(run):

@@ -7,7 +7,7 @@ import pytest
 from cli_helpers import do, trust, write_rows
 
 from hushtable import load
-from hushtable.scorer import Scorer
+from hushtable.scores.scorer import Scorer
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 from cli_helpers import SCHEMA, do, trust, write_rows
 
 from hushtable import files, load
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 
 TERMS = ("--epsilon", 1)
 ALL = ("lead", "north", "south")

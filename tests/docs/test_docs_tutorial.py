@@ -6,7 +6,7 @@ import pytest
 from docs_reader import ROOT, Reader
 
 from hushtable import load
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from engine_helpers import frame, plans, write_files
 from hushtable import HushTable, Sketch
 from hushtable.engines import dask as engine
 from hushtable.errors import DataError, UsageError
-from hushtable.scorer import Scorer
+from hushtable.scores.scorer import Scorer
 
 COLUMNS = ["a", "c", "b"]
 

@@ -19,9 +19,9 @@ import pyarrow.parquet  # noqa: F401
 import hushtable.cli._app
 import hushtable.federation.collect
 import hushtable.federation.site
-import hushtable.privacy.mechanism
+import hushtable.privacy.noise
 import hushtable.report.words
-import hushtable.scorer  # noqa: F401
+import hushtable.scores.scorer  # noqa: F401
 from hushtable import HushTable
 from hushtable.cli import main
 

@@ -7,7 +7,7 @@ import pytest
 from faults import KILLED, put
 from world import COMMANDS, LITTER, snapshot
 
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys
 
 #: Every how many changes a quick run kills once.

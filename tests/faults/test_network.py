@@ -14,9 +14,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "federation"))
 from round_helpers import T0, UNATTENDED, Consortium
 
 from hushtable.errors import HushTableError, RoundError
-from hushtable.federation.messages import STEPS
-from hushtable.federation.online import OnlineSite
-from hushtable.federation.secure_sum import SecureSum
+from hushtable.federation.online.messages import STEPS
+from hushtable.federation.online.secure_sum import SecureSum
+from hushtable.federation.online.site import OnlineSite
 
 #: What may happen to a message; most of the time nothing.
 FATES = ("lost", "late", "doubled", "cut", "swapped", *["fine"] * 15)
@@ -94,8 +94,8 @@ def consortia(tmp_path_factory):
         return made[-1], made[-1].open(least=3)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hushtable.privacy.mechanism.add_noise", add_noise)
-        for module in ("site", "secure_sum"):
+        patch.setattr("hushtable.privacy.noise.add_noise", add_noise)
+        for module in ("site", "online.secure_sum"):
             patch.setattr(f"hushtable.federation.{module}.now", lambda: T0)
         yield make
     for those in made:

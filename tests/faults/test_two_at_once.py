@@ -10,8 +10,8 @@ from world import COMMANDS, snapshot
 
 from hushtable import load
 from hushtable.errors import FileError
-from hushtable.federation import database
-from hushtable.federation.book import Book
+from hushtable.federation.book import database
+from hushtable.federation.book.book import Book
 
 
 def at_once(world, *lines):

@@ -21,14 +21,14 @@ import numpy as np
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import HushTableError
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys
-from hushtable.federation.messages import STEPS
-from hushtable.federation.online import OnlineSite
+from hushtable.federation.online.messages import STEPS
+from hushtable.federation.online.secure_sum import SecureSum
+from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.policy import Policy
 from hushtable.federation.round import Round, now
-from hushtable.federation.secure_sum import SecureSum
-from hushtable.privacy.mechanism import add_noise
+from hushtable.privacy.noise import add_noise
 
 NAMES = ("north", "south", "west")
 SCHEMA = Schema([Feature.numeric(name, low=0, high=1) for name in "xy"])

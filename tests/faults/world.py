@@ -9,7 +9,7 @@ import numpy as np
 from faults import Server
 
 from hushtable import Sketch, load
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Card, Keys
 
 __all__ = ["COMMANDS", "Command", "make_world", "snapshot"]

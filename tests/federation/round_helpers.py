@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from hushtable import Feature, Plan, Schema, Sketch
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 from hushtable.federation.collect import Collection
 from hushtable.federation.keys import Keys
-from hushtable.federation.online import OnlineSite
+from hushtable.federation.online.secure_sum import SecureSum
+from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.policy import Policy
 from hushtable.federation.round import Round
-from hushtable.federation.secure_sum import SecureSum
 from hushtable.federation.site import Reply
 
 #: When every round of these tests is opened.

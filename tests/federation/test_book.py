@@ -10,7 +10,7 @@ import pytest
 from round_helpers import SCHEMA, T0, Consortium
 
 from hushtable import Plan, Sketch
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 
 #: Moments in which a site may die while it answers, as what is patched to kill.
 MOMENTS = {
@@ -29,11 +29,11 @@ from datetime import datetime
 from pathlib import Path
 from hushtable import Sketch, files
 from hushtable.federation import site
-from hushtable.federation.book import Book
-from hushtable.federation.chain import Chain
+from hushtable.federation.book.book import Book
+from hushtable.federation.book.chain import Chain
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round
-from hushtable.privacy import mechanism
+from hushtable.privacy import noise as mechanism
 
 here = Path(sys.argv[1])
 

@@ -10,7 +10,7 @@ from book_helpers import edit, old_book, relink, run
 from round_helpers import T0, Consortium
 
 from hushtable.errors import FileError, UsageError
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys
 
 

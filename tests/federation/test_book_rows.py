@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import Feature, Plan, Schema, Sketch, kernels
+from hushtable.data.readers import as_reader
 from hushtable.errors import DataError, PlanError, UsageError
-from hushtable.federation.digests import SAMPLE, RowDigester, RowDigests
-from hushtable.readers import as_reader
+from hushtable.federation.book.digests import SAMPLE, RowDigester, RowDigests
 
 KEY = b"k" * 32
 SCHEMA = Schema([

@@ -11,10 +11,10 @@ from scipy import stats
 from hushtable import files
 from hushtable.errors import RoundError
 from hushtable.federation.keys import Keys
-from hushtable.federation.messages import Message, ask
-from hushtable.federation.online import OnlineSite
+from hushtable.federation.online.messages import Message, ask
+from hushtable.federation.online.secure_sum import SecureSum
+from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.refusals import Refusal
-from hushtable.federation.secure_sum import SecureSum
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def at_the_time_of_the_rounds(monkeypatch):
     """Sites and coordinator look at the clock; the rounds of these tests are in 2027."""
     from round_helpers import T0
 
-    for module in ("site", "secure_sum"):
+    for module in ("site", "online.secure_sum"):
         monkeypatch.setattr(f"hushtable.federation.{module}.now", lambda: T0)
 
 

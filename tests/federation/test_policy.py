@@ -13,9 +13,9 @@ from hushtable.errors import (
     UsageError,
 )
 from hushtable.federation.approval import Approval
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys
-from hushtable.federation.messages import Message, ask
+from hushtable.federation.online.messages import Message, ask
 from hushtable.federation.policy import Policy
 from hushtable.federation.policy_file import load_policy, policy_beside, write_policy
 from hushtable.federation.refusals import Refusal, Refused

@@ -12,7 +12,7 @@ from round_helpers import SCHEMA, T0, Online, Site
 
 from hushtable import LocalModel, Plan, files
 from hushtable.errors import RoundError
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 from hushtable.federation.collect import Collection, Sealed
 from hushtable.federation.layout import Layout
 from hushtable.federation.round import Round
@@ -29,7 +29,7 @@ def validator():
 
 def test_what_travels_keeps_the_published_schema(consortium, tmp_path, validator, monkeypatch):
     monkeypatch.setattr("hushtable.federation.site.now", lambda: T0)
-    monkeypatch.setattr("hushtable.federation.secure_sum.now", lambda: T0)
+    monkeypatch.setattr("hushtable.federation.online.secure_sum.now", lambda: T0)
     those = consortium(3)
     round_ = those.open(previous=["ab"])
     sent = {name: site.submit(round_) for name, site in those.sites.items()}

@@ -10,7 +10,7 @@ from round_helpers import DEADLINE, SCHEMA, T0
 
 from hushtable import HushTable, LocalModel, Plan, Release, Sketch, files, load
 from hushtable.errors import FileError, PlanError, PrivacyError, RoundError, UsageError
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 from hushtable.federation.collect import Collection, Sealed
 from hushtable.federation.hidden import generator
 from hushtable.federation.keys import Card, Keys
@@ -19,7 +19,7 @@ from hushtable.federation.round import Round
 from hushtable.federation.site import Reply
 from hushtable.privacy.budget import epsilon_from_rho
 from hushtable.privacy.ledger import Ledger
-from hushtable.scorer import Scorer
+from hushtable.scores.scorer import Scorer
 
 
 def submissions(consortium, round_, **options):

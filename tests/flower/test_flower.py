@@ -30,7 +30,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from hushtable import Feature, Plan, Schema, load
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys
 from hushtable.federation.policy_file import write_policy
 from hushtable.federation.round import Round, now

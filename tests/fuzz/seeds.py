@@ -13,20 +13,21 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, files
-from hushtable.federation import secure_sum, site
+from hushtable.federation import site
 from hushtable.federation.approval import Approval
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 from hushtable.federation.collect import Sealed, with_seal
 from hushtable.federation.keys import Keys, crypto
 from hushtable.federation.layout import Layout
-from hushtable.federation.messages import STEPS, ask
-from hushtable.federation.online import OnlineSite
+from hushtable.federation.online import secure_sum
+from hushtable.federation.online.messages import STEPS, ask
+from hushtable.federation.online.secure_sum import SecureSum
+from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.policy import Policy
 from hushtable.federation.policy_file import write_policy
 from hushtable.federation.round import Round
-from hushtable.federation.secure_sum import SecureSum
 from hushtable.federation.submission import Part, Submission
-from hushtable.privacy import mechanism
+from hushtable.privacy import noise as mechanism
 from hushtable.privacy.ledger import Share
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -37,20 +37,20 @@ from hushtable import (
     load,
 )
 from hushtable.cli.inspect_ import inspect
+from hushtable.data.infer import schema_from_data
+from hushtable.data.readers import as_reader
 from hushtable.engines.parts import Part
 from hushtable.federation.approval import Approval
-from hushtable.federation.book import Book
+from hushtable.federation.book.book import Book
 from hushtable.federation.collect import Collection, Sealed
 from hushtable.federation.hidden import read_secret
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.layout import Layout
-from hushtable.federation.messages import STEPS, Message
+from hushtable.federation.online.messages import STEPS, Message
 from hushtable.federation.policy_file import load_policy
 from hushtable.federation.round import Round
 from hushtable.federation.submission import Submission
-from hushtable.infer import schema_from_data
-from hushtable.readers import as_reader
-from hushtable.scorer import Scorer
+from hushtable.scores.scorer import Scorer
 
 __all__ = ["TARGETS", "Target"]
 

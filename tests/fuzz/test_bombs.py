@@ -9,9 +9,9 @@ from limits import limited
 from pyarrow import parquet
 
 from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.data.infer import schema_from_data
+from hushtable.data.readers import as_reader
 from hushtable.errors import DataError, PlanError
-from hushtable.infer import schema_from_data
-from hushtable.readers import as_reader
 
 PLAN = Plan.draw(Schema([Feature.numeric("a", low=0, high=1)]), n_tables=2, random_state=0)
 

@@ -9,16 +9,16 @@ from scipy.optimize import brentq
 from sklearn.metrics import roc_auc_score
 
 from hushtable import Feature, Plan, Schema, Sketch
-from hushtable.bench.planted import DELTA, EPSILON, EXACT, MISTAKES, audit_all
-from hushtable.errors import PrivacyError, UsageError
-from hushtable.privacy import bounds
-from hushtable.privacy.audit import (
+from hushtable.audit import bounds
+from hushtable.audit.audit import (
     Finding,
     audit_canaries,
     audit_neighbours,
     audit_noise,
     audit_replay,
 )
+from hushtable.bench.planted import DELTA, EPSILON, EXACT, MISTAKES, audit_all
+from hushtable.errors import PrivacyError, UsageError
 from hushtable.privacy.budget import Sensitivity, calibrated_scale, rho_from_epsilon
 
 CORRECT, *WRONG = MISTAKES

@@ -272,7 +272,7 @@ def histories(draw):
 @pytest.fixture
 def quick_noise(monkeypatch):
     """Noise of the same scale, drawn fast."""
-    monkeypatch.setattr("hushtable.privacy.mechanism.add_noise", add_noise)
+    monkeypatch.setattr("hushtable.privacy.noise.add_noise", add_noise)
 
 
 def add_noise(counts, mechanism, scale, *, progress=None):
@@ -298,7 +298,7 @@ def check(history):
     k, unit, campaigns = history
     with (
         tempfile.TemporaryDirectory() as folder,
-        mock.patch("hushtable.privacy.mechanism.add_noise", add_noise),
+        mock.patch("hushtable.privacy.noise.add_noise", add_noise),
         closing(Consortium(Path(folder), k, rows=200, cap=20.0)) as those,
     ):
         past = []

@@ -11,9 +11,9 @@ from scipy import stats
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import MissingExtraError, PrivacyError
-from hushtable.privacy import mechanism
+from hushtable.privacy import noise as mechanism
 from hushtable.privacy.budget import Sensitivity
-from hushtable.privacy.mechanism import add_noise, library, noise_sd
+from hushtable.privacy.noise import add_noise, library, noise_sd
 
 GAUSSIAN, LAPLACE = "discrete-gaussian", "discrete-laplace"
 #: A correct sampler fails one of the tests of fit once in a million runs.

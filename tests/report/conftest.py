@@ -5,11 +5,11 @@ import pytest
 from report_helpers import EVIL
 
 from hushtable import Feature, Plan, Schema, Sketch
-from hushtable.readers import as_reader
+from hushtable.data.readers import as_reader
 from hushtable.report.content import Model, gather
 from hushtable.report.scores import score_rows
 from hushtable.report.sites import sites_of_parts
-from hushtable.scorer import Scorer
+from hushtable.scores.scorer import Scorer
 
 
 @pytest.fixture(scope="session")

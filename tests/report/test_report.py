@@ -11,17 +11,17 @@ import pytest
 from report_helpers import EVIL, Parsed
 
 from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.data.readers import as_reader
 from hushtable.errors import DataError, MissingExtraError, UsageError
-from hushtable.explain import Explainer
-from hushtable.ranks import Ranks
-from hushtable.readers import as_reader
-from hushtable.reasons import Lowest, Reason
 from hushtable.report.content import Model, gather
 from hushtable.report.page import page
 from hushtable.report.reasons import Reasoned
 from hushtable.report.scores import score_rows
 from hushtable.report.sites import sites_of_parts
-from hushtable.scorer import Scorer
+from hushtable.scores.explain import Explainer
+from hushtable.scores.ranks import Ranks
+from hushtable.scores.reasons import Lowest, Reason
+from hushtable.scores.scorer import Scorer
 from hushtable.streams import drift
 
 

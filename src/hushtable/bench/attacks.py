@@ -16,20 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from hushtable.audit.audit import audit_canaries, audit_neighbours
+from hushtable.audit.bounds import Finding, judge, most_area
 from hushtable.bench.data import LabelledSet
 from hushtable.bench.planted import EXACT
 from hushtable.bench.tables import Target, markdown_table
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
 from hushtable.federation.collect import total
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round, now
-from hushtable.plan import Plan
-from hushtable.privacy.audit import audit_canaries, audit_neighbours
-from hushtable.privacy.bounds import Finding, judge, most_area
+from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import rho_from_epsilon
 from hushtable.privacy.ledger import Share
-from hushtable.privacy.mechanism import add_noise
-from hushtable.privacy.release import Release
-from hushtable.sketch import Sketch
+from hushtable.privacy.noise import add_noise
 
 __all__ = [
     "ATTACKS",

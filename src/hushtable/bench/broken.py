@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 from hushtable.privacy.budget import Cost, Sensitivity, calibrated_scale, part_scale
-from hushtable.privacy.mechanism import add_noise
+from hushtable.privacy.noise import add_noise
 
 __all__ = ["BROKEN"]
 
@@ -25,7 +25,7 @@ def a_third_of_the_noise() -> AbstractContextManager[Any]:
     def weak(counts: Any, mechanism: Any, scale: float, **options: Any) -> Any:
         return add_noise(counts, mechanism, scale / 3.0, **options)
 
-    return patch("hushtable.privacy.mechanism.add_noise", weak)
+    return patch("hushtable.privacy.noise.add_noise", weak)
 
 
 def _sensitivity(
@@ -62,7 +62,7 @@ def nothing_before() -> AbstractContextManager[Any]:
     def forgetful(*given: Any, **terms: Any) -> float:
         return calibrated_scale(*given, **terms | {"before": Cost(0.0, 0.0)})
 
-    return patch("hushtable.privacy.release.calibrated_scale", forgetful)
+    return patch("hushtable.counts.release.calibrated_scale", forgetful)
 
 
 def all_sites_count(sites: int) -> AbstractContextManager[Any]:

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.data.schema import Feature, Schema
 from hushtable.errors import DataError
-from hushtable.schema import Feature, Schema
 
 __all__ = ["VARIABLE", "LabelledSet", "data_folder", "find_sets", "load"]
 

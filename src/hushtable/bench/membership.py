@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from hushtable.audit.bounds import area, canary_bound, most_area, most_true
 from hushtable.bench.data import LabelledSet
 from hushtable.bench.planted import EXACT
 from hushtable.bench.tables import Target, markdown_table
-from hushtable.encoding import Encoder
-from hushtable.plan import Plan
-from hushtable.privacy.bounds import area, canary_bound, most_area, most_true
-from hushtable.sketch import Sketch
+from hushtable.counts.sketch import Sketch
+from hushtable.data.encoding import Encoder
+from hushtable.plans.plan import Plan
 
 __all__ = ["CONFIDENCE", "FALSE", "Attacked", "Solver", "attack", "table", "targets"]
 

@@ -17,20 +17,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.audit.audit import Finding, apart, audit_neighbours
 from hushtable.bench.broken import BROKEN
 from hushtable.bench.tables import Target, markdown_table
-from hushtable.federation.book import Book
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
+from hushtable.data.schema import Feature, Schema
+from hushtable.detectors.load import load
+from hushtable.federation.book.book import Book
 from hushtable.federation.collect import Collection
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round, now
 from hushtable.federation.site import Reply
-from hushtable.loading import load
-from hushtable.plan import Plan
-from hushtable.privacy.audit import Finding, apart, audit_neighbours
+from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import MAX_EPSILON
-from hushtable.privacy.release import Release
-from hushtable.schema import Feature, Schema
-from hushtable.sketch import Sketch
 
 __all__ = ["CASES", "CONFIDENCE", "Case", "audits", "n_audits", "table", "targets"]
 

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.plan import Plan
-from hushtable.privacy.audit import Finding, audit_canaries, audit_noise, audit_replay
+from hushtable.audit.audit import Finding, audit_canaries, audit_noise, audit_replay
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
+from hushtable.data.schema import Feature, Schema
+from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import Sensitivity, calibrated_scale
 from hushtable.privacy.ledger import Ledger, Share
-from hushtable.privacy.mechanism import add_noise
-from hushtable.privacy.release import Release
-from hushtable.schema import Feature, Schema
-from hushtable.sketch import Sketch
+from hushtable.privacy.noise import add_noise
 
 __all__ = ["DELTA", "EPSILON", "EXACT", "MISTAKES", "Mistake", "audit_all"]
 

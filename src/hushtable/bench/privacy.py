@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from hushtable.audit.audit import Finding
 from hushtable.bench.data import LabelledSet
 from hushtable.bench.planted import MISTAKES, audit_all
 from hushtable.bench.tables import Target, markdown_table
-from hushtable.encoding import Encoder
-from hushtable.plan import Plan
-from hushtable.privacy.audit import Finding
-from hushtable.privacy.rules import Design
-from hushtable.schema import Schema
-from hushtable.scorer import Scorer
-from hushtable.sketch import Sketch
+from hushtable.counts.sketch import Sketch
+from hushtable.data.encoding import Encoder
+from hushtable.data.schema import Schema
+from hushtable.plans.plan import Plan
+from hushtable.privacy.layout import Design
+from hushtable.scores.scorer import Scorer
 
 __all__ = [
     "DELTA",

@@ -15,16 +15,16 @@ from hushtable.bench.data import LabelledSet
 from hushtable.bench.paper.experiments import Step
 from hushtable.bench.results import Results, Row
 from hushtable.bench.tables import Target, markdown_table
-from hushtable.encoding import Encoder
-from hushtable.plan import Plan
+from hushtable.counts.local import LocalModel
+from hushtable.counts.release import Release, share_of_budget
+from hushtable.counts.sketch import Sketch
+from hushtable.data.encoding import Encoder
+from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import Cost, Sensitivity, calibrated_scale, part_scale
+from hushtable.privacy.layout import Design
 from hushtable.privacy.ledger import Ledger, Pool, Share
-from hushtable.privacy.local import LocalModel
-from hushtable.privacy.mechanism import add_noise
-from hushtable.privacy.release import Release, share_of_budget
-from hushtable.privacy.rules import Design
-from hushtable.scorer import Scorer
-from hushtable.sketch import Sketch
+from hushtable.privacy.noise import add_noise
+from hushtable.scores.scorer import Scorer
 
 __all__ = [
     "CURVES", "SETS", "SITES", "curve", "local_table", "sites_table", "steps", "targets",

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from hushtable.errors import FileError
 
 if TYPE_CHECKING:
+    from hushtable.counts.release import Release
+    from hushtable.counts.sketch import Sketch
     from hushtable.files import Content
-    from hushtable.privacy.release import Release
-    from hushtable.scorer import Scorer
-    from hushtable.sketch import Sketch
+    from hushtable.scores.scorer import Scorer
 
 __all__ = ["cost", "read_counts", "read_release", "read_sketch", "threshold"]
 
@@ -18,8 +18,8 @@ __all__ = ["cost", "read_counts", "read_release", "read_sketch", "threshold"]
 def read_counts(path: Path) -> "Sketch | Release":
     """Read a file that must hold a sketch or a release."""
     from hushtable import files
-    from hushtable.privacy.release import Release
-    from hushtable.sketch import Sketch
+    from hushtable.counts.release import Release
+    from hushtable.counts.sketch import Sketch
 
     content = files.read(path)
     if content.kind not in ("sketch", "release"):
@@ -33,7 +33,7 @@ def read_counts(path: Path) -> "Sketch | Release":
 
 def read_sketch(path: Path) -> "Sketch":
     """Read a file that must hold a sketch."""
-    from hushtable.sketch import Sketch
+    from hushtable.counts.sketch import Sketch
 
     counts = read_counts(path)
     if not isinstance(counts, Sketch):
@@ -46,7 +46,7 @@ def read_sketch(path: Path) -> "Sketch":
 
 def read_release(path: Path) -> "Release":
     """Read a file that must hold a release."""
-    from hushtable.privacy.release import Release
+    from hushtable.counts.release import Release
 
     counts = read_counts(path)
     if not isinstance(counts, Release):

@@ -11,9 +11,9 @@ from hushtable.cli._reasons import Reasons, sentence
 from hushtable.cli._scores import Lowest, Scored
 
 if TYPE_CHECKING:
-    from hushtable.encoding import Codes
-    from hushtable.explain import Explained
-    from hushtable.scorer import Scorer
+    from hushtable.data.encoding import Codes
+    from hushtable.scores.explain import Explained
+    from hushtable.scores.scorer import Scorer
 
 __all__ = ["Details", "print_lowest"]
 
@@ -51,7 +51,7 @@ class Details:
         self._reasons = Reasons(scorer, marginals) if explain else None
         self.ranks, self.fields, self.stamp = None, [], "explained" if explain else ""
         if ranks is not None:
-            from hushtable.ranks import Ranks
+            from hushtable.scores.ranks import Ranks
 
             counts = read_counts(ranks)
             self.ranks = Ranks(counts, scorer)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 from hushtable.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from hushtable.ranks import Ranks
-    from hushtable.scorer import Scorer
+    from hushtable.scores.ranks import Ranks
+    from hushtable.scores.scorer import Scorer
 
 __all__ = ["Line"]
 

@@ -14,7 +14,7 @@ from hushtable.cli._errors import explain
 from hushtable.errors import FileError, UsageError
 
 if TYPE_CHECKING:
-    from hushtable.schema import Schema
+    from hushtable.data.schema import Schema
 
 __all__ = [
     "MOST_LINES",

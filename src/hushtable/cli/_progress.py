@@ -12,7 +12,7 @@ from hushtable.cli._errors import explain
 from hushtable.errors import DataError
 
 if TYPE_CHECKING:
-    from hushtable.readers import Batch, Reader
+    from hushtable.data.readers import Batch, Reader
 
 __all__ = ["Watch", "bar_of_steps", "cells_bar", "compile_notice", "watched"]
 
@@ -33,7 +33,7 @@ class Watch:
     """
 
     def __init__(self, reader: "Reader", passes: int, bar: Any = None) -> None:
-        from hushtable.readers import one_after_other
+        from hushtable.data.readers import one_after_other
 
         self.rows = 0
         self.passes = 0

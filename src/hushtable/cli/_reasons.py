@@ -8,8 +8,8 @@ from hushtable.cli._counts import read_counts
 from hushtable.cli._output import shown
 
 if TYPE_CHECKING:
-    from hushtable.explain import Explained
-    from hushtable.scorer import Scorer
+    from hushtable.scores.explain import Explained
+    from hushtable.scores.scorer import Scorer
 
 __all__ = ["Reasons", "sentence"]
 
@@ -27,7 +27,7 @@ class Reasons:
     """
 
     def __init__(self, scorer: "Scorer", marginals: Path | None) -> None:
-        from hushtable import reasons
+        from hushtable.scores import reasons
 
         features = scorer.plan.schema.features
         far_out = None
@@ -67,7 +67,7 @@ class Reasons:
 
 def sentence(place: str, reasons: list[dict[str, Any]]) -> str:
     """Say why a row has its score; the reasons are those of `Reason.facts`."""
-    from hushtable.reasons import WORTH_A_WORD
+    from hushtable.scores.reasons import WORTH_A_WORD
 
     found = [
         f"{shown(reason['words'])} ({reason['share']:.2f})"

@@ -8,8 +8,8 @@ from hushtable.cli._errors import explain
 from hushtable.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from hushtable.readers import Reader
-    from hushtable.schema import Schema
+    from hushtable.data.readers import Reader
+    from hushtable.data.schema import Schema
 
 __all__ = ["joined", "names_in", "open_rows"]
 
@@ -31,7 +31,7 @@ def open_rows(
     schema : Schema, optional
         What the columns must be, in this order.
     """
-    from hushtable.encoding import Encoder
+    from hushtable.data.encoding import Encoder
 
     if columns is not None and drop is not None:
         raise UsageError("--columns and --drop exclude each other: give one of them")
@@ -47,7 +47,7 @@ def open_rows(
 
 
 def _open(data: str, text_columns: frozenset[str]) -> "Reader":
-    from hushtable.readers import as_reader
+    from hushtable.data.readers import as_reader
 
     try:
         return as_reader(data, text_columns=text_columns)

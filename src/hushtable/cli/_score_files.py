@@ -11,8 +11,8 @@ from hushtable.cli._rows import open_rows
 from hushtable.cli._scores import Summary, write_scores
 
 if TYPE_CHECKING:
-    from hushtable.readers import Reader
-    from hushtable.scorer import Scorer
+    from hushtable.data.readers import Reader
+    from hushtable.scores.scorer import Scorer
 
 __all__ = ["score_files"]
 
@@ -33,8 +33,8 @@ def score_files(
     Several files are scored at a time, each by one thread. An interrupted call leaves whole
     files only, and the next one goes on with the others.
     """
+    from hushtable.data.readers import one_after_other
     from hushtable.engines.parts import STAMP, Part, parts_of
-    from hushtable.readers import one_after_other
     from hushtable.threads import for_each, n_threads
 
     parts = parts_of(scorer.sketch, data, folder.path, offset, details.stamp)

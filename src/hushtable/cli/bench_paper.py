@@ -58,7 +58,7 @@ def paper(
     from hushtable.bench.paper import experiments, promises, report
     from hushtable.bench.paper.sets import SETS, load_sets
     from hushtable.bench.results import Results
-    from hushtable.privacy import mechanism
+    from hushtable.privacy import noise as mechanism
 
     names = list(experiments.EXPERIMENTS) if only is None else only.split(",")
     unknown = sorted(set(names) - set(experiments.EXPERIMENTS))

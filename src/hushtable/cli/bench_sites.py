@@ -51,7 +51,7 @@ def sites(
     from hushtable.bench.data import VARIABLE, data_folder
     from hushtable.bench.paper.sets import load_sets
     from hushtable.bench.results import Results
-    from hushtable.privacy import mechanism
+    from hushtable.privacy import noise as mechanism
 
     named = data is not None or os.environ.get(VARIABLE)
     folder = data_folder(data) if named else None

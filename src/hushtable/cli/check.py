@@ -20,8 +20,8 @@ from hushtable.errors import FileError
 from hushtable.report.words import values
 
 if TYPE_CHECKING:
-    from hushtable.check import FeatureCheck
-    from hushtable.schema import Schema
+    from hushtable.data.check import FeatureCheck
+    from hushtable.data.schema import Schema
 
 __all__ = ["check"]
 
@@ -53,7 +53,7 @@ def check(
     wanted = _schema(schema)
     reader = open_rows(data, columns, drop, wanted)
 
-    from hushtable.check import check_rows
+    from hushtable.data.check import check_rows
 
     with watched(reader, quiet=as_json) as watch:
         checks = check_rows(wanted, watch.reader, n_jobs=threads)
@@ -70,7 +70,7 @@ def _schema(path: Path) -> "Schema":
     if path.suffix != ".hush":
         return read_schema(path)
     from hushtable import files
-    from hushtable.plan import Plan
+    from hushtable.plans.plan import Plan
 
     content = files.read(path)
     if "plan" not in content.manifest:

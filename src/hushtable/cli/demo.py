@@ -15,9 +15,9 @@ from hushtable.cli.report import check_page, write_page
 from hushtable.errors import HushTableError
 
 if TYPE_CHECKING:
-    from hushtable.schema import Schema
-    from hushtable.scorer import Scorer
-    from hushtable.sketch import Sketch
+    from hushtable.counts.sketch import Sketch
+    from hushtable.data.schema import Schema
+    from hushtable.scores.scorer import Scorer
 
 __all__ = ["demo"]
 
@@ -127,7 +127,7 @@ def _compare(report: Path | None) -> dict[str, Any]:
     if merged_sketch != pooled_sketch:
         raise HushTableError("merged and pooled counts differ, which is a bug: please report it")
 
-    from hushtable.scorer import Scorer
+    from hushtable.scores.scorer import Scorer
 
     merged, everything = Scorer(merged_sketch), Scorer(pooled_sketch)
     lines = []
@@ -179,15 +179,15 @@ def _hospitals() -> tuple[list[_Hospital], _Hospital]:
 
 
 def _schema() -> "Schema":
-    from hushtable.schema import Feature, Schema
+    from hushtable.data.schema import Feature, Schema
 
     return Schema(tuple(Feature.numeric(name, low=low, high=high) for name, low, high in _RANGES))
 
 
 def _sketches(schema: "Schema", hospitals: list[_Hospital]) -> "list[Sketch]":
     """Two rounds: the sum of the marginals refines the plan under which all then count."""
-    from hushtable.plan import Plan
-    from hushtable.sketch import Sketch
+    from hushtable.counts.sketch import Sketch
+    from hushtable.plans.plan import Plan
 
     first = Plan.marginals(schema)
     marginals = reduce(add, [Sketch.from_data(first, hospital.X) for hospital in hospitals])
@@ -199,7 +199,7 @@ def _report(
     output: Path, merged: "Scorer", hospitals: list[_Hospital], parts: "list[Sketch]"
 ) -> None:
     """Write what the last hospital learns of its rows, and who took part."""
-    from hushtable.readers import as_reader
+    from hushtable.data.readers import as_reader
     from hushtable.report.content import Model, gather
     from hushtable.report.scores import score_rows
     from hushtable.report.sites import sites_of_parts

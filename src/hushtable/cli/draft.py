@@ -11,11 +11,11 @@ import typer
 from hushtable.cli._options import Columns, Data, Drop, Json
 from hushtable.cli._output import Target, finish, written
 from hushtable.cli._rows import open_rows
+from hushtable.data.known_columns import known_column
 from hushtable.errors import DataError, FileError
-from hushtable.known_columns import known_column
 
 if TYPE_CHECKING:
-    from hushtable.readers import Reader
+    from hushtable.data.readers import Reader
 
 __all__ = ["draft"]
 
@@ -106,7 +106,7 @@ def draft(
 
 def _features(reader: "Reader") -> list[_Column]:
     """Kind, unit and proposals of each column, by its name and type alone."""
-    from hushtable.columns import as_numbers, is_text
+    from hushtable.data.columns import as_numbers, is_text
 
     batch: Any = next(reader.read(), None)
     if batch is None or len(batch) == 0:
@@ -123,7 +123,7 @@ def _column(name: str, kind: Any) -> _Column:
     """Draft a column of an Arrow type."""
     import pyarrow as pa
 
-    from hushtable.columns import is_text
+    from hushtable.data.columns import is_text
 
     text = is_text(kind)
     default = _Column(name, "categorical" if text else "numeric", _note(kind))

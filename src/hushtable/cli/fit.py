@@ -22,7 +22,7 @@ from hushtable.errors import DataError, UsageError
 from hushtable.report.words import texts_of_rows, values_of_rows
 
 if TYPE_CHECKING:
-    from hushtable.schema import Schema
+    from hushtable.data.schema import Schema
 
 __all__ = ["fit"]
 
@@ -91,7 +91,7 @@ def fit(
         raise DataError(f"--keep-text: {lacking} are not among the columns in use, {used}")
 
     # scikit-learn takes a second to import: only once the files are known to be there.
-    from hushtable.detectors import BY_RECIPE
+    from hushtable.detectors._by_recipe import BY_RECIPE
 
     model = BY_RECIPE[detector.recipe]()
     if detector is Detector.HUSHTABLE:
@@ -146,7 +146,7 @@ def _check_texts(
     schema: "Schema", n_values: Any, keep: list[str], columns: str | None, drop: str | None
 ) -> None:
     """Refuse texts that look like those of single rows, unless their columns are to be kept."""
-    from hushtable.infer import doubtful_texts
+    from hushtable.data.infer import doubtful_texts
 
     found = doubtful_texts(schema, n_values.tolist())
     doubtful = [name for name in found if name not in keep]

@@ -19,12 +19,12 @@ from hushtable.report.words import (
 )
 
 if TYPE_CHECKING:
+    from hushtable.counts.local import LocalModel
+    from hushtable.counts.release import Release
+    from hushtable.counts.sketch import Sketch
+    from hushtable.data.schema import Schema
     from hushtable.files import Content
-    from hushtable.plan import Plan
-    from hushtable.privacy.local import LocalModel
-    from hushtable.privacy.release import Release
-    from hushtable.schema import Schema
-    from hushtable.sketch import Sketch
+    from hushtable.plans.plan import Plan
 
 __all__ = ["inspect"]
 
@@ -48,8 +48,8 @@ def inspect(
       hushtable inspect plan.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
     from hushtable import files
-    from hushtable.plan import Plan
-    from hushtable.sketch import Sketch, counts_from_file
+    from hushtable.counts.sketch import Sketch, counts_from_file
+    from hushtable.plans.plan import Plan
 
     content = files.read(file)
     if content.kind in ("round", "submission", "sealed", "layout", "message"):
@@ -115,7 +115,7 @@ def _facts(
     release: "Release | LocalModel | None",
     told: bool,
 ) -> dict[str, Any]:
-    from hushtable.privacy.release import Release
+    from hushtable.counts.release import Release
 
     writer = content.manifest.get("writer")
     facts: dict[str, Any] = {

@@ -14,8 +14,8 @@ from hushtable.cli._signed import signed_by, standing
 from hushtable.errors import PlanError, PrivacyError, UsageError
 
 if TYPE_CHECKING:
-    from hushtable.privacy.release import Release
-    from hushtable.sketch import Sketch
+    from hushtable.counts.release import Release
+    from hushtable.counts.sketch import Sketch
 
 __all__ = ["merge"]
 

@@ -21,8 +21,8 @@ from hushtable.errors import FileError, PlanError, UsageError
 from hushtable.report.words import n_tables
 
 if TYPE_CHECKING:
-    from hushtable.plan import Plan
-    from hushtable.schema import Schema
+    from hushtable.data.schema import Schema
+    from hushtable.plans.plan import Plan
 
 __all__ = ["draw", "hide", "marginals", "ranges", "ranks", "read_schema"]
 
@@ -92,7 +92,7 @@ def draw(
     if seed is not None and secret is not None:
         raise UsageError("--seed and --secret exclude each other: give one of them")
 
-    from hushtable.plan import Plan
+    from hushtable.plans.plan import Plan
 
     counts = None
     if marginals is not None:
@@ -154,7 +154,7 @@ def marginals(
     """  # noqa: D301 (\b keeps the lines of the example apart)
     target = Target(output, [p for p in (schema, ranges) if p is not None])
 
-    from hushtable.plan import Plan
+    from hushtable.plans.plan import Plan
 
     terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
     plan = Plan.marginals(_schema(schema, ranges), epsilon=epsilon, **terms)
@@ -183,7 +183,7 @@ def ranges(
     """  # noqa: D301 (\b keeps the lines of the example apart)
     target = Target(output, [schema])
 
-    from hushtable.plan import Plan
+    from hushtable.plans.plan import Plan
 
     terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
     plan = Plan.ranges(read_schema(schema), epsilon=epsilon, **terms)
@@ -213,9 +213,9 @@ def ranks(
     target = Target(output, [model])
 
     from hushtable import files
-    from hushtable.plan import Plan
-    from hushtable.privacy.local import LocalModel
-    from hushtable.sketch import counts_from_file
+    from hushtable.counts.local import LocalModel
+    from hushtable.counts.sketch import counts_from_file
+    from hushtable.plans.plan import Plan
 
     content = files.read(model)
     if content.kind not in ("detector", "sketch", "release"):
@@ -251,7 +251,7 @@ def hide(
 
     from hushtable import files
     from hushtable.federation.layout import Layout
-    from hushtable.plan import Plan
+    from hushtable.plans.plan import Plan
 
     content = files.read(plan)
     if content.kind != "plan":
@@ -286,7 +286,7 @@ def _schema(path: Path, ranges: Path | None) -> "Schema":
 
 def read_schema(path: Path) -> "Schema":
     """Read a schema; errors name the file."""
-    from hushtable.schema import Schema
+    from hushtable.data.schema import Schema
 
     try:
         return Schema.from_toml(path)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hushtable.report.content import Model, Report
     from hushtable.report.scores import Scores
     from hushtable.report.sites import Sites
-    from hushtable.scorer import Scorer
+    from hushtable.scores.scorer import Scorer
 
 __all__ = ["check_page", "report", "write_page"]
 
@@ -113,8 +113,8 @@ def report(
     if data is not None:
         if scorer is None:
             raise UsageError(f"{model} scores no rows: leave {data} out")
-        from hushtable.ranks import Ranks
         from hushtable.report.scores import passes, score_rows
+        from hushtable.scores.ranks import Ranks
 
         ranked = None if ranks is None else Ranks(read_counts(ranks), scorer)
         reader = open_rows(data, columns, drop, scorer.plan.schema).repeatable()
@@ -208,11 +208,11 @@ def _check_options(
 def _open(path: Path) -> tuple["Model", "Scorer | None", float | None]:
     """Read a file of counts; also how it scores, and its threshold, if it does."""
     from hushtable import files
+    from hushtable.counts.sketch import counts_from_file
     from hushtable.federation.collect import Sealed
-    from hushtable.plan import HISTOGRAMS
+    from hushtable.plans.plan import HISTOGRAMS
     from hushtable.report.content import Model
-    from hushtable.scorer import Scorer
-    from hushtable.sketch import counts_from_file
+    from hushtable.scores.scorer import Scorer
 
     content = files.read(path)
     if content.kind not in _KINDS:
@@ -247,9 +247,9 @@ def _parts(pattern: str, others: list[Path]) -> list[Path]:
 
 
 def _sites(subject: "Model", parts: list[Path], round_: Path | None) -> "Sites":
+    from hushtable.counts.local import LocalModel
+    from hushtable.counts.release import Release
     from hushtable.federation.collect import Collection, Sealed
-    from hushtable.privacy.local import LocalModel
-    from hushtable.privacy.release import Release
     from hushtable.report.sites import sites_of_parts, sites_of_round
 
     counts: Any = subject.counts

@@ -27,7 +27,7 @@ from hushtable.cli._signed import signed_by, standing
 from hushtable.errors import DataError, FileError, UsageError
 
 if TYPE_CHECKING:
-    from hushtable.scorer import Scorer
+    from hushtable.scores.scorer import Scorer
 
 __all__ = ["score"]
 
@@ -205,9 +205,9 @@ def _some(rows: Iterator[tuple[Any, ...]], source: str) -> Iterator[tuple[Any, .
 def _open_model(path: Path) -> tuple["Scorer", float]:
     """Read a detector or a sketch without scikit-learn, which takes a second to import."""
     from hushtable import files
-    from hushtable.plan import HISTOGRAMS
-    from hushtable.scorer import Scorer
-    from hushtable.sketch import counts_from_file
+    from hushtable.counts.sketch import counts_from_file
+    from hushtable.plans.plan import HISTOGRAMS
+    from hushtable.scores.scorer import Scorer
 
     content = files.read(path)
     if content.kind not in ("detector", "sketch", "release", "local"):

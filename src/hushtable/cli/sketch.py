@@ -34,8 +34,8 @@ def sketch(
     target = Target(output, [data, plan])
 
     from hushtable import files
-    from hushtable.plan import Plan
-    from hushtable.sketch import Sketch
+    from hushtable.counts.sketch import Sketch
+    from hushtable.plans.plan import Plan
 
     content = files.read(plan)
     if content.kind != "plan":

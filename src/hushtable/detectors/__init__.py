@@ -1,15 +1,23 @@
-"""The scikit-learn estimators: each names a recipe; the machinery is shared."""
+"""Detectors as scikit-learn estimators: each names the draw of its tables; the rest is shared.
 
-from hushtable.detectors._ace import ACE
-from hushtable.detectors._base import TableDetector
-from hushtable.detectors._hushtable import HushTable
-from hushtable.detectors._lsh_itables import LSHiTables
-from hushtable.detectors._pyod import PyODAdapter
-from hushtable.detectors._rs_hash import RotatedRSHash, RSHash
+Names load on first use: to `load` a sketch takes no scikit-learn. May import `scores` and what lies
+below; tested in ``tests/test_detectors.py``.
+"""
+
+from typing import TYPE_CHECKING
+
+from hushtable.lazy import exports
+
+if TYPE_CHECKING:
+    from hushtable.detectors._ace import ACE
+    from hushtable.detectors._base import TableDetector
+    from hushtable.detectors._hushtable import HushTable
+    from hushtable.detectors._lsh_itables import LSHiTables
+    from hushtable.detectors._pyod import PyODAdapter
+    from hushtable.detectors._rs_hash import RotatedRSHash, RSHash
 
 __all__ = [
     "ACE",
-    "BY_RECIPE",
     "HushTable",
     "LSHiTables",
     "PyODAdapter",
@@ -18,7 +26,15 @@ __all__ = [
     "TableDetector",
 ]
 
-#: The detectors by the names of their recipes in plans.
-BY_RECIPE: dict[str, type[TableDetector]] = {
-    detector._recipe: detector for detector in (ACE, HushTable, LSHiTables, RotatedRSHash, RSHash)
-}
+__getattr__, __dir__ = exports(
+    __name__,
+    {
+        "ACE": "_ace",
+        "HushTable": "_hushtable",
+        "LSHiTables": "_lsh_itables",
+        "PyODAdapter": "_pyod",
+        "RSHash": "_rs_hash",
+        "RotatedRSHash": "_rs_hash",
+        "TableDetector": "_base",
+    },
+)

@@ -2,10 +2,10 @@
 
 from typing import Any, ClassVar, Self
 
+from hushtable.data.readers import Reader
+from hushtable.data.schema import Schema
 from hushtable.detectors._base import TableDetector
-from hushtable.plan import Plan
-from hushtable.readers import Reader
-from hushtable.schema import Schema
+from hushtable.plans.plan import Plan
 
 __all__ = ["ACE"]
 

@@ -11,18 +11,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from hushtable import files
 from hushtable.arguments import generator
+from hushtable.counts.local import LocalModel
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch, counts_from_file
+from hushtable.data.infer import schema_from_data
+from hushtable.data.readers import Reader, as_reader
+from hushtable.data.schema import Schema
+from hushtable.data.weights import whole_weights
 from hushtable.detectors._checks import share_of_rows
 from hushtable.detectors._fitted import FittedTables
 from hushtable.errors import DataError, PlanError, PrivacyError
-from hushtable.infer import schema_from_data
-from hushtable.plan import Plan
-from hushtable.privacy.local import LocalModel
-from hushtable.privacy.release import Release
-from hushtable.readers import Reader, as_reader
-from hushtable.schema import Schema
-from hushtable.scorer import Scorer
-from hushtable.sketch import Sketch, counts_from_file
-from hushtable.weights import whole_weights
+from hushtable.plans.plan import Plan
+from hushtable.scores.scorer import Scorer
 
 __all__ = ["TableDetector"]
 

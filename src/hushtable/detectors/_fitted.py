@@ -9,18 +9,18 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hushtable.counts.local import LocalModel
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
+from hushtable.data.readers import Reader, as_reader, no_rows
+from hushtable.data.schema import Schema
+from hushtable.data.weights import Weights, whole_weights
 from hushtable.detectors._checks import n_outliers, names_message, share_of_rows
 from hushtable.errors import DataError, UsageError
-from hushtable.explain import Explainer
-from hushtable.plan import Plan
-from hushtable.privacy.local import LocalModel
-from hushtable.privacy.release import Release
-from hushtable.ranks import Ranks
-from hushtable.readers import Reader, as_reader, no_rows
-from hushtable.schema import Schema
-from hushtable.scorer import Scorer
-from hushtable.sketch import Sketch
-from hushtable.weights import Weights, whole_weights
+from hushtable.plans.plan import Plan
+from hushtable.scores.explain import Explainer
+from hushtable.scores.ranks import Ranks
+from hushtable.scores.scorer import Scorer
 
 __all__ = ["FittedTables"]
 

@@ -4,12 +4,12 @@ from typing import Any, ClassVar, Self
 
 from sklearn.utils.metaestimators import available_if
 
+from hushtable.counts.sketch import Sketch
+from hushtable.data.readers import Reader
+from hushtable.data.schema import Schema
 from hushtable.detectors._base import TableDetector
 from hushtable.errors import UsageError
-from hushtable.plan import Plan
-from hushtable.readers import Reader
-from hushtable.schema import Schema
-from hushtable.sketch import Sketch
+from hushtable.plans.plan import Plan
 
 __all__ = ["HushTable"]
 

@@ -3,11 +3,11 @@
 from typing import Any, Self
 
 from hushtable.arguments import whole
+from hushtable.counts.sketch import Sketch
+from hushtable.data.readers import Reader
+from hushtable.data.schema import Schema
 from hushtable.detectors._base import TableDetector
-from hushtable.plan import Plan
-from hushtable.readers import Reader
-from hushtable.schema import Schema
-from hushtable.sketch import Sketch
+from hushtable.plans.plan import Plan
 
 __all__ = ["SampledDetector"]
 

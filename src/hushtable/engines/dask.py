@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from hushtable import files
+from hushtable.counts.sketch import Sketch
+from hushtable.data.readers import paths
 from hushtable.engines.parts import STAMP, Part, parts_of
 from hushtable.engines.work import count, counts_of, score, total
 from hushtable.errors import DataError, MissingExtraError, UsageError
-from hushtable.plan import Plan
-from hushtable.readers import paths
-from hushtable.scorer import Scorer
-from hushtable.sketch import Sketch
+from hushtable.plans.plan import Plan
+from hushtable.scores.scorer import Scorer
 
 __all__ = ["score_data", "score_files", "sketch_data"]
 

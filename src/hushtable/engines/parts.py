@@ -6,9 +6,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from hushtable.data.readers import paths
 from hushtable.engines.work import Model
 from hushtable.errors import UsageError
-from hushtable.readers import paths
 
 __all__ = ["STAMP", "Part", "parts_of"]
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from hushtable.counts.sketch import Sketch
 from hushtable.engines.work import count, counts_of, score, total
 from hushtable.errors import DataError, UsageError
-from hushtable.plan import Plan
-from hushtable.scorer import Scorer
-from hushtable.sketch import Sketch
+from hushtable.plans.plan import Plan
+from hushtable.scores.scorer import Scorer
 
 __all__ = ["score_data", "sketch_data"]
 

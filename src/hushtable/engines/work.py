@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.counts.local import LocalModel
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
+from hushtable.data.readers import Reader, as_reader
 from hushtable.errors import UsageError
-from hushtable.plan import Plan
-from hushtable.privacy.local import LocalModel
-from hushtable.privacy.release import Release
-from hushtable.readers import Reader, as_reader
-from hushtable.scorer import Scorer
-from hushtable.sketch import Sketch
+from hushtable.plans.plan import Plan
+from hushtable.scores.scorer import Scorer
 
 __all__ = ["Model", "count", "counts_of", "rows_of", "score", "total"]
 

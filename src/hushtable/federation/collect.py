@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
+from hushtable.counts.release import Release
 from hushtable.errors import HushTableError, PlanError, PrivacyError, RoundError
 from hushtable.federation.keys import Keys
 from hushtable.federation.layout import Layout
 from hushtable.federation.round import Round, now
 from hushtable.federation.submission import Submission
-from hushtable.plan import Plan
+from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger
-from hushtable.privacy.release import Release
 from hushtable.privacy.seal import Seal, write
 
 __all__ = ["Accepted", "Collection", "Sealed", "check_coordinator", "total", "with_seal"]

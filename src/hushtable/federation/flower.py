@@ -19,22 +19,22 @@ from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid, ServerApp
 
 from hushtable import files
+from hushtable.counts.sketch import Sketch
 from hushtable.engines.work import rows_of
 from hushtable.errors import HushTableError, UsageError
 from hushtable.federation.approval import Approval
-from hushtable.federation.book import ALL_ROWS, Book
-from hushtable.federation.digests import RowDigester, RowDigests
+from hushtable.federation.book.book import ALL_ROWS, Book
+from hushtable.federation.book.digests import RowDigester, RowDigests
 from hushtable.federation.hidden import read_plan
 from hushtable.federation.keys import Keys
-from hushtable.federation.messages import Message as Message_
-from hushtable.federation.messages import ask
-from hushtable.federation.online import OnlineSite
+from hushtable.federation.online.messages import Message as Message_
+from hushtable.federation.online.messages import ask
+from hushtable.federation.online.secure_sum import SecureSum
+from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.policy_file import load_policy, policy_beside
 from hushtable.federation.refusals import Refused
 from hushtable.federation.round import Round
-from hushtable.federation.secure_sum import SecureSum
-from hushtable.plan import Plan
-from hushtable.sketch import Sketch
+from hushtable.plans.plan import Plan
 
 __all__ = ["client_app", "server_app"]
 
@@ -126,7 +126,7 @@ client_app.query("step")(_answer)
 
 
 class _Nodes:
-    """Reaches the sites of a round; see `hushtable.federation.secure_sum.Transport`."""
+    """Reaches the sites of a round; see `hushtable.federation.online.secure_sum.Transport`."""
 
     def __init__(self, grid: Grid, round_: Round, keys: Keys, timeout: float) -> None:
         self._grid, self._timeout = grid, timeout

@@ -9,14 +9,14 @@ import numpy as np
 import rfc8785
 
 from hushtable import files
+from hushtable.counts.release import Release
+from hushtable.data.schema import Schema
 from hushtable.errors import FileError, UsageError
 from hushtable.federation.keys import check_private, crypto
-from hushtable.plan import Plan
-from hushtable.privacy.release import Release
-from hushtable.schema import Schema
+from hushtable.plans.plan import Plan
 
 if TYPE_CHECKING:
-    from hushtable.sketch import Sketch
+    from hushtable.counts.sketch import Sketch
 
 __all__ = ["draw_hidden", "generator", "read_plan", "read_secret"]
 

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
+from hushtable.counts.release import check_plan, share_of_budget
 from hushtable.errors import PlanError, UsageError
-from hushtable.plan import Plan
+from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import Spent, check_share
-from hushtable.privacy.release import check_plan, share_of_budget
 
 __all__ = ["Layout"]
 

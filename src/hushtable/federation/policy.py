@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from hushtable.arguments import whole
+from hushtable.data.schema import Feature
 from hushtable.errors import PlanError
 from hushtable.federation.refusals import Refusal, Refused
 from hushtable.privacy.budget import MAX_EPSILON, check_delta, check_epsilon
-from hushtable.schema import Feature
 
 if TYPE_CHECKING:
     from hushtable.federation.keys import Card
     from hushtable.federation.round import Round
-    from hushtable.plan import Plan
+    from hushtable.plans.plan import Plan
 
 __all__ = ["Policy", "Role"]
 

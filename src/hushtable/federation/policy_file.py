@@ -10,10 +10,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+from hushtable.data.schema import Feature, Schema
 from hushtable.errors import FileError, HushTableError, PlanError, PrivacyError
 from hushtable.federation.keys import new_private
 from hushtable.federation.policy import Policy
-from hushtable.schema import Feature, Schema
 
 __all__ = ["load_policy", "policy_beside", "write_policy"]
 

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from hushtable import files
+from hushtable.counts.release import Release
 from hushtable.errors import FileError, RoundError, UsageError
 from hushtable.federation.collect import Collection, Sealed
 from hushtable.federation.keys import Card
 from hushtable.federation.round import Round
 from hushtable.privacy.ledger import Share
-from hushtable.privacy.release import Release
 from hushtable.privacy.seal import Seal
 
 __all__ = ["Result", "grouped", "open_result", "signer"]

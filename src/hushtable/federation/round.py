@@ -13,7 +13,7 @@ from hushtable.errors import PlanError, PrivacyError, RoundError, UsageError
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.layout import Layout
 from hushtable.federation.terms import Terms
-from hushtable.plan import Plan
+from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import (
     Adjacency,
     Cost,

@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.counts.release import check_counts
 from hushtable.errors import DataError, RoundError, UsageError
 from hushtable.federation.approval import Approval, check_officer
-from hushtable.federation.book import ALL_ROWS, Answer, Book
+from hushtable.federation.book.book import ALL_ROWS, Answer, Book
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.policy import Policy, Role
 from hushtable.federation.refusals import Refusal, Refused, refusing
 from hushtable.federation.round import Round, now
 from hushtable.federation.submission import Part, Submission, masks_of
-from hushtable.plan import Plan
-from hushtable.privacy import mechanism as noise
+from hushtable.plans.plan import Plan
+from hushtable.privacy import noise
 from hushtable.privacy.budget import Spent, check_public_delta
 from hushtable.privacy.composition import split_history
 from hushtable.privacy.ledger import Share
-from hushtable.privacy.release import check_counts
 
 if TYPE_CHECKING:
-    from hushtable.federation.digests import RowDigests
-    from hushtable.sketch import Sketch
+    from hushtable.counts.sketch import Sketch
+    from hushtable.federation.book.digests import RowDigests
 
 __all__ = ["Reply", "trust"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushtable import files
 from hushtable.errors import FileError, PlanError, PrivacyError, RoundError
 from hushtable.federation.keys import Keys
-from hushtable.federation.masking import agreed_key, pairwise_mask
+from hushtable.federation.masks.masking import agreed_key, pairwise_mask
 from hushtable.federation.round import CLOCKS, Round, shown_time, stamp
 from hushtable.privacy.ledger import Ledger, Share
 

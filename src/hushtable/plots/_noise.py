@@ -5,9 +5,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.counts.local import LocalModel
+from hushtable.counts.release import Release
 from hushtable.plots._display import Display, legend
-from hushtable.privacy.local import LocalModel
-from hushtable.privacy.release import Release
 
 __all__ = ["NoiseDisplay"]
 

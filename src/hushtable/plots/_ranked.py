@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.plots._display import Display, as_scores, labelled, legend, unit_of
-from hushtable.ranks import WITHIN
+from hushtable.scores.ranks import WITHIN
 
 __all__ = ["RankedOutliersDisplay"]
 

@@ -16,7 +16,7 @@ from hushtable.privacy.composition import (
     Spent,
     at_sites,
 )
-from hushtable.privacy.mechanism import noise_sd
+from hushtable.privacy.noise import noise_sd
 from hushtable.privacy.shares import Pool, Share
 
 __all__ = ["Ledger", "Pool", "Share", "rounded_up"]

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 
+from hushtable.counts.local import LocalModel
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
 from hushtable.federation.collect import Sealed
 from hushtable.plots import NoiseDisplay
 from hushtable.privacy.ledger import rounded_up
-from hushtable.privacy.local import LocalModel
-from hushtable.privacy.release import Release
 from hushtable.report.features import Features, features_of
 from hushtable.report.marginals import Histogram, histograms
 from hushtable.report.model import Model
@@ -22,7 +23,6 @@ from hushtable.report.words import (
     n_tables,
     values_of_rows,
 )
-from hushtable.sketch import Sketch
 
 __all__ = ["Model", "Privacy", "Report", "gather"]
 

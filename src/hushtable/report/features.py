@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hushtable.plan import Plan
+from hushtable.counts.sketch import Sketch
+from hushtable.plans.plan import Plan
 from hushtable.report.scores import Scores
 from hushtable.report.words import values
-from hushtable.sketch import Sketch
 
 __all__ = ["Features", "features_of"]
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.data.readers import Reader
 from hushtable.plots import RankedOutliersDisplay
-from hushtable.ranks import Ranks
-from hushtable.readers import Reader
 from hushtable.report.reasons import Reasoned
-from hushtable.scorer import Scorer
+from hushtable.scores.ranks import Ranks
+from hushtable.scores.scorer import Scorer
 
 __all__ = ["LowestRows"]
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.privacy.release import Release
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
+from hushtable.data.schema import Feature
 from hushtable.report.words import values
-from hushtable.schema import Feature
-from hushtable.sketch import Sketch
 
 __all__ = ["Histogram", "histograms"]
 

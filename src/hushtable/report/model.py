@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
+from hushtable.counts.local import LocalModel
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
 from hushtable.federation.collect import Sealed
-from hushtable.plan import Plan
-from hushtable.privacy.local import LocalModel
-from hushtable.privacy.release import Release
-from hushtable.sketch import Sketch
+from hushtable.plans.plan import Plan
 
 __all__ = ["Model"]
 

@@ -7,8 +7,8 @@ import numpy as np
 
 from hushtable.errors import UsageError
 from hushtable.plots import ExplanationDisplay
-from hushtable.reasons import Lowest, Reasons
-from hushtable.scorer import Scorer
+from hushtable.scores.reasons import Lowest, Reasons
+from hushtable.scores.scorer import Scorer
 
 __all__ = ["Reasoned", "explaining"]
 

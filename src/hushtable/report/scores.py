@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.encoding import Codes
+from hushtable.counts.local import LocalModel
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
+from hushtable.data.encoding import Codes
+from hushtable.data.readers import Reader
 from hushtable.errors import DataError, UsageError
 from hushtable.plots import RankedOutliersDisplay, ScoreDisplay
-from hushtable.privacy.local import LocalModel
-from hushtable.privacy.release import Release
-from hushtable.ranks import Ranks
-from hushtable.readers import Reader
 from hushtable.report.lowest import LowestRows
 from hushtable.report.reasons import Reasoned, explaining
-from hushtable.scorer import Scorer
-from hushtable.sketch import Sketch
+from hushtable.scores.ranks import Ranks
+from hushtable.scores.scorer import Scorer
 from hushtable.streams import Drift, drift
 
 __all__ = ["Scores", "passes", "score_rows"]

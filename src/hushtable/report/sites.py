@@ -8,11 +8,11 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
 from hushtable.errors import HushTableError, RoundError, UsageError
 from hushtable.federation.collect import Collection, Sealed
-from hushtable.privacy.release import Release
 from hushtable.report.words import officer_words, round_lines
-from hushtable.sketch import Sketch
 
 __all__ = ["Check", "Site", "Sites", "sites_of_parts", "sites_of_round"]
 

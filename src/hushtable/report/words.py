@@ -4,10 +4,10 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hushtable.data.schema import Feature, Schema
     from hushtable.federation.round import Round
-    from hushtable.plan import Plan
+    from hushtable.plans.plan import Plan
     from hushtable.privacy.ledger import Ledger
-    from hushtable.schema import Feature, Schema
 
 __all__ = [
     "LEDGER_HEADERS",

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from scipy import sparse
 
-from hushtable.encoding import Encoder
+from hushtable.data.encoding import Encoder
+from hushtable.data.readers import Batch
 from hushtable.errors import UsageError
-from hushtable.plan import Plan
-from hushtable.readers import Batch
+from hushtable.plans.plan import Plan
 from hushtable.streams._parts import Floats, Pair
 
 __all__ = ["exceeded_by_chance", "squared_kernel"]

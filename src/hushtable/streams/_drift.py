@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from hushtable.encoding import Encoder
+from hushtable.data.encoding import Encoder
+from hushtable.data.readers import Batch, as_reader
 from hushtable.errors import PlanError, UsageError
-from hushtable.hashing import EquiWidth, RandomFeature
-from hushtable.plan import Plan
-from hushtable.readers import Batch, as_reader
+from hushtable.plans.families import EquiWidth, RandomFeature
+from hushtable.plans.plan import Plan
 from hushtable.streams._chance import exceeded_by_chance, squared_kernel
 from hushtable.streams._parts import Counted, Pair, Side, distance
 

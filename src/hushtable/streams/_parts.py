@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
 from hushtable.errors import UsageError
-from hushtable.privacy.release import Release
-from hushtable.sketch import Sketch
 
 __all__ = ["Counted", "Floats", "Pair", "Side", "distance"]
 

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arguments import whole
-from hushtable.plan import Plan
-from hushtable.scorer import Scorer
-from hushtable.sketch import Sketch
+from hushtable.counts.sketch import Sketch
+from hushtable.plans.plan import Plan
+from hushtable.scores.scorer import Scorer
 from hushtable.streams._drift import Drift, drift
 
 __all__ = ["SlidingWindow"]

@@ -20,10 +20,10 @@ from hushtable.baselines import LODA
 from hushtable.bench.data import LabelledSet
 from hushtable.bench.paper.systems import OURS, SYSTEMS, System, run
 from hushtable.bench.results import Results, Row
-from hushtable.encoding import Encoder
-from hushtable.plan import Plan
-from hushtable.privacy.mechanism import add_noise
-from hushtable.sketch import Sketch
+from hushtable.counts.sketch import Sketch
+from hushtable.data.encoding import Encoder
+from hushtable.plans.plan import Plan
+from hushtable.privacy.noise import add_noise
 
 __all__ = [
     "EPSILONS", "EPSILON_OF_PARTICIPANTS", "EXPERIMENTS", "LOCAL_SETS", "NOISE_SETS",

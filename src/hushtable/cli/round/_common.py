@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from hushtable.federation.collect import Collection
     from hushtable.federation.keys import Keys
     from hushtable.federation.round import Round
-    from hushtable.plan import Plan
+    from hushtable.plans.plan import Plan
 
 __all__ = [
     "BookFile",

@@ -10,8 +10,8 @@ from hushtable.cli._output import finish, print_table, shown
 from hushtable.errors import RoundError, UsageError
 
 if TYPE_CHECKING:
-    from hushtable.federation.book import Book
-    from hushtable.federation.chain import Entry
+    from hushtable.federation.book.book import Book
+    from hushtable.federation.book.chain import Entry
 
 __all__ = ["book"]
 
@@ -45,7 +45,7 @@ def book(
     Example:
       hushtable round book north.book
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    from hushtable.federation.book import Book
+    from hushtable.federation.book.book import Book
 
     if cap is None and delta is not None:
         raise UsageError("--delta goes with --cap")
@@ -75,7 +75,7 @@ def book(
 
 def _expected(notes: "Book", head: str) -> int:
     """Return the number of the entry with this link; raises `RoundError` if there is none."""
-    from hushtable.federation.contents import is_digest
+    from hushtable.federation.book.contents import is_digest
 
     link = head.strip().lower()
     if not is_digest(link):
@@ -94,7 +94,7 @@ def _expected(notes: "Book", head: str) -> int:
 
 
 def _facts(notes: "Book", history: bool) -> dict[str, Any]:
-    from hushtable.federation.contents import ROLES
+    from hushtable.federation.book.contents import ROLES
 
     entries = notes.history()
     facts: dict[str, Any] = {

@@ -41,7 +41,7 @@ def keygen(
     Example:
       hushtable round keygen north --cap 2
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    from hushtable.federation.book import Book
+    from hushtable.federation.book.book import Book
     from hushtable.federation.keys import Keys, check_name
     from hushtable.federation.policy_file import policy_beside, write_policy
 
@@ -95,7 +95,7 @@ def _begun(files: dict[str, Path], cap: float | None, delta: float) -> "Keys | N
     Its first file is the book: one without keys beside it, in which nothing was ever noted, can
     be of no use to anybody, and goes.
     """
-    from hushtable.federation.book import Book
+    from hushtable.federation.book.book import Book
     from hushtable.federation.keys import Keys
 
     if files["card"].exists() or (cap is not None and not files["book"].exists()):

@@ -11,9 +11,9 @@ from hushtable.cli._signed import signed_by, standing
 from hushtable.errors import RoundError, UsageError
 
 if TYPE_CHECKING:
+    from hushtable.counts.local import LocalModel
+    from hushtable.counts.release import Release
     from hushtable.federation.collect import Sealed
-    from hushtable.privacy.local import LocalModel
-    from hushtable.privacy.release import Release
 
 __all__ = ["model"]
 
@@ -84,8 +84,8 @@ def model(
 
 
 def _opened(path: Path, read: "Release | Sealed", plan: Path | None) -> "Release":
+    from hushtable.counts.release import Release
     from hushtable.federation.hidden import read_plan
-    from hushtable.privacy.release import Release
 
     if isinstance(read, Release):
         return read
@@ -99,7 +99,7 @@ def _opened(path: Path, read: "Release | Sealed", plan: Path | None) -> "Release
 
 def _verified(result: "Release | Sealed", book: Path) -> str | None:
     """Return when this site verified the result, as its book has it."""
-    from hushtable.federation.book import Book
+    from hushtable.federation.book.book import Book
     from hushtable.federation.round import shown_time
 
     if result.seal is None:
@@ -110,8 +110,8 @@ def _verified(result: "Release | Sealed", book: Path) -> str | None:
 
 
 def _local(result: "Release", book: Path) -> "LocalModel":
-    from hushtable.federation.book import Book
-    from hushtable.privacy.local import LocalModel
+    from hushtable.counts.local import LocalModel
+    from hushtable.federation.book.book import Book
 
     shares = {share.release for share in result.ledger.shares}
     with Book.open(book) as notes:

@@ -22,9 +22,9 @@ from hushtable.cli.round.open_ import tell
 from hushtable.errors import RoundError
 
 if TYPE_CHECKING:
+    from hushtable.counts.release import Release
     from hushtable.federation.keys import Keys
     from hushtable.federation.round import Round
-    from hushtable.privacy.release import Release
 
 __all__ = ["next_"]
 
@@ -72,7 +72,7 @@ def _second(
     first: "Round", marginals: "Release", keys: "Keys", days: float, seed: int | None
 ) -> "Round":
     from hushtable.federation.round import Round
-    from hushtable.plan import Plan
+    from hushtable.plans.plan import Plan
 
     assert first.plan is not None
     design, terms = first.plan.design, first.terms

@@ -21,7 +21,7 @@ from hushtable.errors import UsageError
 if TYPE_CHECKING:
     from hushtable.federation.layout import Layout
     from hushtable.federation.round import Round
-    from hushtable.plan import Plan
+    from hushtable.plans.plan import Plan
 
 __all__ = ["open_", "tell"]
 
@@ -114,8 +114,8 @@ def _what(
     """Return what is to be counted: as the file says, or as suits the schema."""
     from hushtable import files
     from hushtable.federation.layout import Layout
-    from hushtable.plan import Plan
-    from hushtable.privacy.rules import Design
+    from hushtable.plans.plan import Plan
+    from hushtable.privacy.layout import Design
 
     if path.suffix != ".toml":
         if expected_rows is not None:

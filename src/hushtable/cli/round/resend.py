@@ -24,7 +24,7 @@ def resend(
     target = Target(output, [round_, key])
 
     from hushtable import files
-    from hushtable.federation.book import Book
+    from hushtable.federation.book.book import Book
     from hushtable.federation.keys import Keys
     from hushtable.federation.round import stamp
 

@@ -20,7 +20,7 @@ from hushtable.report.words import column_rows, officer_words, round_lines
 
 if TYPE_CHECKING:
     from hushtable.federation.round import Round
-    from hushtable.plan import Plan
+    from hushtable.plans.plan import Plan
 
 __all__ = ["columns_table", "print_round", "roles_rows", "show"]
 
@@ -81,7 +81,7 @@ def _standing(
 ) -> dict[str, Any]:
     """Return who is known to a site, and what its policy and book say of the round."""
     from hushtable.errors import RoundError
-    from hushtable.federation.book import Book
+    from hushtable.federation.book.book import Book
     from hushtable.federation.keys import Keys
     from hushtable.federation.policy_file import load_policy, policy_beside
     from hushtable.federation.site import Reply

@@ -94,12 +94,12 @@ def submit(
         raise UsageError("nobody is here to ask: give --yes to send without a question")
 
     from hushtable import files
+    from hushtable.counts.sketch import Sketch
     from hushtable.federation import site
     from hushtable.federation.approval import Approval
-    from hushtable.federation.book import Book
+    from hushtable.federation.book.book import Book
     from hushtable.federation.keys import Keys
     from hushtable.federation.policy_file import load_policy, policy_beside
-    from hushtable.sketch import Sketch
 
     asked = read_round(round_)
     keys = Keys.load(key)

@@ -126,7 +126,7 @@ class _Checks:
 
     def book(self, path: Path) -> None:
         """Check against what this site answered."""
-        from hushtable.federation.book import Book
+        from hushtable.federation.book.book import Book
         from hushtable.federation.round import Round
 
         round_id = self.result.seal.round_id
@@ -186,7 +186,7 @@ class _Checks:
 
 def _note(book: Path, result: "Result") -> None:
     """Note in the book that the result was verified."""
-    from hushtable.federation.book import Book
+    from hushtable.federation.book.book import Book
 
     with Book.open(book) as notes:
         notes.note_verified(result.seal.digest, result.seal.round_id)

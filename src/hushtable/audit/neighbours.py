@@ -1,0 +1,191 @@
+"""The audit of neighbouring data: what releases tell of rows that are in, or not, end to end."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.audit.bounds import Finding, exact_cells, judge_ratios, log_ratio
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
+from hushtable.errors import UsageError
+from hushtable.plans.plan import Plan
+
+__all__ = ["apart", "audit_neighbours"]
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def audit_neighbours(
+    publish: Callable[[Floats], Release | Sequence[Release]],
+    X: Floats,
+    rows: Sequence[float] | Floats,
+    *,
+    instead: Floats | None = None,
+    copies: int = 1,
+    epsilon: float,
+    delta: float,
+    trials: int = 1000,
+    confidence: float = 0.95,
+) -> Finding:
+    """Tell rows' presence from releases of data with them and without them, end to end.
+
+    As `audit_noise`, but through everything that a site runs: reading, hashing, counting,
+    noise, files. The adversary knows all other rows, the plan and the noise; the likelihood
+    ratio is taken over all cells that a row changes, in all releases about it together.
+
+    Several rows make one release as telling as several releases: where they share no cell,
+    each is a trial of its own, because the noise on each cell is drawn by itself. (Cells that
+    two of them share tell of neither, and are left out: `apart` finds rows without any.) With
+    300 rows, ten releases with them and ten without are 3,000 trials.
+
+    Parameters
+    ----------
+    publish : callable
+        What is audited: takes rows (n, d) and returns a release, or all releases that are made
+        of these rows one after the other. Always under the same plan, unless it was drawn from
+        an earlier one of them. (`audit_replay` attacks a plan that depends on the rows.)
+    X : ndarray of shape (n, d)
+        The rows that the adversary knows.
+    rows : array-like of shape (d,) or (k, d)
+        The row in question, or one of each of k persons.
+    instead : ndarray of shape (k, d), optional
+        Under replace-one: these persons' rows in the other case, where by default they have
+        none.
+    copies : int
+        Rows of each person, all equal: one who has several changes counts the most that way.
+    epsilon, delta : float
+        The claim, for one person over all that ``publish`` returns.
+    trials : int
+        Releases with the rows and without them, each.
+    confidence : float
+        Of the bounds.
+
+    Raises
+    ------
+    UsageError
+        If the plan depends on the rows.
+    """
+    people = _People(X, np.atleast_2d(np.asarray(rows, np.float64)), instead, copies)
+    ratios: dict[bool, list[Floats]] = {False: [], True: []}
+    exact: dict[bool, list[Floats]] = {False: [], True: []}
+    for present in (False, True):
+        for _ in range(trials):
+            published = publish(people.everybody(present))
+            releases = [published] if isinstance(published, Release) else list(published)
+            people.check(releases)
+            seen = [people.statistics(release) for release in releases]
+            ratios[present].append(np.sum([one[0] for one in seen], axis=0))
+            exact[present].append(np.sum([one[1] for one in seen], axis=0))
+    return judge_ratios(
+        "likelihood ratio on neighbouring data",
+        [(np.concatenate(s[False]), np.concatenate(s[True])) for s in (ratios, exact)],
+        releases[0].ledger.mechanism,
+        people.changes(releases[0].plan).of_one(),
+        epsilon=epsilon,
+        delta=delta,
+        confidence=confidence,
+    )
+
+
+def apart(plan: Plan, rows: Floats) -> Floats:
+    """Return those rows, in order, that share no cell with one before them.
+
+    Parameters
+    ----------
+    plan : Plan
+        To count under.
+    rows : ndarray of shape (n, d)
+        Candidates.
+    """
+    taken = np.zeros(plan.family.n_cells, np.bool_)
+    kept = []
+    for i, row in enumerate(rows):
+        cells = np.flatnonzero(Sketch.from_data(plan, row[None]).counts)
+        if not taken[cells].any():
+            taken[cells] = True
+            kept.append(i)
+    return rows[kept]
+
+
+@dataclass(frozen=True, slots=True)
+class _Changes:
+    """What persons change under one plan: person, cell and count, an entry a change."""
+
+    without: Ints
+    person: Ints
+    cell: Ints
+    added: Ints
+
+    def of_one(self) -> Ints:
+        """Return what the person adds who changes the most counts."""
+        most = int(np.bincount(self.person).argmax())
+        return np.asarray(self.added[self.person == most], np.int64)
+
+
+class _People:
+    """Persons in question, beside rows that are known."""
+
+    def __init__(self, X: Floats, rows: Floats, instead: Floats | None, copies: int) -> None:
+        self.n = len(rows)
+        self._rows, self._instead, self._copies = rows, instead, copies
+        absent = X[:0] if instead is None else np.repeat(instead, copies, axis=0)
+        self._cases = np.vstack([X, absent]), np.vstack([X, np.repeat(rows, copies, axis=0)])
+        self._plan = ""
+        self._known: dict[str, _Changes] = {}
+
+    def everybody(self, present: bool) -> Floats:
+        """Return all rows of one case."""
+        return self._cases[present]
+
+    def check(self, releases: Sequence[Release]) -> None:
+        """Raise `UsageError` if a plan can depend on the rows."""
+        public = []
+        for at, release in enumerate(releases):
+            earlier = {one.release_id for one in releases[:at]}
+            if not earlier.intersection(spent.release for spent in release.plan.behind):
+                public.append(release.plan.plan_id)
+        self._plan = self._plan or " ".join(public)
+        if self._plan != " ".join(public):
+            raise UsageError("the plan depends on the rows: attack it with audit_replay")
+
+    def changes(self, plan: Plan) -> _Changes:
+        """Return what each person changes in the counts under a plan."""
+        if plan.plan_id not in self._known:
+            footprints = [self._footprint(plan, i) for i in range(self.n)]
+            cells = [np.flatnonzero(footprint) for footprint in footprints]
+            person = np.repeat(np.arange(self.n), [len(one) for one in cells])
+            cell = np.concatenate(cells)
+            added = np.concatenate([f[at] for f, at in zip(footprints, cells, strict=True)])
+            alone = np.bincount(cell, minlength=plan.family.n_cells)[cell] == 1
+            if not alone.any():
+                raise UsageError(
+                    "no row changes a cell that no other changes, too: nothing tells them apart; "
+                    "give rows that share none (apart), or one alone"
+                )
+            without = Sketch.from_data(plan, self._cases[False]).counts
+            self._known[plan.plan_id] = _Changes(without, person[alone], cell[alone], added[alone])
+        return self._known[plan.plan_id]
+
+    def _footprint(self, plan: Plan, i: int) -> Ints:
+        change = Sketch.from_data(plan, self._rows[i : i + 1]).counts
+        if self._instead is not None:
+            change = change - Sketch.from_data(plan, self._instead[i : i + 1]).counts
+        return np.asarray(change * self._copies, np.int64)
+
+    def statistics(self, release: Release) -> tuple[Floats, Floats]:
+        """Return, for each person, the log likelihood ratio and the count of exact cells."""
+        changes, ledger = self.changes(release.plan), release.ledger
+        x = release.counts[changes.cell] - changes.without[changes.cell]
+        if ledger.mechanism == "discrete-gaussian":  # with the parts of a noise that count
+            scale = np.sqrt(ledger.sensitivity.l2_squared / (2.0 * ledger.own.rho))
+        else:
+            scale = ledger.sensitivity.l1 / ledger.own.pure
+        ratio = log_ratio(ledger.mechanism, scale, x, changes.added)
+        exact = exact_cells(x, changes.added)
+        return self._by_person(changes, ratio), self._by_person(changes, exact)
+
+    def _by_person(self, changes: _Changes, values: Floats) -> Floats:
+        return np.asarray(np.bincount(changes.person, values, self.n), np.float64)

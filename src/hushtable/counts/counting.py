@@ -1,0 +1,107 @@
+"""One pass over the rows: counts under a plan."""
+
+import contextlib
+from collections.abc import Iterator
+from queue import SimpleQueue
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.arguments import whole
+from hushtable.data.encoding import Encoder
+from hushtable.data.readers import Batch, Reader, taken
+from hushtable.data.weights import Numbered, Weights, numbered
+from hushtable.plans.plan import Plan
+from hushtable.plans.score_rule import gate_values
+from hushtable.threads import for_each, n_threads
+
+__all__ = ["Counter"]
+
+Ints = NDArray[np.int64]
+
+
+class Counter:
+    """Counts rows: an accumulator for each thread, added up at the end.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to count under. Under a plan of the second pass, only dense rows are counted.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._encoder = Encoder(plan.schema)
+        self._idle: SimpleQueue[tuple[Ints, Ints]] = SimpleQueue()
+        self._rows: list[int] = []
+        self._sample: Ints | None = None
+        self._gate = None
+        if plan.first_counts is not None:
+            values, threshold = gate_values(plan.first_counts, plan.first_rows)
+            self._gate = plan.family.summing(values), threshold
+
+    def draw_samples(self, n_rows: int, max_samples: int, rng: np.random.Generator) -> None:
+        """Draw the rows of each table: ``max_samples`` of ``n_rows``, without replacement."""
+        size, tables = min(whole("max_samples", max_samples), n_rows), self._plan.family.n_tables
+        # (row, table) pairs as row * tables + table: sorted, they are in the order of reading.
+        pairs = [rng.choice(n_rows, size, replace=False) * tables + t for t in range(tables)]
+        self._sample = np.sort(np.concatenate(pairs))
+
+    def count(
+        self, reader: Reader, weights: Weights | None, n_jobs: int | None
+    ) -> tuple[Ints, Ints]:
+        """Count every row, or the sample; return counts (n_cells,) and tally (n_features, 2)."""
+        sources = numbered(self._encoder.check(reader), weights)
+        threads = n_threads(n_jobs, reader.n_rows)
+        for _ in range(threads):
+            self._idle.put(self._nothing())
+        for_each(self._add, sources, threads)
+        counts, tally = self._nothing()
+        while not self._idle.empty():
+            some_counts, some_tally = self._idle.get()
+            counts += some_counts
+            tally += some_tally
+        return counts, tally
+
+    @property
+    def n_rows(self) -> int:
+        """Rows read so far, without those of weight zero."""
+        return sum(self._rows)
+
+    def _nothing(self) -> tuple[Ints, Ints]:
+        cells, features = self._plan.family.n_cells, len(self._plan.schema)
+        return np.zeros(cells, np.int64), np.zeros((features, 2), np.int64)
+
+    def _add(self, item: Numbered) -> None:
+        start, batch, weights = item
+        self._rows.append(len(batch))
+        if self._sample is not None:
+            self._add_sample(start, batch, self._sample)
+            return
+        codes = self._encoder.encode(batch, start)
+        if self._gate is not None:
+            sums, threshold = self._gate
+            dense = sums(codes) >= threshold
+            weights = dense.astype(np.int64) if weights is None else weights * dense
+        with self._accumulator() as (counts, tally):
+            tally += codes.tally
+            self._plan.family.count(codes, counts, weights)
+
+    def _add_sample(self, start: int, batch: Batch, sample: Ints) -> None:
+        tables = self._plan.family.n_tables
+        first, last = np.searchsorted(sample, [start * tables, (start + len(batch)) * tables])
+        rows, table = np.divmod(sample[first:last] - start * tables, tables)
+        # Only the rows that some table samples are encoded.
+        used, place = np.unique(rows, return_inverse=True)
+        codes = self._encoder.encode(taken(batch, used), start)
+        with self._accumulator() as (counts, tally):
+            tally += codes.tally
+            self._plan.family.count_pairs(codes, place, table, counts)
+
+    @contextlib.contextmanager
+    def _accumulator(self) -> Iterator[tuple[Ints, Ints]]:
+        own = self._idle.get()
+        try:
+            yield own
+        finally:
+            self._idle.put(own)

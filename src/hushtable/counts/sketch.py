@@ -1,0 +1,351 @@
+"""The sketch: counts under a plan, and their algebra."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable import files
+from hushtable.arguments import generator
+from hushtable.counts.counting import Counter
+from hushtable.counts.local import LocalModel
+from hushtable.counts.release import Release, release_counts
+from hushtable.data.readers import as_reader, no_rows
+from hushtable.data.weights import count_rows, whole_weights
+from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.plans.plan import Plan
+from hushtable.privacy.budget import Adjacency, Mechanism
+
+__all__ = ["Sketch", "counts_from_file"]
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """Counts of rows under a plan: a commutative monoid under ``+``.
+
+    ``a + b`` is, to the bit, the sketch of both sites' rows together, in any order, however
+    they were split. ``sum(sketches, start=Sketch.zero(plan))`` adds many.
+
+    A sketch holds exact counts: it is not private, and not meant to leave a site. What leaves
+    is its `release`.
+
+    Attributes
+    ----------
+    plan : Plan
+        What was counted under.
+    counts : ndarray of shape (n_cells,), int64
+        Rows in each cell, all tables end to end as ``plan.family.offsets`` says.
+    tally : ndarray of shape (n_features, 2), int64
+        For each feature, rows whose value was missing, and rows whose value was outside the
+        range (and clipped to it) or an unseen category. Rows, whatever their weight; with
+        ``max_samples``, rows that some table counted.
+    sampled : bool
+        Whether each table holds a random sample instead of all rows.
+    largest_weight : int
+        Times that a row was counted at most; above 1 only with ``sample_weight``.
+    fresh_samples : bool
+        Whether nobody can know how the samples were drawn: from the system's entropy, not from
+        a seed or a generator.
+    """
+
+    #: Exact counts have no ledger; those of a `Release` have one.
+    ledger: ClassVar[None] = None
+    noise_sd: ClassVar[float] = 0.0
+
+    plan: Plan
+    counts: NDArray[np.int64]
+    tally: NDArray[np.int64] = field(repr=False)
+    sampled: bool = False
+    largest_weight: int = 1
+    fresh_samples: bool = False
+
+    def __post_init__(self) -> None:
+        shapes = {"counts": (self.plan.family.n_cells,), "tally": (len(self.plan.schema), 2)}
+        for name, shape in shapes.items():
+            array = getattr(self, name)
+            if array.dtype != np.int64 or array.shape != shape:
+                raise PlanError(
+                    f"sketch: {name} is {array.dtype} {array.shape}; its plan needs int64 {shape}"
+                )
+            if len(array) and array.min() < 0:
+                raise PlanError(f"sketch: {name} holds a negative number")
+        rows = np.add.reduceat(self.counts.astype(np.float64), self.plan.family.offsets[:-1])
+        if rows.max() > 2**52 or (rows != rows[0]).any():
+            raise PlanError(
+                f"sketch: its tables hold {rows.min():,.0f} to {rows.max():,.0f} rows: needs the "
+                "same rows in each, at most 2^52"
+            )
+
+    @classmethod
+    def zero(cls, plan: Plan) -> "Sketch":
+        """Return the sketch of no rows, the identity of ``+``."""
+        return cls(
+            plan,
+            np.zeros(plan.family.n_cells, np.int64),
+            np.zeros((len(plan.schema), 2), np.int64),
+        )
+
+    @classmethod
+    def from_data(
+        cls,
+        plan: Plan,
+        X: Any,
+        *,
+        sample_weight: Any = None,
+        max_samples: int | None = None,
+        random_state: int | np.random.Generator | None = None,
+        n_jobs: int | None = None,
+        allow_empty: bool = False,
+    ) -> "Sketch":
+        """Count rows.
+
+        Parameters
+        ----------
+        plan : Plan
+            The hash functions to count under.
+        X : array, data frame, Arrow object or path
+            Rows, as `hushtable.data.readers.as_reader` takes them, with the plan's features as
+            columns in the plan's order. Missing values are allowed.
+        sample_weight : array-like of shape (n,), optional
+            Whole numbers, 0 or more: a row of weight w counts as w equal rows, exactly.
+        max_samples : int, optional
+            Count, in each table, only a random sample of this many rows, drawn without
+            replacement and anew for each table (paper, Algorithm 1). None counts every row
+            in every table.
+        random_state : int or numpy Generator, optional
+            Seed of the samples; not used without ``max_samples``. With a seed or a generator,
+            the counts can be had again, and cannot be released.
+        n_jobs : int, optional
+            Threads; None is one, -1 every core. The counts are the same for any number.
+        allow_empty : bool, default=False
+            Whether no rows give `Sketch.zero` instead of an error. Where others see whether
+            there is a release, as in a round, an error would tell them that there are no rows.
+
+        Returns
+        -------
+        Sketch
+
+        Raises
+        ------
+        DataError
+            If there are no rows (unless ``allow_empty``), the columns are not the plan's, or a
+            value is of the wrong kind; the message names the column.
+        """
+        reader = as_reader(X, text_columns=plan.schema.categorical_names)
+        if max_samples is not None:
+            if sample_weight is not None:
+                raise UsageError("sample_weight needs all rows in every table: drop max_samples")
+            reader = reader.repeatable()
+        counter = Counter(plan)
+        if max_samples is not None:
+            rng = generator(random_state)
+            counter.draw_samples(count_rows(reader), max_samples, rng)
+        weights = whole_weights(sample_weight, reader, allow_empty=allow_empty)
+        counts, tally = counter.count(reader, weights, n_jobs)
+        if not allow_empty and not counter.n_rows:
+            raise no_rows(reader)
+        largest = 1 if weights is None else int(weights.max(initial=1))
+        sampled = max_samples is not None
+        return cls(plan, counts, tally, sampled, largest, sampled and random_state is None)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows counted in each table (the sum of the weights, or the sample's size)."""
+        return self.plan.rows_counted(self.counts)
+
+    @property
+    def seeded(self) -> bool:
+        """Whether somebody may know how the samples were drawn: such a sketch is not released."""
+        return self.sampled and not self.fresh_samples
+
+    # --- what may leave -----------------------------------------------------------------------
+
+    def release(
+        self,
+        epsilon: float,
+        delta: float = 1e-6,
+        *,
+        mechanism: Mechanism = "discrete-gaussian",
+        adjacency: Adjacency = "add-remove",
+        rows_per_person: int = 1,
+        after: Release | Sequence[Release] = (),
+        share: float | None = None,
+        random_state: None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Release:
+        """Return the counts with noise: what may leave the site.
+
+        Epsilon is the total for one person: over all tables of this release, the releases that
+        the plan was drawn from (marginals, ranges), and those named in ``after``.
+
+        Parameters
+        ----------
+        epsilon : float
+            Whoever sees the release, whatever else they know, can tell the presence of one
+            person apart by at most a factor e^epsilon.
+        delta : float, default=1e-6
+            Probability with which that may fail. At most 1/n for the ``expected_rows`` that the
+            plan was laid out for, and 1e-5 under another plan: whether there is a release never
+            depends on the rows counted. Laplace noise needs none.
+        mechanism : {"discrete-gaussian", "discrete-laplace", "laplace-per-table"}
+            ``"discrete-gaussian"``: accounted in zCDP; the least noise from about ten tables on.
+            ``"discrete-laplace"``: pure epsilon, no delta.
+            ``"laplace-per-table"``: the paper's, for its experiments. ``epsilon`` is then what
+            the paper counts, for *one table* by itself: Laplace noise of scale 1 / epsilon. The
+            ledger states the true total, m times as much.
+        adjacency : {"add-remove", "replace-one"}
+            Whether the data of two neighbours differ by one person more or less, or by one
+            person's values (for data whose number of rows is public).
+        rows_per_person : int, default=1
+            Rows that one person has at most; the guarantee is for all of them together.
+        after : Release or sequence of Release, optional
+            Earlier releases about the same rows, which count towards epsilon. Those behind
+            the plan count by themselves; what was released before them, where the plan was
+            drawn from a merged release, is to be given too.
+        share : float in (0, 1], optional
+            Share of the budget that this release takes. By default a tenth for marginals, a
+            twentieth for ranges, and all that is left for a detector's tables.
+        random_state : None
+            Refused: noise from a seed can be subtracted by whoever guesses the seed.
+        progress : callable, optional
+            Is told, now and then, how many more cells are done.
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        PrivacyError
+            If the promise could not be kept: the plan depends on raw data, the budget is
+            exhausted, delta is too large, rows weigh more than ``rows_per_person``, ...
+        MissingExtraError
+            If OpenDP is not installed.
+        """
+        if random_state is not None:
+            raise PrivacyError(
+                "noise takes no seed: whoever guesses random_state subtracts the noise; leave it "
+                "out (the seed of the hash functions belongs to Plan.draw)"
+            )
+        return release_counts(
+            self,
+            epsilon=epsilon,
+            delta=delta,
+            mechanism=mechanism,
+            adjacency=adjacency,
+            rows_per_person=rows_per_person,
+            share=share,
+            after=after,
+            progress=progress,
+        )
+
+    # --- the algebra ------------------------------------------------------------------------
+
+    def __add__(self, other: "Sketch") -> "Sketch":
+        if isinstance(other, Release):
+            raise PrivacyError(
+                "a raw sketch and a release do not add: the sum would be neither exact nor "
+                "private; release the sketch first"
+            )
+        if not isinstance(other, Sketch):
+            return NotImplemented
+        if self.plan.plan_id != other.plan.plan_id:
+            raise PlanError(
+                f"two sketches of different plans do not add: {self.plan.difference(other.plan)}"
+            )
+        return Sketch(
+            other.plan if other.plan.hidden else self.plan,
+            self.counts + other.counts,
+            self.tally + other.tally,
+            self.sampled or other.sampled,
+            max(self.largest_weight, other.largest_weight),
+            not (self.seeded or other.seeded),
+        )
+
+    def __sub__(self, other: "Sketch") -> "Sketch":
+        """Take rows away that were added: ``(a + b) - b`` is, to the bit, ``a``."""
+        if not isinstance(other, Sketch):
+            return NotImplemented
+        if self.plan.plan_id != other.plan.plan_id:
+            raise PlanError(
+                f"two sketches of different plans do not subtract: "
+                f"{self.plan.difference(other.plan)}"
+            )
+        if (other.counts > self.counts).any() or (other.tally > self.tally).any():
+            raise UsageError(
+                "a sketch can be subtracted from one that its rows were added to: some count would "
+                "be below zero"
+            )
+        counts, tally = self.counts - other.counts, self.tally - other.tally
+        return replace(self, counts=counts, tally=tally)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sketch):
+            return NotImplemented
+        return (
+            self.plan.plan_id == other.plan.plan_id
+            and self.sampled == other.sampled
+            and np.array_equal(self.counts, other.counts)
+            and np.array_equal(self.tally, other.tally)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # --- files --------------------------------------------------------------------------------
+
+    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+        """Return what a file carries of a sketch: manifest entries and arrays."""
+        entries, arrays = self.plan.entries()
+        counts = {"counts": self.counts, "tally": self.tally}
+        entries["sampled"] = self.sampled
+        if self.sampled and self.fresh_samples:
+            entries["fresh_samples"] = True
+        if self.largest_weight > 1:
+            entries["largest_weight"] = self.largest_weight
+        return entries, arrays | counts
+
+    @classmethod
+    def from_file(cls, content: files.Content) -> "Sketch":
+        """Build the sketch that a file carries; raises `PlanError` if it holds none."""
+        arrays, sampled = content.arrays, content.manifest.get("sampled")
+        if "counts" not in arrays or "tally" not in arrays or not isinstance(sampled, bool):
+            raise PlanError(f"a file of kind {content.kind} holds no counts")
+        weight = content.manifest.get("largest_weight", 1)
+        if isinstance(weight, bool) or not isinstance(weight, int) or weight < 1:
+            raise PlanError(f"largest_weight={weight!r}: needs a whole number above 0")
+        fresh = content.manifest.get("fresh_samples", False)
+        if not isinstance(fresh, bool):
+            raise PlanError(f"fresh_samples={fresh!r}: needs true or false")
+        plan = Plan.from_file(content)
+        return cls(plan, arrays["counts"], arrays["tally"], sampled, weight, fresh)
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the sketch to a .hush file, atomically. It holds exact counts: keep it home.
+
+        Parameters
+        ----------
+        path : path
+            Where; an existing file is replaced only by a complete new one.
+        """
+        files.write(path, "sketch", *self.entries())
+
+    def outside(self) -> dict[str, int]:
+        """Return, for each feature that has some, how many rows lay outside the plan."""
+        return {
+            name: int(rows)
+            for name, rows in zip(self.plan.schema.names, self.tally[:, 1], strict=True)
+            if rows
+        }
+
+
+def counts_from_file(content: files.Content) -> Sketch | Release | LocalModel:
+    """Build the counts that a file carries; raises `PlanError` if it holds none."""
+    if "own" in content.manifest:
+        return LocalModel.from_file(content)
+    detector_of_a_release = content.kind == "detector" and "ledger" in content.manifest
+    if content.kind == "release" or detector_of_a_release:
+        return Release.from_file(content)
+    return Sketch.from_file(content)

@@ -1,0 +1,121 @@
+"""One Arrow column as numbers or as texts, whatever type it arrives in."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from hushtable.data.readers import integer_too_large
+from hushtable.errors import DataError, DataTypeError
+
+__all__ = ["as_numbers", "as_texts", "filled", "is_text"]
+
+_SECONDS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether a column of this Arrow type holds categories rather than numbers."""
+    if pa.types.is_dictionary(kind):
+        return is_text(kind.value_type)
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def as_numbers(column: pa.Array, name: str, start: int = 0) -> NDArray[Any]:
+    """Return float32 or float64 values, NaN where missing.
+
+    Dates and times become seconds (since 1970-01-01 UTC for points in time). ``name`` and
+    ``start`` (the number of the column's first row) are for messages.
+    """
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.dictionary_decode()
+        kind = column.type
+    if is_text(kind):
+        raise _text_in_numeric(column, name, start)
+    seconds = 1.0
+    if pa.types.is_date(kind):
+        column = column.cast(pa.timestamp("s"))
+        kind = column.type
+    if pa.types.is_timestamp(kind) or pa.types.is_duration(kind) or pa.types.is_time(kind):
+        seconds = _SECONDS[kind.unit]
+        column = column.view(pa.int32() if pa.types.is_time32(kind) else pa.int64())
+    elif pa.types.is_integer(kind):
+        _refuse_large(column, name)
+    elif pa.types.is_null(kind):
+        return np.full(len(column), np.nan)
+    elif not (pa.types.is_floating(kind) or pa.types.is_boolean(kind) or pa.types.is_decimal(kind)):
+        advice = (
+            "text that is not UTF-8: save it as UTF-8"
+            if pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+            else "needs numbers, dates, true/false or text: convert it or leave it out"
+        )
+        raise DataTypeError(f"column {name!r} has type {kind}: {advice}")
+    if kind not in (pa.float32(), pa.float64()):
+        # Not safe: a time in nanoseconds does not fit a float64 to the last digit.
+        column = pc.cast(column, pa.float64(), safe=False)
+    values = filled(column, np.nan)
+    return values / seconds if seconds != 1.0 else values
+
+
+def filled(column: pa.Array, value: float) -> NDArray[Any]:
+    """Return a column of numbers with ``value`` where it is missing.
+
+    Neither ``to_numpy`` nor ``fill_null``: both import pandas where it is installed, which takes
+    a third of a second.
+    """
+    if column.null_count:
+        one = np.array([value], column.type.to_pandas_dtype())
+        scalar = pa.Array.from_buffers(column.type, 1, [None, pa.py_buffer(one)])[0]
+        column = pc.coalesce(column, scalar)
+    values: NDArray[Any] = np.from_dlpack(column)
+    return values
+
+
+def _refuse_large(column: pa.Array, name: str) -> None:
+    if column.type.bit_width < 64:
+        return
+    extremes = pc.min_max(column)
+    for value in (extremes["min"].as_py(), extremes["max"].as_py()):
+        if value is not None and abs(value) > 2**53:
+            raise integer_too_large(f"column {name!r}", value)
+
+
+def _text_in_numeric(column: pa.Array, name: str, start: int) -> DataError:
+    row = next((i for i, value in enumerate(column) if value.is_valid), None)
+    if row is None:
+        return DataError(
+            f"column {name!r} is numeric in the plan, but a column of text (all of it missing) in "
+            "the data: store it as a column of numbers"
+        )
+    return DataError(
+        f"column {name!r} is numeric in the plan, but the data holds text, such as "
+        f"{column[row].as_py()!r} in row {start + row}: correct the value or leave it empty"
+    )
+
+
+def as_texts(column: pa.Array, name: str) -> pa.Array:
+    """Return the column as Arrow strings; whole numbers lose a trailing ``.0``."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.dictionary_decode()
+        kind = column.type
+    if pa.types.is_float16(kind):
+        column = column.cast(pa.float32())  # Arrow compares no half floats
+        kind = column.type
+    if pa.types.is_floating(kind):
+        # A frame turns whole numbers with gaps into floats; the category is still "1".
+        whole = pc.cast(column, pa.int64(), safe=False)
+        same = pc.equal(pc.cast(whole, kind, safe=False), column)
+        column = pc.if_else(same, whole.cast(pa.string()), column.cast(pa.string()))
+        return pc.if_else(pc.equal(column, "nan"), pa.scalar(None, pa.string()), column)
+    try:
+        return pc.cast(column, pa.string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise DataTypeError(
+            f"column {name!r} is categorical in the plan, but the data has type {kind}: "
+            "needs text, whole numbers or true/false"
+        ) from None

@@ -1,0 +1,155 @@
+"""Rows under a schema, as the 16-bit codes that the kernels read."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from hushtable import kernels
+from hushtable.data.columns import as_numbers, as_texts, filled
+from hushtable.data.readers import Batch, Reader
+from hushtable.data.schema import Feature, Schema
+from hushtable.errors import DataError
+
+__all__ = ["Codes", "Encoder", "infinite"]
+
+
+@dataclass(frozen=True)
+class Codes:
+    """A batch of rows, encoded.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (d, n) or (2 d, n), uint16
+        As `hushtable.kernels` defines them; the second half only if values are missing.
+    tally : ndarray of shape (d, 2), int64
+        Rows whose value is missing, and rows whose value is outside the range or categories.
+    """
+
+    codes: NDArray[np.uint16]
+    tally: NDArray[np.int64]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self.codes.shape[1])
+
+    @property
+    def some_missing(self) -> bool:
+        """Whether values are missing."""
+        return len(self.codes) > len(self.tally)
+
+
+class Encoder:
+    """Turns batches into codes under one schema."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        features = schema.features
+        self._low = np.array([f.low for f in features])
+        self._high = np.array([f.high for f in features])
+        span = self._high - self._low
+        with np.errstate(divide="ignore", over="ignore"):
+            scale = kernels.LEVELS / span
+        # A range too narrow to be divided by is one point, as is an empty one.
+        self._scale = np.where(np.isfinite(scale), scale, 0.0)
+
+    @cached_property
+    def _categories(self) -> dict[str, pa.Array]:
+        return {
+            f.name: pa.array(f.categories, pa.string())
+            for f in self.schema.features
+            if f.kind == "categorical"
+        }
+
+    def check(self, reader: Reader) -> Reader:
+        """Return ``reader`` if its columns are the schema's, else raise `DataError`."""
+        names, expected = reader.names, tuple(self.schema.names)
+        if reader.n_columns != len(expected):
+            extra = [] if names is None else sorted(set(names) - set(expected))
+            lacking = [] if names is None else sorted(set(expected) - set(names))
+            detail = f" (unknown: {extra}; missing: {lacking})" if extra or lacking else ""
+            raise DataError(
+                f"{reader.source} has {reader.n_columns} columns, the plan has {len(expected)} "
+                f"features{detail}: give the plan's columns in the plan's order"
+            )
+        if names is not None and self.schema.named and names != expected:
+            unknown = sorted(set(names) - set(expected))
+            lacking = sorted(set(expected) - set(names))
+            detail = f"unknown: {unknown}; missing: {lacking}"
+            if not unknown:
+                detail = "same names, other order"
+            raise DataError(
+                f"{reader.source}: the columns are not the plan's features ({detail}): "
+                f"needs {list(expected)}"
+            )
+        return reader
+
+    def encode(self, batch: Batch, start: int = 0) -> Codes:
+        """Encode a batch; ``start`` is the number of its first row, for messages."""
+        n, d = len(batch), len(self.schema)
+        low_codes = np.empty((d, n), np.uint16)
+        tally = np.zeros((d, 2), np.int64)
+        if isinstance(batch, np.ndarray) and not self._categories:
+            self._numeric(batch, slice(0, d), low_codes, tally, start)
+        else:
+            columns = batch.T if isinstance(batch, np.ndarray) else batch.columns
+            for j, (feature, column) in enumerate(zip(self.schema.features, columns, strict=True)):
+                if feature.kind == "numeric":
+                    if not isinstance(column, np.ndarray):
+                        column = as_numbers(column, feature.name, start)
+                    one = slice(j, j + 1)
+                    self._numeric(column[:, np.newaxis], one, low_codes[one], tally[one], start)
+                else:
+                    low_codes[j] = self._categorical(feature, column, tally[j])
+        return Codes(_with_missing_high(low_codes, tally), tally)
+
+    def _numeric(
+        self,
+        X: NDArray[Any],
+        features: slice,
+        codes: NDArray[np.uint16],
+        tally: NDArray[np.int64],
+        start: int,
+    ) -> None:
+        row, column = kernels.encode(
+            X, self._low[features], self._high[features], self._scale[features], codes, tally
+        )
+        if row >= 0:
+            raise infinite(self.schema.names[features.start + column], start + row)
+
+    def _categorical(
+        self, feature: Feature, column: Any, tally: NDArray[np.int64]
+    ) -> NDArray[np.uint16]:
+        if isinstance(column, np.ndarray):
+            column = pa.array(column, from_pandas=True)
+        texts = as_texts(column, feature.name)
+        index = pc.index_in(texts, self._categories[feature.name], skip_nulls=True)
+        unseen = len(feature.categories)
+        codes = (filled(index, unseen) + 1).astype(np.uint16)
+        codes[np.from_dlpack(texts.is_null().cast(pa.uint8())) == 1] = kernels.MISSING_LOW
+        tally += (texts.null_count, (codes == unseen + 1).sum())
+        return codes
+
+
+def infinite(name: str, row: int) -> DataError:
+    """Explain that an infinity has no place on a range."""
+    return DataError(
+        f"Input X contains infinity: feature {name!r} in row {row}; needs finite numbers, or NaN "
+        "for a missing value"
+    )
+
+
+def _with_missing_high(
+    low_codes: NDArray[np.uint16], tally: NDArray[np.int64]
+) -> NDArray[np.uint16]:
+    if not tally[:, 0].any():
+        return low_codes
+    high_codes = np.where(
+        low_codes == kernels.MISSING_LOW, np.uint16(kernels.MISSING_HIGH), low_codes
+    )
+    return np.concatenate([low_codes, high_codes])

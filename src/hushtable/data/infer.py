@@ -1,0 +1,232 @@
+"""A schema read off the data: kinds, ranges and categories. Never public."""
+
+import re
+from collections.abc import Iterable, Sequence
+from queue import SimpleQueue
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from hushtable import kernels
+from hushtable.data.columns import as_numbers, as_texts, is_text
+from hushtable.data.encoding import infinite
+from hushtable.data.readers import Batch, Reader, no_rows
+from hushtable.data.schema import MAX_CATEGORIES, Feature, Schema
+from hushtable.data.weights import Numbered, Weights, numbered
+from hushtable.errors import DataError
+from hushtable.threads import for_each, n_threads
+
+__all__ = ["doubtful_texts", "schema_from_data"]
+
+#: Rows, or different texts, up to which a column is taken for categories, however they look.
+_FEW = 20
+#: Letters of a text, on average, above which it is more than the name of a category.
+_LONG = 30
+#: Like a number of a patient or an order, a hash, a date written out.
+_CODE = re.compile(r"(?=(?:\D*\d){3})\S{8,}")
+
+
+class _Ranges:
+    """Running minima and maxima of some numeric columns."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+        self.low = np.full(len(names), np.inf)
+        self.high = np.full(len(names), -np.inf)
+
+    def add(self, X: NDArray[Any], start: int, columns: slice = slice(None)) -> None:
+        row, column = kernels.column_ranges(X, self.low[columns], self.high[columns])
+        if row >= 0:
+            raise infinite(self.names[columns][column], start + row)
+
+    def merge(self, other: "_Ranges") -> None:
+        self.low = np.minimum(self.low, other.low)
+        self.high = np.maximum(self.high, other.high)
+
+    def feature(self, j: int) -> Feature:
+        if self.low[j] > self.high[j]:
+            raise _all_missing(self.names[j])
+        try:
+            return Feature.numeric(self.names[j], low=self.low[j], high=self.high[j])
+        except ValueError as error:
+            raise DataError(str(error)) from None
+
+
+class _Categories:
+    """The distinct texts of one column so far."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.seen: set[str] = set()
+
+    def add(self, column: Any) -> None:
+        self.update(pc.unique(as_texts(column, self.name)).drop_null().to_pylist())
+
+    def update(self, texts: Iterable[str]) -> None:
+        self.seen.update(texts)
+
+    def feature(self) -> Feature:
+        if not self.seen:
+            raise _all_missing(self.name)
+        return Feature.categorical(self.name, sorted(self.seen))
+
+
+def _too_many(names: list[str]) -> DataError:
+    which = f"column {names[0]!r} has" if len(names) == 1 else f"columns {names} each have"
+    return DataError(
+        f"{which} more than {MAX_CATEGORIES:,} different texts, more categories than a plan "
+        "allows: leave identifiers out, and free text (hushtable fit --drop), or group rare "
+        "categories"
+    )
+
+
+def _all_missing(name: str) -> DataError:
+    return DataError(
+        f"column {name!r} is missing in every row: no range can be read off it; leave the column "
+        "out, or state its range in a schema"
+    )
+
+
+class _Found:
+    """What some of the batches show."""
+
+    def __init__(self, names: list[str]) -> None:
+        self.names = names
+        self.n_rows = 0
+        self.ranges = _Ranges(names)
+        self.categories: dict[int, _Categories] = {}
+
+    def add(self, start: int, batch: Batch) -> None:
+        self.n_rows += len(batch)
+        if isinstance(batch, np.ndarray):
+            self.ranges.add(batch, start)
+            return
+        for j, column in enumerate(batch.columns):
+            if is_text(column.type):
+                self._categories(j).add(column)
+            else:
+                numbers = as_numbers(column, self.names[j], start)
+                self.ranges.add(numbers[:, np.newaxis], start, slice(j, j + 1))
+        self._check_categories()
+
+    def merge(self, other: "_Found") -> None:
+        self.n_rows += other.n_rows
+        self.ranges.merge(other.ranges)
+        for j, categories in other.categories.items():
+            self._categories(j).update(categories.seen)
+        self._check_categories()
+
+    def _check_categories(self) -> None:
+        found = self.categories
+        crowded = [found[j].name for j in sorted(found) if len(found[j].seen) > MAX_CATEGORIES]
+        if crowded:
+            raise _too_many(crowded)
+
+    def _categories(self, j: int) -> _Categories:
+        return self.categories.setdefault(j, _Categories(self.names[j]))
+
+    def features(self) -> tuple[Feature, ...]:
+        for j in self.categories:
+            if self.ranges.high[j] >= self.ranges.low[j]:
+                raise DataError(
+                    f"column {self.names[j]!r} holds numbers in some rows and text in others: "
+                    "make it one or the other"
+                )
+        return tuple(
+            self.categories[j].feature() if j in self.categories else self.ranges.feature(j)
+            for j in range(len(self.names))
+        )
+
+
+def schema_from_data(
+    reader: Reader, weights: Weights | None = None, n_jobs: int | None = None
+) -> tuple[Schema, int]:
+    """Read kinds, ranges and categories off the data.
+
+    Parameters
+    ----------
+    reader : Reader
+        The rows.
+    weights : ndarray of shape (n,), int64, optional
+        Rows of weight 0 are left out.
+    n_jobs : int, optional
+        Threads; None is one, -1 every core.
+
+    Returns
+    -------
+    schema : Schema
+        With ``public=False``: every range is the data's own minimum and maximum.
+    n_rows : int
+        Number of rows seen.
+
+    Raises
+    ------
+    DataError
+        On an infinity, a column without any value, too many categories, or no row at all.
+    """
+    named = reader.names is not None
+    names = list(reader.names or (f"x{j}" for j in range(reader.n_columns)))
+    threads = n_threads(n_jobs, reader.n_rows)
+    idle: SimpleQueue[_Found] = SimpleQueue()
+    for _ in range(threads):
+        idle.put(_Found(names))
+
+    def look(item: Numbered) -> None:
+        found = idle.get()
+        try:
+            found.add(item[0], item[1])
+        finally:
+            idle.put(found)
+
+    for_each(look, numbered(reader, weights), threads)
+    total = idle.get()
+    while not idle.empty():
+        total.merge(idle.get())
+    if total.n_rows == 0:
+        raise no_rows(reader)
+    return Schema(total.features(), public=False, named=named), total.n_rows
+
+
+def doubtful_texts(schema: Schema, n_values: Sequence[int]) -> dict[str, str]:
+    """Find columns whose texts may tell of single rows: identifiers, names, free text.
+
+    Parameters
+    ----------
+    schema : Schema
+        Read off rows.
+    n_values : sequence of int, of length n_features
+        For each feature, the rows in which it is not missing.
+
+    Returns
+    -------
+    dict of str to str
+        By name of the column, what its texts look like; the words hold none of them.
+    """
+    looks = {
+        feature.name: _looks(feature.categories, n)
+        for feature, n in zip(schema.features, n_values, strict=True)
+        if feature.kind == "categorical"
+    }
+    return {name: words for name, words in looks.items() if words}
+
+
+def _looks(texts: Sequence[str], n_values: int) -> str:
+    """Say what is doubtful about the different texts of a column; nothing if they are few."""
+    n = len(texts)
+    different = f"{n:,} different texts"
+    if n_values > _FEW and 2 * n > n_values:
+        return f"{different} in {n_values:,} rows: identifiers, names or free text"
+    if n <= _FEW:
+        return ""
+    if 2 * sum(_CODE.fullmatch(text) is not None for text in texts) > n:
+        return f"{different}, most of them long codes with digits: identifiers"
+    words = sum(len(text.split()) for text in texts) / n
+    letters = sum(map(len, texts)) / n
+    if words >= 2.0 or letters > _LONG:
+        return (
+            f"{different}, of {words:.2g} words and {letters:.0f} letters on average: names or "
+            "free text"
+        )
+    return ""

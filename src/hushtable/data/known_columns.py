@@ -1,0 +1,159 @@
+"""Well-known columns: public ranges and categories by name, for a person to confirm.
+
+What is known stands in ``known_columns.toml``, whose head says how to add to it. It never depends
+on anybody's rows.
+"""
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from itertools import product, takewhile
+from typing import Any
+
+__all__ = ["KnownColumn", "Range", "known_column", "known_columns"]
+
+
+@dataclass(frozen=True)
+class Range:
+    """A public range of a well-known column, in one unit.
+
+    Attributes
+    ----------
+    low, high : int or float
+        What is possible, as the file writes it.
+    unit : str
+        The unit.
+    what : str
+        What is measured, where it is not what the column is; else empty.
+    only_if_named : bool
+        Whether it is meant only where the column's name ends in the unit.
+    """
+
+    low: float
+    high: float
+    unit: str
+    what: str = ""
+    only_if_named: bool = False
+
+
+@dataclass(frozen=True)
+class KnownColumn:
+    """What is publicly known of a column with a well-known name.
+
+    Attributes
+    ----------
+    what : str
+        What it measures.
+    names : sequence of str
+        How it may be called.
+    ranges : sequence of Range
+        One for each unit in use, where the values are numbers.
+    codes, texts : sequence of sequence of str
+        Lists of categories, one for each usual spelling, where the values are numbers that stand
+        for categories, and where they are text.
+    first_words, last_words : sequence of str
+        Words with which any longer name may begin or end.
+    note : str
+        What else the person who confirms should know.
+    """
+
+    what: str
+    names: Sequence[str]
+    ranges: Sequence[Range] = ()
+    codes: Sequence[Sequence[str]] = ()
+    texts: Sequence[Sequence[str]] = ()
+    first_words: Sequence[str] = ()
+    last_words: Sequence[str] = ()
+    note: str = ""
+
+
+@cache
+def known_columns() -> tuple[KnownColumn, ...]:
+    """Return all well-known columns, in the order of the file."""
+    return tuple(
+        KnownColumn(**entry | {"ranges": [Range(**one) for one in entry.get("ranges", ())]})
+        for entry in _content()["column"]
+    )
+
+
+def known_column(name: str) -> KnownColumn | None:
+    """Return what is publicly known of a column with this name.
+
+    Parameters
+    ----------
+    name : str
+        As the data has it: ``"hr"``, ``"HeartRate"``, ``"glucose_mmol"``, ``"Temp (F)"``.
+
+    Returns
+    -------
+    KnownColumn or None
+        With the ranges in those units only that the name allows; None if the name is not known.
+    """
+    words = _words(name)
+    for candidate in _candidates(words):
+        for cut in range(len(candidate), 0, -1):
+            column = _by_name().get("".join(candidate[:cut]))
+            unit = "".join(candidate[cut:])
+            if column is None:
+                continue
+            ranges = _in_unit(column.ranges, unit)
+            # Codes and texts have no unit: a name that goes on says something else.
+            if ranges or not unit:
+                return replace(column, ranges=ranges)
+    for column in known_columns():
+        if len(words) > 1 and (words[0] in column.first_words or words[-1] in column.last_words):
+            return column
+    return None
+
+
+def _in_unit(ranges: Sequence[Range], unit: str) -> list[Range]:
+    """Return the ranges in the unit that a name ends in; without, all that need no naming."""
+    if not unit:
+        return [one for one in ranges if not one.only_if_named]
+    return [one for one in ranges if unit in _spellings().get(one.unit, ())]
+
+
+#: Between small letter and capital, before the last capital of several, and around digits.
+_INNER_BOUNDARY = re.compile(
+    r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|(?<=\d)(?=[^\W\d_])|(?<=[^\W\d_])(?=\d)"
+)
+
+
+def _words(name: str) -> list[str]:
+    """Split a name at separators and inner boundaries, without regard to case."""
+    name = unicodedata.normalize("NFKC", name).replace("%", " percent ")
+    return re.findall(r"[^\W_]+", _INNER_BOUNDARY.sub(" ", name).casefold())
+
+
+def _candidates(words: list[str]) -> Iterator[list[str]]:
+    """Yield the words, then fewer: without words such as max, and the digit of a repeat (hr_2)."""
+    qualifiers = _content()["qualifiers"]
+    numbered = len(words) > 1 and len(words[-1]) == 1 and words[-1].isdecimal()
+    for rest in (words, words[:-1]) if numbered else (words,):
+        before = len(list(takewhile(qualifiers.__contains__, rest)))
+        after = len(list(takewhile(qualifiers.__contains__, reversed(rest))))
+        for first, last in product(range(before + 1), range(after + 1)):
+            yield rest[first : len(rest) - last]
+
+
+@cache
+def _content() -> dict[str, Any]:
+    file = resources.files("hushtable.data") / "known_columns.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+@cache
+def _by_name() -> dict[str, KnownColumn]:
+    return {"".join(_words(name)): column for column in known_columns() for name in column.names}
+
+
+@cache
+def _spellings() -> dict[str, frozenset[str]]:
+    return {
+        unit: frozenset("".join(_words(spelling)) for spelling in spellings)
+        for unit, spellings in _content()["units"].items()
+    }

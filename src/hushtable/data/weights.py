@@ -1,0 +1,88 @@
+"""Rows with their numbers and weights, batch by batch."""
+
+from collections.abc import Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.arguments import MOST
+from hushtable.data.readers import Batch, Reader, taken
+from hushtable.errors import DataError
+
+__all__ = ["Numbered", "Weights", "count_rows", "numbered", "whole_weights"]
+
+Weights: TypeAlias = NDArray[np.int64]
+#: Number of the first row, the rows, and their weights, if any.
+Numbered: TypeAlias = tuple[int, Batch, Weights | None]
+
+
+def numbered(reader: Reader, weights: Weights | None = None) -> list[Iterator[Numbered]]:
+    """Return sources of numbered batches, without rows of weight zero.
+
+    A source for each part of the reader that can be read by itself, if it is known how many
+    rows come before it.
+    """
+    if reader.n_rows is None:
+        return [_numbered(reader, 0, weights)]
+    sources, start = [], 0
+    for part in reader.parts:
+        sources.append(_numbered(part, start, weights))
+        start += part.n_rows or 0
+    return sources
+
+
+def _numbered(reader: Reader, start: int, weights: Weights | None) -> Iterator[Numbered]:
+    for batch in reader.read():
+        stop = start + len(batch)
+        if weights is None:
+            yield start, batch, None
+        else:
+            here = weights[start:stop]
+            keep = here > 0
+            kept = batch if keep.all() else taken(batch, np.flatnonzero(keep))
+            yield start, kept, here[keep]
+        start = stop
+    if weights is not None and reader.n_rows is None and start != len(weights):
+        raise DataError(f"sample_weight has {len(weights)} entries for {start} rows")
+
+
+def whole_weights(
+    sample_weight: Any, reader: Reader, *, allow_empty: bool = False
+) -> Weights | None:
+    """Return weights as int64 of shape (n,), or None; raises `DataError` on anything else.
+
+    That no row has a weight is one of those, unless ``allow_empty``.
+    """
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight)
+    if weights.ndim == 0:
+        weights = np.full(count_rows(reader), weights)
+    if weights.ndim != 1:
+        raise DataError(f"Sample weights must be 1D array or scalar, got {weights.ndim}D array")
+    if reader.n_rows is not None and len(weights) != reader.n_rows:
+        raise DataError(
+            f"sample_weight.shape == {weights.shape}, expected {(reader.n_rows,)}: one a row"
+        )
+    try:
+        with np.errstate(invalid="ignore"):  # NaN: refused below
+            whole = weights.astype(np.int64)
+    except (TypeError, ValueError, OverflowError):
+        raise DataError("sample_weight holds something that is not a number") from None
+    if not np.array_equal(whole, weights) or (len(whole) and whole.min() < 0):
+        raise DataError(
+            "sample_weight must hold whole numbers, 0 or more: a row of weight w counts as w rows"
+        )
+    if not allow_empty and not whole.any():
+        raise DataError("every sample_weight is zero: there is no row to count")
+    if whole.sum(dtype=np.float64) > MOST:
+        raise DataError("the sample_weight of all rows come to more than 2^40: give smaller ones")
+    return whole
+
+
+def count_rows(reader: Reader) -> int:
+    """Return the number of rows, reading them where it is not known."""
+    if reader.n_rows is not None:
+        return reader.n_rows
+    return sum(len(batch) for batch in reader.read())

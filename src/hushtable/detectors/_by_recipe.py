@@ -1,0 +1,13 @@
+"""The detectors by the names of their draws in plans."""
+
+from hushtable.detectors._ace import ACE
+from hushtable.detectors._base import TableDetector
+from hushtable.detectors._hushtable import HushTable
+from hushtable.detectors._lsh_itables import LSHiTables
+from hushtable.detectors._rs_hash import RotatedRSHash, RSHash
+
+__all__ = ["BY_RECIPE"]
+
+BY_RECIPE: dict[str, type[TableDetector]] = {
+    detector._recipe: detector for detector in (ACE, HushTable, LSHiTables, RotatedRSHash, RSHash)
+}

@@ -1,0 +1,251 @@
+"""The site's book: what it has answered, and what that cost the people in its rows.
+
+One SQLite file beside the site's keys. It holds exact counts, and is as secret as the rows.
+Everything that is sent is written here first, in one transaction: after a crash at any moment,
+either nothing was sent and nothing spent, or the same answer is sent again.
+
+It is a chain of entries (`hushtable.federation.book.chain`), to which a book only adds. Cap, cards,
+answers and data sets are what the entries come to (`hushtable.federation.book.contents`).
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from hushtable.arguments import is_text
+from hushtable.data.schema import Schema
+from hushtable.errors import PrivacyError, UsageError
+from hushtable.federation.book.chain import Entry
+from hushtable.federation.book.contents import ROLES, Answer, is_digest
+from hushtable.federation.book.digests import RowDigester, RowDigests
+from hushtable.federation.book.file import BookFile
+from hushtable.federation.keys import Card
+from hushtable.privacy.budget import Cost, Spent, check_delta, check_epsilon
+
+__all__ = ["ALL_ROWS", "Answer", "Book"]
+
+#: Name of the rows, unless somebody says that there are several sets of different people.
+ALL_ROWS = "all rows"
+
+
+class Book(BookFile):
+    """The book of one site; see the module.
+
+    Make one with `create`, open it with `open`; use it as a context manager.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    site : str
+        Name of the site.
+    """
+
+    # --- the cap ----------------------------------------------------------------------------
+
+    @property
+    def epsilon(self) -> float:
+        """The cap: what all rounds together may cost a person in one set of rows."""
+        return self._now().epsilon
+
+    @property
+    def delta(self) -> float:
+        """Delta of the cap."""
+        return self._now().delta
+
+    def set_cap(self, epsilon: float, delta: float) -> None:
+        """Change what all rounds together may cost."""
+        content = {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta)}
+        with self.writing():
+            self._note("cap", content)
+
+    def spent(self, data_set: str) -> tuple[Spent, ...]:
+        """Return what rounds about these rows cost, in the order of answers."""
+        return tuple(self._now().spent.get(data_set, ()))
+
+    def data_sets(self) -> list[str]:
+        """Return the names of rows that rounds were about."""
+        return list(self._now().spent)
+
+    def total(self, data_set: str, *more: Spent) -> float:
+        """Return the epsilon, at the delta of the cap, of all rounds about these rows."""
+        spent = (*self.spent(data_set), *more)
+        if len({(s.adjacency, s.rows_per_person) for s in spent}) > 1:
+            terms = sorted({f"{s.adjacency}, {s.rows_per_person} rows a person" for s in spent})
+            raise PrivacyError(
+                f"rounds about {data_set!r} were answered under other terms ({'; '.join(terms)}): "
+                "their costs do not add up; ask the coordinator for the same terms"
+            )
+        return Cost.total(s.cost for s in spent).epsilon(self.delta)
+
+    def check_cap(self, data_set: str, more: Spent) -> float:
+        """Return the total after one more answer; raises `PrivacyError` if it breaks the cap."""
+        after = self.total(data_set, more)
+        if after > self.epsilon * (1.0 + 1e-9):
+            before = self.total(data_set)
+            raise PrivacyError(
+                f"this round would take {data_set!r} to epsilon {after:.3g} (it has cost "
+                f"{before:.3g} so far), and the cap of {self.site!r} is {self.epsilon:g} at delta "
+                f"{self.delta:g}: ask the coordinator for a smaller epsilon, or raise the cap "
+                "(hushtable round book --cap)"
+            )
+        return after
+
+    # --- who --------------------------------------------------------------------------------
+
+    def known(self, role: str | None = None) -> dict[str, Card]:
+        """Return the cards that this site has met or been given, by name.
+
+        Parameters
+        ----------
+        role : {"site", "coordinator"}, optional
+            Those that are known as such only.
+        """
+        said = self._now()
+        return {
+            name: card
+            for name, card in said.cards.items()
+            if role is None or _role(role) in said.roles[name]
+        }
+
+    def trust(self, cards: Sequence[Card], role: str = "site") -> None:
+        """Take these cards for those of their names from now on.
+
+        Parameters
+        ----------
+        cards : sequence of Card
+            A card with other keys than before takes the name over, without its earlier roles.
+        role : {"site", "coordinator"}
+            As what.
+        """
+        if not cards:
+            return
+        with self.writing():
+            known = self.known(_role(role))
+            for card in dict.fromkeys(cards):
+                if known.get(card.name) != card:
+                    self._note("trust", {"card": card.to_dict(), "role": role})
+
+    # --- answers ----------------------------------------------------------------------------
+
+    def answer(self, round_id: str) -> Answer | None:
+        """Return what was answered to a round, if it was."""
+        entry = self._now().answers.get(round_id)
+        return None if entry is None else self._answer(entry)
+
+    def answers(self) -> list[Answer]:
+        """Return all answers, oldest first."""
+        return [self._answer(entry) for entry in self._now().answers.values()]
+
+    def _answer(self, entry: Entry) -> Answer:
+        return self._parsed(lambda entry: Answer.of(entry, self._chain.blob), entry)
+
+    def record(
+        self, answer: Answer, rows: RowDigests | None = None, new_people: bool = False
+    ) -> Answer:
+        """Note an answer before it is sent; return what holds from now on.
+
+        That is the answer given, or, where the round was answered already (by another process,
+        or before a crash), the one that was noted then, whatever the rows are now.
+
+        Parameters
+        ----------
+        answer : Answer
+            What is to be sent.
+        rows : RowDigests, optional
+            Of the rows behind it, which `digester` made; `check_people` judges them before.
+        new_people : bool
+            Whether somebody says that these rows are of other people than those of all other data
+            sets. That is noted, and whom they look like.
+
+        Raises
+        ------
+        PrivacyError
+            If the cap would be broken.
+        """
+        if not is_text(answer.data_set):
+            raise UsageError(f"data_set={answer.data_set!r}: needs a text, the name of the rows")
+        with self.writing():
+            earlier = self.answer(answer.round_id)
+            if earlier is not None:
+                return earlier
+            self.check_cap(answer.data_set, answer.spent)
+            if rows is not None:
+                self._note_rows(answer.data_set, rows, new_people)
+            self._note("answer", *answer.noted())
+        return answer
+
+    # --- which people -----------------------------------------------------------------------
+
+    def digester(self, schema: Schema) -> RowDigester:
+        """Return what makes digests of rows under this book's key."""
+        return RowDigester(schema, self._now().key)
+
+    def same_people(self, data_set: str, rows: RowDigests) -> str | None:
+        """Return the name of another data set that these rows seem to be of, if there is one."""
+        for name, entries in self._now().rows.items():
+            for entry in entries if name != data_set else ():
+                if rows.same_people(self._parsed(self._digests, entry)):
+                    return name
+        return None
+
+    def _digests(self, entry: Entry) -> RowDigests:
+        return RowDigests.from_bytes(self._chain.blob(entry, entry.content["blobs"]["rows"]))
+
+    def check_people(self, data_set: str, rows: RowDigests, new_people: bool = False) -> str | None:
+        """Return another data set that these rows seem to be of; refuse that unless it is said.
+
+        Raises
+        ------
+        PrivacyError
+            If there is one, and nobody says that these are ``new_people``.
+        """
+        other = self.same_people(data_set, rows)
+        if other is not None and not new_people:
+            raise PrivacyError(
+                f"the rows given as {data_set!r} seem to be those of {other!r}, or a part of them: "
+                f"the same people share one budget. Answer with --data-set '{other}'; if they are "
+                "other people, say so with --new-people, which the book notes"
+            )
+        return other
+
+    def _note_rows(self, data_set: str, rows: RowDigests, new_people: bool) -> None:
+        other = self.same_people(data_set, rows)
+        content = {"data_set": data_set, "new_people": new_people, "like": other}
+        self._note("rows", content, {"rows": rows.to_bytes()})
+
+    # --- what else is noted -----------------------------------------------------------------
+
+    @property
+    def policy(self) -> str:
+        """SHA-256 of the policy file that was noted last; empty if none was."""
+        return self._now().policy
+
+    def note_policy(self, digest: str) -> None:
+        """Note the policy file in force, by its SHA-256 in 64 hexadecimal digits."""
+        _check_digest(digest)
+        with self.writing():
+            if digest != self._now().policy:
+                self._note("policy", {"digest": digest})
+
+    def verified(self, digest: str) -> datetime | None:
+        """Return when a result with this digest was verified first, if it was."""
+        return self._now().verified.get(digest)
+
+    def note_verified(self, digest: str, round_id: str) -> None:
+        """Note that the result of a round, with this SHA-256, was verified."""
+        _check_digest(digest)
+        with self.writing():
+            if digest not in self._now().verified:
+                self._note("verified", {"digest": digest, "round_id": round_id})
+
+
+def _role(role: str) -> str:
+    if role not in ROLES:
+        raise UsageError(f"role={role!r}: needs one of {', '.join(ROLES)}")
+    return role
+
+
+def _check_digest(digest: Any) -> None:
+    if not is_digest(digest):
+        raise UsageError(f"digest={digest!r}: needs a SHA-256 in 64 hexadecimal digits")

@@ -1,0 +1,323 @@
+"""Whether two sets of rows are of the same people: from a sample of keyed digests of each.
+
+A bottom-k sketch: of all distinct rows, the k with the smallest hashes. As the hash is the same
+for both tables, a row that is in both is in both samples, or in neither, up to the smaller of
+the two largest hashes; the share of such rows in the samples is that in the tables. It is for
+mistakes (one table under two names), and does not withstand somebody who changes every row.
+Where one table has far more than a hundred times as many distinct rows as the other, the samples
+have too few rows in common to say much.
+
+The digests are made under a key that lies in the book beside them: they are as secret as it is.
+"""
+
+import hashlib
+import hmac
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import rfc8785
+from numpy.typing import NDArray
+
+from hushtable import kernels
+from hushtable.arguments import whole
+from hushtable.data.columns import as_numbers, as_texts, filled
+from hushtable.data.encoding import Encoder
+from hushtable.data.readers import Batch, Reader, one_after_other
+from hushtable.data.schema import Feature, Schema
+from hushtable.errors import DataError, PlanError, UsageError
+
+__all__ = ["RowDigester", "RowDigests"]
+
+#: Distinct rows of a sample at most.
+SAMPLE = 1_024
+#: Bytes of a row's digest.
+DIGEST_BYTES = 16
+#: Distinct rows below which a sample says nothing: so few are alike by chance.
+FEW = 64
+#: Share of the smaller table from which on two tables seem to be of the same people.
+SHARED = 0.1
+
+Words = NDArray[np.uint64]
+_LAST = 2**64 - 1
+#: Hashes of texts have these bits only, so that none looks like a missing number.
+_TEXT_BITS = 0x3FFF_FFFF_FFFF_FFFF
+
+
+@dataclass(frozen=True, eq=False)
+class RowDigests:
+    """A sample of the distinct rows of a table, by which another table can be compared with it.
+
+    Attributes
+    ----------
+    features : tuple of str
+        Names of the columns, sorted.
+    n_rows : int
+        Rows of the table.
+    whole : str
+        Keyed digest of all rows in any order, 32 hexadecimal digits.
+    hashes : ndarray of shape (k,), uint64
+        Of the sampled rows, rising.
+    values : ndarray of shape (k, 16), uint8
+        Their HMAC-SHA256, cut to 16 bytes.
+    """
+
+    features: tuple[str, ...]
+    n_rows: int
+    whole: str
+    hashes: Words
+    values: NDArray[np.uint8]
+
+    @property
+    def reach(self) -> int:
+        """Largest hash up to which every row is in the sample."""
+        return int(self.hashes[-1]) if len(self.hashes) == SAMPLE else _LAST
+
+    @property
+    def n_distinct(self) -> float:
+        """Distinct rows of the table: exact up to 1,023, to about 3% beyond."""
+        if len(self.hashes) < SAMPLE:
+            return float(len(self.hashes))
+        return (SAMPLE - 1) * (_LAST / max(1, self.reach))
+
+    @property
+    def tells(self) -> bool:
+        """Whether rows are so different that two tables have some in common for a reason only."""
+        return self.n_distinct >= FEW and 2.0 * self.n_distinct >= self.n_rows
+
+    def shared(self, other: "RowDigests") -> float:
+        """Return how much of the distinct rows of the smaller table seems to be in the larger."""
+        reach = np.uint64(min(self.reach, other.reach))
+        small, large = sorted((self, other), key=lambda one: one.n_distinct)
+        mine, theirs = (
+            {row.tobytes() for row in one.values[one.hashes <= reach]} for one in (small, large)
+        )
+        return len(mine & theirs) / len(mine) if mine else 0.0
+
+    def same_people(self, other: "RowDigests") -> bool:
+        """Whether a tenth of one table or more seems to be in the other.
+
+        Tables with other columns are never the same. Those with few distinct rows, or where most
+        rows are repeated, are the same if every row is.
+        """
+        if self.features != other.features:
+            return False
+        if self.tells and other.tells:
+            return self.shared(other) >= SHARED
+        return self.whole == other.whole
+
+    # --- files ------------------------------------------------------------------------------
+
+    def to_bytes(self) -> bytes:
+        """Return the digests as the book keeps them."""
+        return rfc8785.dumps({
+            "features": list(self.features),
+            "n_rows": self.n_rows,
+            "whole": self.whole,
+            "hashes": self.hashes.astype("<u8").tobytes().hex(),
+            "values": self.values.tobytes().hex(),
+        })  # fmt: skip
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> "RowDigests":
+        """Read back what `to_bytes` wrote; raises `PlanError` on anything else."""
+        try:
+            read = json.loads(content)
+            hashes = np.frombuffer(bytes.fromhex(read["hashes"]), "<u8").astype(np.uint64)
+            values = np.frombuffer(bytes.fromhex(read["values"]), np.uint8)
+            values = values.reshape(len(hashes), DIGEST_BYTES)
+            whole("n_rows", read["n_rows"])
+            features = tuple(map(str, read["features"]))
+            return cls(features, read["n_rows"], str(read["whole"]), hashes, values)
+        except (KeyError, TypeError, ValueError, RecursionError):
+            raise PlanError("holds no digests of rows") from None
+
+
+class RowDigester:
+    """Makes digests of rows while something else reads them, or by itself.
+
+    Parameters
+    ----------
+    schema : Schema
+        Whose features are looked at; values are taken as they are read, whatever the ranges.
+    key : bytes
+        32 bytes; digests under other keys cannot be compared.
+    """
+
+    def __init__(self, schema: Schema, key: bytes) -> None:
+        self._schema, self._key = schema, key
+        # By name, so that the order of a plan's features does not matter.
+        self._order = np.argsort(np.array(schema.names, object), kind="stable")
+        self._texts = bool(schema.categorical_names)
+        self._seed = np.uint64(int.from_bytes(self._mac(b"order")[:8]))
+        self._lock = threading.Lock()
+        self._all = _Sample(len(schema))
+        self._parts = self._unread = self._under_way = 0
+        self._failed: DataError | None = None
+
+    def watch(self, reader: Reader) -> Reader:
+        """Return a reader of the same rows that notes them as they are read.
+
+        A pass over it notes all rows anew. Rows that cannot be read are refused by `digests`, as
+        whoever reads them has the better words for it.
+        """
+        Encoder(self._schema).check(reader)
+        parts = [replace(part, read=partial(self._read, part)) for part in reader.parts]
+        self._parts = len(parts)
+        return one_after_other(parts, reader.source) if reader.files else parts[0]
+
+    def of(self, reader: Reader) -> RowDigests:
+        """Return the digests of all rows of a reader, in a pass of its own."""
+        for _ in self.watch(reader).read():
+            pass
+        return self.digests()
+
+    def digests(self) -> RowDigests:
+        """Return the digests of the rows of the last pass.
+
+        Raises
+        ------
+        DataError
+            If a value could not be taken.
+        UsageError
+            If the rows were not read to their end.
+        """
+        if self._failed is not None:
+            raise self._failed
+        found = self._all
+        found.settle()
+        if not self._parts or self._unread or self._under_way or not found.n_rows:
+            raise UsageError("the rows were not read to their end: read them first")
+        text = b"%d %d" % (found.n_rows, found.total)
+        digest = self._mac(b"all rows:" + text)[:DIGEST_BYTES].hex()
+        features, values = tuple(sorted(self._schema.names)), self._macs(found.values)
+        return RowDigests(features, found.n_rows, digest, found.hashes, values)
+
+    # --- a pass -----------------------------------------------------------------------------
+
+    def _read(self, part: Reader) -> Iterator[Batch]:
+        with self._lock:
+            if self._unread == 0:
+                self._unread, self._under_way = self._parts, 0
+                self._all, self._failed = _Sample(len(self._schema)), None
+            self._unread -= 1
+            self._under_way += 1
+        mine, start = _Sample(len(self._schema)), 0
+        for batch in part.read():
+            try:
+                self._add(mine, batch, start)
+            except DataError as error:
+                self._failed = error
+            start += len(batch)
+            yield batch
+        mine.settle()
+        with self._lock:
+            self._all.add(mine.n_rows, mine.total, mine.hashes, mine.values)
+            self._under_way -= 1
+
+    def _add(self, sample: "_Sample", batch: Batch, start: int) -> None:
+        blocks = self._blocks(batch, start)
+        hashes = sample.scratch(len(batch))
+        hashes.fill(self._seed)
+        for block, order in blocks:
+            kernels.fold_words(block, order, hashes)
+        total = int(kernels.finish_hashes(hashes))
+        rows = np.flatnonzero(hashes <= sample.reach)
+        rows = rows[~sample.has(hashes[rows])]
+        values = np.concatenate([block[rows][:, order] for block, order in blocks], axis=1)
+        sample.add(len(batch), total, hashes[rows], values)
+
+    def _blocks(self, batch: Batch, start: int) -> list[tuple[Words, NDArray[np.intp]]]:
+        """Return the values of a batch, 64 bits each, as matrices and the order of columns."""
+        if isinstance(batch, np.ndarray) and batch.dtype == np.float64 and not self._texts:
+            return [(batch.view(np.uint64), self._order)]
+        columns = batch.T if isinstance(batch, np.ndarray) else batch.columns
+        features = self._schema.features
+        return [
+            (self._words(features[j], columns[j], start)[:, np.newaxis], _ALONE)
+            for j in self._order
+        ]
+
+    def _words(self, feature: Feature, column: Any, start: int) -> Words:
+        if feature.kind == "numeric":
+            if not isinstance(column, np.ndarray):
+                column = as_numbers(column, feature.name, start)
+            numbers: Words = column.astype(np.float64, copy=False).view(np.uint64)
+            return numbers
+        if isinstance(column, np.ndarray):
+            column = pa.array(column, from_pandas=True)
+        texts = as_texts(column, feature.name).dictionary_encode()
+        known = [self._text(text) for text in texts.dictionary.to_pylist()]
+        index = filled(texts.indices, len(known))
+        words: Words = np.array([*known, kernels.MISSING_WORD], np.uint64)[index]
+        return words
+
+    def _text(self, text: str) -> int:
+        digest = hashlib.blake2b(text.encode(), digest_size=8, key=self._key).digest()
+        return int.from_bytes(digest) & _TEXT_BITS
+
+    def _macs(self, values: Words) -> NDArray[np.uint8]:
+        values = values.copy()
+        values[values << np.uint64(1) == 0] = 0
+        values[values & _ABOVE_SIGN > _INFINITY] = kernels.MISSING_WORD
+        macs = b"".join(
+            self._mac(b"row:" + row.tobytes())[:DIGEST_BYTES] for row in values.astype("<u8")
+        )
+        return np.frombuffer(macs, np.uint8).reshape(-1, DIGEST_BYTES)
+
+    def _mac(self, message: bytes) -> bytes:
+        return hmac.digest(self._key, message, "sha256")
+
+
+_ALONE = np.zeros(1, np.intp)
+_INFINITY, _ABOVE_SIGN = np.uint64(0x7FF0_0000_0000_0000), np.uint64(2**63 - 1)
+
+
+class _Sample:
+    """Some rows: how many, the sum of their hashes, the smallest of these and their values."""
+
+    def __init__(self, columns: int) -> None:
+        self.n_rows, self.total = 0, 0
+        self.hashes: Words = np.empty(0, np.uint64)
+        self.values: Words = np.empty((0, columns), np.uint64)
+        self._more: list[tuple[Words, Words]] = []
+        self._scratch: Words = np.empty(0, np.uint64)
+
+    def scratch(self, n: int) -> Words:
+        """Return room for a hash a row: the same each time, which is faster than new memory."""
+        if len(self._scratch) < n:
+            self._scratch = np.empty(n, np.uint64)
+        return self._scratch[:n]
+
+    @property
+    def reach(self) -> np.uint64:
+        return self.hashes[-1] if len(self.hashes) == SAMPLE else np.uint64(_LAST)
+
+    def has(self, hashes: Words) -> NDArray[np.bool_]:
+        """Whether each hash is in the sample."""
+        if not len(self.hashes):
+            return np.zeros(len(hashes), bool)
+        at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+        return np.asarray(self.hashes[at] == hashes)
+
+    def add(self, n_rows: int, total: int, hashes: Words, values: Words) -> None:
+        """Take in more rows, of which those with small hashes are given."""
+        self.n_rows, self.total = self.n_rows + n_rows, (self.total + total) % 2**64
+        if len(hashes):
+            self._more.append((hashes, values))
+        if sum(len(hashes) for hashes, _ in self._more) >= SAMPLE:
+            self.settle()
+
+    def settle(self) -> None:
+        """Keep the smallest of the sample and of what was added: the same in any order."""
+        if self._more:
+            hashes, values = zip((self.hashes, self.values), *self._more, strict=True)
+            found, first = np.unique(np.concatenate(hashes), return_index=True)
+            self.hashes = found[:SAMPLE]
+            self.values = np.concatenate(values)[first[:SAMPLE]]
+            self._more = []

@@ -1,0 +1,236 @@
+"""The file of a book: how it begins and opens, its chain, and the steps of rounds under way."""
+
+import contextlib
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, Self, TypeVar
+
+from hushtable.errors import FileError, RoundError
+from hushtable.federation.book.chain import TABLES, Chain, Entry
+from hushtable.federation.book.contents import Contents
+from hushtable.federation.book.database import Database, damaged
+from hushtable.federation.book.old import take_over
+from hushtable.federation.keys import Card, new_private, refuse_open
+from hushtable.federation.round import now, stamp
+from hushtable.privacy.budget import check_delta, check_epsilon
+
+__all__ = ["BookFile"]
+
+T = TypeVar("T")
+
+_VERSION = 2
+_NONE: Mapping[str, bytes] = MappingProxyType({})
+_STEPS = (
+    "create table steps (round_id text not null, step text not null, asked text not null, "
+    "answer blob not null, kept text not null, primary key (round_id, step))"
+)
+
+
+class BookFile:
+    """The file under a `Book`: what it is made of, whatever it notes.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    site : str
+        Name of the site.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._db = Database(path)
+        self.path = self._db.path
+        self._forget()
+        try:
+            # On disk before anything is sent, whatever fails.
+            self._db.run("pragma synchronous = extra")
+            if self._db.run("pragma user_version") == [(1,)]:
+                self._take_over()
+            if self._db.run("pragma user_version") != [(_VERSION,)]:
+                raise damaged(self.path)
+            self._db.run("select count(*) from steps")
+            self.site = self._now().site
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def create(
+        cls, path: str | os.PathLike[str], card: Card, *, epsilon: float, delta: float = 1e-6
+    ) -> Self:
+        """Begin a book.
+
+        Parameters
+        ----------
+        path : path
+            A new file, readable by its owner only.
+        card : Card
+            The site's.
+        epsilon, delta : float
+            The cap.
+        """
+        # The key makes the last link, which people tell each other, say nothing of the entries.
+        content = {
+            "at": stamp(now()),
+            "name": card.name,
+            "signing": card.signing,
+            "key": secrets.token_hex(32),
+            "epsilon": check_epsilon(epsilon),
+            "delta": check_delta(delta),
+        }
+        with (
+            new_private(path) as temporary,
+            contextlib.closing(Database(temporary)) as db,
+            db.writing(),
+        ):
+            for statement in (*TABLES, _STEPS, f"pragma user_version = {_VERSION}"):
+                db.run(statement)
+            Chain(db).append("site", content, {})
+        return cls(path)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], card: Card | None = None) -> Self:
+        """Open a book that exists; the whole chain is checked.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        card : Card, optional
+            Whose book it has to be.
+
+        Raises
+        ------
+        FileError, PrivacyError, RoundError
+            If it is missing, damaged, changed from outside, open to others, or another's.
+        """
+        refuse_open(path, "a book")
+        book = cls(path)
+        if card is not None and (card.name, card.signing) != (book.site, book._said.signing):
+            book.close()
+            raise RoundError(
+                f"{path} is the book of {book.site!r} and its keys, not of {card.name!r} with "
+                "these: keys and book belong together"
+            )
+        return book
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- the chain --------------------------------------------------------------------------
+
+    @property
+    def head(self) -> str:
+        """Last link of the chain, 64 hexadecimal digits: kept apart, it shows a cut end."""
+        self._now()
+        return self._chain.head
+
+    def history(self) -> list[Entry]:
+        """Return all entries, oldest first."""
+        self._now()
+        return list(self._chain.entries)
+
+    @property
+    def unused(self) -> bool:
+        """Whether nothing was ever noted but the site and its cap."""
+        return len(self.history()) == 1 and self._db.run("select count(*) from steps") == [(0,)]
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """All or nothing, and one process at a time; inside another, a part of that."""
+        if self._db.in_transaction:
+            yield
+            return
+        try:
+            with self._db.writing():
+                self._now()
+                yield
+        except BaseException:
+            self._forget()  # what was read in the transaction may not have come to stay
+            raise
+
+    def _now(self) -> Contents:
+        """Return what the book says, with what other processes have noted since."""
+        try:
+            for entry in self._chain.read():
+                self._parsed(lambda entry: self._said.add(entry, self.path), entry)
+        except BaseException:
+            self._forget()
+            raise
+        return self._said
+
+    def _forget(self) -> None:
+        """Read everything anew when it is needed next."""
+        self._chain, self._said = Chain(self._db), Contents()
+
+    def _note(self, kind: str, content: dict[str, Any], blobs: Mapping[str, bytes] = _NONE) -> None:
+        entry = self._chain.append(kind, {"at": stamp(now()), **content}, blobs)
+        self._said.add(entry, self.path)
+
+    def _take_over(self) -> None:
+        with self._db.writing():
+            # Another process may have been first.
+            if self._db.run("pragma user_version") == [(1,)]:
+                key = secrets.token_bytes(32)
+                self._parsed(lambda _: take_over(self._db, key, stamp(now())), None)
+                self._db.run(f"pragma user_version = {_VERSION}")
+                self._now()  # takes nothing over that it could not read
+
+    def _parsed(self, parse: Callable[[Any], T], row: Any) -> T:
+        """Return what a row says; raises `FileError` if it cannot be what was written."""
+        try:
+            return parse(row)
+        except FileError:
+            raise
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
+            raise damaged(self.path) from None
+
+    # --- steps of an online round -----------------------------------------------------------
+
+    def step(self, round_id: str, step: str) -> tuple[str, bytes, dict[str, Any]] | None:
+        """Return what was asked in a step (its digest), what was answered, and what was kept."""
+        rows = self._db.run(
+            "select asked, answer, kept from steps where round_id = ? and step = ?",
+            (round_id, step),
+        )
+        return self._parsed(_step, rows[0]) if rows else None
+
+    def note_step(
+        self, round_id: str, step: str, asked: str, answer: bytes, kept: dict[str, Any]
+    ) -> tuple[str, bytes]:
+        """Note a step before it is answered; return what was asked and answered from now on.
+
+        That is what is given, or what another process noted in the meantime.
+        """
+        with self.writing():
+            earlier = self.step(round_id, step)
+            if earlier is not None:
+                return earlier[:2]
+            self._db.run(
+                "insert into steps values (?, ?, ?, ?, ?)",
+                (round_id, step, asked, answer, json.dumps(kept)),
+            )
+        return asked, answer
+
+    def forget_steps(self, round_id: str) -> None:
+        """Forget what was kept between the steps of a round that is over; keep the answers."""
+        with self.writing():
+            self._db.run("delete from steps where round_id = ? and step = 'rows'", (round_id,))
+            self._db.run("update steps set kept = '{}' where round_id = ?", (round_id,))
+
+
+def _step(row: Any) -> tuple[str, bytes, dict[str, Any]]:
+    asked, answer, kept = row[0], row[1], json.loads(row[2])
+    if not (isinstance(asked, str) and isinstance(answer, bytes) and isinstance(kept, dict)):
+        raise TypeError
+    return asked, answer, kept

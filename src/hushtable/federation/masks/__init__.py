@@ -1,0 +1,1 @@
+"""Masks that cancel only in the sum: shared secrets, masks, sealed contributions."""

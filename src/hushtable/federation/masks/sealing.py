@@ -1,0 +1,68 @@
+"""What two sites of an online round agree on: keys of masks, and shares that one can read alone."""
+
+import hashlib
+from typing import Any
+
+import rfc8785
+
+from hushtable.errors import RoundError
+from hushtable.federation.keys import crypto
+from hushtable.federation.masks.masking import agreed_key
+from hushtable.federation.round import Round
+
+__all__ = ["commitment", "mask_key", "opened_share", "place", "private_key", "sealed_share"]
+
+
+def commitment(round_: Round, site: str, own_mask: bytes) -> str:
+    """Return what binds a site to its own mask, and tells nothing of it."""
+    text = rfc8785.dumps(["hushtable mask", round_.round_id, site, own_mask.hex()])
+    return hashlib.sha256(text).hexdigest()
+
+
+def mask_key(round_: Round, mine: Any, theirs: str, me: str, other: str) -> bytes:
+    """Return the key of the masks between two sites, from keys drawn for this round."""
+    return agreed_key(mine, theirs, "online masks", round_.round_id, *sorted((me, other)))
+
+
+def private_key(text: str) -> Any:
+    """Return a key that a site kept in its book."""
+    return crypto().X25519PrivateKey.from_private_bytes(bytes.fromhex(text))
+
+
+def place(round_: Round, name: str) -> int:
+    """Return the place of a site's shares: from 1, in the order of the roster."""
+    return round_.names.index(name) + 1
+
+
+def sealed_share(
+    round_: Round, mine: Any, theirs: str, sender: str, reader: str, share: bytes
+) -> bytes:
+    """Seal a share that one site deals to another; see `opened_share`."""
+    cipher, nonce = _cipher(round_, mine, theirs, sender, reader)
+    sealed: bytes = cipher.encrypt(nonce, share, None)
+    return sealed
+
+
+def opened_share(
+    round_: Round, mine: Any, theirs: str, sender: str, reader: str, sealed: bytes
+) -> bytes:
+    """Return the share that one site sealed for another.
+
+    Raises
+    ------
+    RoundError
+        If it was changed, or sealed by somebody else or for another.
+    """
+    cipher, nonce = _cipher(round_, mine, theirs, sender, reader)
+    try:
+        share: bytes = cipher.decrypt(nonce, sealed, None)
+    except crypto().InvalidTag:
+        raise RoundError(f"the share of {sender!r} was changed on its way") from None
+    return share
+
+
+def _cipher(round_: Round, mine: Any, theirs: str, sender: str, reader: str) -> tuple[Any, bytes]:
+    """Return the cipher of a pair, and a number used once: each of the two seals once by it."""
+    purpose = ("shares", round_.round_id, *sorted((sender, reader)))
+    key = agreed_key(mine, theirs, *purpose)
+    return crypto().ChaCha20Poly1305(key), place(round_, sender).to_bytes(12)

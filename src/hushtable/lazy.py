@@ -1,0 +1,28 @@
+"""Names of a package that load on first use (PEP 562), so that importing it costs nothing."""
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+__all__ = ["exports"]
+
+
+def exports(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the ``__getattr__`` and the ``__dir__`` of a package.
+
+    Parameters
+    ----------
+    package : str
+        Its name.
+    homes : mapping of str to str
+        The module, below the package, that each public name is from.
+    """
+
+    def __getattr__(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+
+    return __getattr__, lambda: sorted(homes)

@@ -1,0 +1,146 @@
+"""HushTable's draw: refined random features, from marginals where there are some."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.arguments import whole
+from hushtable.data.schema import Schema
+from hushtable.plans.draws._common import Floats, random_feature
+from hushtable.plans.families import RandomFeature
+from hushtable.privacy.denoise import onto_simplex
+
+__all__ = ["MARGINAL_BINS", "Marginals", "draw_hushtable"]
+
+#: Cells of a numeric feature's marginal histogram.
+MARGINAL_BINS = 64
+#: Share of the cuts that follow the marginal quantiles; the rest is uniform on the range.
+QUANTILE_SHARE = 0.25
+
+
+class Marginals(NamedTuple):
+    """One histogram a feature (an EquiWidth family's), and the noise in it.
+
+    ``counts`` (n_cells,) int64, all histograms end to end as ``offsets`` says; ``noise_sd`` is
+    the standard deviation of the noise on each, 0 for exact counts.
+    """
+
+    counts: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    noise_sd: float
+
+
+def draw_hushtable(
+    schema: Schema,
+    rng: np.random.Generator,
+    *,
+    marginals: Marginals | None = None,
+    n_tables: int = 100,
+    n_cells: int = 256,
+    min_depth: int = 8,
+    max_depth: int = 24,
+) -> RandomFeature:
+    """Draw the refined tables: deep codes folded into few cells, and stratified draws.
+
+    Depths are uniform on ``min_depth..max_depth``. All (feature, cut) pairs are drawn at once,
+    systematically over the features by weight and stratified over the cuts of each feature,
+    then shuffled and dealt to the tables. With ``marginals``, features weigh log(1 + kurtosis)
+    and a quarter of the cuts follow the quantiles; without, all weigh alike and cuts are
+    uniform on the range. Noise in the marginals is taken out first, and what it leaves of the
+    weights is drawn towards their mean.
+    """
+    m = whole("n_tables", n_tables, 1, 10_000)
+    low = whole("min_depth", min_depth, 1, 32)
+    high = whole("max_depth", max_depth, low, 32)
+    cells = whole("n_cells", n_cells, 2, 1 << 16)
+    depth = (low + np.floor(rng.random(m) * (high - low + 1))).clip(low, high).astype(np.uint8)
+    profile = _Profile(schema, marginals)
+    feature, cut = _stratified(profile.weights, int(depth.sum()), rng)
+    position = profile.positions(feature, cut)
+    return random_feature(schema, rng, depth, feature, position, cells)
+
+
+def _stratified(
+    weights: Floats, pairs: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], Floats]:
+    """Draw (feature, cut) pairs: each feature gets its share to within one, its cuts spread out."""
+    bounds = np.cumsum(weights) / weights.sum()
+    feature = np.searchsorted(bounds, (np.arange(pairs) + rng.random()) / pairs, side="right")
+    feature = np.minimum(feature, np.flatnonzero(weights)[-1])
+    share = np.bincount(feature, minlength=len(weights))
+    rank = np.arange(pairs) - (np.cumsum(share) - share)[feature]
+    cut = (rank + rng.random(pairs)) / share[feature]
+    order = np.argsort(rng.random(pairs), kind="stable")
+    return feature[order], cut[order]
+
+
+class _Profile:
+    """What the marginals say of each feature: its weight, and where its cuts fall."""
+
+    def __init__(self, schema: Schema, marginals: Marginals | None) -> None:
+        self._cumulative: dict[int, Floats] = {}
+        self.weights = np.array([0.0 if f.constant else 1.0 for f in schema.features])
+        if marginals is not None:
+            self._read(schema, marginals)
+        if not self.weights.any():
+            self.weights[:] = 1.0
+
+    def _read(self, schema: Schema, marginals: Marginals) -> None:
+        varying = self.weights > 0.0
+        offsets, noise_sd = marginals.offsets, marginals.noise_sd
+        # All histograms count all rows: together they tell the number best.
+        n_rows = max(1.0, float(marginals.counts.sum()) / len(schema))
+        bins = 0
+        for j, feature in enumerate(schema.features):
+            present = marginals.counts[offsets[j] : offsets[j + 1] - 1].astype(np.float64)
+            if noise_sd > 0.0:
+                present = onto_simplex(present, n_rows)
+            numeric = feature.kind == "numeric"
+            if numeric:
+                bins = len(present)
+            if numeric and present.sum() > 0:
+                steps = np.concatenate([[0.0], np.cumsum(present)]) / present.sum()
+                self._cumulative[j] = steps
+            # Rows in one bin spread over its width: noise must not make them a point.
+            narrowest = 1.0 / 12.0 if numeric and noise_sd > 0.0 else 0.0
+            kurtosis = _kurtosis(present, categorical=not numeric, narrowest=narrowest)
+            self.weights[j] *= math.log(1.0 + kurtosis)
+        if noise_sd > 0.0 and varying.any():
+            mean = self.weights[varying].mean()
+            trust = 1.0 / (1.0 + (0.1 * bins * noise_sd / n_rows) ** 2)
+            drawn = mean + trust * (self.weights[varying] - mean)
+            self.weights[varying] = np.maximum(1e-6, drawn)
+
+    def positions(self, feature: NDArray[np.int64], cut: Floats) -> Floats:
+        """Map uniform cuts through the inverse of z = F / 4 + 3 u / 4 to positions u in [0, 1)."""
+        position = cut.copy()
+        for j, steps in self._cumulative.items():
+            mine = feature == j
+            edges = np.linspace(0.0, 1.0, len(steps))
+            z = QUANTILE_SHARE * steps + (1.0 - QUANTILE_SHARE) * edges
+            position[mine] = np.interp(cut[mine], z, edges)
+        return position
+
+
+def _kurtosis(present: Floats, *, categorical: bool, narrowest: float = 0.0) -> float:
+    """Fourth standardised moment of a histogram, at least 1.
+
+    Categories have no places on a line: they stand at their information content,
+    log2(N / count), so that a feature with rare categories weighs like one with far tails.
+    ``narrowest`` is the least variance taken, in squares of a bin's width.
+    """
+    total = present.sum()
+    if total == 0:
+        return 1.0
+    share = present / total
+    if categorical:
+        place = -np.log2(share, out=np.zeros_like(share), where=share > 0)
+    else:
+        place = np.arange(len(present), dtype=np.float64)
+    deviation = place - (share * place).sum()
+    variance = max(narrowest, float((share * deviation**2).sum()))
+    if variance <= 0.0:
+        return 1.0
+    return max(1.0, float((share * deviation**4).sum()) / variance**2)

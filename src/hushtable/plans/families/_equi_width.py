@@ -1,0 +1,70 @@
+"""One histogram a feature: the marginals."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable import kernels
+from hushtable.data.encoding import Codes
+from hushtable.data.schema import Schema
+from hushtable.errors import PlanError
+from hushtable.files import Arrays
+from hushtable.plans.families._family import KernelFamily, Kernels
+
+__all__ = ["EquiWidth"]
+
+
+@dataclass(frozen=True, eq=False)
+class EquiWidth(KernelFamily):
+    """One histogram a feature: the marginals.
+
+    A numeric feature has ``bins`` cells of equal width on its range, and one for missing
+    values. A categorical feature has a cell for each category, one for unseen categories and
+    one for missing values.
+
+    Parameters
+    ----------
+    schema : Schema
+        The features.
+    bins : int
+        Cells of a numeric feature; a power of two up to 256.
+    """
+
+    name: ClassVar[str] = "EquiWidth"
+    _kernels: ClassVar[Kernels] = Kernels(
+        kernels.count_equi_width, kernels.count_pairs_equi_width, kernels.sum_equi_width
+    )
+
+    schema: Schema = field(repr=False)
+    bins: int
+
+    def __post_init__(self) -> None:
+        power_of_two = isinstance(self.bins, int) and not self.bins & (self.bins - 1)
+        if not power_of_two or not 2 <= self.bins <= 256:
+            raise PlanError(f"bins={self.bins!r}: needs a power of two from 2 to 256")
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:  # type: ignore[override]
+        sizes = [
+            (self.bins if f.kind == "numeric" else len(f.categories) + 1) + 1
+            for f in self.schema.features
+        ]
+        return np.concatenate([[0], np.cumsum(sizes)])
+
+    @cached_property
+    def _widths(self) -> NDArray[np.int64]:
+        """Codes that a cell of each feature spans."""
+        width = kernels.LEVELS // self.bins
+        return np.array([width if f.kind == "numeric" else 1 for f in self.schema.features])
+
+    def parameters(self) -> dict[str, Any]:
+        return {"bins": self.bins}
+
+    def arrays(self) -> Arrays:
+        return {}
+
+    def _arguments(self, codes: Codes) -> tuple[Any, ...]:
+        return self._widths, self.offsets

@@ -1,0 +1,128 @@
+"""How to lay out tables under noise, from public numbers alone, before any row is seen.
+
+With each row in every table, the noise on a row's mean count is 1 / sqrt(2 rho), whatever the
+number of tables. What decides is therefore T = n sqrt(2 rho), the rows in units of that noise:
+few cells a table where T is small, deep tables where it is large. The steps were measured on
+labelled data (`docs/privacy.md`).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from hushtable.arguments import whole
+from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.privacy.budget import check_epsilon, check_public_delta, rho_from_epsilon
+
+__all__ = ["MARGINAL_BINS", "MARGINAL_SHARE", "RANGE_BINS", "RANGE_SHARE", "Design"]
+
+#: Cells of a numeric feature's histogram, and share of the budget, in a first round.
+MARGINAL_BINS, MARGINAL_SHARE = 32, 0.10
+#: The same in a round before it, that narrows loose ranges.
+RANGE_BINS, RANGE_SHARE = 128, 0.05
+
+#: T below which the row applies; depths, number of tables, cells of a table at most.
+_STEPS = (
+    (30.0, (1, 4), 400, 256),
+    (100.0, (2, 8), 400, 256),
+    (300.0, (4, 12), 200, 256),
+    (math.inf, (8, 24), 200, 64),
+)
+#: T below which the row applies; loss against counts without noise, in points of ROC-AUC.
+_LOSSES = ((10.0, 10.0), (300.0, 1.9), (math.inf, 0.3))
+#: T / sqrt(d) from which a first round for the marginals pays.
+_TWO_ROUNDS = 30.0
+#: T / sqrt(d) from which ranges are found that serve better than ones ten times too wide.
+_RANGES_FOUND = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """The public numbers that a private plan is laid out for, and what follows from them.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Total budget of one person, over all rounds.
+    expected_rows : int
+        Rows of all sites together, roughly; a public guess, never counted. Where a person may
+        have g rows, the number of people is the better guess.
+    sites : int
+        Releases that will be added up, each with the whole noise; 1 where the sites share the
+        noise under a secure sum.
+    """
+
+    epsilon: float
+    delta: float
+    expected_rows: int
+    sites: int = 1
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        for name in ("expected_rows", "sites"):
+            whole(name, getattr(self, name))
+        check_public_delta(self.delta, int(self.expected_rows))
+
+    @property
+    def rho(self) -> float:
+        """The budget in zCDP."""
+        return rho_from_epsilon(self.epsilon, self.delta)
+
+    @property
+    def signal(self) -> float:
+        """T: expected rows over the noise on a row's mean count."""
+        return self.expected_rows * math.sqrt(2.0 * self.rho / self.sites)
+
+    def pays_marginals(self, n_features: int) -> bool:
+        """Whether a first round for the marginals pays."""
+        return self.signal / math.sqrt(n_features) >= _TWO_ROUNDS
+
+    def finds_ranges(self, n_features: int) -> bool:
+        """Whether ranges can be found under the noise of a round for them."""
+        return self.signal / math.sqrt(n_features) >= _RANGES_FOUND
+
+    def parameters(self) -> dict[str, int]:
+        """Return how the tables are drawn: their number, depths and cells."""
+        (low, high), tables, cells = next(step[1:] for step in _STEPS if self.signal < step[0])
+        return {"n_tables": tables, "n_cells": cells, "min_depth": low, "max_depth": high}
+
+    @property
+    def expected_loss(self) -> float:
+        """Points of ROC-AUC (of 100) that the noise costs, at most, as measured on labelled data.
+
+        Where `pays_marginals` says so, with the marginals' round.
+        """
+        return next(loss for bound, loss in _LOSSES if self.signal < bound)
+
+    def words(self) -> str:
+        """Say in a sentence what accuracy to expect."""
+        if self.signal < _LOSSES[0][0]:
+            return (
+                f"With {self.expected_rows:,} rows at epsilon {self.epsilon:g}, noise drowns most "
+                "of what the counts say: expect to lose about 10 points of ROC-AUC. More rows or "
+                "a larger epsilon help."
+            )
+        return (
+            f"Expect to lose about {self.expected_loss:g} points of ROC-AUC (of 100) or less to "
+            f"the noise, for {self.expected_rows:,} rows at epsilon {self.epsilon:g}."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the design as JSON carries it."""
+        return {
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "expected_rows": int(self.expected_rows),
+            "sites": int(self.sites),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "Design":
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        keys = {"epsilon", "delta", "expected_rows", "sites"}
+        if not isinstance(content, dict) or set(content) != keys:
+            raise PlanError(f"a private plan's design needs the entries {sorted(keys)}")
+        try:
+            return cls(**content)
+        except (UsageError, PrivacyError) as error:
+            raise PlanError(f"design: {error}") from None

@@ -1,0 +1,185 @@
+"""Which features make a row's score low: a share each, from counts alone.
+
+For each feature and table, the row's cell is compared with the cells that the row reaches if this
+feature's value changes and all others stay. What the score would gain by that is the feature's
+separable contribution, in the words of cooperative games (Moulin, *The separability axiom and
+equal-sharing methods*, 1985). A row's score falls short of a typical one by some other amount
+than its gains add up to. By more, where two features are odd at once, so that changing one alone
+helps little: the rest is then divided in proportion to the gains. By less, where either of two
+changes would help: the rest is then taken off all features alike. Either way the shares add up,
+and have the order of the gains.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.data.encoding import Codes
+from hushtable.data.readers import Batch
+from hushtable.data.weights import Numbered, numbered
+from hushtable.scores.scorer import Scorer
+from hushtable.threads import for_each, map_in_order, n_threads
+
+__all__ = ["Explained", "Explainer"]
+
+#: A table tells of a row if the row's cell is among the rarest, which hold at most this share of
+#: the counted rows: enough to tell what makes an outlier, at a tenth of the work.
+RARE = 0.1
+
+Floats = NDArray[np.float64]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A batch of rows with what their scores are made of.
+
+    Attributes
+    ----------
+    start : int
+        Number of the first row.
+    rows : ndarray or pyarrow.RecordBatch
+        The rows.
+    scores : ndarray of shape (n,), float64
+        In the unit of the plan's score rule; low is abnormal.
+    shares : ndarray of shape (n, d), float64
+        As `Explainer.explain` returns them.
+    codes : Codes
+        What the values are encoded to, and how many of each feature are missing or outside the
+        plan.
+    """
+
+    start: int
+    rows: Batch
+    scores: Floats
+    shares: Floats
+    codes: Codes
+
+
+class Explainer:
+    """Divides the difference between a typical score and a row's among the features.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        Of a plan whose tables tell features apart: `HushTable` or `LSHiTables`.
+
+    Attributes
+    ----------
+    typical : float
+        Mean score of the counted rows, in bits.
+
+    Raises
+    ------
+    UsageError
+        If the plan is another detector's.
+    """
+
+    def __init__(self, scorer: Scorer) -> None:
+        self._scorer = scorer
+        family = scorer.plan.family
+        self._gains = family.gaining(scorer.values, _limits(scorer))
+        can_gain = self._gains.features
+        sharing = can_gain if can_gain.any() else np.ones_like(can_gain)
+        self._equal = sharing / sharing.sum()
+        self._ones = np.ones(len(sharing))
+        self.typical = float(scorer.histogram_means().mean())
+
+    def explain(self, X: Any, *, n_jobs: int | None = None) -> Floats:
+        """Return each feature's share of what a row's score falls short of a typical one.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, as `hushtable.data.readers.as_reader` takes them.
+        n_jobs : int, optional
+            Threads; None is one, -1 every core. The shares are the same for any number.
+
+        Returns
+        -------
+        ndarray of shape (n, d), float64
+            In bits; high makes the row an outlier. A row's shares add up to `typical` minus its
+            score. A feature that takes one value only, or has no hash function, has none.
+        """
+        reader = self._scorer.open(X)
+        if reader.n_rows is None:
+            parts = list(self.batches(reader, lambda batch: batch.shares, n_jobs=n_jobs))
+            return np.concatenate(parts) if parts else np.empty((0, reader.n_columns))
+        result = np.empty((reader.n_rows, reader.n_columns))
+
+        def fill(item: Numbered) -> None:
+            batch = self._explain(item)
+            result[batch.start : batch.start + len(batch.shares)] = batch.shares
+
+        for_each(fill, numbered(reader), n_threads(n_jobs, reader.n_rows))
+        return result
+
+    def importances(self, X: Any, *, n_jobs: int | None = None) -> Floats:
+        """Return the mean size of each feature's share over these rows; memory stays flat.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows. Of outliers only, it says what makes them so.
+        n_jobs : int, optional
+            Threads; None is one, -1 every core.
+
+        Returns
+        -------
+        ndarray of shape (d,), float64
+            Mean of abs(share), in bits; NaN if there are no rows.
+        """
+
+        def add_up(batch: Explained) -> tuple[int, Floats]:
+            return len(batch.shares), np.abs(batch.shares).sum(axis=0)
+
+        n_rows, sums = 0, np.zeros(len(self._equal))
+        for rows, some in self.batches(X, add_up, n_jobs=n_jobs):
+            n_rows += rows
+            sums += some
+        return sums / n_rows if n_rows else np.full(len(sums), np.nan)
+
+    def batches(
+        self, X: Any, reduce: Callable[[Explained], T], *, n_jobs: int | None = None
+    ) -> Iterator[T]:
+        """Yield ``reduce`` of each batch, in order.
+
+        ``reduce`` is called by the threads. Memory stays flat if it keeps little of a batch.
+        """
+        reader = self._scorer.open(X)
+        items = itertools.chain.from_iterable(numbered(reader))
+        threads = n_threads(n_jobs, reader.n_rows)
+        yield from map_in_order(lambda item: reduce(self._explain(item)), items, threads)
+
+    def _explain(self, item: Numbered) -> Explained:
+        start, rows, _ = item
+        codes = self._scorer.encode(item)
+        totals, shares = self._gains(codes)
+        n_tables = self._scorer.plan.family.n_tables
+        scores = totals / n_tables
+        # Exact, in whatever order BLAS adds: values of cells are multiples of 2**-20.
+        gained = shares @ self._ones
+        rest = n_tables * (self.typical - scores) - gained
+        scale = np.ones(len(rest))
+        np.divide(gained + rest, gained, out=scale, where=(rest > 0.0) & (gained > 0.0))
+        rest[scale > 1.0] = 0.0
+        shares *= (scale / n_tables)[:, np.newaxis]
+        shares += np.multiply.outer(rest / n_tables, self._equal)
+        return Explained(start, rows, scores, shares, codes)
+
+
+def _limits(scorer: Scorer) -> Floats:
+    """Return the score in each table below which the row's cell is a rare one."""
+    counts, values = np.maximum(scorer.row_counts, 0), scorer.values
+    limits = []
+    for first, last in itertools.pairwise(scorer.plan.family.offsets):
+        order = np.argsort(values[first:last], kind="stable")
+        rows = np.cumsum(counts[first:last][order])
+        # The lowest score that is not rare: cells of the same score are alike.
+        at = np.searchsorted(rows, RARE * rows[-1], side="right")
+        limits.append(values[first:last][order][min(at, len(rows) - 1)])
+    return np.array(limits)

@@ -1,0 +1,228 @@
+"""Rows against merged counts: a score a row."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.counts.local import LocalModel
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
+from hushtable.data.encoding import Codes, Encoder
+from hushtable.data.readers import Reader, as_reader
+from hushtable.data.weights import Numbered, numbered
+from hushtable.errors import UsageError
+from hushtable.plans.families import Summing
+from hushtable.plans.score_rule import exact
+from hushtable.threads import for_each, map_in_order, n_threads
+
+__all__ = ["Scorer"]
+
+Floats = NDArray[np.float64]
+T = TypeVar("T")
+
+
+class Scorer:
+    """Scores rows against the counts of a (merged) sketch.
+
+    Parameters
+    ----------
+    sketch : Sketch, Release or LocalModel
+        The counts, and the plan that says how they become scores.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_cells,), float64
+        Score of every cell, in bits.
+    """
+
+    def __init__(self, sketch: Sketch | Release | LocalModel) -> None:
+        self.sketch = sketch
+        self.plan = sketch.plan
+        self.values = self.plan.cell_scores(sketch.counts, sketch.noise_sd)
+        self._encoder = Encoder(self.plan.schema)
+        self._sum = self.plan.family.summing(self.values)
+
+    def batches(
+        self, X: Any, reduce: Callable[[Codes, Floats], T], *, n_jobs: int | None = None
+    ) -> Iterator[T]:
+        """Yield ``reduce(codes, scores)`` of each batch of rows, in order.
+
+        ``reduce`` is called by the threads. Memory stays flat if it keeps little of a batch.
+        """
+        reader = self.open(X)
+        items = itertools.chain.from_iterable(numbered(reader))
+        threads = n_threads(n_jobs, reader.n_rows)
+        yield from map_in_order(lambda item: reduce(*self._score(item)), items, threads)
+
+    def open(self, X: Any) -> Reader:
+        """Return a reader of rows, which have the plan's features as columns."""
+        reader = as_reader(X, text_columns=self.plan.schema.categorical_names)
+        return self._encoder.check(reader)
+
+    def encode(self, item: Numbered) -> Codes:
+        """Return the codes of a numbered batch."""
+        start, batch, _ = item
+        return self._encoder.encode(batch, start)
+
+    def _score(self, item: Numbered) -> tuple[Codes, Floats]:
+        codes = self.encode(item)
+        return codes, self._sum(codes) / self.plan.family.n_tables
+
+    def score(self, X: Any, *, n_jobs: int | None = None) -> Floats:
+        """Return the mean over the tables of each row's cell scores, in bits; low = abnormal.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, as `hushtable.data.readers.as_reader` takes them.
+        n_jobs : int, optional
+            Threads; None is one, -1 every core. The scores are the same for any number.
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+        """
+        reader = self.open(X)
+        if reader.n_rows is None:
+            parts = list(self.batches(reader, lambda _, scores: scores, n_jobs=n_jobs))
+            return np.concatenate(parts) if parts else np.empty(0)
+        result = np.empty(reader.n_rows)
+
+        def fill(item: Numbered) -> None:
+            _, scores = self._score(item)
+            result[item[0] : item[0] + len(scores)] = scores
+
+        for_each(fill, numbered(reader), n_threads(n_jobs, reader.n_rows))
+        return result
+
+    def errors(self, codes: Codes, scores: Floats) -> Floats:
+        """Return the standard error (n,) of each score (n,): see `score_with_errors`."""
+        m, centres = self.plan.family.n_tables, self._centres
+        if m < 2:
+            raise UsageError("one table tells no standard error: needs 2 tables or more")
+        squares, products = (summed(codes) for summed in self._moments)
+        above = m * scores - centres.sum()
+        spread = squares - 2.0 * products + (centres**2).sum() - above**2 / m
+        # Rounding may leave a spread of nothing just below it.
+        return np.asarray(np.sqrt(np.maximum(spread, 0.0) / ((m - 1) * m)), np.float64)
+
+    def score_with_errors(self, X: Any, *, n_jobs: int | None = None) -> tuple[Floats, Floats]:
+        """Return scores and their standard errors.
+
+        The standard error says how much another draw of the hash functions, and of the noise,
+        would move a row's score against those of other rows: the standard deviation over the
+        tables of what the row's cell scores above the table's mean score, divided by the square
+        root of their number. It holds for tables drawn independently, as the paper's are; draws
+        that are spread out evenly, as `HushTable`'s are, move scores by less.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, as `hushtable.data.readers.as_reader` takes them.
+        n_jobs : int, optional
+            Threads; None is one, -1 every core. The results are the same for any number.
+
+        Returns
+        -------
+        scores, errors : ndarray of shape (n,), float64
+            In the unit of the plan's score rule.
+        """
+
+        def both(codes: Codes, scores: Floats) -> Floats:
+            return np.stack([scores, self.errors(codes, scores)])
+
+        parts = list(self.batches(X, both, n_jobs=n_jobs))
+        scores, errors = np.concatenate(parts, axis=1) if parts else np.empty((2, 0))
+        return scores, errors
+
+    @cached_property
+    def _centres(self) -> Floats:
+        """Mean score of the counted rows in each table, 0 or more."""
+        means = self.histogram_means().reshape(self.plan.family.n_tables, -1).mean(axis=1)
+        return np.asarray(np.maximum(means, 0.0), np.float64)
+
+    @cached_property
+    def _moments(self) -> tuple[Summing, Summing]:
+        """What sums the squares of cells' scores, and their products with the table's centre.
+
+        In a CountMin table, the least score has the least square and product: its scores are 0
+        or more.
+        """
+        family = self.plan.family
+        cells = np.diff(family.offsets).reshape(family.n_tables, -1).sum(axis=1)
+        centre = np.repeat(self._centres, cells)
+        squares, products = exact(self.values**2), exact(self.values * centre)
+        return family.summing(squares), family.summing(products)
+
+    @property
+    def row_counts(self) -> NDArray[np.int64]:
+        """Counts of all rows: under a plan of the second pass, those of the first."""
+        first = self.plan.first_counts
+        return self.sketch.counts if first is None else first
+
+    def histogram_means(self) -> Floats:
+        """Return the mean score of the counted rows in each histogram, from the counts alone.
+
+        From noised counts it is estimated, without bias for Gaussian noise: the rows' mean of
+        f(score) is the cells' sum of true count times f, which Stein's lemma gives from the
+        noised counts c as the sum of c f - sigma^2 df/dc. (A cell drawn high by noise scores
+        high too: the plain sum of c f would count that as rows.)
+        """
+        sums = np.add.reduceat(self._row_sums(self.values), self.plan.family.offsets[:-1])
+        return np.asarray(sums / self._n_rows)
+
+    def _row_sums(self, values: Floats) -> Floats:
+        """Return, for each cell, the sum of its rows' ``values``: scores less any constant."""
+        noise_sd = self.sketch.noise_sd
+        if noise_sd == 0.0:
+            return self.row_counts * values
+        counts = self.sketch.counts
+        return counts * values - noise_sd**2 * self.plan.score.noisy_slopes(counts, noise_sd)
+
+    @property
+    def _n_rows(self) -> int:
+        if self.sketch.noise_sd == 0.0:
+            return self.plan.rows_counted(self.row_counts)
+        return max(1, self.sketch.n_rows)
+
+    def auto_offset(self) -> float:
+        """Return a threshold from the counts alone.
+
+        In each table, take the mean score of the rarer half of the counted rows; return the
+        mean over the tables, in bits. A mean over a share of worst rows is a coherent measure
+        of risk (expected shortfall: Acerbi and Tasche, 2002), so that the mean over the tables
+        is at most the mean score of the rarer half of the rows themselves: never more than
+        half of the counted rows lie below.
+
+        From noised counts the same is estimated; NaN if the noise leaves it too uncertain.
+        """
+        if self.sketch.noise_sd > 0.0:
+            return self._noisy_offset()
+        counts, offsets = self.row_counts, self.plan.family.offsets
+        shortfalls = []
+        for first, last in itertools.pairwise(offsets):
+            order = np.argsort(self.values[first:last], kind="stable")
+            rows = np.cumsum(counts[first:last][order])
+            half = rows[-1] / 2.0
+            share = np.diff(np.minimum(rows, half), prepend=0.0) / half
+            # Not with @: BLAS adds in an order that depends on the processor.
+            shortfalls.append((share * self.values[first:last][order]).sum())
+        return float(np.mean(shortfalls))
+
+    def _noisy_offset(self) -> float:
+        """Estimate the threshold from counts with noise.
+
+        The mean takes the place of the median: q + 2 E min(score - q, 0), q the mean score, is
+        at most the mean of the rarer half. For Laplace noise, `histogram_means` and this hold
+        roughly.
+        """
+        family, means = self.plan.family, self.histogram_means()
+        mean = np.repeat(means, np.diff(family.offsets))
+        rarer = np.where(self.values < mean, self._row_sums(self.values - mean), 0.0)
+        offsets = means + 2.0 * np.add.reduceat(rarer, family.offsets[:-1]) / self._n_rows
+        error = offsets.std() / np.sqrt(family.n_histograms)
+        return float(offsets.mean()) if 3.0 * error < (means - offsets).mean() else float("nan")
