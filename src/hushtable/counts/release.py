@@ -91,6 +91,10 @@ class Release:
         ids = sorted(share.release for share in self.ledger.shares)
         return ids[0] if len(ids) == 1 else hashlib.sha256(" ".join(ids).encode()).hexdigest()
 
+    def spent(self) -> tuple[Spent, ...]:
+        """Return the releases that a plan drawn from these counts has behind it."""
+        return self.ledger.as_spent(self.plan.detector, self.release_id)
+
     @property
     def noise_sd(self) -> float:
         """Standard deviation of the noise on a cell, in counts."""
@@ -154,8 +158,7 @@ class Release:
             width = feature.high - feature.low
             low, high = feature.low + start * width, feature.low + stop * width
             features.append(Feature.numeric(feature.name, low=low, high=high, unit=feature.unit))
-        paid = self.ledger.as_spent("ranges", self.release_id)
-        return Schema(tuple(features), named=schema.named, paid=paid)
+        return Schema(tuple(features), named=schema.named, paid=self.spent())
 
     # --- files --------------------------------------------------------------------------------
 
@@ -270,8 +273,8 @@ def _earlier(after: "Release | Sequence[Release]", plan: Plan) -> tuple[Spent, .
     for release in given:
         if not isinstance(release, Release):
             raise UsageError(f"after={type(release).__name__}: needs earlier releases")
-        told = release.ledger.as_spent(release.plan.detector, release.release_id)
-        spent |= {entry.release: entry for entry in (*told, *_dearest_past(release.ledger))}
+        told = (*release.spent(), *_dearest_past(release.ledger))
+        spent |= {entry.release: entry for entry in told}
     earlier, _ = split_history(plan.behind, tuple(spent.values()))
     return earlier
 

@@ -17,7 +17,7 @@ from hushtable.data.readers import as_reader, no_rows
 from hushtable.data.weights import count_rows, whole_weights
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.privacy.budget import Adjacency, Mechanism
+from hushtable.privacy.budget import Adjacency, Mechanism, Spent
 
 __all__ = ["Sketch", "counts_from_file"]
 
@@ -241,6 +241,10 @@ class Sketch:
             after=after,
             progress=progress,
         )
+
+    def spent(self) -> tuple[Spent, ...]:
+        """Return the releases that a plan drawn from these counts has behind it."""
+        return self.plan.behind
 
     # --- the algebra ------------------------------------------------------------------------
 

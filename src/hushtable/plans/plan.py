@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import rfc8785
@@ -14,16 +14,13 @@ from hushtable import files
 from hushtable.arguments import generator
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.plans.counted import Counted
 from hushtable.plans.draws import MARGINAL_BINS, RECIPES, Marginals, recipe
 from hushtable.plans.families import EquiWidth, HashFamily, ScoreHistogram, family_from_content
 from hushtable.plans.score_rule import ScoreRule
 from hushtable.privacy.budget import Spent
 from hushtable.privacy.layout import MARGINAL_BINS as PRIVATE_MARGINAL_BINS
 from hushtable.privacy.layout import RANGE_BINS, Design
-
-if TYPE_CHECKING:
-    from hushtable.counts.release import Release
-    from hushtable.counts.sketch import Sketch
 
 __all__ = ["HISTOGRAMS", "Plan"]
 
@@ -103,7 +100,7 @@ class Plan:
         schema: Schema,
         *,
         detector: str = "hushtable",
-        marginals: "Sketch | Release | None" = None,
+        marginals: Counted | None = None,
         random_state: int | np.random.Generator | None = None,
         epsilon: float | None = None,
         delta: float = 1e-6,
@@ -172,17 +169,15 @@ class Plan:
                     "the marginals were counted under another plan: "
                     + cls.marginals(schema).difference(source)
                 )
-            if marginals.ledger is not None:
-                paid = marginals.ledger.as_spent("marginals", marginals.release_id)
-                behind |= {spent.release: spent for spent in paid}
-            elif design is not None:
+            behind |= {spent.release: spent for spent in marginals.spent()}
+            if marginals.ledger is None and design is not None:
                 raise PrivacyError(
                     "these marginals are exact counts, and a private plan must not depend on "
                     "them: release them first, sketch.release(epsilon=...)"
                 )
-            noise_sd = 0.0 if marginals.ledger is None else marginals.ledger.noise_sd
-            offsets = source.family.offsets
-            parameters["marginals"] = Marginals(marginals.counts, offsets, noise_sd)
+            parameters["marginals"] = Marginals(
+                marginals.counts, source.family.offsets, marginals.noise_sd
+            )
         rng = generator(random_state)
         try:
             family = chosen.draw(schema, rng, **parameters)
@@ -274,7 +269,7 @@ class Plan:
         return cls._histograms(schema, RANGE_BINS, "ranges", design)
 
     @classmethod
-    def ranks(cls, model: "Sketch | Release") -> "Plan":
+    def ranks(cls, model: Counted) -> "Plan":
         """One histogram of scores: the plan of an optional last round that tells rows' ranks.
 
         A row counts in the cell of the score that the model gives it. The sum over the sites
@@ -298,9 +293,6 @@ class Plan:
                 f"counts of a {model.plan.detector!r} plan do not score rows: ranks need a "
                 "detector's counts"
             )
-        spent = model.plan.behind
-        if model.ledger is not None:
-            spent = model.ledger.as_spent(model.plan.detector, model.release_id)
         scores = model.plan.cell_scores(model.counts, model.noise_sd)
         return cls(
             model.plan.schema,
@@ -313,7 +305,7 @@ class Plan:
             ScoreRule("log2"),
             "ranks",
             data_dependent=model.plan.data_dependent or model.ledger is None,
-            behind=spent,
+            behind=model.spent(),
             hidden=model.plan.hidden,
         )
 
@@ -329,7 +321,7 @@ class Plan:
             design=design,
         )
 
-    def second_pass(self, first: "Sketch") -> "Plan":
+    def second_pass(self, first: Counted) -> "Plan":
         """Return the plan that counts again, only the rows that are denser than average.
 
         Parameters

@@ -1,0 +1,56 @@
+"""Checks on what a JSON file says, before anything is built from it."""
+
+from collections.abc import Mapping
+from types import UnionType
+from typing import Any, get_args, get_origin
+
+from hushtable.errors import PlanError
+
+__all__ = ["entries"]
+
+#: Name of an entry, and its kind: a type of JSON, ``float`` for any number, ``list[str]``,
+#: ``str | None``, or ``object`` for whatever the caller checks itself.
+Kinds = Mapping[str, Any]
+
+
+def entries(
+    content: Any,
+    what: str,
+    needed: Kinds,
+    optional: Kinds | None = None,
+    *,
+    error: type[Exception] = PlanError,
+) -> dict[str, Any]:
+    """Return the content if it is an object of these entries, each of its kind.
+
+    Parameters
+    ----------
+    content : object
+        As JSON gave it.
+    what : str
+        What it should be, for the error.
+    needed, optional : mapping of str to type
+        The entries and their kinds.
+    error : type of exception, default=PlanError
+        What is raised otherwise.
+    """
+    optional = optional or {}
+    kinds = {**optional, **needed}
+    if (
+        not isinstance(content, dict)
+        or not set(needed) <= set(content) <= set(kinds)
+        or not all(_fits(value, kinds[name]) for name, value in content.items())
+    ):
+        raise error(f"{what} needs the entries {sorted(needed)}, each of its kind")
+    return content
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    if get_origin(kind) is UnionType:
+        return any(_fits(value, one) for one in get_args(kind))
+    if get_origin(kind) is list:
+        (inner,) = get_args(kind)
+        return isinstance(value, list) and all(_fits(one, inner) for one in value)
+    if kind is float:  # JSON's numbers; True is none
+        return type(value) in (int, float)
+    return kind is object or type(value) is kind or (kind is type(None) and value is None)

@@ -1,0 +1,38 @@
+"""Public names: the frozen list keeps working, and each has an example that is run."""
+
+import doctest
+import importlib
+from pathlib import Path
+
+import pytest
+
+#: Every name of the API page of 0.1, below `hushtable`. A name may be added; none may go.
+FROZEN = Path(__file__).with_name("public_names.txt").read_text().split()
+
+
+def named(dotted):
+    module, _, name = f"hushtable.{dotted}".rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+@pytest.mark.parametrize("dotted", FROZEN)
+def test_a_public_name_keeps_working(dotted):
+    assert named(dotted).__name__ == dotted.rpartition(".")[2]
+
+
+@pytest.mark.parametrize("dotted", FROZEN)
+def test_a_public_name_has_an_example_that_runs(dotted, tmp_path, monkeypatch):
+    thing = named(dotted)
+    monkeypatch.chdir(tmp_path)  # examples write files with bare names
+    finder = doctest.DocTestFinder(recurse=False)
+    examples = [test for test in finder.find(thing, dotted) if test.examples]
+    if isinstance(thing, type):  # an example of a method counts, as in a class's own page
+        for name in vars(thing):
+            if not name.startswith("_"):
+                examples += [t for t in finder.find(getattr(thing, name), name) if t.examples]
+    assert examples, f"{dotted} has no example in its docstring"
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS, verbose=False)
+    for example in examples:
+        example.globs = {"__name__": "example"}
+        runner.run(example)
+    assert runner.failures == 0
