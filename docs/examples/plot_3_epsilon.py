@@ -2,8 +2,8 @@
 Accuracy against epsilon
 ========================
 
-The same rows, released at several total epsilons. With enough rows, the noise costs little or no
-accuracy; with too few rows, it costs everything.
+The same rows, released at several total epsilons. With enough rows, noise costs little or no
+accuracy; with too few rows, everything.
 """
 
 import textwrap
