@@ -31,7 +31,7 @@ ax.scatter(*np.transpose(odd), s=50, facecolor="none", edgecolor="red", linewidt
 figure.colorbar(image, label="score, bits (low is abnormal)")
 
 # %%
-# The distribution of scores, and the default threshold, which comes from the counts and is generous.
+# The distribution of scores, and the default threshold, which needs only counts and is generous.
 # ``set_threshold(X, 0.01)`` flags a fraction of the rows instead.
 
 ScoreDisplay.from_estimator(detector, X)

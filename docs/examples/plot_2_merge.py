@@ -3,7 +3,7 @@ Merged counts equal pooled rows
 ===============================
 
 Three sites count their own rows under the same plan, and add up the counts. The sum equals, to the
-bit, the counts of all rows in one place. Rows that are common at one site may be outliers among all.
+bit, the counts of all rows in one place. Rows common at one site may be outliers among all.
 """
 
 import matplotlib.pyplot as plt
