@@ -2,8 +2,8 @@
 Scores, a threshold, and reasons
 ================================
 
-Rows in a thin place get a low score, wherever it is: outside of the crowd, or between two crowds.
-Which feature is to blame follows from the same counts.
+Rows in a sparse region get a low score, outside of a cluster or between two clusters. The same
+counts show how much each feature lowers the score.
 """
 
 import matplotlib.pyplot as plt
@@ -20,7 +20,7 @@ detector = HushTable(random_state=0).fit(X)
 scores = detector.score_samples(X)
 
 # %%
-# The score over the plane: the four odd rows lie in the dark.
+# The score over the plane: the four outliers lie in the dark.
 
 side = np.linspace(0, 10, 150)
 plane = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
@@ -28,16 +28,16 @@ figure, ax = plt.subplots(figsize=(5.5, 4.5))
 image = ax.contourf(side, side, detector.score_samples(plane).reshape(150, 150), 24, cmap="cividis")
 ax.scatter(*np.vstack(crowds).T, s=4, color="white", alpha=0.6)
 ax.scatter(*np.transpose(odd), s=50, facecolor="none", edgecolor="red", linewidth=1.5)
-figure.colorbar(image, label="score, bits (low is odd)")
+figure.colorbar(image, label="score, bits (low is abnormal)")
 
 # %%
-# The distribution of scores, and the line that the counts suggest. It errs on the side of too many;
-# ``set_threshold(X, 0.01)`` takes a share of the rows instead.
+# The distribution of scores, and the default threshold, which needs only counts and is generous.
+# ``set_threshold(X, 0.01)`` flags a fraction of the rows instead.
 
 ScoreDisplay.from_estimator(detector, X)
 
 # %%
-# The lowest rows in order, and what each feature takes off the scores of the four.
+# The lowest rows in order, and how much each feature lowers the scores of the four.
 
 RankedOutliersDisplay.from_estimator(detector, X, n_rows=8)
 for row, share in zip(odd, detector.explain(odd), strict=True):

@@ -2,9 +2,8 @@
 Merged counts equal pooled rows
 ===============================
 
-Three sites with rows of their own take the same plan, count apart, and add up. The sum is, to the
-bit, what they would have had with all rows in one place; and what is common at one site alone may
-be odd for all.
+Three sites count their own rows under the same plan, and add up the counts. The sum equals, to the
+bit, the counts of all rows in one place. Rows common at one site may be outliers among all.
 """
 
 import matplotlib.pyplot as plt
@@ -29,8 +28,8 @@ pooled = Sketch.from_data(plan, pd.concat(sites.values()))
 print("equal, to the bit:", merged == pooled)
 
 # %%
-# The clinic's own counts take its second group for common, since it is nearly half of its rows. The
-# merged ones know better.
+# By the clinic's own counts its second group is common, since it is nearly half of its rows. By the
+# merged counts it is rare.
 
 clinic = sites["clinic"]
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
@@ -38,7 +37,7 @@ for ax, (title, known) in zip(
     axes, {"by its own counts": counts["clinic"], "by all": merged}.items(), strict=True
 ):
     scores = HushTable.from_counts(known).score_samples(clinic)
-    rank = scores.argsort().argsort()  # 0 is the oddest
+    rank = scores.argsort().argsort()  # 0 is the lowest
     image = ax.scatter(clinic["a"], clinic["b"], c=rank, cmap="cividis", s=30)
     ax.set(title=f"the clinic's rows, {title}", xlim=(0, 10), ylim=(0, 10))
-figure.colorbar(image, ax=axes, label="place in the ranking (0 is the oddest)")
+figure.colorbar(image, ax=axes, label="place in the ranking (0 is the lowest)")

@@ -2,8 +2,8 @@
 Accuracy against epsilon
 ========================
 
-What noise costs: the same rows, released at several total epsilons. With enough rows for the
-noise, little or nothing; with too few, everything.
+The same rows, released at several total epsilons. With enough rows, noise costs little or no
+accuracy; with too few rows, everything.
 """
 
 import textwrap
@@ -35,7 +35,7 @@ def auc(X, outlier, epsilon, seed):
 
 
 # %%
-# Dashes are the ranking without noise. (The noise has no seed: your figure will differ a little.)
+# Dashed lines are without noise. (The noise has no seed: your figure will differ a little.)
 
 epsilons = [0.03, 0.1, 0.3, 1]
 figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
@@ -51,7 +51,7 @@ ax.set_xticks(epsilons, [f"{e:g}" for e in epsilons])
 ax.legend()
 
 # %%
-# The plan knows beforehand, from public numbers alone:
+# The plan predicts the accuracy beforehand, from public numbers alone:
 
 for n in (300, 3_000, 30_000):
     words = Plan.draw(schema, epsilon=1.0, expected_rows=n).design.words()
