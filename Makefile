@@ -81,6 +81,7 @@ lint: .venv/.group-dev
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(call silently,$(BIN)/lint-imports --no-logo --cache-dir .cache/import_linter)
+	@$(BIN)/python .ci/check_house.py
 
 format: .venv/.group-dev
 	@$(BIN)/ruff check --fix --quiet .
