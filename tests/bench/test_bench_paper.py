@@ -260,7 +260,7 @@ def labelled():
 @pytest.mark.parametrize("system", ["LSH iTables", "RS-H", "ACE"])
 def test_without_noise_the_participants_score_by_the_pooled_counts(labelled, system):
     ((_, found, _),) = experiments.shared_auc(labelled, system, 3, (math.inf,), 0)
-    plan = experiments._plan(labelled, system, 200, 0)
+    plan = experiments.papers_plan(labelled, system, 200, 0)
     scores = Scorer(Sketch.from_data(plan, labelled.X)).score(labelled.X)
     parts = np.array_split(np.random.default_rng(0).permutation(600), 3)
     aucs = [roc_auc_score(labelled.y[rows], -scores[rows]) for rows in parts]
@@ -285,7 +285,7 @@ def test_totals_count_every_histogram_and_the_row_pushed_out(labelled):
 def test_a_release_states_the_same_totals(labelled):
     """The ledger's own arithmetic, for the same mechanism."""
     for system, times in (("LSH iTables", 100), ("RS-H", 400)):
-        plan = experiments._plan(labelled, system, 300, 0)
+        plan = experiments.papers_plan(labelled, system, 300, 0)
         plan = dataclasses.replace(
             plan, schema=dataclasses.replace(plan.schema, public=True), data_dependent=False
         )
@@ -295,7 +295,7 @@ def test_a_release_states_the_same_totals(labelled):
 
 
 def test_cells_without_noise_are_never_read(labelled):
-    plan = experiments._plan(labelled, "RS-H", 300, 0)
+    plan = experiments.papers_plan(labelled, "RS-H", 300, 0)
     counts = Sketch.from_data(plan, labelled.X).counts
     codes = Encoder(plan.schema).encode(labelled.X)
     other = np.where(counts > 0, counts, 10**6)
