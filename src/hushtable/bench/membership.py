@@ -9,7 +9,6 @@ a row's cells. A'A holds, for each two rows, the tables in which they share a ce
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +35,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Attacked:
-    """What one release tells of which rows were counted; epsilon None is no noise.
+    """The success of an attack on one release, of solving for its rows.
 
     Attributes
     ----------
@@ -45,7 +44,7 @@ class Attacked:
     rows : int
         Candidates.
     epsilon : float or None
-        Total of the release.
+        Total of the release; None is no noise.
     auc : float
         How often a counted row is ranked above one that was not.
     true : float
@@ -137,13 +136,12 @@ def _judged(
 
 
 def _by(found: Sequence[Attacked]) -> dict[tuple[str, float | None], list[Attacked]]:
-    groups: dict[tuple[str, float | None], list[Attacked]] = {}
-    for one in found:
-        groups.setdefault((one.data, one.epsilon), []).append(one)
-    return groups
+    keys = dict.fromkeys((one.data, one.epsilon) for one in found)
+    return {key: [one for one in found if (one.data, one.epsilon) == key] for key in keys}
 
 
-def _shown(values: Sequence[float]) -> str:
+def _shown(trials: Sequence[Attacked], name: str) -> str:
+    values = [getattr(trial, name) for trial in trials]
     return f"{np.mean(values):.3f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.3f}"
 
 
@@ -151,23 +149,18 @@ def table(found: Sequence[Attacked]) -> str:
     """Lay out means over the trials, with standard errors, beside what epsilon allows."""
     rows = []
     for (name, epsilon), trials in _by(found).items():
-        limits: Any = ("1.000", "1.000")
+        label, area, true = "no noise", 1.0, 1.0
         if epsilon is not None:
-            most = float(most_true(epsilon, DELTA, FALSE))
-            limits = (f"{most_area(epsilon, DELTA):.3f}", f"{most:.3f}")
+            label, area = f"{epsilon:g}", most_area(epsilon, DELTA)
+            true = float(most_true(epsilon, DELTA, FALSE))
+        auc, share, odd = (_shown(trials, name) for name in ("auc", "true", "outliers"))
+        bound = max(t.lower_bound for t in trials)
         rows.append(
             (
-                name,
-                f"{trials[0].rows:,}",
-                "no noise" if epsilon is None else f"{epsilon:g}",
-                _shown([t.auc for t in trials]),
-                limits[0],
-                _shown([t.true for t in trials]),
-                limits[1],
-                _shown([t.outliers for t in trials]),
-                f"{max(t.lower_bound for t in trials):.2f}",
+                name, f"{trials[0].rows:,}", label, auc, f"{area:.3f}", share, f"{true:.3f}", odd,
+                f"{bound:.2f}",
             )
-        )
+        )  # fmt: skip
     header = (
         "set", "rows", "total epsilon", "AUC", "at most", "TPR at 1% FPR", "at most",
         "AUC, outliers", "epsilon is at least",

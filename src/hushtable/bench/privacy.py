@@ -1,4 +1,4 @@
-"""What privacy costs in accuracy, what an adversary learns, and which mistakes audits find.
+"""Measure what privacy costs in accuracy, what an adversary learns, which mistakes audits find.
 
 Every epsilon is the total for one row. Ranges are the data's own minimum and maximum, taken as
 if they were public, for all systems alike: a little optimistic. A release carries one whole
@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hushtable.audit.audit import Finding
-from hushtable.bench.data import LabelledSet
+from hushtable.bench.data import LabelledSet, auc, auc_and_ap
 from hushtable.bench.planted import MISTAKES, audit_all
-from hushtable.bench.tables import Target, markdown_table
+from hushtable.bench.tables import Target, judged, markdown_table, spread
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
 from hushtable.data.schema import Schema
@@ -25,22 +24,10 @@ from hushtable.privacy.layout import Design
 from hushtable.scores.scorer import Scorer
 
 __all__ = [
-    "DELTA",
-    "N_AUDITED",
-    "PAPER_SETS",
-    "Run",
-    "accuracy",
-    "accuracy_targets",
-    "audit_targets",
-    "audits",
-    "means",
-    "membership",
-    "private_scorer",
-    "table_of_audits",
-    "table_of_means",
-    "table_of_membership",
-    "table_of_sets",
-]
+    "DELTA", "N_AUDITED", "PAPER_SETS", "Run", "accuracy", "accuracy_targets", "audit_targets",
+    "audits", "means", "membership", "private_scorer", "table_of_audits", "table_of_means",
+    "table_of_membership", "table_of_sets",
+]  # fmt: skip
 
 DELTA = 1e-6
 #: Rows that a set must have to count in the means, and rows taken of it at most.
@@ -78,23 +65,20 @@ def papers_scorer(X: Floats, schema: Schema, epsilon: float, seed: int) -> Score
     ``epsilon`` is divided by the number of tables. (The ledger counts twice as much, because a
     row more pushes another out of a sample of fixed size; the paper is given the benefit.)
     """
-    size = min(1000, len(X))
-    plan = Plan.draw(schema, detector="lsh_itables", max_samples=size, random_state=seed)
-    sketch = Sketch.from_data(plan, X, max_samples=size)
-    each = epsilon / plan.family.n_tables
+    sketch = _lsh_itables(X, schema, seed, None)
+    each = epsilon / sketch.plan.family.n_tables
     return Scorer(sketch.release(each, mechanism="laplace-per-table"))
 
 
-def _hushtable_scorer(X: Floats, schema: Schema, seed: int) -> Scorer:
-    marginals = Sketch.from_data(Plan.marginals(schema), X)
-    plan = Plan.draw(schema, marginals=marginals, random_state=seed)
-    return Scorer(Sketch.from_data(plan, X))
-
-
-def _lsh_itables_scorer(X: Floats, schema: Schema, seed: int) -> Scorer:
+def _lsh_itables(X: Floats, schema: Schema, seed: int, sample: int | None) -> Sketch:
     size = min(1000, len(X))
     plan = Plan.draw(schema, detector="lsh_itables", max_samples=size, random_state=seed)
-    return Scorer(Sketch.from_data(plan, X, max_samples=size, random_state=seed))
+    return Sketch.from_data(plan, X, max_samples=size, random_state=sample)
+
+
+def _hushtable(X: Floats, schema: Schema, seed: int) -> Sketch:
+    marginals = Sketch.from_data(Plan.marginals(schema), X)
+    return Sketch.from_data(Plan.draw(schema, marginals=marginals, random_state=seed), X)
 
 
 # --- accuracy -----------------------------------------------------------------------------------
@@ -122,21 +106,21 @@ def accuracy(
         X, schema = data.X, data.schema()
         for seed in range(seeds):
             scorers = [
-                (OURS, 0.0, _hushtable_scorer(X, schema, seed)),
-                (THEIRS, 0.0, _lsh_itables_scorer(X, schema, seed)),
+                (OURS, 0.0, Scorer(_hushtable(X, schema, seed))),
+                (THEIRS, 0.0, Scorer(_lsh_itables(X, schema, seed, seed))),
             ]
             for epsilon in epsilons:
                 scorers += [
                     (PRIVATE, epsilon, private_scorer(X, schema, epsilon, seed)),
                     (PAPERS, epsilon, papers_scorer(X, schema, epsilon, seed)),
                 ]
-            runs = []
-            for system, epsilon, scorer in scorers:
-                scores = -scorer.score(X, n_jobs=-1)
-                auc = float(roc_auc_score(data.y, scores))
-                ap = float(average_precision_score(data.y, scores))
-                runs.append(Run(data.name, len(X), X.shape[1], system, epsilon, seed, auc, ap))
-            yield runs
+            yield [
+                Run(
+                    data.name, len(X), X.shape[1], system, epsilon, seed,
+                    *auc_and_ap(data.y, scorer.score(X, n_jobs=-1)).values(),
+                )
+                for system, epsilon, scorer in scorers
+            ]  # fmt: skip
 
 
 def _values(
@@ -161,18 +145,21 @@ def means(runs: Sequence[Run], metric: str) -> dict[tuple[str, float], Floats]:
 
 def table_of_means(runs: Sequence[Run]) -> str:
     """Lay out mean AUC and AP over the large sets against the total epsilon."""
-    auc, ap = means(runs, "auc"), means(runs, "ap")
-    rows = []
-    for epsilon in sorted({r.epsilon for r in runs if r.epsilon}):
-        row = [f"{epsilon:g}"]
-        for key in ((PRIVATE, epsilon), (PAPERS, epsilon)):
-            row += [f"{values[key].mean():.1f} ± {values[key].std():.1f}" for values in (auc, ap)]
-        rows.append(row)
-    row = ["no noise"]
-    for key in ((OURS, 0.0), (THEIRS, 0.0)):
-        row += [f"{values[key].mean():.1f} ± {values[key].std():.1f}" for values in (auc, ap)]
+    both = means(runs, "auc"), means(runs, "ap")
+    rows = [
+        (
+            f"{epsilon:g}" if epsilon else "no noise",
+            *(spread(found[key]) for key in _pair(epsilon) for found in both),
+        )
+        for epsilon in (*sorted({r.epsilon for r in runs if r.epsilon}), 0.0)
+    ]
     header = ["total epsilon", "HushTable AUC", "AP", "the paper's AUC", "AP"]
-    return markdown_table(header, [*rows, row])
+    return markdown_table(header, rows)
+
+
+def _pair(epsilon: float) -> tuple[tuple[str, float], tuple[str, float]]:
+    ours, papers = (PRIVATE, PAPERS) if epsilon else (OURS, THEIRS)
+    return (ours, epsilon), (papers, epsilon)
 
 
 def table_of_sets(runs: Sequence[Run]) -> str:
@@ -180,11 +167,11 @@ def table_of_sets(runs: Sequence[Run]) -> str:
     epsilons = [0.0, *sorted({r.epsilon for r in runs if r.epsilon}, reverse=True)]
     rows = []
     for name, n_rows, features in dict.fromkeys((r.data, r.rows, r.features) for r in runs):
-        row = [name, f"{n_rows:,}", str(features)]
-        for epsilon in epsilons:
-            pair = (PRIVATE, PAPERS) if epsilon else (OURS, THEIRS)
-            row.append(" / ".join(f"{_of_set(runs, name, s, epsilon).mean():.1f}" for s in pair))
-        rows.append(row)
+        pairs = (
+            " / ".join(f"{_of_set(runs, name, *key).mean():.1f}" for key in _pair(epsilon))
+            for epsilon in epsilons
+        )
+        rows.append((name, f"{n_rows:,}", features, *pairs))
     header = ["set", "rows", "features", "no noise", *(f"epsilon {e:g}" for e in epsilons[1:])]
     return markdown_table(header, rows)
 
@@ -196,15 +183,15 @@ def _of_set(runs: Sequence[Run], name: str, system: str, epsilon: float) -> Floa
 
 def accuracy_targets(runs: Sequence[Run]) -> list[Target]:
     """Hold the private detector to what it promises, at epsilon 1 and 0.1."""
-    auc = {key: float(values.mean()) for key, values in means(runs, "auc").items()}
-    exact = auc[OURS, 0.0]
     found = []
+    mean = {key: float(values.mean()) for key, values in means(runs, "auc").items()}
     for epsilon, loss in ((1.0, 0.5), (0.1, 2.5)):
-        if (PRIVATE, epsilon) in auc:
+        if (PRIVATE, epsilon) in mean:
+            lost = mean[OURS, 0.0] - mean[PRIVATE, epsilon]
             claim = f"epsilon {epsilon:g}: AUC points lost to the noise"
-            found.append(Target(claim, exact - auc[PRIVATE, epsilon], "<=", loss, ".2f"))
-    if (PRIVATE, 0.1) in auc:
-        ahead = auc[PRIVATE, 0.1] - auc[PAPERS, 0.1]
+            found.append(Target(claim, lost, "<=", loss, ".2f"))
+    if (PRIVATE, 0.1) in mean:
+        ahead = mean[PRIVATE, 0.1] - mean[PAPERS, 0.1]
         claim = "epsilon 0.1: AUC points ahead of the paper's mechanism"
         found.append(Target(claim, ahead, ">=", 5.0, ".2f"))
         for name in dict.fromkeys(r.data for r in runs if r.data in PAPER_SETS):
@@ -237,8 +224,8 @@ def membership(data: LabelledSet, epsilons: Sequence[float], seed: int) -> dict[
         attacks[f"{epsilon:g}"] = private_scorer(X, schema, epsilon, seed).score(data.X)
     found = {}
     for name, scores in attacks.items():
-        found[f"outliers, {name}"] = float(roc_auc_score(member[data.y], scores[data.y]))
-        found[f"all rows, {name}"] = float(roc_auc_score(member, scores))
+        found[f"outliers, {name}"] = auc(member[data.y], -scores[data.y])
+        found[f"all rows, {name}"] = auc(member, -scores)
     return found
 
 
@@ -269,16 +256,8 @@ def table_of_audits(found: Sequence[tuple[str, list[Finding]]]) -> str:
     """Lay out the lower bounds on epsilon, and who is rejected."""
     rows = []
     for name, findings in found:
-        gaussian = findings[0].gaussian_bound
-        rejected = any(finding.rejects for finding in findings)
-        rows.append(
-            (
-                name,
-                *(f"{finding.lower_bound:.2f}" for finding in findings),
-                "" if gaussian is None else f"{gaussian:.2f}",
-                "rejected" if rejected else "stands",
-            )
-        )
+        bounds, gaussian, verdicts = zip(*map(judged, findings), strict=True)
+        rows.append((name, *bounds, gaussian[0], min(verdicts)))  # rejected, if any rejects it
     header = (
         "planted mistake", "likelihood ratio", "canaries", "replay",
         "likelihood ratio, if Gaussian", f"claim of epsilon {found[0][1][0].epsilon:g}",

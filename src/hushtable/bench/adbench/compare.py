@@ -1,4 +1,4 @@
-"""Means, ranks and tests over the sets; what is promised of them."""
+"""Means, ranks and tests over the sets, and the promises made of them."""
 
 import math
 from collections.abc import Sequence
@@ -48,25 +48,11 @@ class Comparison:
         """Gather a metric, ``"auc"`` or ``"ap"``, from results."""
         rows = results.select("adbench")
         systems = tuple(dict.fromkeys(row["system"] for row in rows))
-        figures = {
-            (row["data"], row["system"], row["seed"]): row[metric]
-            for row in rows
-            if row["data"] in sets
-        }
+        seeds: dict[tuple[str, str], list[float]] = {}
+        for row in sorted(rows, key=lambda row: int(row["seed"])):
+            seeds.setdefault((row["data"], row["system"]), []).append(row[metric])
         # For each system, sets by seeds.
-        tables = [
-            np.array(
-                [
-                    [
-                        value
-                        for (d, s, _), value in sorted(figures.items())
-                        if (d, s) == (data, system)
-                    ]
-                    for data in sets
-                ]
-            )
-            for system in systems
-        ]
+        tables = [np.array([seeds[data, system] for data in sets]) for system in systems]
         values = np.column_stack([table.mean(axis=1) for table in tables])
         spread = np.array([table.mean(axis=0).std() for table in tables])
         return cls(tuple(sets), systems, values, spread)
@@ -109,9 +95,8 @@ def sets_table(comparison: Comparison, sets: Sequence[LabelledSet]) -> str:
     shapes = {data.name: data for data in sets}
     rows = []
     for name, values in zip(comparison.sets, comparison.values, strict=True):
-        data = shapes[name]
-        share = f"{100 * data.y.mean():.1f}"
-        rows.append((name, *data.X.shape, share, *(f"{100 * value:.1f}" for value in values)))
+        figures = (f"{100 * value:.1f}" for value in (shapes[name].y.mean(), *values))
+        rows.append((name, *shapes[name].X.shape, *figures))
     header = ("set", "rows", "columns", "outliers %", *comparison.systems)
     return markdown_table(header, rows)
 
@@ -157,8 +142,7 @@ def targets(auc: Comparison, ap: Comparison) -> list[Target]:
         for metric, label, bound in ((auc, "ROC-AUC", promised[0]), (ap, "AP", promised[1])):
             means = dict(zip(metric.systems, metric.means().tolist(), strict=True))
             claim = f"{system}: mean {label}"
+            against = f"{claim}, against {PEER}'s"
             found.append(Target(claim, means[system], ">=", bound, ".5f"))
-            found.append(
-                Target(f"{claim}, against {PEER}'s", means[system], ">", means[PEER], ".5f")
-            )
+            found.append(Target(against, means[system], ">", means[PEER], ".5f"))
     return found

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import IsolationForest
-from sklearn.metrics import average_precision_score, roc_auc_score
 
-from hushtable.bench.data import LabelledSet
+from hushtable.bench.data import LabelledSet, auc_and_ap
 from hushtable.bench.results import Results, Row
 from hushtable.detectors import ACE, HushTable, LSHiTables, RotatedRSHash, RSHash
 from hushtable.errors import MissingExtraError
@@ -101,9 +100,4 @@ def runs(
 
 def _run(contestant: Contestant, data: LabelledSet, seed: int) -> Row:
     outlying, flagged = contestant.outlying(data.X, seed)
-    return {
-        "system": contestant.name,
-        "setting": flagged,
-        "auc": float(roc_auc_score(data.y, outlying)),
-        "ap": float(average_precision_score(data.y, outlying)),
-    }
+    return {"system": contestant.name, "setting": flagged, **auc_and_ap(data.y, -outlying)}

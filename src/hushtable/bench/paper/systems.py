@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.ensemble import IsolationForest
-from sklearn.metrics import average_precision_score, roc_auc_score
 from threadpoolctl import threadpool_limits
 
 from hushtable.baselines import LODA, EnsembleKNN, EnsembleLOF, LSHiForest
-from hushtable.bench.data import LabelledSet
+from hushtable.bench.data import LabelledSet, auc_and_ap
 from hushtable.detectors import ACE, HushTable, LSHiTables, RotatedRSHash, RSHash
 
 __all__ = ["OURS", "SYSTEMS", "System", "run"]
@@ -80,8 +79,4 @@ def run(system: System, data: LabelledSet, seed: int) -> dict[str, float]:
         # The baselines score the rows of fit in fit, for their threshold.
         scores = model.scores_ if hasattr(model, "scores_") else model.score_samples(data.X)
         seconds = time.perf_counter() - start
-    return {
-        "auc": float(roc_auc_score(data.y, -scores)),
-        "ap": float(average_precision_score(data.y, -scores)),
-        "seconds": seconds,
-    }
+    return auc_and_ap(data.y, scores) | {"seconds": seconds}
