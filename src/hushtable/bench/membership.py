@@ -35,45 +35,19 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Attacked:
-    """The success of an attack on one release, of solving for its rows.
-
-    Attributes
-    ----------
-    data : str
-        The set.
-    rows : int
-        Candidates.
-    epsilon : float or None
-        Total of the release; None is no noise.
-    auc : float
-        How often a counted row is ranked above one that was not.
-    true : float
-        Share of the counted rows that is found when 1% of the others is taken for counted.
-    outliers : float
-        The area among the outliers alone.
-    lower_bound : float
-        Epsilon is at least this, with probability `CONFIDENCE`.
-    """
+    """The success of an attack on one release, by solving for its rows."""
 
     data: str
-    rows: int
-    epsilon: float | None
-    auc: float
-    true: float
-    outliers: float
-    lower_bound: float
+    rows: int  # candidates
+    epsilon: float | None  # total of the release; None is no noise
+    auc: float  # how often a counted row is ranked above one that was not
+    true: float  # share of the counted rows found when 1% of the others is taken for counted
+    outliers: float  # the area among the outliers alone
+    lower_bound: float  # epsilon is at least this, with probability `CONFIDENCE`
 
 
 class Solver:
-    """Solves for the coins of rows under one plan, whatever the noise.
-
-    Parameters
-    ----------
-    plan : Plan
-        A row's cells depend on it alone.
-    X : ndarray of shape (n, d)
-        The candidates.
-    """
+    """Solves for the coins of rows X under one plan, whatever the noise."""
 
     def __init__(self, plan: Plan, X: Floats) -> None:
         family, codes = plan.family, Encoder(plan.schema).encode(X)

@@ -134,31 +134,15 @@ def _own_bins() -> Floats:
 
 @dataclass(frozen=True)
 class Case:
-    """A way to publish, the persons asked about, and the claim.
+    """A way to publish, the persons asked about, and the claim."""
 
-    Attributes
-    ----------
-    epsilon, delta : float
-        The claim, for one person.
-    publish : callable
-        Publishes the rows: what is audited.
-    persons : int
-        Trials wanted of each of both cases; releases are made until there are as many.
-    rows : callable
-        Makes the rows in question.
-    replaced : bool
-        Whether every second of them is what the one before it is replaced by.
-    copies : int
-        Rows that each person has.
-    """
-
-    epsilon: float
-    publish: Publish
-    persons: int
+    epsilon: float  # claimed for one person
+    publish: Publish  # what is audited
+    persons: int  # trials wanted of both cases; releases are made until there are as many
     delta: float = DELTA
-    rows: Callable[[], Floats] = _lone_rows
-    replaced: bool = False
-    copies: int = 1
+    rows: Callable[[], Floats] = _lone_rows  # makes the rows in question
+    replaced: bool = False  # every second of them is what the one before is replaced by
+    copies: int = 1  # rows that each person has
 
     def audit(
         self, folder: Path, *, confidence: float = CONFIDENCE, effort: float = 1.0,

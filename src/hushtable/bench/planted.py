@@ -126,20 +126,10 @@ MISTAKES = (
 def audit_all(
     mistake: Mistake, *, draws: int, trials: int, tables: int = 25, confidence: float = 0.95
 ) -> Iterator[Finding]:
-    """Put a release before one audit after the other.
+    """Put a release before one audit after the other, each of the given confidence.
 
-    Parameters
-    ----------
-    mistake : Mistake
-        What to audit.
-    draws : int
-        For the likelihood ratio.
-    trials : int
-        For the replay.
-    tables : int
-        Number of tables, for all but the replay.
-    confidence : float
-        Of each audit.
+    ``draws`` are those of the likelihood ratio, ``trials`` those of the replay; ``tables`` is
+    the number of tables for all but the replay.
     """
     claim: Any = {"epsilon": EPSILON, "delta": DELTA, "confidence": confidence}
     table = np.arange(tables)

@@ -5,7 +5,7 @@ if they were public, for all systems alike: a little optimistic. A release carri
 noise, as the sum over sites under a secure sum does.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,24 +123,20 @@ def accuracy(
             ]  # fmt: skip
 
 
-def _values(
-    runs: Sequence[Run], system: str, epsilon: float, metric: str, keep: Callable[[Run], bool]
-) -> Floats:
+def _values(runs: Iterable[Run], system: str, epsilon: float, metric: str) -> Floats:
     """Return a metric in points, sets by seeds."""
-    chosen = [r for r in runs if (r.system, r.epsilon) == (system, epsilon) and keep(r)]
-    names = list(dict.fromkeys(r.data for r in chosen))
-    rows = [[100 * getattr(r, metric) for r in chosen if r.data == name] for name in names]
-    return np.array(rows)
-
-
-def _large(run: Run) -> bool:
-    return run.rows >= MIN_ROWS
+    found: dict[str, list[float]] = {}
+    for run in runs:
+        if (run.system, run.epsilon) == (system, epsilon):
+            found.setdefault(run.data, []).append(100 * getattr(run, metric))
+    return np.array(list(found.values()))
 
 
 def means(runs: Sequence[Run], metric: str) -> dict[tuple[str, float], Floats]:
     """Return, for each system and epsilon, the mean over the large sets for each seed."""
-    keys = dict.fromkeys((r.system, r.epsilon) for r in runs)
-    return {key: _values(runs, *key, metric, _large).mean(axis=0) for key in keys}
+    large = [run for run in runs if run.rows >= MIN_ROWS]
+    keys = dict.fromkeys((run.system, run.epsilon) for run in runs)
+    return {key: _values(large, *key, metric).mean(axis=0) for key in keys}
 
 
 def table_of_means(runs: Sequence[Run]) -> str:
@@ -177,7 +173,7 @@ def table_of_sets(runs: Sequence[Run]) -> str:
 
 
 def _of_set(runs: Sequence[Run], name: str, system: str, epsilon: float) -> Floats:
-    values: Floats = _values(runs, system, epsilon, "auc", lambda r: r.data == name)[0]
+    values: Floats = _values((r for r in runs if r.data == name), system, epsilon, "auc")[0]
     return values
 
 
@@ -196,9 +192,9 @@ def accuracy_targets(runs: Sequence[Run]) -> list[Target]:
         found.append(Target(claim, ahead, ">=", 5.0, ".2f"))
         for name in dict.fromkeys(r.data for r in runs if r.data in PAPER_SETS):
             ours, papers = (_of_set(runs, name, s, 0.1) for s in (PRIVATE, PAPERS))
-            spread = float(max(ours.std(), papers.std()))
+            seeds = float(max(ours.std(), papers.std()))
             claim = f"epsilon 0.1, {name}: points ahead, within the spread between seeds"
-            found.append(Target(claim, float(ours.mean() - papers.mean()), ">=", -spread, ".2f"))
+            found.append(Target(claim, float(ours.mean() - papers.mean()), ">=", -seeds, ".2f"))
     return found
 
 

@@ -23,12 +23,7 @@ class Results:
     """Rows of results in a Parquet file; each step of a benchmark adds its rows at once.
 
     A step is named by an experiment, a data set, a name and a seed. Steps that an earlier run
-    of the same version finished are there already.
-
-    Parameters
-    ----------
-    path : Path
-        The file; made on the first step.
+    of the same version finished are there already. The file is made on the first step.
     """
 
     SCHEMA = pa.schema([

@@ -26,22 +26,12 @@ PEER = "iForest"
 
 @dataclass(frozen=True)
 class Comparison:
-    """One metric of several systems on several sets.
-
-    Attributes
-    ----------
-    sets, systems : tuple of str
-        Names.
-    values : ndarray of shape (n_sets, n_systems)
-        The metric, mean over the seeds.
-    spread : ndarray of shape (n_systems,)
-        Standard deviation over the seeds of the mean over the sets; 0 for one seed.
-    """
+    """One metric of several systems on several sets."""
 
     sets: tuple[str, ...]
     systems: tuple[str, ...]
-    values: Floats
-    spread: Floats
+    values: Floats  # (n_sets, n_systems), mean over the seeds
+    spread: Floats  # (n_systems,), standard deviation over the seeds of the mean over the sets
 
     @classmethod
     def of(cls, results: Results, metric: str, sets: Sequence[str]) -> "Comparison":

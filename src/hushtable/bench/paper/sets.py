@@ -33,35 +33,19 @@ _UCI = "https://kdd.ics.uci.edu/databases/kddcup99/corrected.gz"
 
 @dataclass(frozen=True)
 class PaperSet:
-    """One set: the paper's Tables 1 and 2, and the public file.
+    """One set: the paper's Tables 1 and 2, and the public file."""
 
-    Attributes
-    ----------
-    name : str
-        The paper's name.
-    file : str
-        Name of the .npz file, without its suffix.
-    rows, columns, outliers : int
-        The paper's n, d and o (Table 1).
-    auc : tuple of float
-        The paper's ROC-AUC in percent (Table 2), as `SYSTEMS_OF_THE_PAPER` orders them.
-    sha256 : str
-        Of the public .npz file; empty where the set is rebuilt.
-    remark : str
-        Why the public file is not what the paper's Table 1 says, if it is not.
-    comparable : bool
-        Whether the paper's figures can be held against this file's.
-    """
-
-    name: str
-    file: str
+    name: str  # the paper's
+    file: str  # name of the .npz file, without its suffix
+    #: The paper's n, d and o (Table 1).
     rows: int
     columns: int
     outliers: int
+    #: The paper's ROC-AUC in percent (Table 2), as `SYSTEMS_OF_THE_PAPER` orders them.
     auc: tuple[float, ...]
-    sha256: str = ""
-    remark: str = ""
-    comparable: bool = True
+    sha256: str = ""  # of the public .npz file; empty where the set is rebuilt
+    remark: str = ""  # why the public file is not what the paper's Table 1 says, if it is not
+    comparable: bool = True  # whether the paper's figures can be held against this file's
 
     @property
     def published(self) -> Mapping[str, float]:
@@ -73,26 +57,10 @@ SETS = tuple(PaperSet(**entry | {"auc": tuple(entry["auc"])}) for entry in PUBLI
 
 
 def load_set(which: PaperSet, folder: Path | None) -> tuple[LabelledSet, int]:
-    """Load a set as the paper takes it: without duplicate rows.
+    """Load a set as the paper takes it: without duplicate rows, under the paper's name.
 
-    Parameters
-    ----------
-    which : PaperSet
-        The set.
-    folder : path, optional
-        Folder with its .npz file; None fetches the public file, once, and checks it.
-
-    Returns
-    -------
-    LabelledSet, int
-        The set under the paper's name, and how many rows it had with duplicates.
-
-    Raises
-    ------
-    DataError
-        If the file is missing, broken, or cannot be fetched.
-    MissingExtraError
-        If pooch is needed and not installed.
+    Without a folder, the public file is fetched, once, and checked. Also returns the number of
+    rows with duplicates.
     """
     if folder is not None:
         data = load(folder / f"{which.file}.npz")

@@ -19,17 +19,14 @@ __all__ = ["OURS", "SYSTEMS", "System", "run"]
 
 @dataclass(frozen=True)
 class System:
-    """A detector as the paper sets it (section 4, Parameter settings).
-
-    ``limit`` is the number of rows above which only `FEW` seeds are run: neighbours take
-    minutes there, and the mean of 100 samples of 1,000 rows hardly varies. ``largest`` is the
-    number above which it is not run at all.
-    """
+    """A detector as the paper sets it (section 4, Parameter settings)."""
 
     name: str
     make: Callable[[int], Any]
+    #: Rows above which only `FEW` seeds are run: neighbours take minutes there, and the mean of
+    #: 100 samples of 1,000 rows hardly varies.
     limit: int | None = None
-    largest: int | None = None
+    largest: int | None = None  # rows above which it is not run at all
 
     #: Seeds for sets above ``limit``.
     FEW = 2
