@@ -17,7 +17,6 @@ from hushtable.bench.data import LabelledSet
 from hushtable.bench.paper import experiments, promises, sets, tables
 from hushtable.bench.paper.systems import OURS, SYSTEMS
 from hushtable.bench.results import Results
-from hushtable.bench.tables import markdown_table
 from hushtable.cli import bench_paper, main
 from hushtable.data.encoding import Encoder
 from hushtable.errors import DataError
@@ -117,13 +116,6 @@ def test_a_bad_set_is_named_and_the_others_run(folder, tmp_path, capsys):
     facts = json.loads(capsys.readouterr().out)
     assert facts["sets"] == ["Cardio"]
     assert set(facts["left_out"]) == {"BreastW", "Pima", "Thyroid"}
-
-
-def test_a_missing_folder_is_refused(tmp_path, capsys):
-    arguments = ["bench", "paper", "--quick", "--data", str(tmp_path / "gone")]
-    assert main([*arguments, "-o", str(tmp_path / "out")]) == 1
-    assert "gone is not a folder" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
 
 
 def test_without_a_network_every_set_says_so(tmp_path, capsys, monkeypatch):
@@ -389,10 +381,6 @@ def test_shapes_are_held_to_the_papers(results):
     assert wrong.measured == pytest.approx(-4)
     assert not wrong.met
     assert "78.3 ± 0.0 (78.3)" in tables.participants_table(results)
-
-
-def test_narrow_columns_have_a_rule_that_markdown_knows():
-    assert markdown_table(("a", "p"), [("x", "1")]).splitlines()[1] == "| --- | --: |"
 
 
 # --- the promises themselves ------------------------------------------------------------------
