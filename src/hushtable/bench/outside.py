@@ -25,7 +25,7 @@ from hushtable.counts.sketch import Sketch
 from hushtable.data.schema import Feature, Schema
 from hushtable.detectors.load import load
 from hushtable.federation.book.book import Book
-from hushtable.federation.collect import Collection
+from hushtable.federation.collect import Collection, Sealed
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round, now
 from hushtable.federation.site import Reply
@@ -58,10 +58,10 @@ def tables_plan() -> Plan:
     return Plan.draw(SCHEMA, random_state=0, n_tables=TABLES, **DEEP)
 
 
-def _through_a_file(release: Release, path: Path) -> Release:
+def _through_a_file(release: Release | Sealed, path: Path) -> Release:
     release.save(path)
     read = load(path)
-    assert isinstance(read, Release)  # says load of a file that `Release.save` wrote
+    assert isinstance(read, Release)  # says load of what is not a file of a hidden plan
     return read
 
 
@@ -106,9 +106,7 @@ def masked_round(X: Floats, folder: Path, epsilon: float) -> list[Release]:
                 answer = book.answer(round_.round_id)
             if i >= K_MIN and answer is not None:
                 known += answer.sent
-    result = collection.result()
-    assert isinstance(result, Release)  # says a round whose plan is not hidden
-    result = _through_a_file(result, folder / "result.hush")
+    result = _through_a_file(collection.result(), folder / "result.hush")
     known += (K_MIN - 1) * Sketch.from_data(result.plan, X[:OTHERS]).counts
     return [Release(result.plan, result.counts - known, result.ledger)]
 

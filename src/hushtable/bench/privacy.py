@@ -5,7 +5,7 @@ if they were public, for all systems alike: a little optimistic. A release carri
 noise, as the sum over sites under a secure sum does.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ from hushtable.audit.audit import Finding
 from hushtable.bench.data import LabelledSet, auc, auc_and_ap
 from hushtable.bench.planted import MISTAKES, audit_all
 from hushtable.bench.tables import Target, judged, markdown_table, spread
+from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
 from hushtable.data.schema import Schema
@@ -25,8 +26,8 @@ from hushtable.scores.scorer import Scorer
 
 __all__ = [
     "DELTA", "N_AUDITED", "PAPER_SETS", "Run", "accuracy", "accuracy_targets", "audit_targets",
-    "audits", "means", "membership", "private_scorer", "table_of_audits", "table_of_means",
-    "table_of_membership", "table_of_sets",
+    "audits", "means", "membership", "private_scorer", "released", "table_of_audits",
+    "table_of_means", "table_of_membership", "table_of_sets",
 ]  # fmt: skip
 
 DELTA = 1e-6
@@ -49,12 +50,19 @@ Floats = NDArray[np.float64]
 
 def private_scorer(X: Floats, schema: Schema, epsilon: float, seed: int) -> Scorer:
     """Count and release as a site does: marginals first where that pays, then the tables."""
-    terms: Any = {"epsilon": epsilon, "delta": DELTA, "expected_rows": len(X)}
+    terms = {"epsilon": epsilon, "delta": DELTA, "expected_rows": len(X)}
+    return Scorer(released(X, schema, seed, lambda sketch: sketch.release(epsilon, DELTA), **terms))
+
+
+def released(
+    X: Floats, schema: Schema, seed: int, release: Callable[[Sketch], Release], **terms: Any
+) -> Release:
+    """Release tables under these terms, drawn from marginals where those pay."""
     marginals = None
     if Design(**terms).pays_marginals(len(schema)):
-        marginals = Sketch.from_data(Plan.marginals(schema, **terms), X).release(epsilon, DELTA)
+        marginals = release(Sketch.from_data(Plan.marginals(schema, **terms), X))
     plan = Plan.draw(schema, marginals=marginals, random_state=seed, **terms)
-    return Scorer(Sketch.from_data(plan, X).release(epsilon, DELTA))
+    return release(Sketch.from_data(plan, X))
 
 
 def papers_scorer(X: Floats, schema: Schema, epsilon: float, seed: int) -> Scorer:

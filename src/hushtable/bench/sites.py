@@ -6,22 +6,20 @@ the sites at random. Ranges are the data's own, taken as if they were public, fo
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.bench.data import LabelledSet, auc
 from hushtable.bench.paper.experiments import Step, local_counts, noised_values, papers_plan
+from hushtable.bench.privacy import released
 from hushtable.bench.results import Results, Row
 from hushtable.bench.tables import Target, markdown_table, spread
 from hushtable.counts.local import LocalModel
 from hushtable.counts.release import Release, share_of_budget
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
-from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import Cost, Sensitivity, calibrated_scale, part_scale
-from hushtable.privacy.layout import Design
 from hushtable.privacy.ledger import Ledger, Pool, Share
 from hushtable.privacy.noise import add_noise
 from hushtable.scores.scorer import Scorer
@@ -68,17 +66,15 @@ def _merged(
 
     With ``apart``, also each site's noise on the tables.
     """
-    releases = 1 if masked else k
-    terms: dict[str, Any] = {
-        "epsilon": EPSILON, "delta": DELTA, "expected_rows": len(data.X), "sites": releases,
-    }  # fmt: skip
-    schema = data.schema()
-    marginals = None
-    if Design(EPSILON, DELTA, len(data.X), releases).pays_marginals(len(schema)):
-        first = Plan.marginals(schema, **terms)
-        marginals, _ = _noised(Sketch.from_data(first, data.X), k, masked, apart=False)
-    plan = Plan.draw(schema, marginals=marginals, random_state=seed, **terms)
-    return _noised(Sketch.from_data(plan, data.X), k, masked, apart)
+    noises: list[NDArray[np.int64]] = []
+
+    def release(sketch: Sketch) -> Release:
+        noised, noises[:] = _noised(sketch, k, masked, apart)
+        return noised
+
+    terms = {"epsilon": EPSILON, "delta": DELTA, "expected_rows": len(data.X)}
+    sites = 1 if masked else k
+    return released(data.X, data.schema(), seed, release, sites=sites, **terms), noises
 
 
 def _noised(
