@@ -7,7 +7,7 @@ from hushtable import Feature, Plan, Release, Schema, Sketch, load
 from hushtable.audit.audit import apart, audit_neighbours
 from hushtable.audit.bounds import judge_ratios
 from hushtable.bench import outside
-from hushtable.bench.broken import a_third_of_the_noise
+from hushtable.bench.broken import BROKEN, a_third_of_the_noise
 from hushtable.cli import main
 from hushtable.errors import PrivacyError
 from hushtable.privacy.budget import Sensitivity
@@ -39,10 +39,10 @@ def test_a_third_of_the_noise_is_found(name, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mistake", outside.MISTAKES)
+@pytest.mark.parametrize("mistake", BROKEN)
 def test_every_planted_mistake_is_found(mistake, tmp_path):
     """audit.py: what it attacked and found to hold is shown to be seen where it does not."""
-    name, plant = outside.MISTAKES[mistake]
+    name, plant = BROKEN[mistake]
     with plant():
         finding = outside.CASES[name].audit(tmp_path)
     assert finding.rejects, finding.words()
