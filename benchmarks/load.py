@@ -59,7 +59,7 @@ class Load:
 
 
 def can_measure() -> bool:
-    """Whether this system tells the high-water mark of a process."""
+    """Whether this system keeps the high-water mark of a process where it can be read."""
     return Path("/proc/self/status").exists()
 
 

@@ -1,4 +1,4 @@
-"""Attacks on releases, end to end: what they achieve, beside what epsilon allows any attack.
+"""Attack releases, end to end, and compare with the best that epsilon allows any attack.
 
 Each plays both cases many times over: a person's row is in, or it is not. The attacker knows
 everything else: all other rows, the plan, the scale of the noise. Tables are few and small, so
@@ -105,7 +105,7 @@ def neighbours(scene: Scene, epsilon: float | None, trials: int) -> Finding:
 
 
 def canaries(scene: Scene, epsilon: float | None, trials: int) -> Finding:
-    """Tell 1,000 random rows in or out, from a single release of 100 deep tables."""
+    """Guess which of 1,000 random rows are in a single release of 100 deep tables."""
     plan = Plan.draw(scene.data.schema(), random_state=0)
     return audit_canaries(
         lambda sketch: _release(sketch, epsilon), plan, epsilon=epsilon or 0.0, delta=DELTA,

@@ -1,4 +1,4 @@
-"""Which of many real rows were counted? Solved for from one release, all rows at once.
+"""Solve for which of many real rows were counted, from one release, all rows at once.
 
 A fair coin decides for each row of a labelled set whether it is counted. The attacker has the
 plan, the release and all the rows. Counts are then linear in the unknown coins, c = A x + noise,
@@ -75,7 +75,7 @@ class Solver:
 def attack(
     data: LabelledSet, epsilons: Sequence[float], trials: int, seed: int = 0
 ) -> Iterator[list[Attacked]]:
-    """Yield, trial after trial, what releases of random halves tell, without noise and with."""
+    """Yield the success against releases of random halves, trial after trial."""
     plan = Plan.draw(data.schema(), random_state=seed)
     solver = Solver(plan, data.X)
     rng = np.random.default_rng(seed)
@@ -97,16 +97,13 @@ def _judged(
     order = np.argsort(scores, kind="stable")
     right = int(counted[order[-third:]].sum() + (~counted[order[:third]]).sum())
     threshold = np.quantile(scores[~counted], 1.0 - FALSE, method="higher")
-    odd = data.y
     return Attacked(
-        data.name,
-        n,
-        epsilon,
-        area(scores[~counted], scores[counted]),
-        float((scores[counted] > threshold).mean()),
-        area(scores[odd & ~counted], scores[odd & counted]),
-        canary_bound(n, 2 * third, right, DELTA, 1.0 - CONFIDENCE),
-    )
+        data.name, n, epsilon,
+        auc=area(scores[~counted], scores[counted]),
+        true=float((scores[counted] > threshold).mean()),
+        outliers=area(scores[data.y & ~counted], scores[data.y & counted]),
+        lower_bound=canary_bound(n, 2 * third, right, DELTA, 1.0 - CONFIDENCE),
+    )  # fmt: skip
 
 
 def _by(found: Sequence[Attacked]) -> dict[tuple[str, float | None], list[Attacked]]:
@@ -123,15 +120,15 @@ def table(found: Sequence[Attacked]) -> str:
     """Lay out means over the trials, with standard errors, beside what epsilon allows."""
     rows = []
     for (name, epsilon), trials in _by(found).items():
-        label, area, true = "no noise", 1.0, 1.0
+        label, most, true = "no noise", 1.0, 1.0
         if epsilon is not None:
-            label, area = f"{epsilon:g}", most_area(epsilon, DELTA)
+            label, most = f"{epsilon:g}", most_area(epsilon, DELTA)
             true = float(most_true(epsilon, DELTA, FALSE))
         auc, share, odd = (_shown(trials, name) for name in ("auc", "true", "outliers"))
         bound = max(t.lower_bound for t in trials)
         rows.append(
             (
-                name, f"{trials[0].rows:,}", label, auc, f"{area:.3f}", share, f"{true:.3f}", odd,
+                name, f"{trials[0].rows:,}", label, auc, f"{most:.3f}", share, f"{true:.3f}", odd,
                 f"{bound:.2f}",
             )
         )  # fmt: skip

@@ -1,7 +1,7 @@
 """Audits from outside: through public calls and files only, as whoever receives them can do.
 
 Each case publishes the rows of hundreds of persons who share no cell, reads back what was
-written, and tells from it who is in. The adversary knows everything else. Counts, noise,
+written, and infers from it who is in. The adversary knows everything else. Counts, noise,
 accounting, rounds and files are the package's own: to show that a mistake in them would be
 found, `hushtable.bench.broken` makes one for a moment.
 """

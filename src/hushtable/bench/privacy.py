@@ -210,7 +210,7 @@ def accuracy_targets(runs: Sequence[Run]) -> list[Target]:
 
 
 def membership(data: LabelledSet, epsilons: Sequence[float], seed: int) -> dict[str, float]:
-    """Tell rows in the counts from rows that are not, by their scores; return the AUCs.
+    """Separate rows in the counts from rows that are not, by their scores; return the AUCs.
 
     Half of the rows are counted. The adversary holds the counts (raw, or released), scores all
     rows, and takes high scores for members: among the outliers, whose cells are their own, and

@@ -64,8 +64,8 @@ class Comparison:
     def p_values(self, system: str) -> dict[str, float]:
         """Return Wilcoxon's signed-rank test of ``system`` against each other one.
 
-        Two-sided over the sets, corrected for their number by Holm's method; NaN where no set
-        tells the two apart.
+        Two-sided over the sets, corrected for their number by Holm's method; NaN where the two
+        are equal on every set.
         """
         ours = self.values[:, self.systems.index(system)]
         raw = {}

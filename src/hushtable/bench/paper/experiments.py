@@ -45,8 +45,8 @@ PARTICIPANTS = (2, 4, 6, 8, 10)
 EPSILON_OF_PARTICIPANTS = 0.01
 PARTICIPANT_SETS = ("BreastW", "Cardio")
 
-#: The mergeable systems by the names of their recipes.
-_RECIPES = {"LSH iTables": "lsh_itables", "RS-H": "rs_hash", "ACE": "ace"}
+#: The mergeable systems, and the detectors that plans are drawn for.
+_DETECTORS = {"LSH iTables": "lsh_itables", "RS-H": "rs_hash", "ACE": "ace"}
 #: Rows that a participant samples for each table at most.
 _SAMPLE = 1000
 
@@ -139,7 +139,7 @@ def _merged(data: LabelledSet, parts: list[NDArray[np.int64]], seed: int) -> NDA
 
 def _epsilon(data: LabelledSet, seeds: int) -> Iterator[Step]:
     if data.name in NOISE_SETS:
-        for system in _RECIPES:
+        for system in _DETECTORS:
             if not (system == "ACE" and data.name in WITHOUT_ACE):
                 for seed in range(seeds):
                     do = partial(_noise_rows, data, system, seed, 2, EPSILONS)
@@ -227,7 +227,7 @@ def noised_values(
 def papers_plan(data: LabelledSet, system: str, rows: int, seed: int) -> Plan:
     """Draw a system's plan, for participants of at most so many rows."""
     settings: dict[str, Any] = {} if system == "ACE" else {"max_samples": min(_SAMPLE, rows)}
-    return Plan.draw(data.schema(), detector=_RECIPES[system], random_state=seed, **settings)
+    return Plan.draw(data.schema(), detector=_DETECTORS[system], random_state=seed, **settings)
 
 
 def local_counts(
