@@ -41,6 +41,12 @@ class File:
     def classes(self) -> list[ast.ClassDef]:
         return [node for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef)]
 
+    def names(self) -> list[str]:
+        """Strings that name a module of the package, or something in it."""
+        texts = (node.value for node in ast.walk(self.tree) if isinstance(node, ast.Constant))
+        dotted = re.compile(rf"{self.module.partition('.')[0]}(\.\w+)+")
+        return [text for text in texts if isinstance(text, str) and dotted.fullmatch(text)]
+
     @property
     def inner_imports(self) -> int:
         """Imports inside functions, each counted once."""
@@ -118,45 +124,48 @@ def floors(contract: Path) -> list[tuple[str, ...]]:
     return [tuple(room.strip() for room in layer.split("|")) for layer in layers]
 
 
-def imports_upward(package: Path, house: Sequence[File], order: list[tuple[str, ...]]) -> list[str]:
-    """Check the floors, and each import at run time and under TYPE_CHECKING against them.
+def imports(package: Path, house: Sequence[File]) -> dict[tuple[str, str], str]:
+    """Return (importer, imported) of all imports, and how: at run time, for types, by name."""
+    from grimp import build_graph  # comes with import-linter, which the tests may lack
+
+    def pairs(runtime: bool, how: str) -> dict[tuple[str, str], str]:
+        graph = build_graph(package.name, exclude_type_checking_imports=runtime, cache_dir=None)
+        return {
+            (importer, imported): how
+            for importer in sorted(graph.modules)
+            for imported in sorted(graph.find_modules_directly_imported_by(importer))
+        }
+
+    sys.path.insert(0, str(package.parent))
+    try:
+        found = pairs(False, ", for types alone") | pairs(True, "")
+    finally:
+        sys.path.remove(str(package.parent))
+    # A module that is imported by its name is in no graph.
+    by_name = {(file.module, name): ", in a string" for file in house for name in file.names()}
+    return by_name | found
+
+
+def imports_upward(package: Path, house: Sequence[File], contract: Path) -> Iterator[str]:
+    """Check the floors, and each import against them.
 
     The package's own ``__init__`` hands out names of all rooms: it stands on the top floor.
     """
-    from grimp import build_graph  # comes with import-linter, which the tests may lack
-
-    found = []
+    order = floors(contract)
     if len(order) > MAX_FLOORS:
-        found.append(f"{len(order)} floors; needs {MAX_FLOORS} at most")
+        yield f"{len(order)} floors; needs {MAX_FLOORS} at most"
     height = {room: -floor for floor, rooms in enumerate(order) for room in rooms}
 
     def room(module: str) -> str:
         return module.split(".")[1] if "." in module else order[0][0]
 
-    outside = {room(file.module) for file in house} - set(height)
-    found += [f"{package.name}.{name} stands on no floor" for name in sorted(outside)]
-    sys.path.insert(0, str(package.parent))
-    try:
-        graphs = [
-            build_graph(package.name, exclude_type_checking_imports=runtime, cache_dir=None)
-            for runtime in (True, False)
-        ]
-    finally:
-        sys.path.remove(str(package.parent))
-    at_run_time = {
-        (importer, imported)
-        for importer in graphs[0].modules
-        for imported in graphs[0].find_modules_directly_imported_by(importer)
-    }
-    for importer in sorted(graphs[1].modules - {package.name}):
-        for imported in sorted(graphs[1].find_modules_directly_imported_by(importer)):
-            below, above = room(importer), room(imported)
-            if below == above or not {below, above} <= set(height):
-                continue
-            if height[above] >= height[below]:
-                when = "" if (importer, imported) in at_run_time else ", for types alone"
-                found.append(f"{importer} imports {imported}{when}: {above} is not below {below}")
-    return found
+    for outside in sorted({room(file.module) for file in house} - set(height)):
+        yield f"{package.name}.{outside} stands on no floor"
+    for (importer, imported), how in imports(package, house).items():
+        below, above = room(importer), room(imported)
+        inside = importer == package.name or below == above or not {below, above} <= set(height)
+        if not inside and height[above] >= height[below]:
+            yield f"{importer} imports {imported}{how}: {above} is not below {below}"
 
 
 def check(package: Path, contract: Path, allowed: frozenset[str] = LONG) -> list[str]:
@@ -166,7 +175,7 @@ def check(package: Path, contract: Path, allowed: frozenset[str] = LONG) -> list
         *long_files(house),
         *long_functions(house, allowed),
         *first_lines(house),
-        *imports_upward(package, house, floors(contract)),
+        *imports_upward(package, house, contract),
     ]
 
 

@@ -81,6 +81,10 @@ BROKEN = {
         "toy.ground imports toy.top, for types alone: top is not below ground",
     ),
     "upward, through the package": ({"ground": "from toy import run"}, "toy.ground imports toy: "),
+    "upward, by name": (
+        {"ground": "import importlib\nimportlib.import_module('toy.top')"},
+        "toy.ground imports toy.top, in a string: ",
+    ),
     "to the side": ({"left": "import toy.right.room"}, "toy.left imports toy.right.room: "),
 }
 
