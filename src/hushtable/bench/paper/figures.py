@@ -6,6 +6,7 @@ from typing import Any
 
 from hushtable.bench.figures import draw_curve, panels, save
 from hushtable.bench.paper.experiments import LOCAL_SETS, NOISE_SETS
+from hushtable.bench.paper.tables import true_total
 from hushtable.bench.results import Results
 
 __all__ = ["epsilon_figure", "local_figure"]
@@ -58,25 +59,12 @@ def _epsilon_panel(axes: Any, results: Results, data: str) -> None:
     axes.set_xlabel("ε as the paper counts it,\nfor one table", fontsize=9)
     low, high = axes.get_ylim()
     axes.set_ylim(low - 0.25 * (high - low), high)  # room for the totals
-    for row, (system, times) in enumerate(_totals(results, data).items()):
+    totals = {name: true_total(results, data, name) for name in ("ACE", "RS-H", "LSH iTables")}
+    for row, system in enumerate(name for name, total in totals.items() if total):
         axes.annotate(
-            f"{system}: total {times:.0f} ε",
-            (0.97, 0.05 + 0.075 * row),
-            xycoords="axes fraction",
-            ha="right",
-            fontsize=7,
-            color=_LOOKS[system][0],
-        )
-
-
-def _totals(results: Results, data: str) -> dict[str, float]:
-    found = {}
-    for system in ("ACE", "RS-H", "LSH iTables"):
-        rows = results.select("epsilon", data=data, system=system)
-        times = {r["total_epsilon"] / r["setting"] for r in rows if r["setting"] < math.inf}
-        if times:
-            found[system] = max(times)
-    return found
+            f"{system}: total {totals[system]:.0f} ε", (0.97, 0.05 + 0.075 * row),
+            xycoords="axes fraction", ha="right", fontsize=7, color=_LOOKS[system][0],
+        )  # fmt: skip
 
 
 def _place(epsilon: float) -> float:

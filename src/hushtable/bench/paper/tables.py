@@ -16,6 +16,7 @@ from hushtable.bench.tables import markdown_table, spread
 __all__ = [
     "PAPERS_SECONDS", "accuracy_table", "by_setting", "data_table", "epsilon_table", "local_table",
     "mean_auc", "ours_table", "participants_table", "present", "seconds", "time_table",
+    "true_total",
 ]  # fmt: skip
 
 #: Table 3, by set.
@@ -124,16 +125,18 @@ def time_table(results: Results) -> str:
 def local_table(results: Results) -> str:
     """Lay out Figure 1's figures: ROC-AUC against the rows of the participant."""
     rows = []
-    systems = ("iForest", "LODA", "LSH iTables")
     for data in LOCAL_SETS:
-        sizes = sorted({row["setting"] for row in results.select("local", data=data)})
-        for size in sizes:
-            cells = (
-                _cell(results, "local", data=data, system=name, setting=size) for name in systems
-            )
-            rows.append((data, f"{size:.0f}", *cells))
+        curves = [results.curve("local", data, name) for name in ("iForest", "LODA", "LSH iTables")]
+        rows += [(data, f"{n:.0f}", *(spread(curve[n]) for curve in curves)) for n in curves[0]]
     header = ("set", "local rows", "iForest, local", "LODA, local", "LSH iTables, merged")
     return markdown_table(header, rows)
+
+
+def true_total(results: Results, data: str, system: str) -> float:
+    """Return a row's true total in the paper's epsilons (Figure 2); 0 if nothing has run."""
+    rows = results.select("epsilon", data=data, system=system)
+    times = (row["total_epsilon"] / row["setting"] for row in rows if row["setting"] < math.inf)
+    return max(times, default=0.0)
 
 
 def epsilon_table(results: Results) -> str:
@@ -141,13 +144,10 @@ def epsilon_table(results: Results) -> str:
     rows = []
     for data in NOISE_SETS:
         for system in ("LSH iTables", "RS-H", "ACE"):
-            cells, totals = [], set()
-            for epsilon in EPSILONS:
-                found = results.select("epsilon", data=data, system=system, setting=epsilon)
-                cells.append(spread([100 * row["auc"] for row in found]))
-                totals |= {row["total_epsilon"] / epsilon for row in found if epsilon < math.inf}
-            if totals:
-                rows.append((data, system, f"{totals.pop():.0f} ε", *cells))
+            curve, total = results.curve("epsilon", data, system), true_total(results, data, system)
+            if total:
+                cells = (spread(curve.get(epsilon, ())) for epsilon in EPSILONS)
+                rows.append((data, system, f"{total:.0f} ε", *cells))
     names = [f"ε = {epsilon:g}" for epsilon in EPSILONS[:-1]]
     return markdown_table(("set", "system", "really", *names, "no noise"), rows, text=2)
 
@@ -156,13 +156,14 @@ def participants_table(results: Results) -> str:
     """Lay out Table 4 (the paper's in brackets)."""
     rows = []
     for (data, system), papers in PAPERS_PARTICIPANTS.items():
-        cells, total = [], 0.0
-        for k, paper in zip(PARTICIPANTS, papers, strict=True):
-            found = results.select("participants", data=data, system=system, setting=float(k))
-            cells.append(f"{spread([100 * row['auc'] for row in found])} ({paper})")
-            total = max([total, *(row["total_epsilon"] for row in found)])
-        if total:
-            rows.append((data, system, f"{total:g}", *cells))
+        curve = results.curve("participants", data, system)
+        if curve:
+            found = results.values("participants", "total_epsilon", data=data, system=system)
+            cells = (
+                f"{spread(curve.get(k, ()))} ({paper})"
+                for k, paper in zip(PARTICIPANTS, papers, strict=True)
+            )
+            rows.append((data, system, f"{found.max():g}", *cells))
     header = ("set", "system", "really", *(f"{k} participants" for k in PARTICIPANTS))
     return markdown_table(header, rows, text=2)
 
