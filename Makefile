@@ -48,7 +48,7 @@ test-slow: .venv/.group-test
 
 # What was found by attacking, each as a test that failed before; make test and test-slow run them, too.
 test-attacks: .venv/.group-test
-	$(BIN)/pytest tests/attacks $(or $(PYTEST_ARGS),-n auto)
+	$(BIN)/pytest tests/hardening/attacks $(or $(PYTEST_ARGS),-n auto)
 
 # In an environment of its own: Flower pins many libraries tightly.
 test-flower: .venv-flower/.created
@@ -74,13 +74,14 @@ test-all: .venv/.group-test
 	$(BIN)/pytest $(PYTEST_ARGS)
 
 fuzz: .venv/.group-fuzz
-	@$(BIN)/python tests/fuzz/run.py --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
+	@$(BIN)/python tests/hardening/fuzz/run.py --seconds $(FUZZ_SECONDS) $(if $(FUZZ_SEED),--seed $(FUZZ_SEED))
 
 lint: .venv/.group-dev
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(call silently,$(BIN)/lint-imports --no-logo --cache-dir .cache/import_linter)
+	@$(BIN)/python .ci/check_house.py
 
 format: .venv/.group-dev
 	@$(BIN)/ruff check --fix --quiet .

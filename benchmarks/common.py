@@ -1,17 +1,18 @@
-"""What the benchmark scripts share: rows to time, a clock, results.
+"""Shared by the benchmark scripts: rows to time, a clock, memory, results.
 
 Labelled sets, tables and targets are those of `hushtable.bench`.
 """
 
 import argparse
 import json
+import re
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,15 +29,19 @@ __all__ = [
     "Rows",
     "Target",
     "data_folder",
+    "finish",
+    "in_turns",
     "load",
     "markdown_table",
     "print_environment",
-    "print_targets",
+    "process_memory",
     "progress",
     "run",
     "seconds",
-    "write_results",
+    "timed",
 ]
+
+T = TypeVar("T")
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -93,15 +98,38 @@ class Rows:
         return X
 
 
+# --- clock and memory -----------------------------------------------------------------------
+
+
+def timed(do: Callable[[], T]) -> tuple[float, T]:
+    """Return the seconds that a run takes, and its result."""
+    start = time.perf_counter()
+    result = do()
+    return time.perf_counter() - start, result
+
+
+def in_turns(
+    contestants: Mapping[str, Callable[[], object]], repeats: int, uncounted: int = 1
+) -> dict[str, list[float]]:
+    """Return the seconds of several runs of each, in turns, after some that do not count.
+
+    What else the machine does then meets all of them alike.
+    """
+    rounds = [
+        {name: timed(do)[0] for name, do in contestants.items()} for _ in range(uncounted + repeats)
+    ]
+    return {name: [times[name] for times in rounds[uncounted:]] for name in contestants}
+
+
 def seconds(do: Callable[[], object], repeats: int, uncounted: int = 1) -> float:
     """Return the median of several runs, after some that do not count."""
-    times = []
-    for run in range(uncounted + repeats):
-        start = time.perf_counter()
-        do()
-        if run >= uncounted:
-            times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return statistics.median(in_turns({"": do}, repeats, uncounted)[""])
+
+
+def process_memory(key: str = "VmHWM", status: str | None = None) -> int:
+    """Return bytes of this process: at its peak, or ``VmRSS`` now (Linux)."""
+    text = Path("/proc/self/status").read_text() if status is None else status
+    return int(re.search(rf"{key}:\s+(\d+) kB", text)[1]) * 1024
 
 
 # --- output ---------------------------------------------------------------------------------
@@ -112,11 +140,17 @@ def progress(message: str) -> None:
     print(message, file=sys.stderr, flush=True)
 
 
-def write_results(name: str, content: dict[str, Any]) -> None:
-    """Keep the figures as JSON in benchmarks/results/, which git ignores."""
-    RESULTS.mkdir(exist_ok=True)
-    text = json.dumps({"environment": environment(PACKAGES), **content}, indent=1)
-    (RESULTS / f"{name}.json").write_text(text + "\n")
+def finish(targets: Sequence[Target], name: str = "", **figures: Any) -> int:
+    """Keep the figures, print what they depend on and the targets; return the exit code.
+
+    Figures are kept as JSON in benchmarks/results/, which git ignores, under a name.
+    """
+    print_environment()
+    if name:
+        RESULTS.mkdir(exist_ok=True)
+        text = json.dumps({"environment": environment(PACKAGES), **figures}, indent=1)
+        (RESULTS / f"{name}.json").write_text(text + "\n")
+    return print_targets(targets)
 
 
 def run(parser: argparse.ArgumentParser, main: Callable[[argparse.Namespace], int]) -> None:

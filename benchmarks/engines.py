@@ -8,12 +8,10 @@ turns; medians. Memory is the whole process at its peak, in a fresh one (Linux).
 
 import argparse
 import itertools
-import re
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +71,7 @@ def peak_of(folder: Path, threads: int) -> int:
         plan().save(path)
         command = [sys.executable, "-c", PEAK, str(path), str(folder), str(threads)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return int(re.search(r"VmHWM:\s+(\d+) kB", done.stdout)[1]) * 1024
+    return common.process_memory(status=done.stdout)
 
 
 def peak_of_many(folder: Path, times: int) -> int:
@@ -87,7 +85,7 @@ def peak_of_many(folder: Path, times: int) -> int:
 def time_all(folder: Path, rounds: int = ROUNDS) -> list[Timing]:
     from dask.distributed import Client, LocalCluster
 
-    drawn, found = plan(), {}
+    drawn = plan()
     with (
         LocalCluster(
             n_workers=2, threads_per_worker=1, dashboard_address=None,
@@ -103,15 +101,10 @@ def time_all(folder: Path, rounds: int = ROUNDS) -> list[Timing]:
             "Dask, 2 workers": lambda: engine.sketch_data(drawn, folder / "*.parquet"),
         }
         assert len(rows) == FILES
-        times: dict[str, list[float]] = {name: [] for name in contestants}
-        for turn in range(rounds + 1):
-            for name, do in contestants.items():
-                start = time.perf_counter()
-                found[name] = do()
-                if turn:  # the first compiles, and fills the page cache
-                    times[name].append(time.perf_counter() - start)
-            common.progress(f"round {turn} of {rounds}")
-    sketches = [sketch for name, sketch in found.items() if name != "reading"]
+        common.progress(f"{rounds} rounds")
+        # The first compiles, and fills the page cache.
+        times = common.in_turns(contestants, rounds)
+        sketches = [do() for name, do in contestants.items() if name != "reading"]
     assert all(sketch == sketches[0] for sketch in sketches)
     peaks = {"1 thread": 1, "2 threads": 2}
     return [
@@ -157,9 +150,8 @@ def main(arguments: argparse.Namespace) -> int:
     print(table(timings, arguments.rows))
     rows = arguments.times * arguments.rows
     print(f"\nThe same files over and over, {rows:,} rows: peak memory {many / 1e6:.0f} MB.\n")
-    common.print_environment()
     found = Target("peak memory of the rows over and over, MB", many / 1e6, "<=", 400.0, ".0f")
-    return common.print_targets([*targets(timings), found])
+    return common.finish([*targets(timings), found])
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ Ranges are the data's own, taken as if they were public.
 
 import argparse
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -186,16 +185,9 @@ def _race(
     method: str, rows: int, rounds: int, score: Callable[[], Any], explain: Callable[[], Any]
 ) -> Timing:
     """Take turns, after a run of each that does not count."""
-    times: list[tuple[float, float]] = []
-    for _ in range(rounds + 1):
-        start = time.perf_counter()
-        score()
-        scored = time.perf_counter()
-        explain()
-        times.append((scored - start, time.perf_counter() - scored))
-    times = times[1:]
-    each = (1e6 * statistics.median(t) / rows for t in zip(*times, strict=True))
-    return Timing(method, *each, statistics.median(e / s for s, e in times))
+    times = common.in_turns({"score": score, "explain": explain}, rounds).values()
+    each = (1e6 * statistics.median(t) / rows for t in times)
+    return Timing(method, *each, statistics.median(e / s for s, e in zip(*times, strict=True)))
 
 
 def time_all(data: Rows = TIMED, rounds: int = ROUNDS, peer_rows: int = 1000) -> list[Timing]:
@@ -271,11 +263,8 @@ def main(arguments: argparse.Namespace) -> int:
     print(table_of_found(found) + "\n")
     print(f"One thread; ours on {TIMED.name}, the others on its first 1,000 rows.\n")
     print(table_of_times(timings))
-    common.print_environment()
-    common.write_results(
-        "explain", {"found": [vars(f) for f in found], "times": [vars(t) for t in timings]}
-    )
-    return common.print_targets(targets(found, timings))
+    figures = {"found": [vars(f) for f in found], "times": [vars(t) for t in timings]}
+    return common.finish(targets(found, timings), "explain", **figures)
 
 
 if __name__ == "__main__":

@@ -100,8 +100,7 @@ def main(arguments: argparse.Namespace) -> int:
         timings = time_all(CASES)
     print(f"Medians of {REPEATS}, one thread.\n")
     print(table(timings))
-    common.print_environment()
-    return common.print_targets(targets(timings))
+    return common.finish(targets(timings))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ its noise by a fast stand-in.
 import argparse
 import contextlib
 import json
-import re
 import subprocess
 import sys
 import tempfile
@@ -60,7 +59,7 @@ class Load:
 
 
 def can_measure() -> bool:
-    """Whether this system tells the high-water mark of a process."""
+    """Whether this system keeps the high-water mark of a process where it can be read."""
     return Path("/proc/self/status").exists()
 
 
@@ -73,8 +72,7 @@ class Watch:
 
     def __exit__(self, *_: object) -> None:
         self.seconds = time.perf_counter() - self._start
-        status = Path("/proc/self/status").read_text()
-        self.peak = int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) * 1024
+        self.peak = common.process_memory()
 
     def held(self, size: int, right: bool) -> Held:
         return Held("", size, self.seconds, self.peak, bool(right))
@@ -330,9 +328,7 @@ def main(arguments: argparse.Namespace) -> int:
         return 0
     found = list(hold_all(arguments.quick, arguments.only or tuple(LOADS)))
     print(table(found))
-    common.print_environment()
-    common.write_results("load", {"loads": [vars(held) for held in found]})
-    return common.print_targets(targets(found))
+    return common.finish(targets(found), "load", loads=[vars(held) for held in found])
 
 
 if __name__ == "__main__":

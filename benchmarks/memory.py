@@ -9,7 +9,6 @@ import ctypes
 import dataclasses
 import gc
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-from common import Rows
+from common import Rows, process_memory
 
 import hushtable
 
@@ -72,9 +71,9 @@ def watch(do: Callable[[], T]) -> tuple[T, int]:
     """Return what ``do`` returns, and the bytes that it took at its peak over those held before."""
     _give_back()
     Path("/proc/self/clear_refs").write_text("5")  # the high-water mark starts from here
-    before = _status("VmRSS")
+    before = process_memory("VmRSS")
     result = do()
-    return result, _status("VmHWM") - before
+    return result, process_memory("VmHWM") - before
 
 
 def _give_back() -> None:
@@ -83,11 +82,6 @@ def _give_back() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only
     if trim is not None:
         trim(0)
-
-
-def _status(key: str) -> int:
-    text = Path("/proc/self/status").read_text()
-    return int(re.search(rf"{key}:\s+(\d+) kB", text)[1]) * 1024
 
 
 def main() -> None:

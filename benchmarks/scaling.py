@@ -254,9 +254,7 @@ def main(arguments: argparse.Namespace) -> int:
     print("\nThe machine's floor. " + machine.describe() + why_not + "\n")
     print(table_of_the_floor(costs, extent.floor_rows))
     results = {"machine": vars(machine), "costs": [dataclasses.asdict(c) for c in both]}
-    common.write_results("scaling", results)
-    common.print_environment()
-    return common.print_targets(targets(streamed))
+    return common.finish(targets(streamed), "scaling", **results)
 
 
 if __name__ == "__main__":

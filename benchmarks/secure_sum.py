@@ -209,8 +209,7 @@ def targets(timings: Sequence[Timing]) -> list[Target]:
 def main(arguments: argparse.Namespace) -> int:
     timings = time_all()
     print(table(timings))
-    common.print_environment()
-    return common.print_targets(targets(timings))
+    return common.finish(targets(timings))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ import argparse
 import dataclasses
 import os
 import statistics
-import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,13 +120,10 @@ def _warm_up(racing: Sequence[Contestant]) -> None:
 def _time(contestant: Contestant, X: np.ndarray) -> tuple[float, float]:
     detector = contestant.make()
     X = X.astype(contestant.dtype, copy=False)
-    start = time.perf_counter()
-    detector.fit(X)
-    fitted = time.perf_counter()
-    scores = getattr(detector, contestant.score)(X)
-    scored = time.perf_counter()
+    fit, _ = common.timed(lambda: detector.fit(X))
+    score, scores = common.timed(lambda: getattr(detector, contestant.score)(X))
     assert scores.shape == X.shape[:1]
-    return fitted - start, scored - fitted
+    return fit, score
 
 
 def _extrapolate(data: Rows, smaller: dict[Contestant, Timing]) -> dict[Contestant, Timing]:
@@ -262,11 +258,8 @@ def main(arguments: argparse.Namespace) -> int:
     print(threads.table(gains) + "\n")
     peaks = measure_memory([case for case in cases if case.rows >= 10**5])
     results = {"timings": timings, "threads": gains, "peaks": peaks}
-    common.write_results(
-        "speed", {key: [dataclasses.asdict(one) for one in many] for key, many in results.items()}
-    )
-    common.print_environment()
-    return common.print_targets([*targets(timings, peaks), *threads.targets(gains)])
+    figures = {key: [dataclasses.asdict(one) for one in many] for key, many in results.items()}
+    return common.finish([*targets(timings, peaks), *threads.targets(gains)], "speed", **figures)
 
 
 def measure_memory(cases: Sequence[Rows]) -> list[memory.Peak]:

@@ -5,7 +5,6 @@ One thread; medians over panes, once the window is full.
 
 import argparse
 import statistics
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -35,16 +34,12 @@ def time_window(panes: int, rows: int = ROWS, steps: int = STEPS) -> Timing:
     X = np.random.default_rng(0).normal(size=(rows, COLUMNS))
     while len(window.panes) < panes:
         window.add(X[:50]).roll()
-    times: dict[str, list[float]] = {"roll": [], "add": [], "score": []}
-    for _ in range(steps):
-        for name, do in (
-            ("roll", window.roll),
-            ("add", lambda: window.add(X)),
-            ("score", lambda: window.score_samples(X)),
-        ):
-            start = time.perf_counter()
-            do()
-            times[name].append(time.perf_counter() - start)
+    step = {
+        "roll": window.roll,
+        "add": lambda: window.add(X),
+        "score": lambda: window.score_samples(X),
+    }
+    times = common.in_turns(step, steps, uncounted=0)
     return Timing(panes, *(statistics.median(values) for values in times.values()))
 
 
@@ -66,8 +61,7 @@ def targets(timings: Sequence[Timing]) -> list[Target]:
 def main(arguments: argparse.Namespace) -> int:
     timings = [time_window(panes) for panes in PANES]
     print(table(timings))
-    common.print_environment()
-    return common.print_targets(targets(timings))
+    return common.finish(targets(timings))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import pytest
 
 from hushtable.bench import outside
 from hushtable.bench import privacy as bench
-from hushtable.bench.data import LabelledSet, data_folder, load
+from hushtable.bench.data import LabelledSet, load
 from hushtable.bench.planted import MISTAKES
 from hushtable.cli import main
 
@@ -119,12 +119,6 @@ def test_targets_judge_what_was_measured():
     runs += [run(bench.PAPERS, 0.1, 0.6, "4_breastw", 500)]
     verdicts = {t.claim: (round(t.measured, 6), t.met) for t in bench.accuracy_targets(runs)}
     assert list(verdicts.values()) == [(1.0, False), (2.0, True), (4.0, False), (-10.0, False)]
-
-
-def test_a_folder_is_given_or_named(tmp_path, monkeypatch):
-    monkeypatch.setenv("HUSHTABLE_DATA", str(tmp_path))
-    assert data_folder() == tmp_path
-    assert data_folder(tmp_path.parent) == tmp_path.parent
 
 
 @pytest.mark.slow

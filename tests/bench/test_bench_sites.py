@@ -25,7 +25,7 @@ def results(tmp_path_factory):
 
 def test_every_curve_has_every_number_of_sites(results):
     for system in sites.CURVES:
-        curve = sites.curve(results, "sites", "made up", system)
+        curve = results.curve("sites", "made up", system)
         assert list(curve) == [2, 5, 12]
         assert all(0 <= auc <= 100 for values in curve.values() for auc in values)
     assert {row["setting"] for row in results.select("local")} == {2.0, 10.0}
@@ -57,7 +57,7 @@ def test_tables_figure_and_verdicts(results, tmp_path, monkeypatch):
     assert [file.name for file in files] == ["sites.svg", "sites.png"]
     assert all(file.stat().st_size > 1000 for file in files)
     flat, ahead, total = sites.targets(results, ["made up"])
-    values = [np.mean(v) for v in sites.curve(results, "sites", "made up", sites.MASKED).values()]
+    values = [v.mean() for v in results.curve("sites", "made up", sites.MASKED).values()]
     assert flat.measured == pytest.approx(max(values) - min(values))
     assert "ahead" in ahead.claim
     assert total.met

@@ -1,4 +1,4 @@
-"""Attacks on releases, end to end: what they achieve, beside what epsilon allows any attack.
+"""Attack releases, end to end, and compare with the best that epsilon allows any attack.
 
 Each plays both cases many times over: a person's row is in, or it is not. The attacker knows
 everything else: all other rows, the plan, the scale of the noise. Tables are few and small, so
@@ -20,7 +20,7 @@ from hushtable.audit.audit import audit_canaries, audit_neighbours
 from hushtable.audit.bounds import Finding, judge, most_area
 from hushtable.bench.data import LabelledSet
 from hushtable.bench.planted import EXACT
-from hushtable.bench.tables import Target, markdown_table
+from hushtable.bench.tables import Target, judged, markdown_table
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.federation.collect import total
@@ -32,17 +32,9 @@ from hushtable.privacy.ledger import Share
 from hushtable.privacy.noise import add_noise
 
 __all__ = [
-    "ATTACKS",
-    "CONFIDENCE",
-    "DELTA",
-    "PLANTED",
-    "Outcome",
-    "Scene",
-    "n_outcomes",
-    "outcomes",
-    "table",
-    "targets",
-]
+    "ATTACKS", "CONFIDENCE", "DELTA", "PLANTED", "Outcome", "Scene", "n_outcomes", "outcomes",
+    "table", "targets",
+]  # fmt: skip
 
 DELTA = 1e-6
 #: Of each bound: with thirty of them, a correct release is rejected in 3% of runs at most.
@@ -107,27 +99,18 @@ def neighbours(scene: Scene, epsilon: float | None, trials: int) -> Finding:
     """Release rows with a row and without it, all the way from the rows."""
     plan = scene.plan()
     return audit_neighbours(
-        lambda rows: _release(Sketch.from_data(plan, rows), epsilon),
-        scene.others,
-        scene.row,
-        epsilon=epsilon or 0.0,
-        delta=DELTA,
-        trials=trials,
-        confidence=CONFIDENCE,
-    )
+        lambda rows: _release(Sketch.from_data(plan, rows), epsilon), scene.others, scene.row,
+        epsilon=epsilon or 0.0, delta=DELTA, trials=trials, confidence=CONFIDENCE,
+    )  # fmt: skip
 
 
 def canaries(scene: Scene, epsilon: float | None, trials: int) -> Finding:
-    """Tell 1,000 random rows in or out, from a single release of 100 deep tables."""
+    """Guess which of 1,000 random rows are in a single release of 100 deep tables."""
+    plan = Plan.draw(scene.data.schema(), random_state=0)
     return audit_canaries(
-        lambda sketch: _release(sketch, epsilon),
-        Plan.draw(scene.data.schema(), random_state=0),
-        epsilon=epsilon or 0.0,
-        delta=DELTA,
-        canaries=1000,
-        confidence=CONFIDENCE,
-        random_state=0,
-    )
+        lambda sketch: _release(sketch, epsilon), plan, epsilon=epsilon or 0.0, delta=DELTA,
+        canaries=1000, confidence=CONFIDENCE, random_state=0,
+    )  # fmt: skip
 
 
 # --- differences of releases ----------------------------------------------------------------------
@@ -186,18 +169,13 @@ def masked_minus_parts(scene: Scene, epsilon: float | None) -> Trial:
     pair = scene.pair(plan)
     keys = [Keys.generate(f"site{i}") for i in range(4)]
     round_ = Round.open(
-        plan,
-        [one.card for one in keys],
-        keys[0],
-        epsilon=1.0 if epsilon is None else epsilon,
-        delta=DELTA,
-        deadline=now() + timedelta(days=1),
-        colluders=1,
-    )
-    shares = {
-        name: Share(f"{i}" * 64, round_.site_scale, "") for i, name in enumerate(round_.names)
+        plan, [one.card for one in keys], keys[0], epsilon=1.0 if epsilon is None else epsilon,
+        delta=DELTA, deadline=now() + timedelta(days=1), colluders=1,
+    )  # fmt: skip
+    ledgers = {
+        name: round_.ledger(Share(f"{i}" * 64, round_.site_scale, ""))
+        for i, name in enumerate(round_.names)
     }
-    ledgers = {name: round_.ledger(share) for name, share in shares.items()}
     rest = Sketch.from_data(plan, scene.data.X[: 2 * _ROWS]).counts
 
     def part(counts: Ints) -> Ints:
@@ -228,13 +206,9 @@ def _played(prepare: Callable[[Scene, float | None], Trial]) -> Attack:
         trial = prepare(scene, epsilon)
         absent, present = (np.array([trial(case) for _ in range(trials)]) for case in (False, True))
         return judge(
-            "one case told from the other",
-            [(absent, present)],
-            epsilon=epsilon or 0.0,
-            delta=DELTA,
-            confidence=CONFIDENCE,
-            middle=0.5,
-        )
+            "one case told from the other", [(absent, present)], epsilon=epsilon or 0.0,
+            delta=DELTA, confidence=CONFIDENCE, middle=0.5,
+        )  # fmt: skip
 
     return attack
 
@@ -253,7 +227,7 @@ PLANTED = "planted: the same noise in two rounds"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an attack achieved at a total epsilon; None is no noise."""
+    """The success of an attack at a total epsilon; None is no noise."""
 
     attack: str
     epsilon: float | None
@@ -297,28 +271,18 @@ def table(found: Sequence[Outcome]) -> str:
     """Lay out what the attacks achieved beside what epsilon allows."""
     rows = []
     for one in found:
-        gaussian, auc = one.finding.gaussian_bound, one.finding.auc
-        rows.append(
-            (
-                one.attack,
-                "no noise" if one.epsilon is None else f"{one.epsilon:g}",
-                "" if auc is None else f"{auc:.3f}",
-                f"{one.best:.3f}",
-                f"{one.most:.3f}",
-                f"{one.finding.lower_bound:.2f}",
-                "" if gaussian is None or one.epsilon is None else f"{gaussian:.2f}",
-                "none made" if one.epsilon is None else _verdict(one.finding),
-            )
-        )
+        auc = "" if one.finding.auc is None else f"{one.finding.auc:.3f}"
+        bound, gaussian, verdict = judged(one.finding)
+        if one.epsilon is None:
+            gaussian, verdict = "", "none made"
+        epsilon = "no noise" if one.epsilon is None else f"{one.epsilon:g}"
+        allowed = f"{one.best:.3f}", f"{one.most:.3f}"
+        rows.append((one.attack, epsilon, auc, *allowed, bound, gaussian, verdict))
     header = (
         "attack", "total epsilon", "AUC", "best against this noise", "epsilon allows",
         "epsilon is at least", "if Gaussian", "claim",
     )  # fmt: skip
     return markdown_table(header, rows)
-
-
-def _verdict(finding: Finding) -> str:
-    return "rejected" if finding.rejects else "stands"
 
 
 def targets(found: Sequence[Outcome]) -> list[Target]:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import DataError
 
-__all__ = ["VARIABLE", "LabelledSet", "data_folder", "find_sets", "load"]
+__all__ = ["VARIABLE", "LabelledSet", "auc", "auc_and_ap", "data_folder", "find_sets", "load"]
 
 #: The environment variable that names the folder.
 VARIABLE = "HUSHTABLE_DATA"
@@ -83,3 +84,13 @@ def load(path: Path) -> LabelledSet:
     if X.ndim != 2 or y.shape != X.shape[:1] or y.all() or not y.any():
         raise DataError(f"{path}: needs X (n, d) and y (n,) with both labels in it")
     return LabelledSet(path.stem, X, y)
+
+
+def auc(y: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
+    """Return the ROC-AUC of scores that are low for outliers."""
+    return float(roc_auc_score(y, -scores))
+
+
+def auc_and_ap(y: NDArray[np.bool_], scores: NDArray[np.float64]) -> dict[str, float]:
+    """Return ROC-AUC and average precision, by the names of the columns of `Results`."""
+    return {"auc": auc(y, scores), "ap": float(average_precision_score(y, -scores))}

@@ -1,6 +1,6 @@
 """Figures of the benchmarks, drawn by matplotlib (extra ``bench``)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from hushtable.bench.results import Results
 from hushtable.errors import MissingExtraError
 from hushtable.plots import EpsilonDisplay
 
-__all__ = ["privacy_figure", "pyplot", "sites_figure"]
+__all__ = ["draw_curve", "panels", "privacy_figure", "pyplot", "save", "sites_figure"]
 
 # Okabe and Ito's colours: told apart by colour-blind readers, and in grey.
 _BLUE, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#009E73"
@@ -21,22 +21,49 @@ _BLUE, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#009E73"
 def pyplot() -> Any:
     """Return matplotlib's figure class, which needs no display; raises where it is missing."""
     try:
-        from matplotlib.figure import Figure
+        from matplotlib.figure import Figure  # of an extra
     except ImportError:
         raise MissingExtraError("the figure", "matplotlib", "bench") from None
     return Figure
 
 
+def panels(titles: Sequence[str], width: float, height: float, **options: Any) -> tuple[Any, Any]:
+    """Return a figure and its panels side by side, each with a title."""
+    figure = pyplot()(figsize=(width * max(1, len(titles)), height), layout="constrained")
+    found = np.atleast_1d(figure.subplots(1, max(1, len(titles)), **options))
+    for axes, title in zip(found, titles, strict=False):
+        axes.set_title(title, fontsize=10)
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure, found
+
+
+def draw_curve(
+    axes: Any, x: Sequence[float], values: Sequence[Any], look: tuple[str, str], label: str
+) -> None:
+    """Draw means, and a band of one standard deviation around them."""
+    mean, deviation = (np.array([f(v) for v in values]) for f in (np.mean, np.std))
+    colour, marker = look
+    axes.fill_between(x, mean - deviation, mean + deviation, color=colour, alpha=0.15, lw=0)
+    axes.plot(x, mean, color=colour, marker=marker, ms=4, label=label)
+
+
+def save(figure: Any, folder: Path, name: str) -> list[Path]:
+    """Write a figure as SVG and PNG; return the files."""
+    files = [folder / f"{name}.{kind}" for kind in ("svg", "png")]
+    for file in files:
+        figure.savefig(file, dpi=200)
+    return files
+
+
 def privacy_figure(
-    runs: Sequence[Run], membership: dict[str, list[dict[str, float]]], folder: Path
+    runs: Sequence[Run], membership: Mapping[str, list[dict[str, float]]], folder: Path
 ) -> list[Path]:
     """Draw accuracy, and what an adversary learns, against epsilon; return the files."""
     figure = pyplot()(figsize=(9.0, 3.4), layout="constrained")
 
-    import matplotlib
+    import matplotlib  # of an extra
     from cycler import cycler
 
-    files = [folder / f"privacy.{kind}" for kind in ("svg", "png")]
     with matplotlib.rc_context({"axes.prop_cycle": cycler(color=[_BLUE, _ORANGE])}):
         left, middle, right = figure.subplots(1, 3, width_ratios=[3, 3, 2])
         for axes, metric, label in ((left, "auc", "ROC-AUC"), (middle, "ap", "average precision")):
@@ -45,37 +72,25 @@ def privacy_figure(
             axes.set_ylabel("")
             axes.set_title(f"Mean {label}, %", fontsize=10)
         _membership(right, membership)
-        for file in files:
-            figure.savefig(file, dpi=200)
-    return files
+        return save(figure, folder, "privacy")
 
 
 def sites_figure(results: Results, sets: Sequence[str], folder: Path) -> list[Path]:
     """Draw accuracy against the number of sites, a panel for each set; return the files."""
-    figure = pyplot()(figsize=(2.6 * max(1, len(sets)), 3.0), layout="constrained")
-    panels = np.atleast_1d(figure.subplots(1, max(1, len(sets)), sharey=True))
-    looks = zip(bench_sites.CURVES, (_BLUE, _GREEN, _ORANGE), ("o", "^", "s"), strict=True)
-    for system, colour, marker in looks:
-        for axes, data in zip(panels, sets, strict=False):
-            values = bench_sites.curve(results, "sites", data, system)
-            sites = list(values)
-            mean = np.array([np.mean(v) for v in values.values()])
-            spread = np.array([np.std(v) for v in values.values()])
-            axes.fill_between(sites, mean - spread, mean + spread, color=colour, alpha=0.15, lw=0)
-            axes.plot(sites, mean, color=colour, marker=marker, ms=4, label=system)
-    for axes, data in zip(panels, sets, strict=False):
+    figure, found = panels(sets, 2.6, 3.0, sharey=True)
+    looks = ((_BLUE, "o"), (_GREEN, "^"), (_ORANGE, "s"))
+    for system, look in zip(bench_sites.CURVES, looks, strict=True):
+        for axes, data in zip(found, sets, strict=False):
+            curve = results.curve("sites", data, system)
+            draw_curve(axes, list(curve), list(curve.values()), look, system)
+    for axes, _ in zip(found, sets, strict=False):
         axes.set_xscale("log")
         axes.set_xticks([2, 5, 10, 20, 50, 100], ["2", "5", "10", "20", "50", "100"])
         axes.minorticks_off()
-        axes.set_title(data, fontsize=10)
         axes.set_xlabel("sites", fontsize=9)
-        axes.spines[["top", "right"]].set_visible(False)
-    panels[0].set_ylabel("ROC-AUC, %", fontsize=9)
-    panels[0].legend(fontsize=7.5, loc="lower left", frameon=False)
-    files = [folder / f"sites.{kind}" for kind in ("svg", "png")]
-    for file in files:
-        figure.savefig(file, dpi=200)
-    return files
+    found[0].set_ylabel("ROC-AUC, %", fontsize=9)
+    found[0].legend(fontsize=7.5, loc="lower left", frameon=False)
+    return save(figure, folder, "sites")
 
 
 def _accuracy(axes: Any, runs: Sequence[Run], metric: str) -> None:
@@ -93,7 +108,7 @@ def _accuracy(axes: Any, runs: Sequence[Run], metric: str) -> None:
         axes.legend(fontsize=7.5, loc="lower right", frameon=False)
 
 
-def _membership(axes: Any, membership: dict[str, list[dict[str, float]]]) -> None:
+def _membership(axes: Any, membership: Mapping[str, list[dict[str, float]]]) -> None:
     columns = [c for c in next(iter(membership.values()))[0] if c.startswith("outliers")]
     names = [c.removeprefix("outliers, ") for c in columns]
     for at, column in enumerate(columns):

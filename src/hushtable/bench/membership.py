@@ -1,4 +1,4 @@
-"""Which of many real rows were counted? Solved for from one release, all rows at once.
+"""Solve for which of many real rows were counted, from one release, all rows at once.
 
 A fair coin decides for each row of a labelled set whether it is counted. The attacker has the
 plan, the release and all the rows. Counts are then linear in the unknown coins, c = A x + noise,
@@ -9,7 +9,6 @@ a row's cells. A'A holds, for each two rows, the tables in which they share a ce
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,45 +35,19 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Attacked:
-    """What one release tells of which rows were counted; epsilon None is no noise.
-
-    Attributes
-    ----------
-    data : str
-        The set.
-    rows : int
-        Candidates.
-    epsilon : float or None
-        Total of the release.
-    auc : float
-        How often a counted row is ranked above one that was not.
-    true : float
-        Share of the counted rows that is found when 1% of the others is taken for counted.
-    outliers : float
-        The area among the outliers alone.
-    lower_bound : float
-        Epsilon is at least this, with probability `CONFIDENCE`.
-    """
+    """The success of an attack on one release, by solving for its rows."""
 
     data: str
-    rows: int
-    epsilon: float | None
-    auc: float
-    true: float
-    outliers: float
-    lower_bound: float
+    rows: int  # candidates
+    epsilon: float | None  # total of the release; None is no noise
+    auc: float  # how often a counted row is ranked above one that was not
+    true: float  # share of the counted rows found when 1% of the others is taken for counted
+    outliers: float  # the area among the outliers alone
+    lower_bound: float  # epsilon is at least this, with probability `CONFIDENCE`
 
 
 class Solver:
-    """Solves for the coins of rows under one plan, whatever the noise.
-
-    Parameters
-    ----------
-    plan : Plan
-        A row's cells depend on it alone.
-    X : ndarray of shape (n, d)
-        The candidates.
-    """
+    """Solves for the coins of rows X under one plan, whatever the noise."""
 
     def __init__(self, plan: Plan, X: Floats) -> None:
         family, codes = plan.family, Encoder(plan.schema).encode(X)
@@ -102,7 +75,7 @@ class Solver:
 def attack(
     data: LabelledSet, epsilons: Sequence[float], trials: int, seed: int = 0
 ) -> Iterator[list[Attacked]]:
-    """Yield, trial after trial, what releases of random halves tell, without noise and with."""
+    """Yield the success against releases of random halves, trial after trial."""
     plan = Plan.draw(data.schema(), random_state=seed)
     solver = Solver(plan, data.X)
     rng = np.random.default_rng(seed)
@@ -124,26 +97,22 @@ def _judged(
     order = np.argsort(scores, kind="stable")
     right = int(counted[order[-third:]].sum() + (~counted[order[:third]]).sum())
     threshold = np.quantile(scores[~counted], 1.0 - FALSE, method="higher")
-    odd = data.y
     return Attacked(
-        data.name,
-        n,
-        epsilon,
-        area(scores[~counted], scores[counted]),
-        float((scores[counted] > threshold).mean()),
-        area(scores[odd & ~counted], scores[odd & counted]),
-        canary_bound(n, 2 * third, right, DELTA, 1.0 - CONFIDENCE),
-    )
+        data.name, n, epsilon,
+        auc=area(scores[~counted], scores[counted]),
+        true=float((scores[counted] > threshold).mean()),
+        outliers=area(scores[data.y & ~counted], scores[data.y & counted]),
+        lower_bound=canary_bound(n, 2 * third, right, DELTA, 1.0 - CONFIDENCE),
+    )  # fmt: skip
 
 
 def _by(found: Sequence[Attacked]) -> dict[tuple[str, float | None], list[Attacked]]:
-    groups: dict[tuple[str, float | None], list[Attacked]] = {}
-    for one in found:
-        groups.setdefault((one.data, one.epsilon), []).append(one)
-    return groups
+    keys = dict.fromkeys((one.data, one.epsilon) for one in found)
+    return {key: [one for one in found if (one.data, one.epsilon) == key] for key in keys}
 
 
-def _shown(values: Sequence[float]) -> str:
+def _shown(trials: Sequence[Attacked], name: str) -> str:
+    values = [getattr(trial, name) for trial in trials]
     return f"{np.mean(values):.3f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.3f}"
 
 
@@ -151,23 +120,18 @@ def table(found: Sequence[Attacked]) -> str:
     """Lay out means over the trials, with standard errors, beside what epsilon allows."""
     rows = []
     for (name, epsilon), trials in _by(found).items():
-        limits: Any = ("1.000", "1.000")
+        label, most, true = "no noise", 1.0, 1.0
         if epsilon is not None:
-            most = float(most_true(epsilon, DELTA, FALSE))
-            limits = (f"{most_area(epsilon, DELTA):.3f}", f"{most:.3f}")
+            label, most = f"{epsilon:g}", most_area(epsilon, DELTA)
+            true = float(most_true(epsilon, DELTA, FALSE))
+        auc, share, odd = (_shown(trials, name) for name in ("auc", "true", "outliers"))
+        bound = max(t.lower_bound for t in trials)
         rows.append(
             (
-                name,
-                f"{trials[0].rows:,}",
-                "no noise" if epsilon is None else f"{epsilon:g}",
-                _shown([t.auc for t in trials]),
-                limits[0],
-                _shown([t.true for t in trials]),
-                limits[1],
-                _shown([t.outliers for t in trials]),
-                f"{max(t.lower_bound for t in trials):.2f}",
+                name, f"{trials[0].rows:,}", label, auc, f"{most:.3f}", share, f"{true:.3f}", odd,
+                f"{bound:.2f}",
             )
-        )
+        )  # fmt: skip
     header = (
         "set", "rows", "total epsilon", "AUC", "at most", "TPR at 1% FPR", "at most",
         "AUC, outliers", "epsilon is at least",

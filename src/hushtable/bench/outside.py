@@ -1,7 +1,7 @@
 """Audits from outside: through public calls and files only, as whoever receives them can do.
 
 Each case publishes the rows of hundreds of persons who share no cell, reads back what was
-written, and tells from it who is in. The adversary knows everything else. Counts, noise,
+written, and infers from it who is in. The adversary knows everything else. Counts, noise,
 accounting, rounds and files are the package's own: to show that a mistake in them would be
 found, `hushtable.bench.broken` makes one for a moment.
 """
@@ -18,27 +18,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.audit.audit import Finding, apart, audit_neighbours
-from hushtable.bench.broken import BROKEN
-from hushtable.bench.tables import Target, markdown_table
+from hushtable.bench.broken import BROKEN, Plant, a_third_of_the_noise
+from hushtable.bench.tables import Target, judged, markdown_table
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.schema import Feature, Schema
 from hushtable.detectors.load import load
 from hushtable.federation.book.book import Book
-from hushtable.federation.collect import Collection
+from hushtable.federation.collect import Collection, Sealed
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round, now
 from hushtable.federation.site import Reply
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import MAX_EPSILON
 
-__all__ = ["CASES", "CONFIDENCE", "Case", "audits", "n_audits", "table", "targets"]
+__all__ = ["CASES", "CONFIDENCE", "MISTAKES", "Case", "audits", "n_audits", "table", "targets"]
 
 DELTA = 1e-6
 #: Of each audit: with seven of them, the correct package is rejected in 0.7% of runs at most.
 CONFIDENCE = 0.999
-#: Tables of a plan, cells of a table, rows that nobody asks about.
-TABLES, CELLS, OTHERS = 4, 1024, 50
+#: Tables of a plan, and rows that nobody asks about.
+TABLES, OTHERS = 4, 50
+#: Tables so deep that hundreds of rows share no cell.
+DEEP: dict[str, Any] = {"n_cells": 1024, "min_depth": 16, "max_depth": 16}
 #: Sites of a masked round, of them colluding, and parts of the noise that nobody else knows.
 SITES, COLLUDERS = 6, 3
 K_MIN = SITES - 1 - COLLUDERS
@@ -52,16 +54,14 @@ SCHEMA = Schema(tuple(Feature.numeric(f"x{j}", low=0.0, high=1.0) for j in range
 
 @cache
 def tables_plan() -> Plan:
-    """Return a plan of few deep tables: hundreds of rows share no cell under it."""
-    return Plan.draw(
-        SCHEMA, random_state=0, n_tables=TABLES, n_cells=CELLS, min_depth=16, max_depth=16
-    )
+    """Return a plan of few deep tables."""
+    return Plan.draw(SCHEMA, random_state=0, n_tables=TABLES, **DEEP)
 
 
-def _through_a_file(release: Release, path: Path) -> Release:
+def _through_a_file(release: Release | Sealed, path: Path) -> Release:
     release.save(path)
     read = load(path)
-    assert isinstance(read, Release)  # says load of a file that `Release.save` wrote
+    assert isinstance(read, Release)  # says load of what is not a file of a hidden plan
     return read
 
 
@@ -78,10 +78,7 @@ def marginals_then_tables(X: Floats, folder: Path, epsilon: float) -> list[Relea
     """Release marginals, draw the tables' plan from them, release tables: one budget for both."""
     first = Sketch.from_data(Plan.marginals(SCHEMA), X).release(epsilon, DELTA, share=0.9)
     first = _through_a_file(first, folder / "marginals.hush")
-    plan = Plan.draw(
-        SCHEMA, marginals=first, random_state=0, n_tables=2, n_cells=CELLS,
-        min_depth=16, max_depth=16,
-    )  # fmt: skip
+    plan = Plan.draw(SCHEMA, marginals=first, random_state=0, n_tables=2, **DEEP)
     second = Sketch.from_data(plan, X).release(epsilon, DELTA)
     return [first, _through_a_file(second, folder / "tables.hush")]
 
@@ -109,9 +106,7 @@ def masked_round(X: Floats, folder: Path, epsilon: float) -> list[Release]:
                 answer = book.answer(round_.round_id)
             if i >= K_MIN and answer is not None:
                 known += answer.sent
-    result = collection.result()
-    assert isinstance(result, Release)  # says a round whose plan is not hidden
-    result = _through_a_file(result, folder / "result.hush")
+    result = _through_a_file(collection.result(), folder / "result.hush")
     known += (K_MIN - 1) * Sketch.from_data(result.plan, X[:OTHERS]).counts
     return [Release(result.plan, result.counts - known, result.ledger)]
 
@@ -137,40 +132,20 @@ def _own_bins() -> Floats:
 
 @dataclass(frozen=True)
 class Case:
-    """What is published, about whom, and what is claimed.
+    """A way to publish, the persons asked about, and the claim."""
 
-    Attributes
-    ----------
-    epsilon, delta : float
-        The claim, for one person.
-    publish : callable
-        What is audited.
-    persons : int
-        Trials wanted of each of both cases; releases are made until there are as many.
-    rows : callable
-        Makes the rows in question.
-    replaced : bool
-        Whether every second of them is what the one before it is replaced by.
-    copies : int
-        Rows that each person has.
-    """
-
-    epsilon: float
-    publish: Publish
-    persons: int
+    epsilon: float  # claimed for one person
+    publish: Publish  # what is audited
+    persons: int  # trials wanted of both cases; releases are made until there are as many
     delta: float = DELTA
-    rows: Callable[[], Floats] = _lone_rows
-    replaced: bool = False
-    copies: int = 1
+    rows: Callable[[], Floats] = _lone_rows  # makes the rows in question
+    replaced: bool = False  # every second of them is what the one before is replaced by
+    copies: int = 1  # rows that each person has
 
     def audit(
-        self,
-        folder: Path,
-        *,
-        confidence: float = CONFIDENCE,
-        effort: float = 1.0,
+        self, folder: Path, *, confidence: float = CONFIDENCE, effort: float = 1.0,
         publish: Publish | None = None,
-    ) -> Finding:
+    ) -> Finding:  # fmt: skip
         """Audit the case; ``effort`` is the share of the releases to make, above 0."""
         rows, instead = self.rows(), None
         if self.replaced:
@@ -178,16 +153,10 @@ class Case:
         others = np.random.default_rng(2).random((OTHERS, len(SCHEMA)))
         release = publish or self.publish
         return audit_neighbours(
-            lambda X: release(X, folder),
-            others,
-            rows,
-            instead=instead,
-            copies=self.copies,
-            epsilon=self.epsilon,
-            delta=self.delta,
+            lambda X: release(X, folder), others, rows, instead=instead, copies=self.copies,
+            epsilon=self.epsilon, delta=self.delta, confidence=confidence,
             trials=int(np.ceil(effort * self.persons / len(rows))),
-            confidence=confidence,
-        )
+        )  # fmt: skip
 
 
 #: Larger epsilons let an audit of as many trials find smaller mistakes in the same accounting.
@@ -214,9 +183,15 @@ CASES: dict[str, Case] = {
 }
 
 
+#: Each planted mistake, the case that has to show it, and how to make it.
+MISTAKES: dict[str, tuple[str, Plant]] = {
+    f"planted, a third of the noise: {case}": (case, a_third_of_the_noise) for case in CASES
+} | BROKEN
+
+
 def n_audits(quick: bool = False) -> int:
     """Return how many audits there will be."""
-    return len(CASES) + (0 if quick else len(BROKEN))
+    return len(CASES) + (0 if quick else len(MISTAKES))
 
 
 def audits(quick: bool = False) -> Iterator[tuple[str, Finding]]:
@@ -224,7 +199,7 @@ def audits(quick: bool = False) -> Iterator[tuple[str, Finding]]:
     with TemporaryDirectory() as folder:
         for name, case in CASES.items():
             yield name, case.audit(Path(folder), effort=0.1 if quick else 1.0)
-        for mistake, (name, plant) in () if quick else BROKEN.items():
+        for mistake, (name, plant) in () if quick else MISTAKES.items():
             with plant():
                 found = CASES[name].audit(Path(folder))
             yield mistake, found
@@ -234,18 +209,9 @@ def table(found: Sequence[tuple[str, Finding]]) -> str:
     """Lay out the bounds on epsilon beside the claims."""
     rows = []
     for name, finding in found:
-        gaussian = finding.gaussian_bound
-        rows.append(
-            (
-                name,
-                f"{finding.trials:,}",
-                f"{finding.epsilon:g}",
-                f"{finding.lower_bound:.2f}",
-                "" if gaussian is None else f"{gaussian:.2f}",
-                f"{finding.ideal or 0.0:.2f}",
-                "rejected" if finding.rejects else "stands",
-            )
-        )
+        bound, gaussian, verdict = judged(finding)
+        trials, epsilon, ideal = finding.trials, finding.epsilon, finding.ideal or 0.0
+        rows.append((name, f"{trials:,}", f"{epsilon:g}", bound, gaussian, f"{ideal:.2f}", verdict))
     header = (
         "audited from outside", "trials", "total epsilon", "epsilon is at least", "if Gaussian",
         "an ideal mechanism shows", "claim",

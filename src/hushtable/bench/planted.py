@@ -1,4 +1,4 @@
-"""Releases with planted mistakes: what an audit of privacy must find out.
+"""Releases with planted mistakes, which an audit of privacy must find.
 
 Each is a mistake that has been made, here or elsewhere. None is reachable from the package's
 own release.
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.audit.audit import Finding, audit_canaries, audit_noise, audit_replay
+from hushtable.bench.data import LabelledSet
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.schema import Feature, Schema
@@ -29,25 +30,27 @@ EPSILON, DELTA = 1.0, 1e-6
 Ints = NDArray[np.int64]
 
 
+#: Takes counts and the table of each cell, gives noised counts.
+Noise = Callable[[Ints, Ints], Ints]
+
+
 def _scale(tables: int, epsilon: float = EPSILON) -> float:
     return calibrated_scale("discrete-gaussian", Sensitivity(tables), epsilon=epsilon, delta=DELTA)
 
 
-def _gaussian(counts: Ints, scale: float) -> Ints:
-    return add_noise(counts.ravel(), "discrete-gaussian", scale).reshape(counts.shape)
+def _gaussian(
+    divisor: float = 1.0, *, epsilon: float = EPSILON, tables: int | None = None
+) -> Noise:
+    """Return noise that is too small by a divisor, or calibrated to a wrong epsilon or tables."""
+
+    def noise(counts: Ints, table: Ints) -> Ints:
+        scale = _scale(tables or int(table.max()) + 1, epsilon) / divisor
+        return add_noise(counts.ravel(), "discrete-gaussian", scale).reshape(counts.shape)
+
+    return noise
 
 
-# --- noise: counts and the table of each cell, to noised counts -----------------------------------
-
-
-def honest(counts: Ints, table: Ints) -> Ints:
-    """Add the noise that the claim asks for."""
-    return _gaussian(counts, _scale(int(table.max()) + 1))
-
-
-def scale_of_one_table(counts: Ints, table: Ints) -> Ints:
-    """Forget that a row is in every table."""
-    return _gaussian(counts, _scale(1))
+honest = _gaussian()
 
 
 def noise_on_one_table(counts: Ints, table: Ints) -> Ints:
@@ -58,26 +61,6 @@ def noise_on_one_table(counts: Ints, table: Ints) -> Ints:
 def no_noise_on_empty_cells(counts: Ints, table: Ints) -> Ints:
     """Add noise to what there is, and leave out what there is not."""
     return np.where(counts == 0, 0, honest(counts, table))
-
-
-def no_noise(counts: Ints, table: Ints) -> Ints:
-    """Add none."""
-    return counts
-
-
-def almost_no_noise(counts: Ints, table: Ints) -> Ints:
-    """Mistake the variance's unit, or add a zero too many."""
-    return _gaussian(counts, _scale(int(table.max()) + 1) / 20.0)
-
-
-def a_third_of_the_noise(counts: Ints, table: Ints) -> Ints:
-    """Lose a factor of three on the way to the sampler."""
-    return _gaussian(counts, _scale(int(table.max()) + 1) / 3.0)
-
-
-def noise_for_three_times_epsilon(counts: Ints, table: Ints) -> Ints:
-    """Calibrate to the total of three rounds, and say that of one."""
-    return _gaussian(counts, _scale(int(table.max()) + 1, 3.0 * EPSILON))
 
 
 def papers_epsilon(counts: Ints, table: Ints) -> Ints:
@@ -95,10 +78,10 @@ def seeded_noise(counts: Ints, table: Ints) -> Ints:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A planted mistake, and the audits that it is put before."""
+    """A release with a mistake planted in its noise or its range."""
 
     name: str
-    noise: Callable[[Ints, Ints], Ints]
+    noise: Noise
     range_from_data: bool = False
 
     def release(self, sketch: Sketch) -> Release:
@@ -113,29 +96,27 @@ class Mistake:
 
     def publish(self, X: NDArray[np.float64]) -> Release:
         """Go the whole way from rows to a release with this mistake."""
-        edges = (
-            (X.min(axis=0), X.max(axis=0)) if self.range_from_data else ((-9.0,) * 2, (9.0,) * 2)
-        )
-        features = (
-            Feature.numeric(f"x{j}", low=float(low), high=float(high))
-            for j, (low, high) in enumerate(zip(*edges, strict=True))
-        )
-        plan = Plan.draw(Schema(tuple(features), named=False), random_state=0, n_tables=2)
+        edges = X if self.range_from_data else np.array([[-9.0, -9.0], [9.0, 9.0]])
+        schema = LabelledSet("", edges, np.zeros(len(edges), bool)).schema()
+        plan = Plan.draw(schema, random_state=0, n_tables=2)
         return self.release(Sketch.from_data(plan, X))
 
 
 #: Exact counts under a ledger that claims noise: what attacks without noise are shown on.
-EXACT = Mistake("no noise at all", no_noise)
+EXACT = Mistake("no noise at all", lambda counts, table: counts)
 
 #: The correct release first; then every mistake, which some audit has to reject.
 MISTAKES = (
     Mistake("none: the correct release", honest),
-    Mistake("scale of one table", scale_of_one_table),
+    # A row is in every table.
+    Mistake("scale of one table", _gaussian(tables=1)),
     Mistake("noise on one table only", noise_on_one_table),
     Mistake("no noise on empty cells", no_noise_on_empty_cells),
-    Mistake("almost no noise", almost_no_noise),
-    Mistake("a third of the noise", a_third_of_the_noise),
-    Mistake("noise for three times epsilon", noise_for_three_times_epsilon),
+    # The variance's unit is mistaken, or there is a zero too many.
+    Mistake("almost no noise", _gaussian(20.0)),
+    Mistake("a third of the noise", _gaussian(3.0)),
+    # The total of three rounds, said to be that of one.
+    Mistake("noise for three times epsilon", _gaussian(epsilon=3.0 * EPSILON)),
     Mistake("the paper's epsilon", papers_epsilon),
     Mistake("noise from a seed", seeded_noise),
     Mistake("range from the data", honest, range_from_data=True),
@@ -145,31 +126,17 @@ MISTAKES = (
 def audit_all(
     mistake: Mistake, *, draws: int, trials: int, tables: int = 25, confidence: float = 0.95
 ) -> Iterator[Finding]:
-    """Put a release before one audit after the other.
+    """Put a release before one audit after the other, each of the given confidence.
 
-    Parameters
-    ----------
-    mistake : Mistake
-        What to audit.
-    draws : int
-        For the likelihood ratio.
-    trials : int
-        For the replay.
-    tables : int
-        Number of tables, for all but the replay.
-    confidence : float
-        Of each audit.
+    ``draws`` are those of the likelihood ratio, ``trials`` those of the replay; ``tables`` is
+    the number of tables for all but the replay.
     """
     claim: Any = {"epsilon": EPSILON, "delta": DELTA, "confidence": confidence}
     table = np.arange(tables)
     yield audit_noise(
-        lambda counts: mistake.noise(counts, table),
-        mechanism="discrete-gaussian",
-        scale=_scale(tables),
-        tables=tables,
-        draws=draws,
-        **claim,
-    )
+        lambda counts: mistake.noise(counts, table), mechanism="discrete-gaussian",
+        scale=_scale(tables), tables=tables, draws=draws, **claim,
+    )  # fmt: skip
     schema = Schema(tuple(Feature.numeric(f"x{j}", low=0, high=1) for j in range(6)))
     plan = Plan.draw(schema, random_state=0, n_tables=tables)
     yield audit_canaries(mistake.release, plan, random_state=0, **claim)

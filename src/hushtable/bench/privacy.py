@@ -1,22 +1,22 @@
-"""What privacy costs in accuracy, what an adversary learns, and which mistakes audits find.
+"""Measure what privacy costs in accuracy, what an adversary learns, which mistakes audits find.
 
 Every epsilon is the total for one row. Ranges are the data's own minimum and maximum, taken as
 if they were public, for all systems alike: a little optimistic. A release carries one whole
 noise, as the sum over sites under a secure sum does.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hushtable.audit.audit import Finding
-from hushtable.bench.data import LabelledSet
+from hushtable.bench.data import LabelledSet, auc, auc_and_ap
 from hushtable.bench.planted import MISTAKES, audit_all
-from hushtable.bench.tables import Target, markdown_table
+from hushtable.bench.tables import Target, judged, markdown_table, spread
+from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
 from hushtable.data.schema import Schema
@@ -25,22 +25,10 @@ from hushtable.privacy.layout import Design
 from hushtable.scores.scorer import Scorer
 
 __all__ = [
-    "DELTA",
-    "N_AUDITED",
-    "PAPER_SETS",
-    "Run",
-    "accuracy",
-    "accuracy_targets",
-    "audit_targets",
-    "audits",
-    "means",
-    "membership",
-    "private_scorer",
-    "table_of_audits",
-    "table_of_means",
-    "table_of_membership",
-    "table_of_sets",
-]
+    "DELTA", "N_AUDITED", "PAPER_SETS", "Run", "accuracy", "accuracy_targets", "audit_targets",
+    "audits", "means", "membership", "private_scorer", "released", "table_of_audits",
+    "table_of_means", "table_of_membership", "table_of_sets",
+]  # fmt: skip
 
 DELTA = 1e-6
 #: Rows that a set must have to count in the means, and rows taken of it at most.
@@ -62,12 +50,19 @@ Floats = NDArray[np.float64]
 
 def private_scorer(X: Floats, schema: Schema, epsilon: float, seed: int) -> Scorer:
     """Count and release as a site does: marginals first where that pays, then the tables."""
-    terms: Any = {"epsilon": epsilon, "delta": DELTA, "expected_rows": len(X)}
+    terms = {"epsilon": epsilon, "delta": DELTA, "expected_rows": len(X)}
+    return Scorer(released(X, schema, seed, lambda sketch: sketch.release(epsilon, DELTA), **terms))
+
+
+def released(
+    X: Floats, schema: Schema, seed: int, release: Callable[[Sketch], Release], **terms: Any
+) -> Release:
+    """Release tables under these terms, drawn from marginals where those pay."""
     marginals = None
     if Design(**terms).pays_marginals(len(schema)):
-        marginals = Sketch.from_data(Plan.marginals(schema, **terms), X).release(epsilon, DELTA)
+        marginals = release(Sketch.from_data(Plan.marginals(schema, **terms), X))
     plan = Plan.draw(schema, marginals=marginals, random_state=seed, **terms)
-    return Scorer(Sketch.from_data(plan, X).release(epsilon, DELTA))
+    return release(Sketch.from_data(plan, X))
 
 
 def papers_scorer(X: Floats, schema: Schema, epsilon: float, seed: int) -> Scorer:
@@ -78,23 +73,20 @@ def papers_scorer(X: Floats, schema: Schema, epsilon: float, seed: int) -> Score
     ``epsilon`` is divided by the number of tables. (The ledger counts twice as much, because a
     row more pushes another out of a sample of fixed size; the paper is given the benefit.)
     """
-    size = min(1000, len(X))
-    plan = Plan.draw(schema, detector="lsh_itables", max_samples=size, random_state=seed)
-    sketch = Sketch.from_data(plan, X, max_samples=size)
-    each = epsilon / plan.family.n_tables
+    sketch = _lsh_itables(X, schema, seed, None)
+    each = epsilon / sketch.plan.family.n_tables
     return Scorer(sketch.release(each, mechanism="laplace-per-table"))
 
 
-def _hushtable_scorer(X: Floats, schema: Schema, seed: int) -> Scorer:
-    marginals = Sketch.from_data(Plan.marginals(schema), X)
-    plan = Plan.draw(schema, marginals=marginals, random_state=seed)
-    return Scorer(Sketch.from_data(plan, X))
-
-
-def _lsh_itables_scorer(X: Floats, schema: Schema, seed: int) -> Scorer:
+def _lsh_itables(X: Floats, schema: Schema, seed: int, sample: int | None) -> Sketch:
     size = min(1000, len(X))
     plan = Plan.draw(schema, detector="lsh_itables", max_samples=size, random_state=seed)
-    return Scorer(Sketch.from_data(plan, X, max_samples=size, random_state=seed))
+    return Sketch.from_data(plan, X, max_samples=size, random_state=sample)
+
+
+def _hushtable(X: Floats, schema: Schema, seed: int) -> Sketch:
+    marginals = Sketch.from_data(Plan.marginals(schema), X)
+    return Sketch.from_data(Plan.draw(schema, marginals=marginals, random_state=seed), X)
 
 
 # --- accuracy -----------------------------------------------------------------------------------
@@ -122,57 +114,56 @@ def accuracy(
         X, schema = data.X, data.schema()
         for seed in range(seeds):
             scorers = [
-                (OURS, 0.0, _hushtable_scorer(X, schema, seed)),
-                (THEIRS, 0.0, _lsh_itables_scorer(X, schema, seed)),
+                (OURS, 0.0, Scorer(_hushtable(X, schema, seed))),
+                (THEIRS, 0.0, Scorer(_lsh_itables(X, schema, seed, seed))),
             ]
             for epsilon in epsilons:
                 scorers += [
                     (PRIVATE, epsilon, private_scorer(X, schema, epsilon, seed)),
                     (PAPERS, epsilon, papers_scorer(X, schema, epsilon, seed)),
                 ]
-            runs = []
-            for system, epsilon, scorer in scorers:
-                scores = -scorer.score(X, n_jobs=-1)
-                auc = float(roc_auc_score(data.y, scores))
-                ap = float(average_precision_score(data.y, scores))
-                runs.append(Run(data.name, len(X), X.shape[1], system, epsilon, seed, auc, ap))
-            yield runs
+            yield [
+                Run(
+                    data.name, len(X), X.shape[1], system, epsilon, seed,
+                    *auc_and_ap(data.y, scorer.score(X, n_jobs=-1)).values(),
+                )
+                for system, epsilon, scorer in scorers
+            ]  # fmt: skip
 
 
-def _values(
-    runs: Sequence[Run], system: str, epsilon: float, metric: str, keep: Callable[[Run], bool]
-) -> Floats:
+def _values(runs: Iterable[Run], system: str, epsilon: float, metric: str) -> Floats:
     """Return a metric in points, sets by seeds."""
-    chosen = [r for r in runs if (r.system, r.epsilon) == (system, epsilon) and keep(r)]
-    names = list(dict.fromkeys(r.data for r in chosen))
-    rows = [[100 * getattr(r, metric) for r in chosen if r.data == name] for name in names]
-    return np.array(rows)
-
-
-def _large(run: Run) -> bool:
-    return run.rows >= MIN_ROWS
+    found: dict[str, list[float]] = {}
+    for run in runs:
+        if (run.system, run.epsilon) == (system, epsilon):
+            found.setdefault(run.data, []).append(100 * getattr(run, metric))
+    return np.array(list(found.values()))
 
 
 def means(runs: Sequence[Run], metric: str) -> dict[tuple[str, float], Floats]:
     """Return, for each system and epsilon, the mean over the large sets for each seed."""
-    keys = dict.fromkeys((r.system, r.epsilon) for r in runs)
-    return {key: _values(runs, *key, metric, _large).mean(axis=0) for key in keys}
+    large = [run for run in runs if run.rows >= MIN_ROWS]
+    keys = dict.fromkeys((run.system, run.epsilon) for run in runs)
+    return {key: _values(large, *key, metric).mean(axis=0) for key in keys}
 
 
 def table_of_means(runs: Sequence[Run]) -> str:
     """Lay out mean AUC and AP over the large sets against the total epsilon."""
-    auc, ap = means(runs, "auc"), means(runs, "ap")
-    rows = []
-    for epsilon in sorted({r.epsilon for r in runs if r.epsilon}):
-        row = [f"{epsilon:g}"]
-        for key in ((PRIVATE, epsilon), (PAPERS, epsilon)):
-            row += [f"{values[key].mean():.1f} ± {values[key].std():.1f}" for values in (auc, ap)]
-        rows.append(row)
-    row = ["no noise"]
-    for key in ((OURS, 0.0), (THEIRS, 0.0)):
-        row += [f"{values[key].mean():.1f} ± {values[key].std():.1f}" for values in (auc, ap)]
+    both = means(runs, "auc"), means(runs, "ap")
+    rows = [
+        (
+            f"{epsilon:g}" if epsilon else "no noise",
+            *(spread(found[key]) for key in _pair(epsilon) for found in both),
+        )
+        for epsilon in (*sorted({r.epsilon for r in runs if r.epsilon}), 0.0)
+    ]
     header = ["total epsilon", "HushTable AUC", "AP", "the paper's AUC", "AP"]
-    return markdown_table(header, [*rows, row])
+    return markdown_table(header, rows)
+
+
+def _pair(epsilon: float) -> tuple[tuple[str, float], tuple[str, float]]:
+    ours, papers = (PRIVATE, PAPERS) if epsilon else (OURS, THEIRS)
+    return (ours, epsilon), (papers, epsilon)
 
 
 def table_of_sets(runs: Sequence[Run]) -> str:
@@ -180,38 +171,38 @@ def table_of_sets(runs: Sequence[Run]) -> str:
     epsilons = [0.0, *sorted({r.epsilon for r in runs if r.epsilon}, reverse=True)]
     rows = []
     for name, n_rows, features in dict.fromkeys((r.data, r.rows, r.features) for r in runs):
-        row = [name, f"{n_rows:,}", str(features)]
-        for epsilon in epsilons:
-            pair = (PRIVATE, PAPERS) if epsilon else (OURS, THEIRS)
-            row.append(" / ".join(f"{_of_set(runs, name, s, epsilon).mean():.1f}" for s in pair))
-        rows.append(row)
+        pairs = (
+            " / ".join(f"{_of_set(runs, name, *key).mean():.1f}" for key in _pair(epsilon))
+            for epsilon in epsilons
+        )
+        rows.append((name, f"{n_rows:,}", features, *pairs))
     header = ["set", "rows", "features", "no noise", *(f"epsilon {e:g}" for e in epsilons[1:])]
     return markdown_table(header, rows)
 
 
 def _of_set(runs: Sequence[Run], name: str, system: str, epsilon: float) -> Floats:
-    values: Floats = _values(runs, system, epsilon, "auc", lambda r: r.data == name)[0]
+    values: Floats = _values((r for r in runs if r.data == name), system, epsilon, "auc")[0]
     return values
 
 
 def accuracy_targets(runs: Sequence[Run]) -> list[Target]:
     """Hold the private detector to what it promises, at epsilon 1 and 0.1."""
-    auc = {key: float(values.mean()) for key, values in means(runs, "auc").items()}
-    exact = auc[OURS, 0.0]
     found = []
+    mean = {key: float(values.mean()) for key, values in means(runs, "auc").items()}
     for epsilon, loss in ((1.0, 0.5), (0.1, 2.5)):
-        if (PRIVATE, epsilon) in auc:
+        if (PRIVATE, epsilon) in mean:
+            lost = mean[OURS, 0.0] - mean[PRIVATE, epsilon]
             claim = f"epsilon {epsilon:g}: AUC points lost to the noise"
-            found.append(Target(claim, exact - auc[PRIVATE, epsilon], "<=", loss, ".2f"))
-    if (PRIVATE, 0.1) in auc:
-        ahead = auc[PRIVATE, 0.1] - auc[PAPERS, 0.1]
+            found.append(Target(claim, lost, "<=", loss, ".2f"))
+    if (PRIVATE, 0.1) in mean:
+        ahead = mean[PRIVATE, 0.1] - mean[PAPERS, 0.1]
         claim = "epsilon 0.1: AUC points ahead of the paper's mechanism"
         found.append(Target(claim, ahead, ">=", 5.0, ".2f"))
         for name in dict.fromkeys(r.data for r in runs if r.data in PAPER_SETS):
             ours, papers = (_of_set(runs, name, s, 0.1) for s in (PRIVATE, PAPERS))
-            spread = float(max(ours.std(), papers.std()))
+            seeds = float(max(ours.std(), papers.std()))
             claim = f"epsilon 0.1, {name}: points ahead, within the spread between seeds"
-            found.append(Target(claim, float(ours.mean() - papers.mean()), ">=", -spread, ".2f"))
+            found.append(Target(claim, float(ours.mean() - papers.mean()), ">=", -seeds, ".2f"))
     return found
 
 
@@ -219,7 +210,7 @@ def accuracy_targets(runs: Sequence[Run]) -> list[Target]:
 
 
 def membership(data: LabelledSet, epsilons: Sequence[float], seed: int) -> dict[str, float]:
-    """Tell rows in the counts from rows that are not, by their scores; return the AUCs.
+    """Separate rows in the counts from rows that are not, by their scores; return the AUCs.
 
     Half of the rows are counted. The adversary holds the counts (raw, or released), scores all
     rows, and takes high scores for members: among the outliers, whose cells are their own, and
@@ -237,8 +228,8 @@ def membership(data: LabelledSet, epsilons: Sequence[float], seed: int) -> dict[
         attacks[f"{epsilon:g}"] = private_scorer(X, schema, epsilon, seed).score(data.X)
     found = {}
     for name, scores in attacks.items():
-        found[f"outliers, {name}"] = float(roc_auc_score(member[data.y], scores[data.y]))
-        found[f"all rows, {name}"] = float(roc_auc_score(member, scores))
+        found[f"outliers, {name}"] = auc(member[data.y], -scores[data.y])
+        found[f"all rows, {name}"] = auc(member, -scores)
     return found
 
 
@@ -269,16 +260,8 @@ def table_of_audits(found: Sequence[tuple[str, list[Finding]]]) -> str:
     """Lay out the lower bounds on epsilon, and who is rejected."""
     rows = []
     for name, findings in found:
-        gaussian = findings[0].gaussian_bound
-        rejected = any(finding.rejects for finding in findings)
-        rows.append(
-            (
-                name,
-                *(f"{finding.lower_bound:.2f}" for finding in findings),
-                "" if gaussian is None else f"{gaussian:.2f}",
-                "rejected" if rejected else "stands",
-            )
-        )
+        bounds, gaussian, verdicts = zip(*map(judged, findings), strict=True)
+        rows.append((name, *bounds, gaussian[0], min(verdicts)))  # rejected, if any rejects it
     header = (
         "planted mistake", "likelihood ratio", "canaries", "replay",
         "likelihood ratio, if Gaussian", f"claim of epsilon {found[0][1][0].epsilon:g}",

@@ -5,8 +5,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from hushtable.errors import DataError
 from hushtable.files import replacing
@@ -21,12 +23,7 @@ class Results:
     """Rows of results in a Parquet file; each step of a benchmark adds its rows at once.
 
     A step is named by an experiment, a data set, a name and a seed. Steps that an earlier run
-    of the same version finished are there already.
-
-    Parameters
-    ----------
-    path : Path
-        The file; made on the first step.
+    of the same version finished are there already. The file is made on the first step.
     """
 
     SCHEMA = pa.schema([
@@ -80,3 +77,18 @@ class Results:
             for row in self.rows
             if row["experiment"] == experiment and all(row[k] == v for k, v in equal.items())
         ]
+
+    def values(self, experiment: str, column: str, **equal: Any) -> NDArray[np.float64]:
+        """Return one column of the rows that `select` finds, by ascending seed."""
+        rows = sorted(self.select(experiment, **equal), key=lambda row: int(row["seed"]))
+        return np.array([row[column] for row in rows], np.float64)
+
+    def curve(self, experiment: str, data: str, system: str) -> dict[float, NDArray[np.float64]]:
+        """Return ROC-AUC in percent of all seeds, by ascending setting."""
+        settings = {row["setting"] for row in self.select(experiment, data=data, system=system)}
+        return {
+            setting: 100 * self.values(
+                experiment, "auc", data=data, system=system, setting=setting
+            )
+            for setting in sorted(settings)
+        }  # fmt: skip

@@ -4,31 +4,27 @@ The total epsilon of a row is 1 throughout, at delta 1e-6 (the paper's: pure). R
 the sites at random. Ranges are the data's own, taken as if they were public, for all alike.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import roc_auc_score
 
-from hushtable.bench.data import LabelledSet
-from hushtable.bench.paper.experiments import Step
+from hushtable.bench.data import LabelledSet, auc
+from hushtable.bench.paper.experiments import Step, local_counts, noised_values, papers_plan
+from hushtable.bench.privacy import released
 from hushtable.bench.results import Results, Row
-from hushtable.bench.tables import Target, markdown_table
+from hushtable.bench.tables import Target, markdown_table, spread
 from hushtable.counts.local import LocalModel
 from hushtable.counts.release import Release, share_of_budget
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
-from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import Cost, Sensitivity, calibrated_scale, part_scale
-from hushtable.privacy.layout import Design
 from hushtable.privacy.ledger import Ledger, Pool, Share
 from hushtable.privacy.noise import add_noise
 from hushtable.scores.scorer import Scorer
 
-__all__ = [
-    "CURVES", "SETS", "SITES", "curve", "local_table", "sites_table", "steps", "targets",
-]  # fmt: skip
+__all__ = ["CURVES", "SETS", "SITES", "local_table", "sites_table", "steps", "targets"]
 
 SITES = (2, 4, 6, 8, 10, 20, 50, 100)
 SETS = ("BreastW", "Cardio", "Pendigits", "Mnist")
@@ -45,26 +41,22 @@ FLAT = 1.0
 def steps(data: LabelledSet, seeds: int) -> Iterator[Step]:
     """Yield the steps of the benchmark on one set."""
     for seed in range(seeds):
-        yield Step("sites", data.name, "ours", seed, _ours(data, seed))
-        yield Step("sites", data.name, "papers", seed, _papers(data, seed))
-        yield Step("local", data.name, "local", seed, _local(data, seed))
+        yield Step("sites", data.name, "ours", seed, partial(_ours, data, seed))
+        yield Step("sites", data.name, "papers", seed, partial(_papers, data, seed))
+        yield Step("local", data.name, "local", seed, partial(_local, data, seed))
 
 
 # --- ours ---------------------------------------------------------------------------------------
 
 
-def _ours(data: LabelledSet, seed: int) -> Callable[[], list[Row]]:
-    def do() -> list[Row]:
-        rows = []
-        for k in SITES:
-            for system in (MASKED, WHOLE):
-                merged, _ = _merged(data, k, seed, masked=system == MASKED)
-                auc = _auc(data.y, Scorer(merged).score(data.X))
-                total = merged.ledger.epsilon
-                rows.append(_row(system, k, auc) | {"total_epsilon": total})
-        return rows
-
-    return do
+def _ours(data: LabelledSet, seed: int) -> list[Row]:
+    rows = []
+    for k in SITES:
+        for system in (MASKED, WHOLE):
+            merged, _ = _merged(data, k, seed, masked=system == MASKED)
+            value = auc(data.y, Scorer(merged).score(data.X))
+            rows.append(_row(system, k, value) | {"total_epsilon": merged.ledger.epsilon})
+    return rows
 
 
 def _merged(
@@ -74,20 +66,15 @@ def _merged(
 
     With ``apart``, also each site's noise on the tables.
     """
-    releases = 1 if masked else k
-    terms: dict[str, Any] = {
-        "epsilon": EPSILON,
-        "delta": DELTA,
-        "expected_rows": len(data.X),
-        "sites": releases,
-    }
-    schema = data.schema()
-    marginals = None
-    if Design(EPSILON, DELTA, len(data.X), releases).pays_marginals(len(schema)):
-        first = Plan.marginals(schema, **terms)
-        marginals, _ = _noised(Sketch.from_data(first, data.X), k, masked, apart=False)
-    plan = Plan.draw(schema, marginals=marginals, random_state=seed, **terms)
-    return _noised(Sketch.from_data(plan, data.X), k, masked, apart)
+    noises: list[NDArray[np.int64]] = []
+
+    def release(sketch: Sketch) -> Release:
+        noised, noises[:] = _noised(sketch, k, masked, apart)
+        return noised
+
+    terms = {"epsilon": EPSILON, "delta": DELTA, "expected_rows": len(data.X)}
+    sites = 1 if masked else k
+    return released(data.X, data.schema(), seed, release, sites=sites, **terms), noises
 
 
 def _noised(
@@ -101,13 +88,9 @@ def _noised(
     sensitivity = Sensitivity(plan.family.n_histograms)
     before = Cost.total(spent.cost for spent in plan.behind)
     scale = calibrated_scale(
-        "discrete-gaussian",
-        sensitivity,
-        epsilon=EPSILON,
-        delta=DELTA,
-        before=before,
+        "discrete-gaussian", sensitivity, epsilon=EPSILON, delta=DELTA, before=before,
         share=share_of_budget(None, plan),
-    )
+    )  # fmt: skip
     pool = Pool("benchmark", k, k - 1) if masked else None
     if masked:
         scale = part_scale(scale, k - 1)
@@ -124,86 +107,50 @@ def _noised(
 # --- the paper's --------------------------------------------------------------------------------
 
 
-def _papers(data: LabelledSet, seed: int) -> Callable[[], list[Row]]:
-    """LSH iTables with Laplace noise of scale 1 / .01 from each site, as in its Table 4.
+def _papers(data: LabelledSet, seed: int) -> list[Row]:
+    """Score by LSH iTables with Laplace noise of scale 1 / .01 from each site, as in its Table 4.
 
     Where a site has more than 1,000 rows, a table samples 1,000 of them, drawn anew each time;
     the ledger would then count twice the epsilon, and the paper is given the benefit.
     """
-
-    def do() -> list[Row]:
-        rng = np.random.default_rng(seed)
-        order = rng.permutation(len(data.X))
-        each = EPSILON / 100
-        rows = []
-        for k in SITES:
-            parts = np.array_split(order, k)
-            size = min(1000, max(map(len, parts)))
-            plan = Plan.draw(
-                data.schema(), detector="lsh_itables", max_samples=size, random_state=seed
-            )
-            # Noise on a cell that no row falls into is never read: it is not drawn.
-            read = np.flatnonzero(Sketch.from_data(plan, data.X).counts)
-            total = np.zeros(plan.family.n_cells, np.int64)
-            for part in parts:
-                sample = 1000 if len(part) > 1000 else None
-                sketch = Sketch.from_data(plan, data.X[part], max_samples=sample)
-                total[read] += add_noise(sketch.counts[read], "laplace-per-table", 1 / each)
-            values = plan.score.noisy_values(total, 1.0)
-            scores = plan.family.sum(Encoder(plan.schema).encode(data.X), values)
-            rows.append(_row(PAPERS, k, _auc(data.y, scores)) | {"total_epsilon": EPSILON})
-        return rows
-
-    return do
+    order = np.random.default_rng(seed).permutation(len(data.X))
+    rows = []
+    for k in SITES:
+        parts = np.array_split(order, k)
+        plan = papers_plan(data, "LSH iTables", max(map(len, parts)), seed)
+        values = noised_values(plan, data, local_counts(plan, data, parts, None), EPSILON / 100)
+        scores = plan.family.sum(Encoder(plan.schema).encode(data.X), values)
+        rows.append(_row(PAPERS, k, auc(data.y, scores)) | {"total_epsilon": EPSILON})
+    return rows
 
 
 # --- local models -------------------------------------------------------------------------------
 
 
-def _local(data: LabelledSet, seed: int) -> Callable[[], list[Row]]:
-    """Each site scores its own rows, by the shared result and by its own local model."""
-
-    def do() -> list[Row]:
-        rows = []
-        for k in LOCAL_AT:
-            merged, noises = _merged(data, k, seed, masked=True, apart=True)
-            order = np.random.default_rng(seed).permutation(len(data.X))
-            shared = Scorer(merged).score(data.X)
-            found: dict[str, list[float]] = {SHARED: [], LOCAL: []}
-            for i, part in enumerate(np.array_split(order, k)):
-                if not 0 < data.y[part].sum() < len(part):
-                    continue
-                exact = Sketch.from_data(merged.plan, data.X[part]).counts
-                local = LocalModel.of(merged, f"site {i}", exact + noises[i], exact)
-                found[SHARED].append(_auc(data.y[part], shared[part]))
-                found[LOCAL].append(_auc(data.y[part], Scorer(local).score(data.X[part])))
-            rows += [_row(system, k, float(np.mean(aucs))) for system, aucs in found.items()]
-        return rows
-
-    return do
+def _local(data: LabelledSet, seed: int) -> list[Row]:
+    """Score each site's own rows, by the shared result and by its own local model."""
+    rows = []
+    for k in LOCAL_AT:
+        merged, noises = _merged(data, k, seed, masked=True, apart=True)
+        order = np.random.default_rng(seed).permutation(len(data.X))
+        shared = Scorer(merged).score(data.X)
+        found: dict[str, list[float]] = {SHARED: [], LOCAL: []}
+        for i, part in enumerate(np.array_split(order, k)):
+            if not 0 < data.y[part].sum() < len(part):
+                continue
+            exact = Sketch.from_data(merged.plan, data.X[part]).counts
+            local = LocalModel.of(merged, f"site {i}", exact + noises[i], exact)
+            found[SHARED].append(auc(data.y[part], shared[part]))
+            found[LOCAL].append(auc(data.y[part], Scorer(local).score(data.X[part])))
+        rows += [_row(system, k, float(np.mean(aucs))) for system, aucs in found.items()]
+    return rows
 
 
-def _row(system: str, k: int, auc: float) -> Row:
-    return {"system": system, "setting": float(k), "auc": auc}
-
-
-def _auc(y: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
-    return float(roc_auc_score(y, -scores))
+def _row(system: str, k: int, value: float) -> Row:
+    return {"system": system, "setting": float(k), "auc": value}
 
 
 # --- what comes out -----------------------------------------------------------------------------
-
-
-def curve(results: Results, experiment: str, data: str, system: str) -> dict[int, list[float]]:
-    """Return ROC-AUC x 100 of all seeds, by the number of sites."""
-    found: dict[int, list[float]] = {}
-    for row in results.select(experiment, data=data, system=system):
-        found.setdefault(int(row["setting"]), []).append(100 * row["auc"])
-    return dict(sorted(found.items()))
-
-
-def _cell(values: Sequence[float]) -> str:
-    return f"{np.mean(values):.1f} ± {np.std(values):.1f}"
 
 
 def sites_table(results: Results, sets: Sequence[str]) -> str:
@@ -211,8 +158,8 @@ def sites_table(results: Results, sets: Sequence[str]) -> str:
     rows = []
     for data in sets:
         for system in CURVES:
-            values = curve(results, "sites", data, system)
-            rows.append([data, system, *(_cell(v) for v in values.values())])
+            curve = results.curve("sites", data, system)
+            rows.append([data, system, *map(spread, curve.values())])
     return markdown_table(("set", "noise", *(f"{k} sites" for k in SITES)), rows, text=2)
 
 
@@ -220,8 +167,8 @@ def local_table(results: Results, sets: Sequence[str]) -> str:
     """Lay out the sites' own ROC-AUC by the shared and by their local models."""
     rows = []
     for data in sets:
-        both = [curve(results, "local", data, system) for system in (SHARED, LOCAL)]
-        rows.append([data, *(_cell(one[k]) for k in LOCAL_AT for one in both)])
+        both = [results.curve("local", data, system) for system in (SHARED, LOCAL)]
+        rows.append([data, *(spread(one[k]) for k in LOCAL_AT for one in both)])
     header = [f"{name}, {k} sites" for k in LOCAL_AT for name in ("shared", "local")]
     return markdown_table(("set", *header), rows)
 
@@ -230,12 +177,12 @@ def targets(results: Results, sets: Sequence[str]) -> list[Target]:
     """Return what the project promises, with this run's figures."""
     found = []
     for data in sets:
-        masked = [float(np.mean(v)) for v in curve(results, "sites", data, MASKED).values()]
+        masked = [float(v.mean()) for v in results.curve("sites", data, MASKED).values()]
         claim = f"{data}: {MASKED}: highest minus lowest mean over 2 to 100 sites"
         found.append(Target(claim, max(masked) - min(masked), "<=", FLAT, ".2f"))
-        papers = curve(results, "sites", data, PAPERS)
+        papers = float(results.curve("sites", data, PAPERS)[SITES[-1]].mean())
         claim = f"{data}: points ahead of the paper's mechanism at {SITES[-1]} sites"
-        found.append(Target(claim, masked[-1] - float(np.mean(papers[SITES[-1]])), ">", 0.0, ".1f"))
+        found.append(Target(claim, masked[-1] - papers, ">", 0.0, ".1f"))
     totals = [r["total_epsilon"] for r in results.select("sites", system=MASKED)]
     found.append(Target("largest total epsilon of a masked round", max(totals), "<=", EPSILON))
     return found

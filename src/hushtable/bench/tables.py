@@ -1,4 +1,4 @@
-"""What benchmarks print: Markdown tables, targets with a verdict, what the figures depend on."""
+"""Print Markdown tables, targets with a verdict, and the versions behind the figures."""
 
 import os
 import platform
@@ -8,8 +8,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-__all__ = ["Target", "environment", "markdown_table", "print_environment", "print_targets"]
+from hushtable.audit.bounds import Finding
+
+__all__ = [
+    "Target", "environment", "judged", "markdown_table", "print_environment", "print_targets",
+    "spread",
+]  # fmt: skip
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]], text: int = 1) -> str:
@@ -22,6 +28,18 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]], text
     ]
     rule = ["-" * w if j < text else "-" * (w - 1) + ":" for j, w in enumerate(widths)]
     return "\n".join("| " + " | ".join(row) + " |" for row in (aligned[0], rule, *aligned[1:]))
+
+
+def spread(values: ArrayLike, form: str = ".1f") -> str:
+    """Write a mean ± standard deviation, a dash for no values."""
+    found = np.asarray(values)
+    return f"{found.mean():{form}} ± {found.std():{form}}" if found.size else "-"
+
+
+def judged(finding: Finding) -> tuple[str, str, str]:
+    """Write a finding's bound on epsilon, the bound if the noise is Gaussian, and the verdict."""
+    gaussian = "" if finding.gaussian_bound is None else f"{finding.gaussian_bound:.2f}"
+    return f"{finding.lower_bound:.2f}", gaussian, "rejected" if finding.rejects else "stands"
 
 
 @dataclass(frozen=True)
@@ -47,15 +65,14 @@ class Target:
 def print_targets(targets: Sequence[Target]) -> int:
     """Print each target with its verdict; return the exit code: 1 if one was missed."""
     rows = [
-        (t.claim, f"{t.measured:{t.form}}", f"{t.needs} {t.bound:{t.form}}", _verdict(t.met))
+        (
+            t.claim, f"{t.measured:{t.form}}", f"{t.needs} {t.bound:{t.form}}",
+            "pass" if t.met else "FAIL",
+        )
         for t in targets
-    ]
+    ]  # fmt: skip
     print("\n" + markdown_table(("Must show", "measured", "target", "verdict"), rows))
     return 0 if all(target.met for target in targets) else 1
-
-
-def _verdict(met: bool) -> str:
-    return "pass" if met else "FAIL"
 
 
 def environment(packages: Sequence[str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Means, ranks and tests over the sets; what is promised of them."""
+"""Means, ranks and tests over the sets, and the promises made of them."""
 
 import math
 from collections.abc import Sequence
@@ -26,47 +26,23 @@ PEER = "iForest"
 
 @dataclass(frozen=True)
 class Comparison:
-    """One metric of several systems on several sets.
-
-    Attributes
-    ----------
-    sets, systems : tuple of str
-        Names.
-    values : ndarray of shape (n_sets, n_systems)
-        The metric, mean over the seeds.
-    spread : ndarray of shape (n_systems,)
-        Standard deviation over the seeds of the mean over the sets; 0 for one seed.
-    """
+    """One metric of several systems on several sets."""
 
     sets: tuple[str, ...]
     systems: tuple[str, ...]
-    values: Floats
-    spread: Floats
+    values: Floats  # (n_sets, n_systems), mean over the seeds
+    spread: Floats  # (n_systems,), standard deviation over the seeds of the mean over the sets
 
     @classmethod
     def of(cls, results: Results, metric: str, sets: Sequence[str]) -> "Comparison":
         """Gather a metric, ``"auc"`` or ``"ap"``, from results."""
         rows = results.select("adbench")
         systems = tuple(dict.fromkeys(row["system"] for row in rows))
-        figures = {
-            (row["data"], row["system"], row["seed"]): row[metric]
-            for row in rows
-            if row["data"] in sets
-        }
+        seeds: dict[tuple[str, str], list[float]] = {}
+        for row in sorted(rows, key=lambda row: int(row["seed"])):
+            seeds.setdefault((row["data"], row["system"]), []).append(row[metric])
         # For each system, sets by seeds.
-        tables = [
-            np.array(
-                [
-                    [
-                        value
-                        for (d, s, _), value in sorted(figures.items())
-                        if (d, s) == (data, system)
-                    ]
-                    for data in sets
-                ]
-            )
-            for system in systems
-        ]
+        tables = [np.array([seeds[data, system] for data in sets]) for system in systems]
         values = np.column_stack([table.mean(axis=1) for table in tables])
         spread = np.array([table.mean(axis=0).std() for table in tables])
         return cls(tuple(sets), systems, values, spread)
@@ -88,8 +64,8 @@ class Comparison:
     def p_values(self, system: str) -> dict[str, float]:
         """Return Wilcoxon's signed-rank test of ``system`` against each other one.
 
-        Two-sided over the sets, corrected for their number by Holm's method; NaN where no set
-        tells the two apart.
+        Two-sided over the sets, corrected for their number by Holm's method; NaN where the two
+        are equal on every set.
         """
         ours = self.values[:, self.systems.index(system)]
         raw = {}
@@ -109,9 +85,8 @@ def sets_table(comparison: Comparison, sets: Sequence[LabelledSet]) -> str:
     shapes = {data.name: data for data in sets}
     rows = []
     for name, values in zip(comparison.sets, comparison.values, strict=True):
-        data = shapes[name]
-        share = f"{100 * data.y.mean():.1f}"
-        rows.append((name, *data.X.shape, share, *(f"{100 * value:.1f}" for value in values)))
+        figures = (f"{100 * value:.1f}" for value in (shapes[name].y.mean(), *values))
+        rows.append((name, *shapes[name].X.shape, *figures))
     header = ("set", "rows", "columns", "outliers %", *comparison.systems)
     return markdown_table(header, rows)
 
@@ -157,8 +132,7 @@ def targets(auc: Comparison, ap: Comparison) -> list[Target]:
         for metric, label, bound in ((auc, "ROC-AUC", promised[0]), (ap, "AP", promised[1])):
             means = dict(zip(metric.systems, metric.means().tolist(), strict=True))
             claim = f"{system}: mean {label}"
+            against = f"{claim}, against {PEER}'s"
             found.append(Target(claim, means[system], ">=", bound, ".5f"))
-            found.append(
-                Target(f"{claim}, against {PEER}'s", means[system], ">", means[PEER], ".5f")
-            )
+            found.append(Target(against, means[system], ">", means[PEER], ".5f"))
     return found

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from hushtable.bench.adbench.compare import Comparison
-from hushtable.bench.figures import pyplot
+from hushtable.bench.figures import pyplot, save
 
 __all__ = ["critical_difference_figure"]
 
@@ -22,10 +22,7 @@ def critical_difference_figure(
     for axes, (title, comparison) in zip(panels, comparisons.items(), strict=True):
         _panel(axes, comparison, ours)
         axes.set_title(title, fontsize=10, loc="left")
-    files = [folder / f"critical-difference.{kind}" for kind in ("svg", "png")]
-    for file in files:
-        figure.savefig(file, dpi=200)
-    return files
+    return save(figure, folder, "critical-difference")
 
 
 def _panel(axes: Any, comparison: Comparison, ours: set[str]) -> None:

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import IsolationForest
-from sklearn.metrics import average_precision_score, roc_auc_score
 
-from hushtable.bench.data import LabelledSet
+from hushtable.bench.data import LabelledSet, auc_and_ap
 from hushtable.bench.results import Results, Row
 from hushtable.detectors import ACE, HushTable, LSHiTables, RotatedRSHash, RSHash
 from hushtable.errors import MissingExtraError
@@ -19,6 +19,8 @@ __all__ = ["MAX_ROWS", "ONE_PASS", "TWO_PASSES", "Contestant", "contestants", "r
 #: Rows taken of a set at most: a random subset, the same for all detectors.
 MAX_ROWS = 20_000
 
+#: PyOD's detectors that draw nothing.
+FIXED = ("ECOD", "COPOD", "HBOS", "KNN", "LOF")
 ONE_PASS, TWO_PASSES = "HushTable", "HushTable, m=400, 2 passes"
 
 
@@ -44,17 +46,7 @@ class Contestant:
 
 def contestants() -> list[Contestant]:
     """Return our detectors and their peers, each as its library sets it by default, but PCA."""
-    try:
-        from pyod.models.copod import COPOD
-        from pyod.models.ecod import ECOD
-        from pyod.models.hbos import HBOS
-        from pyod.models.inne import INNE
-        from pyod.models.knn import KNN
-        from pyod.models.loda import LODA
-        from pyod.models.lof import LOF
-        from pyod.models.pca import PCA
-    except ImportError:
-        raise MissingExtraError("the comparison", "PyOD", "bench") from None
+    INNE, PCA, LODA = (_of_pyod(name) for name in ("INNE", "PCA", "LODA"))
     return [
         Contestant(ONE_PASS, lambda seed: HushTable(random_state=seed)),
         Contestant(TWO_PASSES, lambda s: HushTable(n_tables=400, passes=2, random_state=s)),
@@ -64,15 +56,23 @@ def contestants() -> list[Contestant]:
         Contestant("ACE", lambda seed: ACE(random_state=seed)),
         Contestant("iForest", lambda seed: IsolationForest(random_state=seed)),
         Contestant("INNE", lambda seed: INNE(random_state=seed)),
-        Contestant("ECOD", lambda seed: ECOD(), fixed=True),
-        Contestant("COPOD", lambda seed: COPOD(), fixed=True),
-        Contestant("HBOS", lambda seed: HBOS(), fixed=True),
-        Contestant("KNN", lambda seed: KNN(), fixed=True),
-        Contestant("LOF", lambda seed: LOF(), fixed=True),
+        *(Contestant(name, _unseeded(_of_pyod(name)), fixed=True) for name in FIXED),
         # All components but those without variance, by which it would divide.
         Contestant("PCA", lambda seed: PCA(n_components=1 - 1e-9, random_state=0), fixed=True),
         Contestant("LODA", _seeded(LODA)),
     ]
+
+
+def _of_pyod(name: str) -> Callable[..., Any]:
+    try:
+        detector: Callable[..., Any] = getattr(import_module(f"pyod.models.{name.lower()}"), name)
+    except ImportError:
+        raise MissingExtraError("the comparison", "PyOD", "bench") from None
+    return detector
+
+
+def _unseeded(detector: Callable[[], Any]) -> Callable[[int], Any]:
+    return lambda seed: detector()
 
 
 def _seeded(detector: Callable[[], Any]) -> Callable[[int], Any]:
@@ -101,9 +101,4 @@ def runs(
 
 def _run(contestant: Contestant, data: LabelledSet, seed: int) -> Row:
     outlying, flagged = contestant.outlying(data.X, seed)
-    return {
-        "system": contestant.name,
-        "setting": flagged,
-        "auc": float(roc_auc_score(data.y, outlying)),
-        "ap": float(average_precision_score(data.y, outlying)),
-    }
+    return {"system": contestant.name, "setting": flagged, **auc_and_ap(data.y, -outlying)}

@@ -7,17 +7,17 @@ participant's rows, which hold most of the outliers, beside merged LSH iTables (
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import IsolationForest
-from sklearn.metrics import roc_auc_score
 
 from hushtable.baselines import LODA
-from hushtable.bench.data import LabelledSet
+from hushtable.bench.data import LabelledSet, auc
 from hushtable.bench.paper.systems import OURS, SYSTEMS, System, run
 from hushtable.bench.results import Results, Row
 from hushtable.counts.sketch import Sketch
@@ -27,7 +27,8 @@ from hushtable.privacy.noise import add_noise
 
 __all__ = [
     "EPSILONS", "EPSILON_OF_PARTICIPANTS", "EXPERIMENTS", "LOCAL_SETS", "NOISE_SETS",
-    "PARTICIPANTS", "PARTICIPANT_SETS", "SHARES", "SHARE_OF_OUTLIERS", "Step", "steps",
+    "PARTICIPANTS", "PARTICIPANT_SETS", "SHARES", "SHARE_OF_OUTLIERS", "Step", "local_counts",
+    "noised_values", "papers_plan", "steps",
 ]  # fmt: skip
 
 #: Figure 1: medical sets, as the paper says; share of the outliers that the participant holds,
@@ -44,8 +45,8 @@ PARTICIPANTS = (2, 4, 6, 8, 10)
 EPSILON_OF_PARTICIPANTS = 0.01
 PARTICIPANT_SETS = ("BreastW", "Cardio")
 
-#: The mergeable systems by the names of their recipes.
-_RECIPES = {"LSH iTables": "lsh_itables", "RS-H": "rs_hash", "ACE": "ace"}
+#: The mergeable systems, and the detectors that plans are drawn for.
+_DETECTORS = {"LSH iTables": "lsh_itables", "RS-H": "rs_hash", "ACE": "ace"}
 #: Rows that a participant samples for each table at most.
 _SAMPLE = 1000
 
@@ -79,11 +80,11 @@ def steps(data: LabelledSet, experiments: Sequence[str], seeds: int) -> Iterator
 def _central(data: LabelledSet, seeds: int) -> Iterator[Step]:
     for system in (*SYSTEMS, *OURS):
         for seed in system.seeds(len(data.X), seeds):
-            yield Step("central", data.name, system.name, seed, _run(system, data, seed))
+            yield Step("central", data.name, system.name, seed, partial(_run, system, data, seed))
 
 
-def _run(system: System, data: LabelledSet, seed: int) -> Callable[[], list[Row]]:
-    return lambda: [{"system": system.name} | run(system, data, seed)]
+def _run(system: System, data: LabelledSet, seed: int) -> list[Row]:
+    return [{"system": system.name} | run(system, data, seed)]
 
 
 # --- Figure 1 -----------------------------------------------------------------------------------
@@ -92,31 +93,27 @@ def _run(system: System, data: LabelledSet, seed: int) -> Callable[[], list[Row]
 def _local(data: LabelledSet, seeds: int) -> Iterator[Step]:
     if data.name in LOCAL_SETS:
         for seed in range(seeds):
-            yield Step("local", data.name, "all", seed, _local_run(data, seed))
+            yield Step("local", data.name, "all", seed, partial(_local_rows, data, seed))
 
 
-def _local_run(data: LabelledSet, seed: int) -> Callable[[], list[Row]]:
-    def do() -> list[Row]:
-        rows = []
-        for share in SHARES:
-            local = _participant(data, share, seed)
-            rest = np.setdiff1d(np.arange(len(data.X)), local)
-            scores = {
-                "iForest": IsolationForest(random_state=seed)
-                .fit(data.X[local])
-                .score_samples(data.X),
-                "LODA": LODA(max_features="all", random_state=seed)
-                .fit(data.X[local])
-                .score_samples(data.X),
-                "LSH iTables": _merged(data, [local, rest], seed),
-            }
-            rows += [
-                {"system": name, "setting": float(len(local)), "auc": _auc(data.y, values)}
-                for name, values in scores.items()
-            ]
-        return rows
-
-    return do
+def _local_rows(data: LabelledSet, seed: int) -> list[Row]:
+    rows: list[Row] = []
+    for share in SHARES:
+        local = _participant(data, share, seed)
+        rest = np.setdiff1d(np.arange(len(data.X)), local)
+        detectors = {
+            "iForest": IsolationForest(random_state=seed),
+            "LODA": LODA(max_features="all", random_state=seed),
+        }
+        scores = {
+            name: detector.fit(data.X[local]).score_samples(data.X)
+            for name, detector in detectors.items()
+        } | {"LSH iTables": _merged(data, [local, rest], seed)}
+        rows += [
+            {"system": name, "setting": float(len(local)), "auc": auc(data.y, values)}
+            for name, values in scores.items()
+        ]
+    return rows
 
 
 def _participant(data: LabelledSet, share: float, seed: int) -> NDArray[np.int64]:
@@ -131,8 +128,8 @@ def _participant(data: LabelledSet, share: float, seed: int) -> NDArray[np.int64
 
 def _merged(data: LabelledSet, parts: list[NDArray[np.int64]], seed: int) -> NDArray[np.float64]:
     """Score all rows by the participants' merged LSH iTables."""
-    plan = _plan(data, "LSH iTables", min(_SAMPLE, len(data.X)), seed)
-    counts = sum(_local_counts(plan, data, parts, seed))
+    plan = papers_plan(data, "LSH iTables", len(data.X), seed)
+    counts = sum(local_counts(plan, data, parts, seed))
     codes = Encoder(plan.schema).encode(data.X)
     return plan.family.sum(codes, plan.cell_scores(np.asarray(counts)))
 
@@ -142,10 +139,10 @@ def _merged(data: LabelledSet, parts: list[NDArray[np.int64]], seed: int) -> NDA
 
 def _epsilon(data: LabelledSet, seeds: int) -> Iterator[Step]:
     if data.name in NOISE_SETS:
-        for system in _RECIPES:
+        for system in _DETECTORS:
             if not (system == "ACE" and data.name in WITHOUT_ACE):
                 for seed in range(seeds):
-                    do = _noise_run(data, system, seed, 2, EPSILONS)
+                    do = partial(_noise_rows, data, system, seed, 2, EPSILONS)
                     yield Step("epsilon", data.name, system, seed, do)
 
 
@@ -154,27 +151,23 @@ def _participants(data: LabelledSet, seeds: int) -> Iterator[Step]:
         for system in ("LSH iTables", "RS-H"):
             for k in PARTICIPANTS:
                 for seed in range(seeds):
-                    do = _noise_run(data, system, seed, k, (EPSILON_OF_PARTICIPANTS,))
+                    do = partial(_noise_rows, data, system, seed, k, (EPSILON_OF_PARTICIPANTS,))
                     yield Step("participants", data.name, f"{system}, {k}", seed, do)
 
 
-def _noise_run(
+def _noise_rows(
     data: LabelledSet, system: str, seed: int, k: int, epsilons: Sequence[float]
-) -> Callable[[], list[Row]]:
-    def do() -> list[Row]:
-        figures = shared_auc(data, system, k, epsilons, seed)
-        by_epsilon = len(epsilons) > 1
-        return [
-            {
-                "system": system,
-                "setting": epsilon if by_epsilon else float(k),
-                "auc": auc,
-                "total_epsilon": total,
-            }
-            for epsilon, auc, total in figures
-        ]
-
-    return do
+) -> list[Row]:
+    by_epsilon = len(epsilons) > 1
+    return [
+        {
+            "system": system,
+            "setting": epsilon if by_epsilon else float(k),
+            "auc": value,
+            "total_epsilon": total,
+        }
+        for epsilon, value, total in shared_auc(data, system, k, epsilons, seed)
+    ]
 
 
 def shared_auc(
@@ -197,25 +190,18 @@ def shared_auc(
     rng = np.random.default_rng(seed)
     parts = np.array_split(rng.permutation(len(data.X)), participants)
     largest = max(map(len, parts))
-    plan = _plan(data, system, min(_SAMPLE, largest), seed)
-    local = _local_counts(plan, data, parts, None, everything=system == "ACE")
-    codes = Encoder(plan.schema)
-    encoded = [codes.encode(data.X[rows]) for rows in parts]
-    # Noise on a cell that no row falls into is never read: it is not drawn.
-    read = np.flatnonzero(Sketch.from_data(plan, data.X).counts)
+    plan = papers_plan(data, system, largest, seed)
+    local = list(local_counts(plan, data, parts, None, everything=system == "ACE"))
+    encoder = Encoder(plan.schema)
+    encoded = [encoder.encode(data.X[rows]) for rows in parts]
     sampled = system != "ACE" and largest > _SAMPLE
     sensitivity = plan.family.n_histograms * (2 if sampled else 1)
     figures = []
     for epsilon in epsilons:
-        total = np.zeros(plan.family.n_cells, np.int64)
-        for counts in local:
-            private = math.isfinite(epsilon)
-            mine = add_noise(counts[read], "laplace-per-table", 1 / epsilon) if private else None
-            total[read] += counts[read] if mine is None else mine
-        values = plan.score.noisy_values(total, 1.0)
+        values = noised_values(plan, data, local, epsilon)
         scores = [plan.family.sum(rows, values) for rows in encoded]
         aucs = [
-            _auc(data.y[rows], s)
+            auc(data.y[rows], s)
             for rows, s in zip(parts, scores, strict=True)
             if 0 < data.y[rows].sum() < len(rows)
         ]
@@ -223,33 +209,42 @@ def shared_auc(
     return figures
 
 
-def _plan(data: LabelledSet, system: str, sample: int, seed: int) -> Plan:
-    settings: dict[str, Any] = {} if system == "ACE" else {"max_samples": sample}
-    return Plan.draw(data.schema(), detector=_RECIPES[system], random_state=seed, **settings)
+def noised_values(
+    plan: Plan, data: LabelledSet, local: Iterable[NDArray[np.int64]], epsilon: float
+) -> NDArray[np.float64]:
+    """Return the cells' scores by the sum of all counts, each with the paper's Laplace noise."""
+    # Noise on a cell that no row falls into is never read: it is not drawn.
+    read = np.flatnonzero(Sketch.from_data(plan, data.X).counts)
+    total = np.zeros(plan.family.n_cells, np.int64)
+    for counts in local:
+        mine = counts[read]
+        if math.isfinite(epsilon):
+            mine = add_noise(mine, "laplace-per-table", 1 / epsilon)
+        total[read] += mine
+    return plan.score.noisy_values(total, 1.0)
 
 
-def _local_counts(
+def papers_plan(data: LabelledSet, system: str, rows: int, seed: int) -> Plan:
+    """Draw a system's plan, for participants of at most so many rows."""
+    settings: dict[str, Any] = {} if system == "ACE" else {"max_samples": min(_SAMPLE, rows)}
+    return Plan.draw(data.schema(), detector=_DETECTORS[system], random_state=seed, **settings)
+
+
+def local_counts(
     plan: Plan,
     data: LabelledSet,
-    parts: Sequence[NDArray[np.int64]],
+    parts: Iterable[NDArray[np.int64]],
     seed: int | None,
     *,
     everything: bool = False,
-) -> list[NDArray[np.int64]]:
-    """Count each participant's rows; without a seed, samples are drawn anew each time."""
-    counts = []
+) -> Iterator[NDArray[np.int64]]:
+    """Yield the counts of each participant's rows; without a seed, samples are drawn anew."""
     for number, rows in enumerate(parts):
-        if len(rows) == 0:
-            continue
-        sample = None if everything or len(rows) <= _SAMPLE else _SAMPLE
-        rng = None if seed is None else np.random.default_rng([seed, number])
-        sketch = Sketch.from_data(plan, data.X[rows], max_samples=sample, random_state=rng)
-        counts.append(sketch.counts)
-    return counts
-
-
-def _auc(y: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
-    return float(roc_auc_score(y, -scores))
+        if len(rows) > 0:
+            sample = None if everything or len(rows) <= _SAMPLE else _SAMPLE
+            rng = None if seed is None else np.random.default_rng([seed, number])
+            sketch = Sketch.from_data(plan, data.X[rows], max_samples=sample, random_state=rng)
+            yield sketch.counts
 
 
 EXPERIMENTS: dict[str, Callable[[LabelledSet, int], Iterator[Step]]] = {

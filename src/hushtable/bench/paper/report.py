@@ -16,50 +16,52 @@ __all__ = ["as_dict", "markdown", "write"]
 
 Loaded = Sequence[tuple[PaperSet, LabelledSet, int]]
 
+ACCURACY = "Mean ± standard deviation over the seeds, and the paper's in brackets."
+EXPLAINED = f"Further than {promises.TOLERANCE} from the paper, on sets that can be compared:"
+TIME = (
+    "Seconds to fit and score with one thread: those of LSH iTables, and ratios to them; the "
+    "paper's in brackets."
+)
+#: The last three sections: experiment, title, what the table shows, table.
+SECTIONS = (
+    (
+        "local",
+        "Figure 1: local detectors",
+        f"A participant holds {SHARE_OF_OUTLIERS:.0%} of the outliers and some of the inliers; "
+        "iForest and LODA learn from its rows alone, LSH iTables from the merged tables. All "
+        "rows are scored.",
+        tables.local_table,
+    ),
+    (
+        "epsilon",
+        "Figure 2: two participants with noise",
+        "ε is the paper's: of one table by itself. *Really* is the total of one row over "
+        "everything that its participant releases.",
+        tables.epsilon_table,
+    ),
+    (
+        "participants",
+        "Table 4: two to ten participants",
+        f"ε = {EPSILON_OF_PARTICIPANTS} as the paper counts it, for one table; *really* is the "
+        "total of one row.",
+        tables.participants_table,
+    ),
+)
+
 
 def markdown(results: Results, loaded: Loaded) -> str:
     """Return the tables for which there are results; the paper's figures stand in brackets."""
     parts = ["# The paper's experiments\n", "## Table 1: data\n", tables.data_table(loaded)]
     if results.select("central"):
-        parts += [
-            "\n## Table 2: ROC-AUC\n",
-            "Mean ± standard deviation over the seeds, and the paper's in brackets.\n",
-            tables.accuracy_table(results),
-            f"\nFurther than {promises.TOLERANCE} from the paper, on sets that can be compared:\n",
-            promises.explanations(results),
-            "\nWhat the paper does not have:\n",
-            tables.ours_table(results),
-        ]
+        parts += ["\n## Table 2: ROC-AUC\n", f"{ACCURACY}\n", tables.accuracy_table(results)]
+        parts += [f"\n{EXPLAINED}\n", promises.explanations(results)]
+        parts += ["\nWhat the paper does not have:\n", tables.ours_table(results)]
         times = tables.time_table(results)
         if times.count("\n") > 1:
-            parts += [
-                "\n## Table 3: time\n",
-                "Seconds to fit and score with one thread: those of LSH iTables, and ratios to "
-                "them; the paper's in brackets.\n",
-                times,
-            ]
-    if results.select("local"):
-        parts += [
-            "\n## Figure 1: local detectors\n",
-            f"A participant holds {SHARE_OF_OUTLIERS:.0%} of the outliers and some of the inliers; "
-            "iForest and LODA learn from its rows alone, LSH iTables from the merged tables. All "
-            "rows are scored.\n",
-            tables.local_table(results),
-        ]
-    if results.select("epsilon"):
-        parts += [
-            "\n## Figure 2: two participants with noise\n",
-            "ε is the paper's: of one table by itself. *Really* is the total of one row over "
-            "everything that its participant releases.\n",
-            tables.epsilon_table(results),
-        ]
-    if results.select("participants"):
-        parts += [
-            "\n## Table 4: two to ten participants\n",
-            f"ε = {EPSILON_OF_PARTICIPANTS} as the paper counts it, for one table; *really* is the "
-            "total of one row.\n",
-            tables.participants_table(results),
-        ]
+            parts += ["\n## Table 3: time\n", f"{TIME}\n", times]
+    for experiment, title, text, table in SECTIONS:
+        if results.select(experiment):
+            parts += [f"\n## {title}\n", f"{text}\n", table(results)]
     return "\n".join(parts)
 
 

@@ -1,5 +1,6 @@
 """The paper's eleven data sets: where they come from, and what the paper says of them."""
 
+import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +13,15 @@ import pyarrow.csv
 from hushtable.bench.data import LabelledSet, load
 from hushtable.errors import DataError, HushTableError, MissingExtraError
 
-__all__ = ["SETS", "SYSTEMS_OF_THE_PAPER", "PaperSet", "kdd99_from_uci", "load_set", "load_sets"]
+__all__ = [
+    "PUBLISHED", "SETS", "SYSTEMS_OF_THE_PAPER", "PaperSet", "kdd99_from_uci", "load_set",
+    "load_sets",
+]  # fmt: skip
 
+#: The paper's figures, and remarks on them.
+PUBLISHED = tomllib.loads(Path(__file__).with_name("published.toml").read_text("utf-8"))
 #: The columns of the paper's Table 2, in its order.
-SYSTEMS_OF_THE_PAPER = (
-    "LSH iTables", "RS-H", "iForest", "LSHiForest", "EnsKNNW", "EnsLOF", "LODA", "ACE",
-)  # fmt: skip
+SYSTEMS_OF_THE_PAPER: tuple[str, ...] = tuple(PUBLISHED["systems"])
 
 # One commit of the collection: what it holds does not change.
 _ADBENCH = (
@@ -29,35 +33,19 @@ _UCI = "https://kdd.ics.uci.edu/databases/kddcup99/corrected.gz"
 
 @dataclass(frozen=True)
 class PaperSet:
-    """One set: the paper's Tables 1 and 2, and the public file.
+    """One set: the paper's Tables 1 and 2, and the public file."""
 
-    Attributes
-    ----------
-    name : str
-        The paper's name.
-    file : str
-        Name of the .npz file, without its suffix.
-    rows, columns, outliers : int
-        The paper's n, d and o (Table 1).
-    auc : tuple of float
-        The paper's ROC-AUC in percent (Table 2), as `SYSTEMS_OF_THE_PAPER` orders them.
-    sha256 : str
-        Of the public .npz file; empty where the set is rebuilt.
-    remark : str
-        Why the public file is not what the paper's Table 1 says, if it is not.
-    comparable : bool
-        Whether the paper's figures can be held against this file's.
-    """
-
-    name: str
-    file: str
+    name: str  # the paper's
+    file: str  # name of the .npz file, without its suffix
+    #: The paper's n, d and o (Table 1).
     rows: int
     columns: int
     outliers: int
+    #: The paper's ROC-AUC in percent (Table 2), as `SYSTEMS_OF_THE_PAPER` orders them.
     auc: tuple[float, ...]
-    sha256: str = ""
-    remark: str = ""
-    comparable: bool = True
+    sha256: str = ""  # of the public .npz file; empty where the set is rebuilt
+    remark: str = ""  # why the public file is not what the paper's Table 1 says, if it is not
+    comparable: bool = True  # whether the paper's figures can be held against this file's
 
     @property
     def published(self) -> Mapping[str, float]:
@@ -65,93 +53,14 @@ class PaperSet:
         return dict(zip(SYSTEMS_OF_THE_PAPER, self.auc, strict=True))
 
 
-SETS = (
-    PaperSet(
-        "BreastW", "4_breastw", 683, 9, 239,
-        (97.3, 95.9, 96.1, 94.9, 96.6, 97.7, 96.6, 42.6),
-        "4f37ce07dbc25ddad8178fdc6d664ab46d2d0000ee28c2787c3c7ff3c03ef9f6",
-        "The paper lists the file's 683 rows, but its ROC-AUC are those of the distinct ones: "
-        "with duplicates, every system is 1 to 3 points better, and ACE 38.",
-    ),
-    PaperSet(
-        "Pima", "29_Pima", 768, 8, 268,
-        (69.1, 69.0, 67.5, 62.5, 64.2, 65.1, 63.2, 50.1),
-        "215454bb263a2f040945c9ea7bd7f06f1e89a61a3143bdb6f196e3887e801a7d",
-    ),
-    PaperSet(
-        "Cardio", "6_cardio", 1822, 21, 175,
-        (93.4, 90.1, 92.3, 89.5, 82.1, 87.5, 93.0, 32.4),
-        "bc5009bde6930b4d298b594f31b34485a9a17210cff0e8fb00a8c3068b885a2d",
-    ),
-    PaperSet(
-        "Mnist", "24_mnist", 7603, 100, 700,
-        (82.4, 72.3, 80.1, 59.8, 84.0, 87.2, 81.6, 93.7),
-        "be7706272325fdd3592c1be555ae1a82f916a2f8545f4f8cbaa548ab102cc44c",
-    ),
-    PaperSet(
-        "Musk", "25_musk", 3062, 166, 97,
-        (100.0, 100.0, 100.0, 51.9, 84.4, 99.2, 95.9, 93.2),
-        "2ed3f4392197b76a1e59116ff880c7720a4b026cf4842073a53b56fdea265017",
-    ),
-    PaperSet(
-        "Pendigits", "28_pendigits", 6870, 16, 156,
-        (95.1, 90.6, 95.4, 95.0, 82.0, 87.8, 95.0, 95.4),
-        "c4936b89dcdad59d303020e492f763a0f54170080d787c77497609acbb9c2d79",
-    ),
-    PaperSet(
-        "Satimage-2", "31_satimage-2", 5801, 36, 69,
-        (99.2, 99.7, 99.3, 99.1, 99.6, 99.9, 99.3, 99.8),
-        "1b056e357f801b8b20c3f380a30224a3c4088d7ed764ec5a24828dc9b1918d6f",
-    ),
-    PaperSet(
-        "Thyroid", "38_thyroid", 3656, 6, 93,
-        (94.8, 94.5, 97.7, 90.2, 94.8, 94.5, 84.0, 91.9),
-        "8de161b3f235b7647bb0b39a836d983ff61d67bf234edac461da2d71e889cb87",
-    ),
-    PaperSet(
-        "Shuttle", "32_shuttle", 49_097, 9, 3511,
-        (99.0, 99.2, 99.7, 99.0, 84.1, 87.0, 99.3, 98.9),
-        "26900b0f6be45d9ddb7a402c9b2f956ceda42d23a8ca4cf4406b8bc1352823d1",
-    ),
-    PaperSet(
-        "Cover", "10_cover", 286_048, 54, 2747,
-        (98.9, 98.3, 97.5, 49.1, 85.0, 79.4, 59.0, 53.8),
-        "945a097c3542ae81a551bf1c06dcad78a755d94f84fcaf1d60687e42d1a656df",
-        "The public file has the 10 numeric columns, the paper all 54: 44 are binary.",
-        comparable=False,
-    ),
-    PaperSet(
-        "KDD99", "kdd99", 48_113, 40, 200,
-        (98.8, 99.0, 98.7, 55.8, 60.7, 59.2, 52.8, 86.3),
-        remark="The paper does not say which rows it took. Rebuilt from the labelled test file: "
-        "normal, user-to-root and multihop rows, without duplicates; categories are "
-        "log(n / frequency); two constant columns are left out.",
-        comparable=False,
-    ),
-)  # fmt: skip
+SETS = tuple(PaperSet(**entry | {"auc": tuple(entry["auc"])}) for entry in PUBLISHED["set"])
 
 
 def load_set(which: PaperSet, folder: Path | None) -> tuple[LabelledSet, int]:
-    """Load a set as the paper takes it: without duplicate rows.
+    """Load a set as the paper takes it: without duplicate rows, under the paper's name.
 
-    Parameters
-    ----------
-    which : PaperSet
-        The set.
-    folder : path, optional
-        Folder with its .npz file; None fetches the public file, once, and checks it.
-
-    Returns
-    -------
-    LabelledSet, int
-        The set under the paper's name, and how many rows it had with duplicates.
-
-    Raises
-    ------
-    DataError
-        If the file is missing, broken, or cannot be fetched.
-    MissingExtraError
-        If pooch is needed and not installed.
+    Without a folder, the public file is fetched, once, and checked. Also returns the number of
+    rows with duplicates.
     """
     if folder is not None:
         data = load(folder / f"{which.file}.npz")

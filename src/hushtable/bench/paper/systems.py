@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.ensemble import IsolationForest
-from sklearn.metrics import average_precision_score, roc_auc_score
 from threadpoolctl import threadpool_limits
 
 from hushtable.baselines import LODA, EnsembleKNN, EnsembleLOF, LSHiForest
-from hushtable.bench.data import LabelledSet
+from hushtable.bench.data import LabelledSet, auc_and_ap
 from hushtable.detectors import ACE, HushTable, LSHiTables, RotatedRSHash, RSHash
 
 __all__ = ["OURS", "SYSTEMS", "System", "run"]
@@ -20,17 +19,14 @@ __all__ = ["OURS", "SYSTEMS", "System", "run"]
 
 @dataclass(frozen=True)
 class System:
-    """A detector as the paper sets it (section 4, Parameter settings).
-
-    ``limit`` is the number of rows above which only `FEW` seeds are run: neighbours take
-    minutes there, and the mean of 100 samples of 1,000 rows hardly varies. ``largest`` is the
-    number above which it is not run at all.
-    """
+    """A detector as the paper sets it (section 4, Parameter settings)."""
 
     name: str
     make: Callable[[int], Any]
+    #: Rows above which only `FEW` seeds are run: neighbours take minutes there, and the mean of
+    #: 100 samples of 1,000 rows hardly varies.
     limit: int | None = None
-    largest: int | None = None
+    largest: int | None = None  # rows above which it is not run at all
 
     #: Seeds for sets above ``limit``.
     FEW = 2
@@ -80,8 +76,4 @@ def run(system: System, data: LabelledSet, seed: int) -> dict[str, float]:
         # The baselines score the rows of fit in fit, for their threshold.
         scores = model.scores_ if hasattr(model, "scores_") else model.score_samples(data.X)
         seconds = time.perf_counter() - start
-    return {
-        "auc": float(roc_auc_score(data.y, -scores)),
-        "ap": float(average_precision_score(data.y, -scores)),
-        "seconds": seconds,
-    }
+    return auc_and_ap(data.y, scores) | {"seconds": seconds}

@@ -4,54 +4,34 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from hushtable.bench.data import LabelledSet
-from hushtable.bench.paper.experiments import (
-    EPSILONS,
-    LOCAL_SETS,
-    NOISE_SETS,
-    PARTICIPANTS,
-)
-from hushtable.bench.paper.sets import SETS, SYSTEMS_OF_THE_PAPER, PaperSet
+from hushtable.bench.paper.experiments import EPSILONS, LOCAL_SETS, NOISE_SETS, PARTICIPANTS
+from hushtable.bench.paper.sets import PUBLISHED, SETS, SYSTEMS_OF_THE_PAPER, PaperSet
 from hushtable.bench.paper.systems import OURS
 from hushtable.bench.results import Results
-from hushtable.bench.tables import markdown_table
+from hushtable.bench.tables import markdown_table, spread
 
 __all__ = [
     "PAPERS_SECONDS", "accuracy_table", "by_setting", "data_table", "epsilon_table", "local_table",
     "mean_auc", "ours_table", "participants_table", "present", "seconds", "time_table",
+    "true_total",
 ]  # fmt: skip
 
-Floats = NDArray[np.float64]
-
-#: Table 3: the paper's seconds, in C++ on one core of 2.8 GHz.
-PAPERS_SECONDS: dict[str, tuple[float, ...]] = {
-    "Pendigits": (0.6, 1.2, 0.7, 7.6, 120, 132, 1, 1.9),
-    "Mnist": (1, 1.8, 1.1, 8.7, 960, 1020, 0.8, 7.3),
-    "Shuttle": (4.1, 7.1, 4.5, 72, 900, 900, 2.4, 10.9),
-    "Cover": (29, 48, 31, 264, 32_400, 32_400, 50, 168),
-    "KDD99": (4.5, 7.8, 5.0, 48, 3960, 3960, 4320, 23),
+#: Table 3, by set.
+PAPERS_SECONDS: dict[str, list[float]] = PUBLISHED["seconds"]
+#: Table 4, by set and system.
+PAPERS_PARTICIPANTS: dict[tuple[str, str], list[float]] = {
+    (data, system): figures
+    for data, systems in PUBLISHED["participants"].items()
+    for system, figures in systems.items()
 }
-#: Table 4.
-PAPERS_PARTICIPANTS: dict[tuple[str, str], tuple[float, ...]] = {
-    ("BreastW", "RS-H"): (95.1, 91.6, 87.9, 81.0, 74.9),
-    ("BreastW", "LSH iTables"): (97.0, 92.4, 92.1, 82.6, 78.3),
-    ("Cardio", "RS-H"): (90.1, 88.9, 89.0, 86.6, 85.3),
-    ("Cardio", "LSH iTables"): (91.8, 91.4, 90.2, 89.5, 88.1),
-}
-
-
-def _figures(results: Results, experiment: str, key: str = "auc", **equal: object) -> Floats:
-    """Return one figure of the matching rows, by ascending seed."""
-    rows = sorted(results.select(experiment, **equal), key=lambda row: int(row["seed"]))
-    return np.array([row[key] for row in rows], np.float64)
 
 
 def mean_auc(results: Results, data: str, system: str) -> float:
     """Return a system's mean ROC-AUC on a set in percent; NaN if it has not run."""
-    values = _figures(results, "central", data=data, system=system)
+    values = results.values("central", "auc", data=data, system=system)
     return 100 * float(values.mean()) if len(values) else math.nan
 
 
@@ -60,8 +40,8 @@ def present(results: Results, experiment: str) -> list[PaperSet]:
     return [which for which in SETS if results.select(experiment, data=which.name)]
 
 
-def _spread(values: Floats) -> str:
-    return f"{100 * values.mean():.1f} ± {100 * values.std():.1f}" if len(values) else "-"
+def _cell(results: Results, experiment: str, **equal: object) -> str:
+    return spread(100 * results.values(experiment, "auc", **equal))
 
 
 def data_table(sets: Sequence[tuple[PaperSet, LabelledSet, int]]) -> str:
@@ -74,15 +54,8 @@ def data_table(sets: Sequence[tuple[PaperSet, LabelledSet, int]]) -> str:
         for which, data, with_duplicates in sets
     ]  # fmt: skip
     header = (
-        "set",
-        "rows",
-        "distinct",
-        "paper's n",
-        "columns",
-        "paper's d",
-        "outliers",
-        "paper's o",
-    )
+        "set", "rows", "distinct", "paper's n", "columns", "paper's d", "outliers", "paper's o",
+    )  # fmt: skip
     remarks = [f"- {which.name}: {which.remark}" for which, _, _ in sets if which.remark]
     return markdown_table(header, rows) + ("\n\n" + "\n".join(remarks) if remarks else "")
 
@@ -93,7 +66,7 @@ def accuracy_table(results: Results) -> str:
     rows = []
     for which in sets:
         cells = [
-            f"{_spread(_figures(results, 'central', data=which.name, system=name))} ({published})"
+            f"{_cell(results, 'central', data=which.name, system=name)} ({published})"
             for name, published in which.published.items()
         ]
         rows.append((which.name, *cells))
@@ -101,25 +74,18 @@ def accuracy_table(results: Results) -> str:
         [[mean_auc(results, s.name, name) for name in SYSTEMS_OF_THE_PAPER] for s in sets]
     )
     papers = np.array([which.auc for which in sets])
-    for label, summary in (("mean", _mean), ("mean rank", _mean_rank)):
-        pairs = zip(summary(ours), summary(papers), strict=True)
+    ranked = (rankdata(-auc, axis=1) for auc in (ours, papers))
+    for label, both in (("mean", (ours, papers)), ("mean rank", ranked)):
+        pairs = zip(*(figures.mean(axis=0) for figures in both), strict=True)
         rows.append((label, *(f"{a:.1f} ({b:.1f})" for a, b in pairs)))
     return markdown_table(("ROC-AUC x 100", *SYSTEMS_OF_THE_PAPER), rows)
-
-
-def _mean(auc: Floats) -> Floats:
-    return np.asarray(auc.mean(axis=0))
-
-
-def _mean_rank(auc: Floats) -> Floats:
-    return np.asarray(rankdata(-auc, axis=1).mean(axis=0))
 
 
 def ours_table(results: Results) -> str:
     """Lay out the same for what the paper does not have, beside LSH iTables."""
     names = ("LSH iTables", *(system.name for system in OURS))
     rows = [
-        (w.name, *(_spread(_figures(results, "central", data=w.name, system=n)) for n in names))
+        (w.name, *(_cell(results, "central", data=w.name, system=name) for name in names))
         for w in present(results, "central")
     ]
     return markdown_table(("ROC-AUC x 100", *names), rows)
@@ -132,7 +98,7 @@ def seconds(results: Results, data: str) -> dict[str, float]:
     """Return each system's median seconds to fit and score a set with one thread."""
     found = {}
     for name in SYSTEMS_OF_THE_PAPER:
-        values = _figures(results, "central", "seconds", data=data, system=name)
+        values = results.values("central", "seconds", data=data, system=name)
         if len(values):
             found[name] = float(np.median(values))
     return found
@@ -159,17 +125,18 @@ def time_table(results: Results) -> str:
 def local_table(results: Results) -> str:
     """Lay out Figure 1's figures: ROC-AUC against the rows of the participant."""
     rows = []
-    systems = ("iForest", "LODA", "LSH iTables")
     for data in LOCAL_SETS:
-        sizes = sorted({row["setting"] for row in results.select("local", data=data)})
-        for size in sizes:
-            cells = [
-                _spread(_figures(results, "local", data=data, system=s, setting=size))
-                for s in systems
-            ]
-            rows.append((data, f"{size:.0f}", *cells))
+        curves = [results.curve("local", data, name) for name in ("iForest", "LODA", "LSH iTables")]
+        rows += [(data, f"{n:.0f}", *(spread(curve[n]) for curve in curves)) for n in curves[0]]
     header = ("set", "local rows", "iForest, local", "LODA, local", "LSH iTables, merged")
     return markdown_table(header, rows)
+
+
+def true_total(results: Results, data: str, system: str) -> float:
+    """Return a row's true total in the paper's epsilons (Figure 2); 0 if nothing has run."""
+    rows = results.select("epsilon", data=data, system=system)
+    times = (row["total_epsilon"] / row["setting"] for row in rows if row["setting"] < math.inf)
+    return max(times, default=0.0)
 
 
 def epsilon_table(results: Results) -> str:
@@ -177,13 +144,10 @@ def epsilon_table(results: Results) -> str:
     rows = []
     for data in NOISE_SETS:
         for system in ("LSH iTables", "RS-H", "ACE"):
-            cells, totals = [], set()
-            for epsilon in EPSILONS:
-                found = results.select("epsilon", data=data, system=system, setting=epsilon)
-                cells.append(_spread(np.array([row["auc"] for row in found])))
-                totals |= {row["total_epsilon"] / epsilon for row in found if epsilon < math.inf}
-            if totals:
-                rows.append((data, system, f"{totals.pop():.0f} ε", *cells))
+            curve, total = results.curve("epsilon", data, system), true_total(results, data, system)
+            if total:
+                cells = (spread(curve.get(epsilon, ())) for epsilon in EPSILONS)
+                rows.append((data, system, f"{total:.0f} ε", *cells))
     names = [f"ε = {epsilon:g}" for epsilon in EPSILONS[:-1]]
     return markdown_table(("set", "system", "really", *names, "no noise"), rows, text=2)
 
@@ -192,26 +156,25 @@ def participants_table(results: Results) -> str:
     """Lay out Table 4 (the paper's in brackets)."""
     rows = []
     for (data, system), papers in PAPERS_PARTICIPANTS.items():
-        cells, total = [], 0.0
-        for k, paper in zip(PARTICIPANTS, papers, strict=True):
-            found = results.select("participants", data=data, system=system, setting=float(k))
-            cells.append(f"{_spread(np.array([row['auc'] for row in found]))} ({paper})")
-            total = max([total, *(row["total_epsilon"] for row in found)])
-        if total:
-            rows.append((data, system, f"{total:g}", *cells))
+        curve = results.curve("participants", data, system)
+        if curve:
+            found = results.values("participants", "total_epsilon", data=data, system=system)
+            cells = (
+                f"{spread(curve.get(k, ()))} ({paper})"
+                for k, paper in zip(PARTICIPANTS, papers, strict=True)
+            )
+            rows.append((data, system, f"{found.max():g}", *cells))
     header = ("set", "system", "really", *(f"{k} participants" for k in PARTICIPANTS))
     return markdown_table(header, rows, text=2)
 
 
 def by_setting(results: Results, experiment: str, data: str) -> Mapping[str, dict[float, float]]:
     """Return mean ROC-AUC in percent by system and setting."""
-    found: dict[str, dict[float, float]] = {}
-    for system in ("LSH iTables", "RS-H", "ACE"):
-        rows = results.select(experiment, data=data, system=system)
-        settings = sorted({row["setting"] for row in rows})
-        if settings:
-            found[system] = {
-                s: 100 * float(np.mean([row["auc"] for row in rows if row["setting"] == s]))
-                for s in settings
-            }
-    return found
+    curves = {
+        system: results.curve(experiment, data, system) for system in ("LSH iTables", "RS-H", "ACE")
+    }
+    return {
+        system: {setting: float(values.mean()) for setting, values in curve.items()}
+        for system, curve in curves.items()
+        if curve
+    }

@@ -148,7 +148,7 @@ def test_nothing_stays_broken(tmp_path):
     """A planted mistake is gone with its block, also where the block fails."""
     sketch = Sketch.from_data(outside.tables_plan(), outside._lone_rows())
     right = sketch.release(1.0).ledger
-    for _, plant in BROKEN.values():
+    for _, plant in outside.MISTAKES.values():
         with pytest.raises(PrivacyError, match="needs a number above 0"), plant():
             sketch.release(-1.0)
     again = sketch.release(1.0).ledger

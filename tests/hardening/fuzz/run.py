@@ -16,7 +16,7 @@ import corpus
 from targets import TARGETS
 
 _HERE = Path(__file__).parent
-_ROOT = _HERE.parents[1]
+_ROOT = _HERE.parents[2]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "federation"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "federation"))
 from round_helpers import T0, UNATTENDED, Consortium
 
 from hushtable.errors import HushTableError, RoundError

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hushtable.cli import main
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SAME = doctest.OutputChecker().check_output
 #: ``...`` on a page stands for anything; spaces and ends of lines may differ.
 LOOSELY = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -30,7 +30,7 @@ from hushtable.federation.submission import Part, Submission
 from hushtable.privacy import noise as mechanism
 from hushtable.privacy.ledger import Share
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 #: When the round is opened, and what every clock says.
 NOW = datetime(2027, 3, 1, 12, tzinfo=UTC)
 NAMES = ("north", "south", "west")

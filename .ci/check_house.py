@@ -1,0 +1,210 @@
+"""Check that the house stays one: sizes, first lines, floors, and the way that imports run.
+
+    python .ci/check_house.py              what breaks a rule; exit code 1 if anything does
+    python .ci/check_house.py --figures    also the figures of the whole
+
+The order of the rooms stands in pyproject.toml, in import-linter's contract, and nowhere else.
+"""
+
+import argparse
+import ast
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "hushtable"
+MAX_LINES, MAX_FUNCTION, MAX_PARAMETERS, MAX_FLOORS = 350, 40, 8, 20
+#: Functions that may be longer than `MAX_FUNCTION`, as module:function; no more than ten.
+LONG: frozenset[str] = frozenset()
+MAX_LONG = 10
+
+Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class File:
+    """A source file and what it defines."""
+
+    module: str
+    lines: int
+    tree: ast.Module
+
+    @property
+    def functions(self) -> list[Definition]:
+        return [node for node in ast.walk(self.tree) if isinstance(node, Definition)]
+
+    @property
+    def classes(self) -> list[ast.ClassDef]:
+        return [node for node in ast.walk(self.tree) if isinstance(node, ast.ClassDef)]
+
+    def names(self) -> list[str]:
+        """Strings that name a module of the package, or something in it."""
+        texts = (node.value for node in ast.walk(self.tree) if isinstance(node, ast.Constant))
+        dotted = re.compile(rf"{self.module.partition('.')[0]}(\.\w+)+")
+        return [text for text in texts if isinstance(text, str) and dotted.fullmatch(text)]
+
+    @property
+    def inner_imports(self) -> int:
+        """Imports inside functions, each counted once."""
+        return len({
+            inner
+            for function in self.functions
+            for inner in ast.walk(function)
+            if isinstance(inner, ast.Import | ast.ImportFrom)
+        })  # fmt: skip
+
+
+def files(package: Path) -> list[File]:
+    found = []
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package.parent).with_suffix("").parts
+        text = path.read_text(encoding="utf-8")
+        module = ".".join(parts).removesuffix(".__init__")
+        found.append(File(module, len(text.splitlines()), ast.parse(text)))
+    return found
+
+
+def length(function: Definition) -> int:
+    """Count the lines from ``def`` to the end, without those of the docstring."""
+    lines = (function.end_lineno or function.lineno) - function.lineno + 1
+    first = function.body[0]
+    if ast.get_docstring(function) is not None:
+        lines -= (first.end_lineno or first.lineno) - first.lineno + 1
+    return lines
+
+
+def parameters(function: Definition) -> int:
+    """Count the parameters, without ``self``."""
+    given = function.args
+    named = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return len(named) - (named[:1] in (["self"], ["cls"]))
+
+
+# --- the rules ------------------------------------------------------------------------------------
+
+
+def long_files(house: Sequence[File]) -> Iterator[str]:
+    for file in house:
+        if file.lines > MAX_LINES:
+            yield f"{file.module}: {file.lines} lines; needs {MAX_LINES} at most"
+
+
+def long_functions(house: Sequence[File], allowed: frozenset[str] = LONG) -> Iterator[str]:
+    lengths = {
+        f"{file.module}:{function.name}": length(function)
+        for file in house
+        for function in sorted(file.functions, key=length)
+    }
+    for name, lines in lengths.items():
+        if lines > MAX_FUNCTION and name not in allowed:
+            yield f"{name}: {lines} lines without the docstring; needs {MAX_FUNCTION} at most"
+    for name in sorted(allowed):
+        if lengths.get(name, 0) <= MAX_FUNCTION:
+            yield f"{name} is allowed to be long, but is not: take it off the list"
+    if len(allowed) > MAX_LONG:
+        yield f"{len(allowed)} functions are allowed to be long; needs {MAX_LONG} at most"
+
+
+def first_lines(house: Sequence[File]) -> Iterator[str]:
+    for file in house:
+        for node in (file.tree, *file.classes, *file.functions):
+            if re.match(r"What\b", ast.get_docstring(node) or ""):
+                name = getattr(node, "name", "the module")
+                yield f"{file.module}, {name}: its docstring begins with What"
+
+
+def floors(contract: Path) -> list[tuple[str, ...]]:
+    """Read the floors from the top to the ground; rooms on one floor import none of each other."""
+    settings = tomllib.loads(contract.read_text(encoding="utf-8"))["tool"]["importlinter"]
+    (layers,) = (c["layers"] for c in settings["contracts"] if c["type"] == "layers")
+    return [tuple(room.strip() for room in layer.split("|")) for layer in layers]
+
+
+def imports(package: Path, house: Sequence[File]) -> dict[tuple[str, str], str]:
+    """Return (importer, imported) of all imports, and how: at run time, for types, by name."""
+    from grimp import build_graph  # comes with import-linter, which the tests may lack
+
+    def pairs(runtime: bool, how: str) -> dict[tuple[str, str], str]:
+        graph = build_graph(package.name, exclude_type_checking_imports=runtime, cache_dir=None)
+        return {
+            (importer, imported): how
+            for importer in sorted(graph.modules)
+            for imported in sorted(graph.find_modules_directly_imported_by(importer))
+        }
+
+    sys.path.insert(0, str(package.parent))
+    try:
+        found = pairs(False, ", for types alone") | pairs(True, "")
+    finally:
+        sys.path.remove(str(package.parent))
+    # A module that is imported by its name is in no graph.
+    by_name = {(file.module, name): ", in a string" for file in house for name in file.names()}
+    return by_name | found
+
+
+def imports_upward(package: Path, house: Sequence[File], contract: Path) -> Iterator[str]:
+    """Check the floors, and each import against them.
+
+    The package's own ``__init__`` hands out names of all rooms: it stands on the top floor.
+    """
+    order = floors(contract)
+    if len(order) > MAX_FLOORS:
+        yield f"{len(order)} floors; needs {MAX_FLOORS} at most"
+    height = {room: -floor for floor, rooms in enumerate(order) for room in rooms}
+
+    def room(module: str) -> str:
+        return module.split(".")[1] if "." in module else order[0][0]
+
+    for outside in sorted({room(file.module) for file in house} - set(height)):
+        yield f"{package.name}.{outside} stands on no floor"
+    for (importer, imported), how in imports(package, house).items():
+        below, above = room(importer), room(imported)
+        inside = importer == package.name or below == above or not {below, above} <= set(height)
+        if not inside and height[above] >= height[below]:
+            yield f"{importer} imports {imported}{how}: {above} is not below {below}"
+
+
+def check(package: Path, contract: Path, allowed: frozenset[str] = LONG) -> list[str]:
+    """Return all that breaks a rule."""
+    house = files(package)
+    return [
+        *long_files(house),
+        *long_functions(house, allowed),
+        *first_lines(house),
+        *imports_upward(package, house, contract),
+    ]
+
+
+def figures(package: Path) -> dict[str, int]:
+    """Count what the rules are about."""
+    house = files(package)
+    functions = [function for file in house for function in file.functions]
+    return {
+        "lines": sum(file.lines for file in house),
+        "files": len(house),
+        "classes": sum(len(file.classes) for file in house),
+        f"functions over {MAX_FUNCTION} lines": sum(length(f) > MAX_FUNCTION for f in functions),
+        f"functions over {MAX_PARAMETERS} parameters": sum(
+            parameters(f) > MAX_PARAMETERS for f in functions
+        ),
+        "imports inside functions": sum(file.inner_imports for file in house),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--figures", action="store_true", help="print the figures of the house")
+    if parser.parse_args().figures:
+        for name, figure in figures(PACKAGE).items():
+            print(f"{figure:>7,} {name}")
+    broken = check(PACKAGE, ROOT / "pyproject.toml")
+    print("\n".join(broken), end="\n" if broken else "")
+    sys.exit(bool(broken))
+
+
+if __name__ == "__main__":
+    main()
