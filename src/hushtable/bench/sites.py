@@ -16,7 +16,8 @@ from hushtable.bench.paper.experiments import Step
 from hushtable.bench.results import Results, Row
 from hushtable.bench.tables import Target, markdown_table
 from hushtable.counts.local import LocalModel
-from hushtable.counts.release import Release, share_of_budget
+from hushtable.counts.release import Release
+from hushtable.counts.releasing import share_of_budget
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
 from hushtable.plans.plan import Plan

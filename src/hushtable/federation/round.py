@@ -5,21 +5,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from os import PathLike
-from typing import Any
+from typing import Any, Unpack
 
 from hushtable import files
-from hushtable.arguments import is_text, whole
+from hushtable.arguments import is_text
 from hushtable.errors import PlanError, PrivacyError, RoundError, UsageError
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.layout import Layout
-from hushtable.federation.terms import Terms
+from hushtable.federation.terms import MAX_SITES, Asked, Terms
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import (
-    Adjacency,
     Cost,
     Sensitivity,
     calibrated_scale,
-    check_epsilon,
     check_public_delta,
     part_scale,
 )
@@ -29,7 +27,6 @@ __all__ = ["CLOCKS", "Round", "now", "shown_time", "stamp"]
 
 #: By how much the clocks of two machines may differ.
 CLOCKS = timedelta(minutes=15)
-MAX_SITES = 1000
 #: What the eye passes over in a name.
 _UNSEEN = str.maketrans("", "", " ._-")
 
@@ -82,18 +79,11 @@ class Round:
         sites: Sequence[Card],
         keys: Keys,
         *,
-        epsilon: float,
         deadline: datetime,
-        delta: float = 1e-6,
-        masked: bool = True,
-        least: int | None = None,
-        colluders: int = 0,
-        adjacency: Adjacency = "add-remove",
-        rows_per_person: int = 1,
-        share: float | None = None,
         title: str = "",
         previous: Sequence[str] = (),
         at: datetime | None = None,
+        **terms: Unpack[Asked],
     ) -> "Round":
         """Sign a round.
 
@@ -105,25 +95,23 @@ class Round:
             Who takes part.
         keys : Keys
             The coordinator's.
-        epsilon, delta, adjacency, rows_per_person, share
-            As in `Sketch.release`.
         deadline : datetime
             With a time zone; later, no site answers.
-        masked : bool, default=True
-            Whether the sites share the noise under masks that only the sum is free of.
-        least : int, optional
-            Sites without which there is no result; by default all in a masked round, and 2
-            otherwise. Fewer than all in a masked round needs the online form, which recovers
-            from sites that drop out.
-        colluders : int, default=0
-            Sites that may tell the reader of the sum their part of the noise without breaking
-            the bound: the others add the more.
         title : str
             For people.
         previous : sequence of str
             Ids of the rounds whose results the plan was drawn from.
         at : datetime, optional
             When; now by default.
+        **terms
+            ``epsilon`` and, if need be, ``delta``, ``adjacency``, ``rows_per_person`` and
+            ``share``, as in `Sketch.release`; and how the noise is shared: ``masked`` (default
+            True) is whether the sites share it under masks that cancel only in the sum.
+            ``least``: sites without which there is no result; by default all in a masked round,
+            and 2 otherwise. Fewer than all in a masked round needs the online form, which
+            recovers from sites that drop out. ``colluders`` (default 0): sites that may pass
+            their part of the noise on to the reader of the sum without breaking the bound: the
+            others add the more.
 
         Raises
         ------
@@ -144,20 +132,10 @@ class Round:
                 "plan: open it with the layout (hushtable plan hide PLAN -o layout.hush)"
             )
         layout = plan if isinstance(plan, Layout) else Layout.of(plan)
-        if least is None:
-            least = len(sites) if masked else min(2, len(sites))
-        least = whole("least", least, 1, MAX_SITES)
-        colluders = whole("colluders", colluders, 0, MAX_SITES)
-        terms = Terms(
-            check_epsilon(epsilon),
-            check_public_delta(delta, plan.expected_rows),
-            adjacency,
-            rows_per_person,
-            layout.share if share is None else share,
-            masked,
-            least,
-            least - 1 - colluders if masked else 1,
-        )
+        if terms.get("share") is None:
+            terms["share"] = layout.share
+        agreed = Terms.agreed(len(sites), **terms)
+        check_public_delta(agreed.delta, plan.expected_rows)
         entries: dict[str, Any] = {
             "round": {
                 "title": title,
@@ -165,7 +143,7 @@ class Round:
                 "deadline": stamp(deadline),
                 "coordinator": keys.card.to_dict(),
                 "sites": [card.to_dict() for card in sorted(sites, key=lambda card: card.name)],
-                "terms": terms.to_dict(),
+                "terms": agreed.to_dict(),
                 "previous": list(previous),
             }
         }

@@ -1,12 +1,20 @@
 """From a budget to a scale of noise: which budgets protect, and the noise that one buys."""
 
 import math
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from hushtable.errors import PrivacyError, UsageError
-from hushtable.privacy.composition import Adjacency, Cost, Mechanism, Sensitivity, Spent
+from hushtable.privacy.composition import Spent
+from hushtable.privacy.mechanisms import (
+    MAX_SCALE,
+    Adjacency,
+    Cost,
+    Sensitivity,
+    named,
+    rounded_up,
+)
 from hushtable.privacy.zcdp import epsilon_from_rho, rho_from_epsilon
 
 __all__ = [
@@ -15,15 +23,12 @@ __all__ = [
     "MAX_SCALE",
     "Adjacency",
     "Cost",
-    "Mechanism",
     "Sensitivity",
     "Spent",
     "calibrated_scale",
     "check_delta",
     "check_epsilon",
-    "check_mechanism",
     "check_public_delta",
-    "check_pure",
     "check_share",
     "epsilon_from_rho",
     "part_scale",
@@ -34,23 +39,17 @@ __all__ = [
 MAX_EPSILON = 20.0
 #: Delta at most where no public number of rows sets the bound.
 MAX_DELTA = 1e-5
-#: Scale of noise beyond which a count in 64 bits might not hold it.
-MAX_SCALE = 2.0**40
 
 _NOTHING = Cost(0.0, 0.0)
 
 
-def check_mechanism(mechanism: Any) -> None:
-    """Raise `UsageError` if there is no such mechanism."""
-    if mechanism not in get_args(Mechanism):
-        raise UsageError(
-            f"mechanism={mechanism!r} is unknown: needs one of {', '.join(get_args(Mechanism))}"
-        )
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def check_epsilon(epsilon: Any) -> float:
     """Return epsilon if it is one that protects; raises `PrivacyError` otherwise."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.number):
+    if not _is_number(epsilon):
         raise PrivacyError(f"epsilon={epsilon!r}: needs a number above 0, such as 1.0")
     if not 0.0 < epsilon <= MAX_EPSILON:
         raise PrivacyError(
@@ -62,7 +61,7 @@ def check_epsilon(epsilon: Any) -> float:
 
 def check_delta(delta: Any) -> float:
     """Return delta if it is a probability in (0, 1); raises `PrivacyError` otherwise."""
-    if isinstance(delta, bool) or not isinstance(delta, int | float | np.number):
+    if not _is_number(delta):
         raise PrivacyError(f"delta={delta!r}: needs a number above 0, such as 1e-6")
     if not 0.0 < delta < 1.0:
         raise PrivacyError(f"delta={delta}: needs a probability above 0 and below 1, such as 1e-6")
@@ -104,23 +103,13 @@ def check_share(share: Any) -> float | None:
     """Return a share of a budget, None for all that is left; raises `UsageError` otherwise."""
     if share is None:
         return None
-    number = isinstance(share, int | float | np.number) and not isinstance(share, bool)
-    if not number or not 0.0 < share <= 1.0:
+    if not _is_number(share) or not 0.0 < share <= 1.0:
         raise UsageError(f"share={share!r}: needs a share of the budget above 0 and at most 1")
     return float(share)
 
 
-def check_pure(cost: Cost, delta: float) -> None:
-    """Raise `PrivacyError` if a delta of 0 is claimed where Gaussian noise has a part."""
-    if delta == 0.0 and math.isinf(cost.pure):
-        raise PrivacyError(
-            "a pure epsilon cannot follow a release with Gaussian noise, which has a delta: use "
-            "mechanism='discrete-gaussian'"
-        )
-
-
 def calibrated_scale(
-    mechanism: Mechanism,
+    mechanism: str,
     sensitivity: Sensitivity,
     *,
     epsilon: float,
@@ -132,14 +121,14 @@ def calibrated_scale(
 
     Parameters
     ----------
-    mechanism : {"discrete-gaussian", "discrete-laplace"}
-        The noise.
+    mechanism : str
+        Name of the noise, in `hushtable.privacy.mechanisms`.
     sensitivity : Sensitivity
-        What neighbouring data are.
+        Largest difference between neighbouring data.
     epsilon, delta : float
         The total over this release and what came before; delta is 0 for Laplace noise.
     before : Cost
-        What earlier releases on the same rows cost.
+        Cost of earlier releases on the same rows.
     share : float in (0, 1], optional
         Share of the total that this release may cost; None is all that is left.
 
@@ -153,43 +142,7 @@ def calibrated_scale(
     PrivacyError
         If the budget is exhausted, or so small that no noise is large enough.
     """
-    gaussian = mechanism == "discrete-gaussian"
-    total = rho_from_epsilon(epsilon, delta) if gaussian else epsilon
-    spent = before.rho if gaussian else before.pure
-    check_pure(before, delta)
-    left = total - spent
-    wanted = left if share is None else share * total
-    # What is left by the rounding of scales is nothing to release with, and what they exceed a
-    # share by nothing to refuse over: the loop below has the last word on the total.
-    rounding = 1e-4 * total
-    if spent > 0.0 and (left <= rounding or wanted > left + rounding):
-        raise PrivacyError(
-            f"the budget of epsilon={epsilon:g}"
-            + (f" (delta={delta:g})" if gaussian else "")
-            + " is exhausted: earlier releases on these rows come to epsilon "
-            + f"{before.epsilon(delta):.3g}"
-            + (f", and this one is to cost {share:.1%} of the budget" if share else "")
-            + ": raise epsilon, or release nothing more about these rows"
-        )
-    wanted = min(wanted, left)
-    if wanted <= 0.0:
-        exact = math.inf
-    elif gaussian:
-        exact = math.sqrt(sensitivity.l2_squared / (2.0 * wanted))
-    else:
-        exact = sensitivity.l1 / wanted
-    if exact <= MAX_SCALE:
-        scale = _rounded_up(exact)
-        while (before + sensitivity.cost(mechanism, scale)).epsilon(delta) > epsilon:
-            scale = _rounded_up(scale * (1.0 + 1e-6))
-        if scale <= MAX_SCALE:
-            return scale
-    raise PrivacyError(
-        f"epsilon={epsilon:g}"
-        + (f" with share={share:g}" if share else "")
-        + f" and rows_per_person={sensitivity.rows_per_person} needs noise beyond 2^40 on every "
-        "count, and nothing would be seen through it: raise epsilon"
-    )
+    return named(mechanism).calibrated_scale(sensitivity, epsilon, delta, before, share)
 
 
 def part_scale(scale: float, parts: int) -> float:
@@ -208,10 +161,4 @@ def part_scale(scale: float, parts: int) -> float:
         At least 2: only from there on is a sum of discrete Gaussians, to all digits that count,
         a discrete Gaussian.
     """
-    return max(2.0, _rounded_up(scale / math.sqrt(parts)))
-
-
-def _rounded_up(x: float) -> float:
-    """Round up to six significant digits."""
-    unit = 10.0 ** (math.floor(math.log10(x)) - 5)
-    return float(f"{math.ceil(x / unit) * unit:.6g}")
+    return max(2.0, rounded_up(scale / math.sqrt(parts)))

@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushtable.arguments import whole
+from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy.budget import check_epsilon, check_public_delta, rho_from_epsilon
+from hushtable.privacy.terms import Budget
 
-__all__ = ["MARGINAL_BINS", "MARGINAL_SHARE", "RANGE_BINS", "RANGE_SHARE", "Design"]
+__all__ = ["MARGINAL_SHARE", "PRIVATE_MARGINAL_BINS", "RANGE_BINS", "RANGE_SHARE", "Design"]
 
-#: Cells of a numeric feature's histogram, and share of the budget, in a first round.
-MARGINAL_BINS, MARGINAL_SHARE = 32, 0.10
+#: Cells of a numeric feature's histogram, and share of the budget, in a first round under noise.
+PRIVATE_MARGINAL_BINS, MARGINAL_SHARE = 32, 0.10
 #: The same in a round before it, that narrows loose ranges.
 RANGE_BINS, RANGE_SHARE = 128, 0.05
 
@@ -36,8 +38,8 @@ _TWO_ROUNDS = 30.0
 _RANGES_FOUND = 300.0
 
 
-@dataclass(frozen=True, slots=True)
-class Design:
+@dataclass(frozen=True)
+class Design(Budget):
     """The public numbers that a private plan is laid out for, and what follows from them.
 
     Attributes
@@ -50,10 +52,15 @@ class Design:
     sites : int
         Releases that will be added up, each with the whole noise; 1 where the sites share the
         noise under a secure sum.
+
+    Examples
+    --------
+    >>> from hushtable.privacy import Design
+    >>> design = Design(epsilon=1.0, delta=1e-6, expected_rows=50_000)
+    >>> design.parameters()["n_tables"], design.expected_loss
+    (200, 0.3)
     """
 
-    epsilon: float
-    delta: float
     expected_rows: int
     sites: int = 1
 
@@ -119,9 +126,8 @@ class Design:
     @classmethod
     def from_dict(cls, content: Any) -> "Design":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        keys = {"epsilon", "delta", "expected_rows", "sites"}
-        if not isinstance(content, dict) or set(content) != keys:
-            raise PlanError(f"a private plan's design needs the entries {sorted(keys)}")
+        kinds = dict.fromkeys(("epsilon", "delta", "expected_rows", "sites"), object)
+        entries(content, "a private plan's design", kinds)
         try:
             return cls(**content)
         except (UsageError, PrivacyError) as error:
