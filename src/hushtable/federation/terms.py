@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field, fields
 from typing import Any, Required, TypedDict
 
-from hushtable import privacy
 from hushtable.arguments import whole
 from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.privacy import terms
 from hushtable.privacy.mechanisms import DEFAULT, Adjacency
 from hushtable.privacy.shares import Pool
 
@@ -29,7 +29,7 @@ class Asked(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Terms(privacy.Terms):
+class Terms(terms.Terms):
     """Terms that all sites of a round agree on.
 
     Attributes
@@ -99,6 +99,26 @@ class Terms(privacy.Terms):
         """Sites besides the reader that may pass their noise on without breaking the bound."""
         pool = self.pool("")
         return 0 if pool is None else pool.colluders
+
+    def sentences(self, scale: float, n_sites: int) -> list[str]:
+        """Say in sentences what the terms mean for so many sites with noise of this scale."""
+        takes = "all that is left" if self.share is None else f"{self.share:.0%} of it"
+        budget = (
+            f"Epsilon {self.epsilon:g} at delta {self.delta:g} in all; this round takes {takes}."
+        )
+        if not self.masked:
+            return [
+                budget,
+                f"Without masks: each site adds the whole noise, {scale:,.1f}; the result needs "
+                f"{self.least} sites.",
+            ]
+        who = "all" if self.least == n_sites else f"at least {self.least}"
+        also = f", also with {self.colluders} of the others" if self.colluders else ""
+        return [
+            budget,
+            f"Masked: each site adds noise of {scale:,.1f}, and only the sum of {who} can be read. "
+            f"The bound holds against each of the sites{also}.",
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the terms as JSON carries them."""

@@ -7,33 +7,14 @@ import numpy as np
 
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.privacy.composition import Spent
-from hushtable.privacy.mechanisms import (
-    MAX_SCALE,
-    Adjacency,
-    Cost,
-    Sensitivity,
-    named,
-    rounded_up,
-)
+from hushtable.privacy.mechanisms import DEFAULT, MAX_SCALE, Adjacency, Cost, Sensitivity, named
 from hushtable.privacy.zcdp import epsilon_from_rho, rho_from_epsilon
 
 __all__ = [
-    "MAX_DELTA",
-    "MAX_EPSILON",
-    "MAX_SCALE",
-    "Adjacency",
-    "Cost",
-    "Sensitivity",
-    "Spent",
-    "calibrated_scale",
-    "check_delta",
-    "check_epsilon",
-    "check_public_delta",
-    "check_share",
-    "epsilon_from_rho",
-    "part_scale",
-    "rho_from_epsilon",
-]
+    "MAX_DELTA", "MAX_EPSILON", "MAX_SCALE", "Adjacency", "Cost", "Sensitivity", "Spent",
+    "calibrated_scale", "check_delta", "check_epsilon", "check_public_delta", "check_pure",
+    "check_share", "epsilon_from_rho", "part_scale", "rho_from_epsilon",
+]  # fmt: skip
 
 #: Above it, a guarantee says nothing: e^20 is half a thousand million.
 MAX_EPSILON = 20.0
@@ -108,6 +89,15 @@ def check_share(share: Any) -> float | None:
     return float(share)
 
 
+def check_pure(cost: Cost, delta: float) -> None:
+    """Raise `PrivacyError` if a delta of 0 is claimed where some noise needs one."""
+    if delta == 0.0 and math.isinf(cost.pure):
+        raise PrivacyError(
+            "a pure epsilon cannot follow a release with Gaussian noise, which has a delta: use "
+            f"mechanism={DEFAULT!r}"
+        )
+
+
 def calibrated_scale(
     mechanism: str,
     sensitivity: Sensitivity,
@@ -142,7 +132,40 @@ def calibrated_scale(
     PrivacyError
         If the budget is exhausted, or so small that no noise is large enough.
     """
-    return named(mechanism).calibrated_scale(sensitivity, epsilon, delta, before, share)
+    noise = named(mechanism)
+    if (fixed := noise.fixed_scale(epsilon)) is not None:
+        return fixed
+    check_pure(before, delta)
+    total = epsilon if noise.pure else rho_from_epsilon(epsilon, delta)
+    spent = noise.spent(before)
+    left = total - spent
+    wanted = left if share is None else share * total
+    # What is left by the rounding of scales is nothing to release with, and what they exceed a
+    # share by nothing to refuse over: the loop below has the last word on the total.
+    rounding = 1e-4 * total
+    if spent > 0.0 and (left <= rounding or wanted > left + rounding):
+        raise PrivacyError(
+            f"the budget of epsilon={epsilon:g}"
+            + ("" if noise.pure else f" (delta={delta:g})")
+            + f" is exhausted: earlier releases on these rows come to epsilon "
+            f"{before.epsilon(delta):.3g}"
+            + (f", and this one is to cost {share:.1%} of the budget" if share else "")
+            + ": raise epsilon, or release nothing more about these rows"
+        )
+    wanted = min(wanted, left)
+    exact = noise.scale(sensitivity, wanted) if wanted > 0.0 else math.inf
+    if exact <= MAX_SCALE:
+        scale = _rounded_up(exact)
+        while (before + noise.cost(sensitivity, scale)).epsilon(delta) > epsilon:
+            scale = _rounded_up(scale * (1.0 + 1e-6))
+        if scale <= MAX_SCALE:
+            return scale
+    raise PrivacyError(
+        f"epsilon={epsilon:g}"
+        + (f" with share={share:g}" if share else "")
+        + f" and rows_per_person={sensitivity.rows_per_person} needs noise beyond 2^40 on every "
+        "count, and nothing would be seen through it: raise epsilon"
+    )
 
 
 def part_scale(scale: float, parts: int) -> float:
@@ -161,4 +184,10 @@ def part_scale(scale: float, parts: int) -> float:
         At least 2: only from there on is a sum of discrete Gaussians, to all digits that count,
         a discrete Gaussian.
     """
-    return max(2.0, rounded_up(scale / math.sqrt(parts)))
+    return max(2.0, _rounded_up(scale / math.sqrt(parts)))
+
+
+def _rounded_up(x: float) -> float:
+    """Round up to six significant digits."""
+    unit = 10.0 ** (math.floor(math.log10(x)) - 5)
+    return float(f"{math.ceil(x / unit) * unit:.6g}")

@@ -14,7 +14,6 @@ from hushtable.arguments import whole
 from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy.budget import check_epsilon, check_public_delta, rho_from_epsilon
-from hushtable.privacy.terms import Budget
 
 __all__ = ["MARGINAL_SHARE", "PRIVATE_MARGINAL_BINS", "RANGE_BINS", "RANGE_SHARE", "Design"]
 
@@ -38,8 +37,8 @@ _TWO_ROUNDS = 30.0
 _RANGES_FOUND = 300.0
 
 
-@dataclass(frozen=True)
-class Design(Budget):
+@dataclass(frozen=True, slots=True)
+class Design:
     """The public numbers that a private plan is laid out for, and what follows from them.
 
     Attributes
@@ -61,6 +60,8 @@ class Design(Budget):
     (200, 0.3)
     """
 
+    epsilon: float
+    delta: float
     expected_rows: int
     sites: int = 1
 
@@ -117,11 +118,9 @@ class Design(Budget):
     def to_dict(self) -> dict[str, Any]:
         """Return the design as JSON carries it."""
         return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "expected_rows": int(self.expected_rows),
-            "sites": int(self.sites),
-        }
+            "epsilon": self.epsilon, "delta": self.delta,
+            "expected_rows": int(self.expected_rows), "sites": int(self.sites),
+        }  # fmt: skip
 
     @classmethod
     def from_dict(cls, content: Any) -> "Design":

@@ -7,8 +7,9 @@ from typing import Any
 
 from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.privacy.budget import check_pure
 from hushtable.privacy.composition import Charge, Spent, at_sites
-from hushtable.privacy.mechanisms import MECHANISMS, Cost, Sensitivity, check_pure, named
+from hushtable.privacy.mechanisms import MECHANISMS, Cost, Sensitivity, named
 from hushtable.privacy.noise import noise_sd
 from hushtable.privacy.shares import Pool, Share
 

@@ -1,4 +1,4 @@
-"""Privacy terms: the budget of one person, the data that are neighbours, and the noise."""
+"""Privacy terms: what calls, rounds and the command line take, in one class."""
 
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -7,42 +7,36 @@ from hushtable.errors import UsageError
 from hushtable.privacy.budget import calibrated_scale, check_delta, check_epsilon, check_share
 from hushtable.privacy.mechanisms import DEFAULT, Adjacency, Cost, Sensitivity, named
 
-__all__ = ["Budget", "Terms"]
+__all__ = ["Terms"]
 
 
 @dataclass(frozen=True)
-class Budget:
-    """Total cost to one person, at most.
+class Terms:
+    """Terms of a release: the budget of one person, who is a neighbour, and the noise.
 
     Attributes
     ----------
     epsilon : float
-        Whoever sees the releases can tell the presence of one person apart by at most a factor
-        e^epsilon.
+        Total for one person: whoever sees the releases can tell that person's presence apart by
+        at most a factor e^epsilon.
     delta : float
-        Probability with which that may fail.
-    """
-
-    epsilon: float
-    delta: float
-
-
-@dataclass(frozen=True)
-class Terms(Budget):
-    """Terms of a release.
-
-    Attributes
-    ----------
-    epsilon, delta : float
-        The budget; delta is 0 under a mechanism of pure epsilon, whatever was given.
+        Probability with which that may fail; 0 under a mechanism of pure epsilon, whatever was
+        given.
     adjacency, rows_per_person
         Neighbouring data, as in `Sensitivity`.
     share : float or None
         Share of the budget that the release takes; None is what suits the plan.
     mechanism : str
         Name of the noise, in `hushtable.privacy.mechanisms`.
+
+    Examples
+    --------
+    >>> from hushtable.privacy import Terms
+    >>> Terms(1.0, rows_per_person=4).words()
+    'epsilon 1, delta 1e-06, add-remove, 4 rows a person at most'
     """
 
+    epsilon: float
     delta: float = 1e-6
     adjacency: Adjacency = "add-remove"
     rows_per_person: int = 1

@@ -94,7 +94,7 @@ def _second(first: Round, marginals: Release, keys: Keys, days: float, seed: int
         deadline=days_on(days),
         masked=terms.masked,
         least=terms.least,
-        colluders=terms.least - 1 - terms.k_min if terms.masked else 0,
+        colluders=terms.colluders,
         adjacency=terms.adjacency,
         rows_per_person=terms.rows_per_person,
         title=first.title,

@@ -15,15 +15,13 @@ from hushtable.privacy.mechanisms._mechanism import (
     Cost,
     Mechanism,
     Sensitivity,
-    check_pure,
     named,
     register,
-    rounded_up,
 )
 
 __all__ = [
     "DEFAULT", "MAX_SCALE", "MECHANISMS", "Adjacency", "Cost", "Mechanism", "Sensitivity",
-    "check_pure", "named", "register", "rounded_up",
+    "named", "register",
 ]  # fmt: skip
 
 for _one in (DiscreteGaussian(), DiscreteLaplace(), LaplacePerTable()):

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arguments import whole
-from hushtable.errors import PrivacyError, UsageError
-from hushtable.privacy.zcdp import epsilon_from_rho, rho_from_epsilon
+from hushtable.errors import UsageError
+from hushtable.privacy.zcdp import epsilon_from_rho
 
 Adjacency = Literal["add-remove", "replace-one"]
 Ints = NDArray[np.int64]
@@ -186,49 +186,13 @@ class Mechanism(ABC):
         """
         return None
 
+    def fixed_scale(self, epsilon: float) -> float | None:
+        """Return the scale if it follows from epsilon alone, whatever else is spent; else None."""
+        return None
+
     def spent(self, cost: Cost) -> float:
         """Return a cost in the currency that this mechanism is accounted in."""
         return cost.pure if self.pure else cost.rho
-
-    def calibrated_scale(
-        self,
-        sensitivity: Sensitivity,
-        epsilon: float,
-        delta: float,
-        before: Cost,
-        share: float | None,
-    ) -> float:
-        """Return the scale that a budget buys; see `hushtable.privacy.budget.calibrated_scale`."""
-        check_pure(before, delta)
-        total = epsilon if self.pure else rho_from_epsilon(epsilon, delta)
-        left = total - self.spent(before)
-        wanted = left if share is None else share * total
-        # What is left by the rounding of scales is nothing to release with, and what they exceed a
-        # share by nothing to refuse over: the loop below has the last word on the total.
-        rounding = 1e-4 * total
-        if self.spent(before) > 0.0 and (left <= rounding or wanted > left + rounding):
-            raise PrivacyError(
-                f"the budget of epsilon={epsilon:g}"
-                + ("" if self.pure else f" (delta={delta:g})")
-                + " is exhausted: earlier releases on these rows come to epsilon "
-                + f"{before.epsilon(delta):.3g}"
-                + (f", and this one is to cost {share:.1%} of the budget" if share else "")
-                + ": raise epsilon, or release nothing more about these rows"
-            )
-        wanted = min(wanted, left)
-        exact = self.scale(sensitivity, wanted) if wanted > 0.0 else math.inf
-        if exact <= MAX_SCALE:
-            scale = rounded_up(exact)
-            while (before + self.cost(sensitivity, scale)).epsilon(delta) > epsilon:
-                scale = rounded_up(scale * (1.0 + 1e-6))
-            if scale <= MAX_SCALE:
-                return scale
-        raise PrivacyError(
-            f"epsilon={epsilon:g}"
-            + (f" with share={share:g}" if share else "")
-            + f" and rows_per_person={sensitivity.rows_per_person} needs noise beyond 2^40 on "
-            "every count, and nothing would be seen through it: raise epsilon"
-        )
 
 
 #: All mechanisms, by name.
@@ -247,19 +211,3 @@ def named(name: Any) -> Mechanism:
     if not isinstance(name, str) or name not in MECHANISMS:
         raise UsageError(f"mechanism={name!r} is unknown: needs one of {', '.join(MECHANISMS)}")
     return MECHANISMS[name]
-
-
-def check_pure(cost: Cost, delta: float) -> None:
-    """Raise `PrivacyError` if a delta of 0 is claimed where some noise needs one."""
-    if delta == 0.0 and math.isinf(cost.pure):
-        impure = next(one.name for one in MECHANISMS.values() if not one.pure)
-        raise PrivacyError(
-            "a pure epsilon cannot follow a release with Gaussian noise, which has a delta: use "
-            f"mechanism={impure!r}"
-        )
-
-
-def rounded_up(x: float) -> float:
-    """Round up to six significant digits."""
-    unit = 10.0 ** (math.floor(math.log10(x)) - 5)
-    return float(f"{math.ceil(x / unit) * unit:.6g}")
