@@ -148,7 +148,7 @@ def test_an_entry_goes_through_json():
     "change", [{"pool": ""}, {"pool": 5}, {"pool": "\ud800"}, {"parts": "a"}, {"parts": [5]}]
 )
 def test_a_wrong_entry_is_refused(change):
-    with pytest.raises(PlanError, match="pool needs an id|each of its kind"):
+    with pytest.raises(PlanError, match=r"pool needs an id|each of its kind"):
         Spent.from_dict(spent("a").to_dict() | change)
 
 

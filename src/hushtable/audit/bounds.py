@@ -16,21 +16,10 @@ from scipy.optimize import brentq
 from hushtable.privacy.mechanisms import named
 
 __all__ = [
-    "Claim",
-    "Finding",
-    "area",
-    "canary_bound",
-    "canary_p_value",
-    "epsilon_bound",
-    "exact_cells",
-    "gaussian_bound",
-    "gaussian_epsilon",
-    "judge",
-    "judge_ratios",
-    "least_epsilon",
-    "most_area",
+    "Claim", "Finding", "area", "canary_bound", "canary_p_value", "epsilon_bound", "exact_cells",
+    "gaussian_bound", "gaussian_epsilon", "judge", "judge_ratios", "least_epsilon", "most_area",
     "most_true",
-]
+]  # fmt: skip
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -78,7 +67,7 @@ class Finding:
         attack does so well. Above the claim it proves that the noise is not the one claimed.
         ``confidence`` is that of both bounds together.
     auc : float or None
-        How well the attack tells the two cases apart (area under its ROC curve), where it ranks.
+        How well the attack separates the two cases (area under its ROC curve), where it ranks.
     ideal : float or None
         The `bound` that the same audit shows of an ideal mechanism, exactly as private as is
         claimed. The nearer to the claim, the smaller the mistakes that the audit finds.
@@ -101,7 +90,7 @@ class Finding:
 
     @property
     def rejects(self) -> bool:
-        """Whether the claim is wrong, with the stated confidence."""
+        """True if the claim is wrong, with the stated confidence."""
         return self.bound > self.epsilon
 
     def words(self) -> str:
@@ -125,16 +114,9 @@ def judge(
 ) -> Finding:
     """Bound epsilon by statistics that are higher where a row is in.
 
-    Parameters
-    ----------
-    audit : str
-        Which attack.
-    statistics : sequence of pairs of ndarray of shape (trials,)
-        For each of the attacker's statistics, its values without the row and with it.
-    middle : float, optional
-        Half way between the two means of the first statistic, if Gaussian noise is claimed.
-    **claim : float
-        As `Claim` takes them.
+    ``statistics`` holds, for each of the attacker's, its values (trials,) without the row and with
+    it; ``middle`` is half way between the two means of the first, if Gaussian noise is claimed;
+    ``claim`` is as `Claim` takes it.
     """
     (absent, present), claimed = statistics[0], Claim(**claim)
     trials, delta = len(absent), claimed.delta
@@ -241,16 +223,8 @@ def gaussian_bound(false: int, true: int, n: int, delta: float, error: float) ->
     Auditing of Differentially Private Machine Learning*, 2023). No rare event has to be
     waited for, as it has to for the ratio of two rates: far fewer trials are needed.
 
-    Parameters
-    ----------
-    false, true : int
-        Of ``n`` trials each, those in which the attack took the row to be in.
-    n : int
-        Trials without the row, and with it.
-    delta : float
-        At which epsilon is stated.
-    error : float
-        Of each of the two rates.
+    Of ``n`` trials without the row, and of ``n`` with it, ``false`` and ``true`` are those in
+    which the attack took the row to be in. ``error`` is that of each of the two rates.
     """
     rates = (1.0 - _at_most(false, n, error), _at_least(true, n, error))
     return gaussian_epsilon(float(np.sum(stats.norm.ppf(rates))), delta)

@@ -87,15 +87,7 @@ def audit_neighbours(
 
 
 def apart(plan: Plan, rows: Floats) -> Floats:
-    """Return those rows, in order, that share no cell with one before them.
-
-    Parameters
-    ----------
-    plan : Plan
-        To count under.
-    rows : ndarray of shape (n, d)
-        Candidates.
-    """
+    """Return those of the rows (n, d), in order, that share no cell with one before them."""
     taken = np.zeros(plan.family.n_cells, np.bool_)
     kept = []
     for i, row in enumerate(rows):
@@ -108,7 +100,7 @@ def apart(plan: Plan, rows: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """What persons change under one plan: person, cell and count, an entry a change."""
+    """Changes that persons make under one plan: person, cell and count, an entry a change."""
 
     without: Ints
     person: Ints
@@ -158,7 +150,7 @@ class _People:
             alone = np.bincount(cell, minlength=plan.family.n_cells)[cell] == 1
             if not alone.any():
                 raise UsageError(
-                    "no row changes a cell that no other changes, too: nothing tells them apart; "
+                    "no row changes a cell that no other changes, too: nothing separates them; "
                     "give rows that share none (apart), or one alone"
                 )
             without = Sketch.from_data(plan, self._cases[False]).counts

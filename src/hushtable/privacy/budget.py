@@ -53,15 +53,8 @@ def check_public_delta(delta: Any, expected_rows: int | None) -> float:
     """Return delta if it is small enough by public numbers; raises `PrivacyError` otherwise.
 
     A delta above 1/n allows to publish a row as it is. The n is never that of the rows counted:
-    neighbouring data differ in it, and a refusal would tell them apart.
-
-    Parameters
-    ----------
-    delta : float
-        In (0, 1).
-    expected_rows : int or None
-        Public guess of the rows that the plan was laid out for; None where there is none, and
-        `MAX_DELTA` is the bound.
+    neighbouring data differ in it, and a refusal would separate them. It is the public guess that
+    the plan was laid out for; where that is None, `MAX_DELTA` is the bound.
     """
     number = check_delta(delta)
     if expected_rows is None:
@@ -107,25 +100,22 @@ def calibrated_scale(
     before: Cost = _NOTHING,
     share: float | None = None,
 ) -> float:
-    """Return the scale of noise with which everything together costs at most (epsilon, delta).
+    """Return the scale with which everything together costs at most (epsilon, delta).
+
+    Rounded up to six digits.
 
     Parameters
     ----------
     mechanism : str
         Name of the noise, in `hushtable.privacy.mechanisms`.
     sensitivity : Sensitivity
-        Largest difference between neighbouring data.
+        By how much one person changes the counts.
     epsilon, delta : float
         The total over this release and what came before; delta is 0 for Laplace noise.
     before : Cost
         Cost of earlier releases on the same rows.
     share : float in (0, 1], optional
         Share of the total that this release may cost; None is all that is left.
-
-    Returns
-    -------
-    float
-        Rounded up to six digits.
 
     Raises
     ------
@@ -171,18 +161,9 @@ def calibrated_scale(
 def part_scale(scale: float, parts: int) -> float:
     """Return the scale of the noise of one of several sites that share a noise.
 
-    Parameters
-    ----------
-    scale : float
-        Of the Gaussian noise that the bound needs.
-    parts : int
-        Parts that the bound counts on.
-
-    Returns
-    -------
-    float
-        At least 2: only from there on is a sum of discrete Gaussians, to all digits that count,
-        a discrete Gaussian.
+    ``scale`` is that of the Gaussian noise that the bound needs, which counts on so many parts.
+    It is at least 2: only from there on is a sum of discrete Gaussians, to all digits that count,
+    a discrete Gaussian.
     """
     return max(2.0, _rounded_up(scale / math.sqrt(parts)))
 

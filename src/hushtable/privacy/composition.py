@@ -1,4 +1,4 @@
-"""What releases cost a person, and how the costs of several add up: the algebra, in one place.
+"""Costs of releases to a person, and how those of several add up: the algebra, in one place.
 
 A row falls into one cell of each of m tables. Adding or removing it changes m cells by one;
 replacing it changes up to 2m cells by one. A person with g rows changes them by up to g. Over
@@ -105,7 +105,7 @@ class Spent:
 
     @property
     def charge(self) -> Charge:
-        """What it costs a person at one site, and through which noise."""
+        """Its cost to a person at one site, and the noise that it came through."""
         if self.pool is not None:
             return Charge(self.cost, self.pool)
         # Laplace noise is never shared; of Gaussian noise, what is dearer is taken.
@@ -172,15 +172,14 @@ def split_history(
 
     Parameters
     ----------
-    behind : sequence of Spent
-        What the plan was drawn from, as the plan says.
-    mine : sequence of Spent
-        What the site released about the same rows, as it knows itself.
+    behind, mine : sequence of Spent
+        Releases behind the plan, as the plan says; and those of the site about the same rows, as
+        it knows itself.
 
     Returns
     -------
     earlier : tuple of Spent
-        Of ``mine``, what no entry of the plan contains.
+        Those of ``mine`` that no entry of the plan contains.
     apart : tuple of str
         Ids of the entries of the plan that contain nothing of ``mine``.
     """
@@ -202,9 +201,9 @@ def at_sites(histories: Sequence[Sequence[Charge]], sites: int) -> Cost:
     Parameters
     ----------
     histories : sequence of sequence of Charge
-        Of each site, what its releases cost a person there.
+        For each site, the charges of its releases to a person there.
     sites : int
-        At how many of them that person has rows; 1 or more.
+        Sites at which that person has rows; 1 or more.
 
     Returns
     -------

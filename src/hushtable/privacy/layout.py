@@ -1,4 +1,4 @@
-"""How to lay out tables under noise, from public numbers alone, before any row is seen.
+"""The layout of tables under noise: from public numbers alone, before any row is seen.
 
 With each row in every table, the noise on a row's mean count is 1 / sqrt(2 rho), whatever the
 number of tables. What decides is therefore T = n sqrt(2 rho), the rows in units of that noise:
@@ -82,11 +82,11 @@ class Design:
         return self.expected_rows * math.sqrt(2.0 * self.rho / self.sites)
 
     def pays_marginals(self, n_features: int) -> bool:
-        """Whether a first round for the marginals pays."""
+        """Return whether a first round for the marginals pays."""
         return self.signal / math.sqrt(n_features) >= _TWO_ROUNDS
 
     def finds_ranges(self, n_features: int) -> bool:
-        """Whether ranges can be found under the noise of a round for them."""
+        """Return whether ranges can be found under the noise of a round for them."""
         return self.signal / math.sqrt(n_features) >= _RANGES_FOUND
 
     def parameters(self) -> dict[str, int]:

@@ -135,7 +135,7 @@ class Ledger:
             ]
             for share in self.shares
         ]
-        # Of how many sites each release behind the plan tells that have no share here. Which are
+        # How many sites without a share here are behind each release behind the plan. Which are
         # the same in two of them is not known: as many as can be.
         others = {
             spent: max(1, len(spent.parts))
@@ -172,10 +172,10 @@ class Ledger:
         return math.hypot(*(noise_sd(self.mechanism, share.scale) for share in self.shares))
 
     def as_spent(self, what: str, release: str) -> tuple[Spent, ...]:
-        """Return what a plan drawn from this release has behind it.
+        """Return the releases that a plan drawn from this one has behind it.
 
-        That is what the release tells of: of several sites, not what each had released before,
-        which each counts for itself; of one, that too.
+        Of several sites, without what each had released before, which each counts for itself;
+        of one, with that.
         """
         earlier = self.shares[0].earlier if len(self.shares) == 1 else ()
         spent = Spent(

@@ -63,18 +63,13 @@ def add_noise(
     Parameters
     ----------
     counts : ndarray of shape (n_cells,), int64
-        Exact counts.
+        Exact counts; with noise, they may be negative.
     mechanism : str
         Name of the noise, in `hushtable.privacy.mechanisms`.
     scale : float
         Of the noise, in counts.
     progress : callable, optional
-        Is told, after each chunk, how many more cells are done.
-
-    Returns
-    -------
-    ndarray of shape (n_cells,), int64
-        May be negative.
+        Called after each chunk with how many more cells are done.
 
     Raises
     ------
