@@ -118,19 +118,7 @@ class Round:
         UsageError, RoundError, PrivacyError
             If roster, deadline or terms cannot be.
         """
-        at = now() if at is None else at
-        if deadline.tzinfo is None:
-            raise UsageError("the deadline needs a time zone")
-        if not is_text(title):
-            raise UsageError(f"title={title!r}: needs a text")
-        several = isinstance(previous, Sequence) and not isinstance(previous, str)
-        if not several or not all(map(is_text, previous)):
-            raise UsageError(f"previous={previous!r}: needs a list of ids of rounds")
-        if isinstance(plan, Plan) and plan.hidden:
-            raise PrivacyError(
-                "the plan's hash functions are hidden from the coordinator, and a round holds its "
-                "plan: open it with the layout (hushtable plan hide PLAN -o layout.hush)"
-            )
+        _check_asked(plan, deadline, title, previous)
         layout = plan if isinstance(plan, Layout) else Layout.of(plan)
         if terms.get("share") is None:
             terms["share"] = layout.share
@@ -139,7 +127,7 @@ class Round:
         entries: dict[str, Any] = {
             "round": {
                 "title": title,
-                "opened": stamp(at),
+                "opened": stamp(at or now()),
                 "deadline": stamp(deadline),
                 "coordinator": keys.card.to_dict(),
                 "sites": [card.to_dict() for card in sorted(sites, key=lambda card: card.name)],
@@ -334,6 +322,24 @@ def _time(text: Any) -> datetime:
     except (TypeError, ValueError, OverflowError):
         pass
     raise PlanError(f"time {text!r}: needs the form 2027-03-31T12:00:00Z")
+
+
+def _check_asked(
+    plan: Plan | Layout, deadline: datetime, title: str, previous: Sequence[str]
+) -> None:
+    """Raise `UsageError` or `PrivacyError` if a round cannot be opened with these arguments."""
+    if deadline.tzinfo is None:
+        raise UsageError("the deadline needs a time zone")
+    if not is_text(title):
+        raise UsageError(f"title={title!r}: needs a text")
+    several = isinstance(previous, Sequence) and not isinstance(previous, str)
+    if not several or not all(map(is_text, previous)):
+        raise UsageError(f"previous={previous!r}: needs a list of ids of rounds")
+    if isinstance(plan, Plan) and plan.hidden:
+        raise PrivacyError(
+            "the plan's hash functions are hidden from the coordinator, and a round holds its "
+            "plan: open it with the layout (hushtable plan hide PLAN -o layout.hush)"
+        )
 
 
 def _check_least(terms: Terms, sites: Sequence[Card], coordinator: Card) -> None:

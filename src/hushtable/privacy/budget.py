@@ -7,7 +7,15 @@ import numpy as np
 
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.privacy.composition import Spent
-from hushtable.privacy.mechanisms import DEFAULT, MAX_SCALE, Adjacency, Cost, Sensitivity, named
+from hushtable.privacy.mechanisms import (
+    DEFAULT,
+    MAX_SCALE,
+    Adjacency,
+    Cost,
+    Mechanism,
+    Sensitivity,
+    named,
+)
 from hushtable.privacy.zcdp import epsilon_from_rho, rho_from_epsilon
 
 __all__ = [
@@ -125,24 +133,7 @@ def calibrated_scale(
     noise = named(mechanism)
     if (fixed := noise.fixed_scale(epsilon)) is not None:
         return fixed
-    check_pure(before, delta)
-    total = epsilon if noise.pure else rho_from_epsilon(epsilon, delta)
-    spent = noise.spent(before)
-    left = total - spent
-    wanted = left if share is None else share * total
-    # What is left by the rounding of scales is nothing to release with, and what they exceed a
-    # share by nothing to refuse over: the loop below has the last word on the total.
-    rounding = 1e-4 * total
-    if spent > 0.0 and (left <= rounding or wanted > left + rounding):
-        raise PrivacyError(
-            f"the budget of epsilon={epsilon:g}"
-            + ("" if noise.pure else f" (delta={delta:g})")
-            + f" is exhausted: earlier releases on these rows come to epsilon "
-            f"{before.epsilon(delta):.3g}"
-            + (f", and this one is to cost {share:.1%} of the budget" if share else "")
-            + ": raise epsilon, or release nothing more about these rows"
-        )
-    wanted = min(wanted, left)
+    wanted = _wanted(noise, epsilon, delta, before, share)
     exact = noise.scale(sensitivity, wanted) if wanted > 0.0 else math.inf
     if exact <= MAX_SCALE:
         scale = _rounded_up(exact)
@@ -156,6 +147,29 @@ def calibrated_scale(
         + f" and rows_per_person={sensitivity.rows_per_person} needs noise beyond 2^40 on every "
         "count, and nothing would be seen through it: raise epsilon"
     )
+
+
+def _wanted(
+    noise: Mechanism, epsilon: float, delta: float, before: Cost, share: float | None
+) -> float:
+    """Return what a release may cost, in its currency; raises `PrivacyError` if nothing is left."""
+    check_pure(before, delta)
+    total = epsilon if noise.pure else rho_from_epsilon(epsilon, delta)
+    spent = noise.spent(before)
+    left = total - spent
+    wanted = left if share is None else share * total
+    # What is left by the rounding of scales is nothing to release with, and what they exceed a
+    # share by nothing to refuse over: the loop in `calibrated_scale` has the last word.
+    rounding = 1e-4 * total
+    if spent > 0.0 and (left <= rounding or wanted > left + rounding):
+        at = "" if noise.pure else f" (delta={delta:g})"
+        this = f", and this one is to cost {share:.1%} of the budget" if share else ""
+        raise PrivacyError(
+            f"the budget of epsilon={epsilon:g}{at} is exhausted: earlier releases on these rows "
+            f"come to epsilon {before.epsilon(delta):.3g}{this}: raise epsilon, or release nothing "
+            "more about these rows"
+        )
+    return min(wanted, left)
 
 
 def part_scale(scale: float, parts: int) -> float:
