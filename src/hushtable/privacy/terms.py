@@ -17,8 +17,8 @@ class Terms:
     Attributes
     ----------
     epsilon : float
-        Total for one person: whoever sees the releases can tell that person's presence apart by
-        at most a factor e^epsilon.
+        Total for one person, whose presence changes the probability of anything that the
+        releases show by at most a factor e^epsilon.
     delta : float
         Probability with which that may fail; 0 under a mechanism of pure epsilon, whatever was
         given.
