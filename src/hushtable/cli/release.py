@@ -15,46 +15,42 @@ from hushtable.privacy.terms import Terms
 __all__ = ["release"]
 
 
-_Epsilon = Annotated[
-    float,
-    typer.Option(
-        metavar="E", help="Total for one person, over all tables and all that came before."
-    ),
-]
-_Mechanism = Annotated[
-    str,
-    typer.Option(
-        metavar=f"<{'|'.join(MECHANISMS)}>",
-        help="Noise. " + "; ".join(f"{one.name}: {one.words}" for one in MECHANISMS.values()) + ".",
-    ),
-]
-_After = Annotated[
-    list[Path] | None,
-    typer.Option(
-        metavar="FILE",
-        help="Earlier release about the same rows; counts towards E. May be given again.",
-    ),
-]
-_Share = Annotated[
-    float | None,
-    typer.Option(
-        metavar="S",
-        help="Share of the budget to take; by default .1 for marginals, .05 for ranges, and all "
-        "that is left for tables.",
-    ),
-]
-
-
 def release(
     sketch: Annotated[Path, typer.Argument(metavar="SKETCH", help="Sketch of hushtable sketch.")],
-    epsilon: _Epsilon,
+    epsilon: Annotated[
+        float,
+        typer.Option(
+            metavar="E", help="Total for one person, over all tables and all that came before."
+        ),
+    ],
     output: Output,
     delta: Delta = 1e-6,
-    mechanism: _Mechanism = DEFAULT,
+    mechanism: Annotated[
+        str,
+        typer.Option(
+            metavar=f"<{'|'.join(MECHANISMS)}>",
+            help="Noise. "
+            + "; ".join(f"{one.name}: {one.words}" for one in MECHANISMS.values())
+            + ".",
+        ),
+    ] = DEFAULT,
     adjacency: AdjacencyOption = "add-remove",
     rows_per_person: RowsPerPerson = 1,
-    after: _After = None,
-    share: _Share = None,
+    after: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Earlier release about the same rows; counts towards E. May be given again.",
+        ),
+    ] = None,
+    share: Annotated[
+        float | None,
+        typer.Option(
+            metavar="S",
+            help="Share of the budget to take; by default .1 for marginals, .05 for ranges, and "
+            "all that is left for tables.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Add noise to a sketch: the result may leave the site.

@@ -17,7 +17,6 @@ from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import (
     Cost,
     Sensitivity,
-    calibrated_scale,
     check_public_delta,
     part_scale,
 )
@@ -255,26 +254,18 @@ class Round:
     @property
     def sensitivity(self) -> Sensitivity:
         """By how much one person changes the counts."""
-        return Sensitivity(len(self.layout.cells), self.terms.adjacency, self.terms.rows_per_person)
+        return self.terms.sensitivity(len(self.layout.cells))
 
     @property
     def pool(self) -> Pool | None:
         """How the noise is shared, in a masked round."""
-        if not self.terms.masked:
-            return None
-        return Pool(self.round_id, self.terms.least, self.terms.k_min)
+        return self.terms.pool(self.round_id)
 
     @property
     def site_scale(self) -> float:
         """Scale of the noise that each site adds, in counts."""
-        scale = calibrated_scale(
-            "discrete-gaussian",
-            self.sensitivity,
-            epsilon=self.terms.epsilon,
-            delta=self.terms.delta,
-            before=Cost.total(spent.cost for spent in self.layout.behind),
-            share=self.terms.share,
-        )
+        before = Cost.total(spent.cost for spent in self.layout.behind)
+        scale = self.terms.scale(self.sensitivity, before)
         return part_scale(scale, self.terms.k_min) if self.terms.masked else scale
 
     @property
@@ -290,7 +281,7 @@ class Round:
                 "was made for other terms"
             )
         return Ledger(
-            "discrete-gaussian",
+            self.terms.mechanism,
             self.sensitivity,
             self.terms.delta,
             (share,),
@@ -352,7 +343,7 @@ def _check_least(terms: Terms, sites: Sequence[Card], coordinator: Card) -> None
     """
     if not terms.masked:
         return
-    n, colluders = len(sites), terms.least - 1 - terms.k_min
+    n, colluders = len(sites), terms.colluders
     twice = colluders + (coordinator in sites)
     if 2 * terms.least <= n + twice:
         also = ", and the coordinator is a site itself" if coordinator in sites else ""

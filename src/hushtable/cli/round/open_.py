@@ -27,55 +27,50 @@ from hushtable.privacy.layout import Design
 __all__ = ["open_", "tell"]
 
 
-_Plan = Annotated[
-    Path,
-    typer.Argument(
-        metavar="PLAN",
-        help="Plan, or layout of a hidden one; or a schema in TOML, with --expected-rows.",
-    ),
-]
-_Epsilon = Annotated[
-    float,
-    typer.Option(metavar="E", help="Total for one person, with what the plan was drawn from."),
-]
-_Masks = Annotated[
-    bool,
-    typer.Option(
-        "--masks/--no-masks",
-        help="Share the noise under masks (all sites take part, or there is no result), or let "
-        "each site add the whole noise (a result without late sites too).",
-    ),
-]
-_Least = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Sites without which there is no result.")
-]
-_Colluders = Annotated[
-    int,
-    typer.Option(
-        metavar="C", min=0, help="Sites that may leak their noise without breaking the bound."
-    ),
-]
-
-
 def open_(
-    plan: _Plan,
+    plan: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PLAN",
+            help="Plan, or layout of a hidden one; or a schema in TOML, with --expected-rows.",
+        ),
+    ],
     roster: Annotated[
         list[Path], typer.Argument(metavar="CARD...", help="Cards of the sites that take part.")
     ],
     key: KeyFile,
-    epsilon: _Epsilon,
+    epsilon: Annotated[
+        float,
+        typer.Option(metavar="E", help="Total for one person, with what the plan was drawn from."),
+    ],
     output: Output,
     delta: Delta = 1e-6,
     days: Days = 14.0,
     title: Annotated[str, typer.Option(metavar="TEXT", help="For people.")] = "",
     expected_rows: ExpectedRows = None,
-    masks: _Masks = True,
-    least: _Least = None,
-    colluders: _Colluders = 0,
+    masks: Annotated[
+        bool,
+        typer.Option(
+            "--masks/--no-masks",
+            help="Share the noise under masks (all sites take part, or there is no result), or "
+            "let each site add the whole noise (a result without late sites too).",
+        ),
+    ] = True,
+    least: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Sites without which there is no result."),
+    ] = None,
+    colluders: Annotated[
+        int,
+        typer.Option(
+            metavar="C", min=0, help="Sites that may leak their noise without breaking the bound."
+        ),
+    ] = 0,
     adjacency: AdjacencyOption = "add-remove",
     rows_per_person: RowsPerPerson = 1,
     previous: Annotated[
-        list[Path] | None, typer.Option(metavar="ROUND", help="Round that the plan was drawn from.")
+        list[Path] | None,
+        typer.Option(metavar="ROUND", help="Round that the plan was drawn from."),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -89,11 +84,13 @@ def open_(
       hushtable round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
     target = Target(output, [plan, *roster])
+
     sites = cards(roster)
+    keys = Keys.load(key)
     round_ = Round.open(
         _what(plan, expected_rows, epsilon, delta, 1 if masks else len(sites)),
         sites,
-        Keys.load(key),
+        keys,
         epsilon=epsilon,
         delta=delta,
         deadline=days_on(days),
