@@ -102,23 +102,20 @@ class Terms(terms.Terms):
 
     def sentences(self, scale: float, n_sites: int) -> list[str]:
         """Say in sentences what the terms mean for so many sites with noise of this scale."""
-        takes = "all that is left" if self.share is None else f"{self.share:.0%} of it"
+        takes = "all that is left." if self.share is None else f"{self.share:.0%} of it."
         budget = (
-            f"Epsilon {self.epsilon:g} at delta {self.delta:g} in all; this round takes {takes}."
+            f"Epsilon {self.epsilon:g} at delta {self.delta:g} in all; this round takes {takes}"
         )
-        if not self.masked:
-            return [
-                budget,
-                f"Without masks: each site adds the whole noise, {scale:,.1f}; the result needs "
-                f"{self.least} sites.",
-            ]
         who = "all" if self.least == n_sites else f"at least {self.least}"
         also = f", also with {self.colluders} of the others" if self.colluders else ""
-        return [
-            budget,
+        noise = (
             f"Masked: each site adds noise of {scale:,.1f}, and only the sum of {who} can be read. "
-            f"The bound holds against each of the sites{also}.",
-        ]
+            f"The bound holds against each of the sites{also}."
+            if self.masked
+            else f"Without masks: each site adds the whole noise, {scale:,.1f}; the result needs "
+            f"{self.least} sites."
+        )
+        return [budget, noise]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the terms as JSON carries them."""

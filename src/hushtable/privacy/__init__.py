@@ -20,17 +20,9 @@ __all__ = [
     "Cost", "Design", "Ledger", "Mechanism", "Pool", "Sensitivity", "Share", "Spent", "Terms",
 ]  # fmt: skip
 
-__getattr__, __dir__ = exports(
-    __name__,
-    {
-        "Cost": "mechanisms",
-        "Design": "layout",
-        "Ledger": "ledger",
-        "Mechanism": "mechanisms",
-        "Pool": "shares",
-        "Sensitivity": "mechanisms",
-        "Share": "shares",
-        "Spent": "composition",
-        "Terms": "terms",
-    },
-)
+_HOMES = {
+    "Cost": "mechanisms", "Design": "layout", "Ledger": "ledger", "Mechanism": "mechanisms",
+    "Pool": "shares", "Sensitivity": "mechanisms", "Share": "shares", "Spent": "composition",
+    "Terms": "terms",
+}  # fmt: skip
+__getattr__, __dir__ = exports(__name__, _HOMES)
