@@ -148,7 +148,7 @@ def test_an_entry_goes_through_json():
     "change", [{"pool": ""}, {"pool": 5}, {"pool": "\ud800"}, {"parts": "a"}, {"parts": [5]}]
 )
 def test_a_wrong_entry_is_refused(change):
-    with pytest.raises(PlanError, match="pool needs an id, and parts a list of ids"):
+    with pytest.raises(PlanError, match=r"pool needs an id|each of its kind"):
         Spent.from_dict(spent("a").to_dict() | change)
 
 
@@ -172,7 +172,7 @@ def test_a_ledger_with_a_history_goes_through_json(ledger):
 def test_a_wrong_list_of_what_is_apart_is_refused(ledger, apart):
     stated = ledger.to_dict()
     stated["shares"][0]["apart"] = apart
-    with pytest.raises(PlanError, match="stands apart from is a list of ids"):
+    with pytest.raises(PlanError, match="each of its kind"):
         Ledger.from_dict(stated)
 
 

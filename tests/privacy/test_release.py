@@ -509,8 +509,10 @@ def ledger_edits():
     yield "rows_per_person", 0, "rows_per_person=0"
     yield "mechanism", "gauss", "'gauss' is unknown"
     yield "delta", 0.5, "states epsilon"
-    yield "delta", 1.5, "not of its kind"
-    yield "delta", "1e-6", "not of its kind"
+    yield "delta", 1.5, "delta=1.5"
+    yield "delta", -1e-6, "delta=-1e-06"
+    yield "delta", "1e-6", "each of its kind"
+    yield "tables", 0, "tables=0"
     yield "shares", [], "would be counted twice|needs"
     yield "shares", [{"scale": 1}], "each share needs"
     share = {"release": "a", "scale": 1.0, "library": "b", "earlier": []}
@@ -522,10 +524,10 @@ def ledger_edits():
     yield "sampled", True, "states l1_sensitivity"
     yield "n_rows", 500, "needs the entries"
     for key, value in [
-        ("tables", 9.5), ("tables", "10"), ("tables", True), ("tables", 0), ("sampled", 0),
-        ("delta", True), ("delta", -1e-6), ("shares", {}), ("behind_plan", {}),
+        ("tables", 9.5), ("tables", "10"), ("tables", True), ("sampled", 0),
+        ("delta", True), ("shares", {}), ("behind_plan", {}),
     ]:  # fmt: skip
-        yield key, value, "not of its kind"
+        yield key, value, "each of its kind"
 
 
 @pytest.mark.parametrize(("key", "value", "message"), list(ledger_edits()))

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from hushtable.arguments import generator
 from hushtable.audit.bounds import (
+    Claim,
     Finding,
     area,
     canary_bound,
     exact_cells,
     judge_ratios,
     least_epsilon,
-    log_ratio,
 )
 from hushtable.audit.neighbours import apart, audit_neighbours
 from hushtable.counts.release import Release
@@ -29,7 +29,7 @@ from hushtable.data.encoding import Encoder
 from hushtable.data.readers import as_reader
 from hushtable.data.schema import Feature
 from hushtable.plans.plan import Plan
-from hushtable.privacy.budget import Mechanism
+from hushtable.privacy.mechanisms import named
 from hushtable.privacy.noise import add_noise
 
 __all__ = [
@@ -45,18 +45,16 @@ Floats = NDArray[np.float64]
 def audit_noise(
     noise: Callable[[Ints], Ints] | None = None,
     *,
-    mechanism: Mechanism,
+    mechanism: str,
     scale: float,
     tables: int,
-    epsilon: float,
-    delta: float,
     draws: int = 30_000,
-    confidence: float = 0.95,
+    **claim: float,
 ) -> Finding:
-    """Tell a row's presence from its m cells, by the likelihood ratio, through the real sampler.
+    """Detect a row by the likelihood ratio of its m cells, through the real sampler.
 
-    The adversary knows all other rows, so that the m cells of the row in question are all that
-    tells of it. The best test looks at the likelihood ratio (Neyman and Pearson); a second one
+    The adversary knows all other rows, so that only the m cells of the row in question depend
+    on it. The best test looks at the likelihood ratio (Neyman and Pearson); a second one
     counts cells that hold the exact count, in case noise is missing. The threshold is chosen on
     one half of the draws and judged on the other by Clopper-Pearson intervals: epsilon is at
     least ln((true positives - delta) / false positives) (Jagielski, Ullman and Oprea, 2020).
@@ -67,18 +65,16 @@ def audit_noise(
     Parameters
     ----------
     noise : callable, optional
-        What is audited: takes counts (draws, m), int64, and returns them with noise. By
-        default the sampler of every release.
+        To audit: takes counts (draws, m), int64, and returns them with noise. By default the
+        sampler of every release.
     mechanism, scale
         The noise that the release claims to have.
     tables : int
         Number of tables, m.
-    epsilon, delta : float
-        The claim.
     draws : int
         Releases of the m cells, with the row and without it, each.
-    confidence : float
-        Of the bounds.
+    **claim : float
+        As `Claim` takes them: epsilon, delta, confidence.
     """
     if noise is None:
 
@@ -87,16 +83,14 @@ def audit_noise(
 
     cases = [noise(np.full((draws, tables), present, np.int64)) for present in (0, 1)]
     one = np.ones(tables, np.int64)
-    ratios = [log_ratio(mechanism, scale, x, one).sum(axis=1) for x in cases]
+    ratios = [named(mechanism).log_ratio(scale, x, one).sum(axis=1) for x in cases]
     exact = [exact_cells(x, one).sum(axis=1) for x in cases]
     return judge_ratios(
         "likelihood ratio of one row's cells",
         [(ratios[0], ratios[1]), (exact[0], exact[1])],
         mechanism,
         one,
-        epsilon=epsilon,
-        delta=delta,
-        confidence=confidence,
+        **claim,
     )
 
 
@@ -107,13 +101,11 @@ def audit_canaries(
     release: Callable[[Sketch], Release],
     plan: Plan,
     *,
-    epsilon: float,
-    delta: float,
     canaries: int = 1000,
-    confidence: float = 0.95,
     random_state: int | np.random.Generator | None = None,
+    **claim: float,
 ) -> Finding:
-    """Tell, from one release, which of many canary rows are in it.
+    """Guess, from one release, which of many canary rows are in it.
 
     Canary rows are drawn on the plan's ranges and categories; a coin decides for each whether
     it is counted. A canary's score is the mean over its cells of the released count, less what
@@ -124,18 +116,17 @@ def audit_canaries(
     Parameters
     ----------
     release : callable
-        What is audited: takes a sketch and returns its release.
+        To audit: takes a sketch and returns its release.
     plan : Plan
-        To count under; deep tables tell canaries apart best.
-    epsilon, delta : float
-        The claim.
+        To count under; deep tables separate canaries best.
     canaries : int
         Their number.
-    confidence : float
-        Of the bound.
     random_state : int or numpy Generator, optional
         Seed of the canaries and coins (not of the noise).
+    **claim : float
+        As `Claim` takes them: epsilon, delta, confidence.
     """
+    claimed = Claim(**claim)
     rng = generator(random_state)
     rows = pa.table({f.name: _random_values(f, canaries, rng) for f in plan.schema.features})
     included = rng.random(canaries) < 0.5
@@ -148,9 +139,9 @@ def audit_canaries(
     order = np.argsort(scores, kind="stable")
     third = canaries // 3
     right = int(included[order[-third:]].sum() + (~included[order[:third]]).sum())
-    bound = canary_bound(canaries, 2 * third, right, delta, 1.0 - confidence)
+    bound = canary_bound(canaries, 2 * third, right, claimed.delta, claimed.error)
     auc = area(scores[~included], scores[included])
-    return Finding("canaries in one release", epsilon, delta, bound, confidence, canaries, auc=auc)
+    return claimed.finding("canaries in one release", bound, canaries, auc=auc)
 
 
 def _random_values(feature: Feature, n: int, rng: np.random.Generator) -> Any:
@@ -169,12 +160,10 @@ def audit_replay(
     X: Floats,
     row: Sequence[float] | Floats,
     *,
-    epsilon: float,
-    delta: float,
     trials: int = 200,
-    confidence: float = 0.95,
+    **claim: float,
 ) -> Finding:
-    """Tell a row's presence by doing what the site did, with it and without it, and comparing.
+    """Detect a row by doing what the site did, with it and without it, and comparing.
 
     It finds what no statistic of the noise does: a plan that depends on the data (the plan that
     came is the one that the row would have led to), and noise that can be drawn again.
@@ -182,19 +171,18 @@ def audit_replay(
     Parameters
     ----------
     publish : callable
-        What is audited: takes rows (n, d) and returns the release that the site would send,
-        its plan included.
+        To audit: takes rows (n, d) and returns the release that the site would send, its plan
+        included.
     X : ndarray of shape (n, d)
         The rows that the adversary knows.
     row : array-like of shape (d,)
         The row in question.
-    epsilon, delta : float
-        The claim.
     trials : int
         Releases with the row and without it, each.
-    confidence : float
-        Of the bound.
+    **claim : float
+        As `Claim` takes them: epsilon, delta, confidence.
     """
+    claimed = Claim(**claim)
     both = np.vstack([X, np.asarray(row, np.float64)])
     replays = {False: publish(X), True: publish(both)}
 
@@ -206,10 +194,10 @@ def audit_replay(
 
     false = sum(looks_present(publish(X)) for _ in range(trials))
     true = sum(looks_present(publish(both)) for _ in range(trials))
-    error = (1.0 - confidence) / 4.0
+    delta, error = claimed.delta, claimed.error / 4.0
     bounds = (
         least_epsilon(false, true, trials, delta, error),
         least_epsilon(trials - true, trials - false, trials, delta, error),
     )
     bound = max(0.0, *(float(b) for b in bounds))
-    return Finding("replay of the whole release", epsilon, delta, bound, confidence, 2 * trials)
+    return claimed.finding("replay of the whole release", bound, 2 * trials)

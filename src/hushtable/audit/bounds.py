@@ -1,4 +1,4 @@
-"""What the successes of an attack prove about epsilon, and what epsilon allows an attack.
+"""From the successes of an attack to a bound on epsilon, and from epsilon to what it allows.
 
 A lower bound above the claimed epsilon proves the claim wrong, with the stated confidence. One
 below proves nothing.
@@ -13,24 +13,13 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.optimize import brentq
 
-from hushtable.privacy.budget import Mechanism, rho_from_epsilon
+from hushtable.privacy.mechanisms import named
 
 __all__ = [
-    "Finding",
-    "area",
-    "canary_bound",
-    "canary_p_value",
-    "epsilon_bound",
-    "exact_cells",
-    "gaussian_bound",
-    "gaussian_epsilon",
-    "judge",
-    "judge_ratios",
-    "least_epsilon",
-    "log_ratio",
-    "most_area",
+    "Claim", "Finding", "area", "canary_bound", "canary_p_value", "epsilon_bound", "exact_cells",
+    "gaussian_bound", "gaussian_epsilon", "judge", "judge_ratios", "least_epsilon", "most_area",
     "most_true",
-]
+]  # fmt: skip
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -40,8 +29,26 @@ _MOST = 50.0
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """The epsilon and delta that a release claims, and the confidence of an audit's bounds."""
+
+    epsilon: float
+    delta: float
+    confidence: float = 0.95
+
+    @property
+    def error(self) -> float:
+        """Probability with which a bound may be wrong."""
+        return 1.0 - self.confidence
+
+    def finding(self, audit: str, bound: float, trials: int, **more: float | None) -> "Finding":
+        """Return what an audit found about this claim."""
+        return Finding(audit, self.epsilon, self.delta, bound, self.confidence, trials, **more)
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
-    """What an audit found.
+    """Result of an audit.
 
     Attributes
     ----------
@@ -60,10 +67,10 @@ class Finding:
         attack does so well. Above the claim it proves that the noise is not the one claimed.
         ``confidence`` is that of both bounds together.
     auc : float or None
-        How well the attack tells the two cases apart (area under its ROC curve), where it ranks.
+        How well the attack separates the two cases (area under its ROC curve), where it ranks.
     ideal : float or None
-        What the same audit shows of an ideal mechanism, exactly as private as is claimed: its
-        `bound`. The nearer to the claim, the smaller the mistakes that the audit finds.
+        The `bound` that the same audit shows of an ideal mechanism, exactly as private as is
+        claimed. The nearer to the claim, the smaller the mistakes that the audit finds.
     """
 
     audit: str
@@ -78,12 +85,12 @@ class Finding:
 
     @property
     def bound(self) -> float:
-        """The higher of the two bounds: what the claim is held against."""
+        """The higher of the two bounds."""
         return max(self.lower_bound, self.gaussian_bound or 0.0)
 
     @property
     def rejects(self) -> bool:
-        """Whether the claim is wrong, with the stated confidence."""
+        """True if the claim is wrong, with the stated confidence."""
         return self.bound > self.epsilon
 
     def words(self) -> str:
@@ -102,29 +109,18 @@ def judge(
     audit: str,
     statistics: Sequence[tuple[Floats, Floats]],
     *,
-    epsilon: float,
-    delta: float,
-    confidence: float,
     middle: float | None = None,
+    **claim: float,
 ) -> Finding:
-    """Return what statistics prove that are higher where a row is in.
+    """Bound epsilon by statistics that are higher where a row is in.
 
-    Parameters
-    ----------
-    audit : str
-        Which attack.
-    statistics : sequence of pairs of ndarray of shape (trials,)
-        For each of the attacker's statistics, its values without the row and with it.
-    epsilon, delta : float
-        The claim.
-    confidence : float
-        Of the bounds.
-    middle : float, optional
-        Half way between the two means of the first statistic, if Gaussian noise is claimed.
+    ``statistics`` holds, for each of the attacker's, its values (trials,) without the row and with
+    it; ``middle`` is half way between the two means of the first, if Gaussian noise is claimed;
+    ``claim`` is as `Claim` takes it.
     """
-    absent, present = statistics[0]
-    trials = len(absent)
-    error = (1.0 - confidence) / (1 if middle is None else 2)
+    (absent, present), claimed = statistics[0], Claim(**claim)
+    trials, delta = len(absent), claimed.delta
+    error = claimed.error / (1 if middle is None else 2)
     gaussian = None
     if middle is not None:
         # A threshold that need not be chosen: all trials judge.
@@ -133,61 +129,38 @@ def judge(
     error /= len(statistics)
     bound = max(epsilon_bound(no, yes, delta, error) for no, yes in statistics)
     best = max(area(no, yes) for no, yes in statistics)
-    return Finding(audit, epsilon, delta, bound, confidence, trials, gaussian, best)
+    return claimed.finding(audit, bound, trials, gaussian_bound=gaussian, auc=best)
 
 
 # --- log likelihood ratios ----------------------------------------------------------------------
 
 
-def log_ratio(mechanism: Mechanism, scale: float, x: Ints, added: Ints | np.int64) -> Floats:
-    """Return ln(P[x | with the row] / P[x | without it]) for each cell.
-
-    ``x`` is what cells hold beyond what they do without the row; ``added`` what it adds.
-    """
-    if mechanism == "discrete-gaussian":
-        return np.asarray((2.0 * x - added) * added / (2.0 * scale**2), np.float64)
-    return np.asarray((np.abs(x) - np.abs(x - added)) / scale, np.float64)
-
-
 def exact_cells(x: Ints, added: Ints | np.int64) -> Floats:
-    """Tell cells that hold just what they do with the row, 1, and without it, -1."""
+    """Mark the cells that hold exactly their count with the row, by 1, and without it, by -1."""
     return np.asarray((x == added).astype(np.float64) - (x == 0), np.float64)
 
 
 def judge_ratios(
     audit: str,
     statistics: Sequence[tuple[Floats, Floats]],
-    mechanism: Mechanism,
+    mechanism: str,
     added: Ints,
-    *,
-    epsilon: float,
-    delta: float,
-    confidence: float,
+    **claim: float,
 ) -> Finding:
     """Judge log likelihood ratios, and beside them those that an ideal mechanism would show.
 
     ``added`` is what one person adds to each of the cells that change.
     """
-    terms: Any = {"epsilon": epsilon, "delta": delta, "confidence": confidence}
+    noise, claimed = named(mechanism), Claim(**claim)
     # Half way between the means of the log likelihood ratio is nought.
-    terms["middle"] = 0.0 if mechanism == "discrete-gaussian" else None
-    finding = judge(audit, statistics, **terms)
-    if not epsilon > 0.0:
+    middle = 0.0 if noise.gaussian else None
+    finding = judge(audit, statistics, middle=middle, **claim)
+    if not claimed.epsilon > 0.0:
         return finding
-    trials, rng = finding.trials, np.random.default_rng(0)
-    if mechanism == "discrete-gaussian":
-        mu = np.sqrt(2.0 * rho_from_epsilon(epsilon, delta))
-        absent, present = (mu * rng.normal(m, 1.0, trials) for m in (-mu / 2.0, mu / 2.0))
-    else:
-        scale = float(np.abs(added).sum()) / epsilon
-        success = -np.expm1(-1.0 / scale)
-        # The difference of two geometric numbers is discrete Laplace noise.
-        more, less = rng.geometric(success, (2, 2, trials, len(added)))
-        noise = more - less
-        absent, present = (
-            log_ratio(mechanism, scale, noise[i] + i * added, added).sum(axis=1) for i in (0, 1)
-        )
-    return replace(finding, ideal=judge(audit, [(absent, present)], **terms).bound)
+    ideal = noise.ideal_ratios(added, claimed.epsilon, claimed.delta, finding.trials)
+    if ideal is None:
+        return finding
+    return replace(finding, ideal=judge(audit, [ideal], middle=middle, **claim).bound)
 
 
 # --- what epsilon allows --------------------------------------------------------------------------
@@ -250,16 +223,8 @@ def gaussian_bound(false: int, true: int, n: int, delta: float, error: float) ->
     Auditing of Differentially Private Machine Learning*, 2023). No rare event has to be
     waited for, as it has to for the ratio of two rates: far fewer trials are needed.
 
-    Parameters
-    ----------
-    false, true : int
-        Of ``n`` trials each, those in which the attack took the row to be in.
-    n : int
-        Trials without the row, and with it.
-    delta : float
-        At which epsilon is stated.
-    error : float
-        Of each of the two rates.
+    Of ``n`` trials without the row, and of ``n`` with it, ``false`` and ``true`` are those in
+    which the attack took the row to be in. ``error`` is that of each of the two rates.
     """
     rates = (1.0 - _at_most(false, n, error), _at_least(true, n, error))
     return gaussian_epsilon(float(np.sum(stats.norm.ppf(rates))), delta)

@@ -1,4 +1,4 @@
-"""The audit of neighbouring data: what releases tell of rows that are in, or not, end to end."""
+"""The audit of neighbouring data: detect rows in releases of data with and without them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.audit.bounds import Finding, exact_cells, judge_ratios, log_ratio
+from hushtable.audit.bounds import Finding, exact_cells, judge_ratios
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
+from hushtable.privacy.mechanisms import named
 
 __all__ = ["apart", "audit_neighbours"]
 
@@ -25,12 +26,10 @@ def audit_neighbours(
     *,
     instead: Floats | None = None,
     copies: int = 1,
-    epsilon: float,
-    delta: float,
     trials: int = 1000,
-    confidence: float = 0.95,
+    **claim: float,
 ) -> Finding:
-    """Tell rows' presence from releases of data with them and without them, end to end.
+    """Detect rows by releases of data with them and without them, end to end.
 
     As `audit_noise`, but through everything that a site runs: reading, hashing, counting,
     noise, files. The adversary knows all other rows, the plan and the noise; the likelihood
@@ -38,13 +37,13 @@ def audit_neighbours(
 
     Several rows make one release as telling as several releases: where they share no cell,
     each is a trial of its own, because the noise on each cell is drawn by itself. (Cells that
-    two of them share tell of neither, and are left out: `apart` finds rows without any.) With
+    two of them share are left out: `apart` finds rows without any.) With
     300 rows, ten releases with them and ten without are 3,000 trials.
 
     Parameters
     ----------
     publish : callable
-        What is audited: takes rows (n, d) and returns a release, or all releases that are made
+        To audit: takes rows (n, d) and returns a release, or all releases that are made
         of these rows one after the other. Always under the same plan, unless it was drawn from
         an earlier one of them. (`audit_replay` attacks a plan that depends on the rows.)
     X : ndarray of shape (n, d)
@@ -56,12 +55,11 @@ def audit_neighbours(
         none.
     copies : int
         Rows of each person, all equal: one who has several changes counts the most that way.
-    epsilon, delta : float
-        The claim, for one person over all that ``publish`` returns.
     trials : int
         Releases with the rows and without them, each.
-    confidence : float
-        Of the bounds.
+    **claim : float
+        As `Claim` takes them: epsilon and delta for one person over all that ``publish``
+        returns, and the confidence of the bounds.
 
     Raises
     ------
@@ -84,22 +82,12 @@ def audit_neighbours(
         [(np.concatenate(s[False]), np.concatenate(s[True])) for s in (ratios, exact)],
         releases[0].ledger.mechanism,
         people.changes(releases[0].plan).of_one(),
-        epsilon=epsilon,
-        delta=delta,
-        confidence=confidence,
+        **claim,
     )
 
 
 def apart(plan: Plan, rows: Floats) -> Floats:
-    """Return those rows, in order, that share no cell with one before them.
-
-    Parameters
-    ----------
-    plan : Plan
-        To count under.
-    rows : ndarray of shape (n, d)
-        Candidates.
-    """
+    """Return those of the rows (n, d), in order, that share no cell with one before them."""
     taken = np.zeros(plan.family.n_cells, np.bool_)
     kept = []
     for i, row in enumerate(rows):
@@ -112,7 +100,7 @@ def apart(plan: Plan, rows: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Changes:
-    """What persons change under one plan: person, cell and count, an entry a change."""
+    """Changes that persons make under one plan: person, cell and count, an entry a change."""
 
     without: Ints
     person: Ints
@@ -162,7 +150,7 @@ class _People:
             alone = np.bincount(cell, minlength=plan.family.n_cells)[cell] == 1
             if not alone.any():
                 raise UsageError(
-                    "no row changes a cell that no other changes, too: nothing tells them apart; "
+                    "no row changes a cell that no other changes, too: nothing separates them; "
                     "give rows that share none (apart), or one alone"
                 )
             without = Sketch.from_data(plan, self._cases[False]).counts
@@ -179,11 +167,10 @@ class _People:
         """Return, for each person, the log likelihood ratio and the count of exact cells."""
         changes, ledger = self.changes(release.plan), release.ledger
         x = release.counts[changes.cell] - changes.without[changes.cell]
-        if ledger.mechanism == "discrete-gaussian":  # with the parts of a noise that count
-            scale = np.sqrt(ledger.sensitivity.l2_squared / (2.0 * ledger.own.rho))
-        else:
-            scale = ledger.sensitivity.l1 / ledger.own.pure
-        ratio = log_ratio(ledger.mechanism, scale, x, changes.added)
+        noise = named(ledger.mechanism)
+        # With the parts of a noise that count.
+        scale = noise.scale(ledger.sensitivity, noise.spent(ledger.own))
+        ratio = noise.log_ratio(scale, x, changes.added)
         exact = exact_cells(x, changes.added)
         return self._by_person(changes, ratio), self._by_person(changes, exact)
 

@@ -61,7 +61,7 @@ def nothing_before() -> AbstractContextManager[Any]:
     def forgetful(*given: Any, **terms: Any) -> float:
         return calibrated_scale(*given, **terms | {"before": Cost(0.0, 0.0)})
 
-    return patch("hushtable.counts.release.calibrated_scale", forgetful)
+    return patch("hushtable.privacy.terms.calibrated_scale", forgetful)
 
 
 def all_sites_count() -> AbstractContextManager[Any]:

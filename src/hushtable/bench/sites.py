@@ -16,7 +16,8 @@ from hushtable.bench.privacy import released
 from hushtable.bench.results import Results, Row
 from hushtable.bench.tables import Target, markdown_table, spread
 from hushtable.counts.local import LocalModel
-from hushtable.counts.release import Release, share_of_budget
+from hushtable.counts.release import Release
+from hushtable.counts.releasing import share_of_budget
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
 from hushtable.privacy.budget import Cost, Sensitivity, calibrated_scale, part_scale

@@ -6,8 +6,9 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from hushtable.privacy.mechanisms import Adjacency
+
 __all__ = [
-    "Adjacency",
     "AdjacencyOption",
     "Columns",
     "Data",
@@ -39,13 +40,6 @@ class Detector(StrEnum):
     def recipe(self) -> str:
         """The detector's name in plans."""
         return self.value.replace("-", "_")
-
-
-class Adjacency(StrEnum):
-    """What neighbouring data are."""
-
-    ADD_REMOVE = "add-remove"
-    REPLACE_ONE = "replace-one"
 
 
 def _threads(value: int) -> int:

@@ -1,30 +1,18 @@
 """``hushtable release``: a sketch to what may leave the site."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from hushtable.cli._counts import cost, read_release, read_sketch
-from hushtable.cli._options import (
-    Adjacency,
-    AdjacencyOption,
-    Delta,
-    Json,
-    Output,
-    RowsPerPerson,
-)
+from hushtable.cli._options import AdjacencyOption, Delta, Json, Output, RowsPerPerson
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.cli._progress import cells_bar
+from hushtable.privacy.mechanisms import DEFAULT, MECHANISMS
+from hushtable.privacy.terms import Terms
 
 __all__ = ["release"]
-
-
-class _Mechanism(StrEnum):
-    DISCRETE_GAUSSIAN = "discrete-gaussian"
-    DISCRETE_LAPLACE = "discrete-laplace"
-    LAPLACE_PER_TABLE = "laplace-per-table"
 
 
 def release(
@@ -38,12 +26,15 @@ def release(
     output: Output,
     delta: Delta = 1e-6,
     mechanism: Annotated[
-        _Mechanism,
+        str,
         typer.Option(
-            help="Noise. laplace-per-table is the paper's: there, E is that of one table alone."
+            metavar=f"<{'|'.join(MECHANISMS)}>",
+            help="Noise. "
+            + "; ".join(f"{one.name}: {one.words}" for one in MECHANISMS.values())
+            + ".",
         ),
-    ] = _Mechanism.DISCRETE_GAUSSIAN,
-    adjacency: AdjacencyOption = Adjacency.ADD_REMOVE,
+    ] = DEFAULT,
+    adjacency: AdjacencyOption = "add-remove",
     rows_per_person: RowsPerPerson = 1,
     after: Annotated[
         list[Path] | None,
@@ -71,19 +62,11 @@ def release(
       hushtable release site.sketch.hush --epsilon 1 -o site.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
     target = Target(output, [sketch, *(after or [])])
+    terms = Terms(epsilon, delta, adjacency, rows_per_person, share, mechanism=mechanism)
     counted = read_sketch(sketch)
     earlier = [read_release(path) for path in after or []]
-    terms: dict[str, Any] = {"mechanism": mechanism.value, "adjacency": adjacency.value}
     with cells_bar(len(counted.counts), quiet=as_json) as advance:
-        noised = counted.release(
-            epsilon,
-            delta,
-            rows_per_person=rows_per_person,
-            after=earlier,
-            share=share,
-            progress=advance,
-            **terms,
-        )
+        noised = counted.release(terms, after=earlier, progress=advance)
     with target.writing():
         noised.save(output)
     facts = {

@@ -1,12 +1,10 @@
 """The release: counts after noise, with the ledger. The only thing meant to leave a site."""
 
 import hashlib
-import secrets
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,31 +13,12 @@ from hushtable import files
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.privacy import noise
-from hushtable.privacy.budget import (
-    Adjacency,
-    Cost,
-    Mechanism,
-    Sensitivity,
-    calibrated_scale,
-    check_epsilon,
-    check_mechanism,
-    check_public_delta,
-    check_share,
-)
-from hushtable.privacy.composition import Spent, split_history
+from hushtable.privacy.composition import Spent
 from hushtable.privacy.denoise import span
-from hushtable.privacy.layout import MARGINAL_SHARE, RANGE_SHARE
-from hushtable.privacy.ledger import Ledger, Share
+from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.seal import Seal, write
 
-if TYPE_CHECKING:
-    from hushtable.counts.sketch import Sketch
-
-__all__ = ["Release", "check_counts", "check_plan", "release_counts", "share_of_budget"]
-
-#: What a first round takes of the budget, unless the call says otherwise.
-_SHARES = {"marginals": MARGINAL_SHARE, "ranges": RANGE_SHARE}
+__all__ = ["Release"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,109 +164,3 @@ class Release:
             Where; an existing file is replaced only by a complete new one.
         """
         write(path, "release", *self.entries(), self.seal)
-
-
-def release_counts(
-    sketch: "Sketch",
-    *,
-    epsilon: float,
-    delta: float,
-    mechanism: Mechanism,
-    adjacency: Adjacency,
-    rows_per_person: int,
-    share: float | None,
-    after: "Release | Sequence[Release]",
-    progress: Callable[[int], None] | None,
-) -> Release:
-    """Check, calibrate, draw the noise; see `Sketch.release` for the parameters."""
-    check_mechanism(mechanism)
-    epsilon, plan = check_epsilon(epsilon), sketch.plan
-    check_plan(plan)
-    sensitivity = Sensitivity(plan.family.n_histograms, adjacency, rows_per_person, sketch.sampled)
-    check_counts(sketch, mechanism, rows_per_person)
-    laplace = mechanism != "discrete-gaussian"
-    delta = 0.0 if laplace else check_public_delta(delta, plan.expected_rows)
-    earlier = _earlier(after, plan)
-    before = Cost.total(spent.cost for spent in (*plan.behind, *earlier))
-    share = share_of_budget(share, plan)
-    if mechanism == "laplace-per-table":
-        scale = 1.0 / epsilon
-    else:
-        scale = calibrated_scale(
-            mechanism, sensitivity, epsilon=epsilon, delta=delta, before=before, share=share
-        )
-    part = Share(secrets.token_hex(32), scale, noise.library(), earlier)
-    # The ledger checks the terms: before any noise is drawn.
-    ledger = Ledger(mechanism, sensitivity, delta, (part,), plan.behind)
-    noised = noise.add_noise(sketch.counts, mechanism, scale, progress=progress)
-    return Release(plan, noised, ledger)
-
-
-def share_of_budget(share: float | None, plan: Plan) -> float | None:
-    """Return which share of the budget a release takes; None is all that is left."""
-    return _SHARES.get(plan.detector) if share is None else check_share(share)
-
-
-def check_plan(plan: Plan) -> None:
-    """Raise `PrivacyError` if the plan tells of rows what no noise on the counts hides."""
-    if not plan.schema.public:
-        raise PrivacyError(
-            "the plan's ranges or categories were read off the data: one extreme row can move "
-            "them, and no noise on the counts hides that; give public ranges in a schema "
-            "(hushtable plan draft), or find them privately with Plan.ranges"
-        )
-    if plan.data_dependent:
-        raise PrivacyError(
-            "the plan depends on exact counts (raw marginals, a first pass, an exact model's "
-            "scores), which no noise on the tables hides: draw it from the schema alone, or from "
-            "releases"
-        )
-
-
-def check_counts(sketch: "Sketch", mechanism: Mechanism, rows_per_person: int) -> None:
-    """Raise `PrivacyError` if a row may have changed more counts than the accounting takes."""
-    if sketch.sampled and mechanism != "laplace-per-table":
-        raise PrivacyError(
-            "the tables hold random samples of fixed size: one row more pushes another out, "
-            "which doubles what a row changes and gains nothing; sketch again without "
-            "max_samples (or use the paper's mechanism='laplace-per-table', which accounts for it)"
-        )
-    if sketch.seeded:
-        raise PrivacyError(
-            "the samples in the tables were drawn from a seed or a generator, or the file does not "
-            "say from what: whoever knows it knows which rows are in each sample, and one row more "
-            "may redraw them all; sketch the rows again and leave random_state out, or max_samples"
-        )
-    # Of data in which everybody has at most that many rows, no weight is above it.
-    if (weight := sketch.largest_weight) > rows_per_person:
-        raise PrivacyError(
-            f"rows were counted with sample_weight, up to {weight} times each: one person's rows "
-            f"can change a count by that; give rows_per_person={weight} or more"
-        )
-
-
-def _earlier(after: "Release | Sequence[Release]", plan: Plan) -> tuple[Spent, ...]:
-    """Return what earlier releases cost, each once, without those that are behind the plan."""
-    given = after if isinstance(after, Sequence) else [after]
-    spent: dict[str, Spent] = {}
-    for release in given:
-        if not isinstance(release, Release):
-            raise UsageError(f"after={type(release).__name__}: needs earlier releases")
-        told = (*release.spent(), *_dearest_past(release.ledger))
-        spent |= {entry.release: entry for entry in told}
-    earlier, _ = split_history(plan.behind, tuple(spent.values()))
-    return earlier
-
-
-def _dearest_past(ledger: Ledger) -> tuple[Spent, ...]:
-    """Return what had come before at the site where it cost most, in either currency.
-
-    Which of several sites this one is, a merged release does not say.
-    """
-    past = [
-        (Cost.total(spent.cost for spent in share.earlier), share.earlier)
-        for share in ledger.shares
-    ]
-    by_rho = max(past, key=lambda one: one[0].rho)[1]
-    by_pure = max(past, key=lambda one: one[0].pure)[1]
-    return tuple(dict.fromkeys((*by_rho, *by_pure)))

@@ -12,12 +12,15 @@ from hushtable import files
 from hushtable.arguments import generator
 from hushtable.counts.counting import Counter
 from hushtable.counts.local import LocalModel
-from hushtable.counts.release import Release, release_counts
+from hushtable.counts.release import Release
+from hushtable.counts.releasing import release_counts
 from hushtable.data.readers import as_reader, no_rows
 from hushtable.data.weights import count_rows, whole_weights
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.privacy.budget import Adjacency, Mechanism, Spent
+from hushtable.privacy.composition import Spent
+from hushtable.privacy.mechanisms import DEFAULT, Adjacency
+from hushtable.privacy.terms import Terms
 
 __all__ = ["Sketch", "counts_from_file"]
 
@@ -165,10 +168,10 @@ class Sketch:
 
     def release(
         self,
-        epsilon: float,
+        epsilon: float | Terms,
         delta: float = 1e-6,
         *,
-        mechanism: Mechanism = "discrete-gaussian",
+        mechanism: str = DEFAULT,
         adjacency: Adjacency = "add-remove",
         rows_per_person: int = 1,
         after: Release | Sequence[Release] = (),
@@ -183,9 +186,9 @@ class Sketch:
 
         Parameters
         ----------
-        epsilon : float
+        epsilon : float, or hushtable.privacy.Terms
             Whoever sees the release, whatever else they know, can tell the presence of one
-            person apart by at most a factor e^epsilon.
+            person apart by at most a factor e^epsilon. Or the terms, all in one object.
         delta : float, default=1e-6
             Probability with which that may fail. At most 1/n for the ``expected_rows`` that the
             plan was laid out for, and 1e-5 under another plan: whether there is a release never
@@ -230,17 +233,15 @@ class Sketch:
                 "noise takes no seed: whoever guesses random_state subtracts the noise; leave it "
                 "out (the seed of the hash functions belongs to Plan.draw)"
             )
-        return release_counts(
-            self,
-            epsilon=epsilon,
+        terms = Terms.given(
+            epsilon,
             delta=delta,
-            mechanism=mechanism,
             adjacency=adjacency,
             rows_per_person=rows_per_person,
             share=share,
-            after=after,
-            progress=progress,
+            mechanism=mechanism,
         )
+        return release_counts(self, terms, after, progress)
 
     def spent(self) -> tuple[Spent, ...]:
         """Return the releases that a plan drawn from these counts has behind it."""

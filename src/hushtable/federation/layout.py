@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.counts.release import check_plan, share_of_budget
+from hushtable.counts.releasing import check_plan, share_of_budget
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import Spent, check_share

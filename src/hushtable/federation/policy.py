@@ -159,7 +159,7 @@ class Policy:
                 f"wants {self.known_sites} ({names}{more} are not): compare their fingerprints, "
                 "and give their cards with --trust, or name them in the policy",
             )
-        colluders = round_.terms.least - 1 - round_.terms.k_min
+        colluders = round_.terms.colluders
         if unknown > colluders:
             raise Refused(
                 Refusal.UNKNOWN,

@@ -5,21 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from os import PathLike
-from typing import Any
+from typing import Any, Unpack
 
 from hushtable import files
-from hushtable.arguments import is_text, whole
+from hushtable.arguments import is_text
 from hushtable.errors import PlanError, PrivacyError, RoundError, UsageError
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.layout import Layout
-from hushtable.federation.terms import Terms
+from hushtable.federation.terms import MAX_SITES, Asked, Terms
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import (
-    Adjacency,
     Cost,
     Sensitivity,
-    calibrated_scale,
-    check_epsilon,
     check_public_delta,
     part_scale,
 )
@@ -29,7 +26,6 @@ __all__ = ["CLOCKS", "Round", "now", "shown_time", "stamp"]
 
 #: By how much the clocks of two machines may differ.
 CLOCKS = timedelta(minutes=15)
-MAX_SITES = 1000
 #: What the eye passes over in a name.
 _UNSEEN = str.maketrans("", "", " ._-")
 
@@ -82,18 +78,11 @@ class Round:
         sites: Sequence[Card],
         keys: Keys,
         *,
-        epsilon: float,
         deadline: datetime,
-        delta: float = 1e-6,
-        masked: bool = True,
-        least: int | None = None,
-        colluders: int = 0,
-        adjacency: Adjacency = "add-remove",
-        rows_per_person: int = 1,
-        share: float | None = None,
         title: str = "",
         previous: Sequence[str] = (),
         at: datetime | None = None,
+        **terms: Unpack[Asked],
     ) -> "Round":
         """Sign a round.
 
@@ -105,67 +94,43 @@ class Round:
             Who takes part.
         keys : Keys
             The coordinator's.
-        epsilon, delta, adjacency, rows_per_person, share
-            As in `Sketch.release`.
         deadline : datetime
             With a time zone; later, no site answers.
-        masked : bool, default=True
-            Whether the sites share the noise under masks that only the sum is free of.
-        least : int, optional
-            Sites without which there is no result; by default all in a masked round, and 2
-            otherwise. Fewer than all in a masked round needs the online form, which recovers
-            from sites that drop out.
-        colluders : int, default=0
-            Sites that may tell the reader of the sum their part of the noise without breaking
-            the bound: the others add the more.
         title : str
             For people.
         previous : sequence of str
             Ids of the rounds whose results the plan was drawn from.
         at : datetime, optional
             When; now by default.
+        **terms
+            ``epsilon`` and, if need be, ``delta``, ``adjacency``, ``rows_per_person`` and
+            ``share``, as in `Sketch.release`; and how the noise is shared: ``masked`` (default
+            True) is whether the sites share it under masks that cancel only in the sum.
+            ``least``: sites without which there is no result; by default all in a masked round,
+            and 2 otherwise. Fewer than all in a masked round needs the online form, which
+            recovers from sites that drop out. ``colluders`` (default 0): sites that may pass
+            their part of the noise on to the reader of the sum without breaking the bound: the
+            others add the more.
 
         Raises
         ------
         UsageError, RoundError, PrivacyError
             If roster, deadline or terms cannot be.
         """
-        at = now() if at is None else at
-        if deadline.tzinfo is None:
-            raise UsageError("the deadline needs a time zone")
-        if not is_text(title):
-            raise UsageError(f"title={title!r}: needs a text")
-        several = isinstance(previous, Sequence) and not isinstance(previous, str)
-        if not several or not all(map(is_text, previous)):
-            raise UsageError(f"previous={previous!r}: needs a list of ids of rounds")
-        if isinstance(plan, Plan) and plan.hidden:
-            raise PrivacyError(
-                "the plan's hash functions are hidden from the coordinator, and a round holds its "
-                "plan: open it with the layout (hushtable plan hide PLAN -o layout.hush)"
-            )
+        _check_asked(plan, deadline, title, previous)
         layout = plan if isinstance(plan, Layout) else Layout.of(plan)
-        if least is None:
-            least = len(sites) if masked else min(2, len(sites))
-        least = whole("least", least, 1, MAX_SITES)
-        colluders = whole("colluders", colluders, 0, MAX_SITES)
-        terms = Terms(
-            check_epsilon(epsilon),
-            check_public_delta(delta, plan.expected_rows),
-            adjacency,
-            rows_per_person,
-            layout.share if share is None else share,
-            masked,
-            least,
-            least - 1 - colluders if masked else 1,
-        )
+        if terms.get("share") is None:
+            terms["share"] = layout.share
+        agreed = Terms.agreed(len(sites), **terms)
+        check_public_delta(agreed.delta, plan.expected_rows)
         entries: dict[str, Any] = {
             "round": {
                 "title": title,
-                "opened": stamp(at),
+                "opened": stamp(at or now()),
                 "deadline": stamp(deadline),
                 "coordinator": keys.card.to_dict(),
                 "sites": [card.to_dict() for card in sorted(sites, key=lambda card: card.name)],
-                "terms": terms.to_dict(),
+                "terms": agreed.to_dict(),
                 "previous": list(previous),
             }
         }
@@ -289,26 +254,18 @@ class Round:
     @property
     def sensitivity(self) -> Sensitivity:
         """By how much one person changes the counts."""
-        return Sensitivity(len(self.layout.cells), self.terms.adjacency, self.terms.rows_per_person)
+        return self.terms.sensitivity(len(self.layout.cells))
 
     @property
     def pool(self) -> Pool | None:
         """How the noise is shared, in a masked round."""
-        if not self.terms.masked:
-            return None
-        return Pool(self.round_id, self.terms.least, self.terms.k_min)
+        return self.terms.pool(self.round_id)
 
     @property
     def site_scale(self) -> float:
         """Scale of the noise that each site adds, in counts."""
-        scale = calibrated_scale(
-            "discrete-gaussian",
-            self.sensitivity,
-            epsilon=self.terms.epsilon,
-            delta=self.terms.delta,
-            before=Cost.total(spent.cost for spent in self.layout.behind),
-            share=self.terms.share,
-        )
+        before = Cost.total(spent.cost for spent in self.layout.behind)
+        scale = self.terms.scale(self.sensitivity, before)
         return part_scale(scale, self.terms.k_min) if self.terms.masked else scale
 
     @property
@@ -324,7 +281,7 @@ class Round:
                 "was made for other terms"
             )
         return Ledger(
-            "discrete-gaussian",
+            self.terms.mechanism,
             self.sensitivity,
             self.terms.delta,
             (share,),
@@ -358,6 +315,24 @@ def _time(text: Any) -> datetime:
     raise PlanError(f"time {text!r}: needs the form 2027-03-31T12:00:00Z")
 
 
+def _check_asked(
+    plan: Plan | Layout, deadline: datetime, title: str, previous: Sequence[str]
+) -> None:
+    """Raise `UsageError` or `PrivacyError` if a round cannot be opened with these arguments."""
+    if deadline.tzinfo is None:
+        raise UsageError("the deadline needs a time zone")
+    if not is_text(title):
+        raise UsageError(f"title={title!r}: needs a text")
+    several = isinstance(previous, Sequence) and not isinstance(previous, str)
+    if not several or not all(map(is_text, previous)):
+        raise UsageError(f"previous={previous!r}: needs a list of ids of rounds")
+    if isinstance(plan, Plan) and plan.hidden:
+        raise PrivacyError(
+            "the plan's hash functions are hidden from the coordinator, and a round holds its "
+            "plan: open it with the layout (hushtable plan hide PLAN -o layout.hush)"
+        )
+
+
 def _check_least(terms: Terms, sites: Sequence[Card], coordinator: Card) -> None:
     """Raise `PlanError` if two lists of who dropped out could each find enough signatures.
 
@@ -368,7 +343,7 @@ def _check_least(terms: Terms, sites: Sequence[Card], coordinator: Card) -> None
     """
     if not terms.masked:
         return
-    n, colluders = len(sites), terms.least - 1 - terms.k_min
+    n, colluders = len(sites), terms.colluders
     twice = colluders + (coordinator in sites)
     if 2 * terms.least <= n + twice:
         also = ", and the coordinator is a site itself" if coordinator in sites else ""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counts.release import check_counts
+from hushtable.counts.releasing import check_counts
 from hushtable.errors import DataError, RoundError, UsageError
 from hushtable.federation.approval import Approval, check_officer
 from hushtable.federation.book.book import ALL_ROWS, Answer, Book

@@ -1,18 +1,36 @@
-"""The terms of a round: what a person pays, and how the sites share the noise."""
+"""The terms of a round: those of its release, and how the sites share the noise."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Required, TypedDict
 
+from hushtable.arguments import whole
+from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.privacy.budget import Adjacency, Sensitivity, check_delta, check_epsilon, check_share
-from hushtable.privacy.ledger import Pool
+from hushtable.privacy import terms
+from hushtable.privacy.mechanisms import DEFAULT, Adjacency
+from hushtable.privacy.shares import Pool
 
-__all__ = ["Terms"]
+__all__ = ["MAX_SITES", "Asked", "Terms"]
+
+MAX_SITES = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What all sites agree on.
+class Asked(TypedDict, total=False):
+    """Terms as `Round.open` takes them; see there."""
+
+    epsilon: Required[float]
+    delta: float
+    adjacency: Adjacency
+    rows_per_person: int
+    share: float | None
+    masked: bool
+    least: int | None
+    colluders: int
+
+
+@dataclass(frozen=True)
+class Terms(terms.Terms):
+    """Terms that all sites of a round agree on.
 
     Attributes
     ----------
@@ -28,46 +46,89 @@ class Terms:
         Sites without which there is no result.
     k_min : int
         In a masked round: parts of the noise that the bound counts on.
+
+    Examples
+    --------
+    >>> from hushtable.federation.terms import Terms
+    >>> Terms.agreed(5, epsilon=1.0, colluders=1).k_min
+    3
     """
 
-    epsilon: float
-    delta: float
-    adjacency: Adjacency
-    rows_per_person: int
-    share: float | None
-    masked: bool
-    least: int
-    k_min: int
+    masked: bool = True
+    least: int = 2
+    k_min: int = 1
+    #: A round's file has no entry for it.
+    mechanism: str = field(default=DEFAULT, init=False)
 
     def __post_init__(self) -> None:
-        check_epsilon(self.epsilon)
-        check_delta(self.delta)
-        check_share(self.share)
+        super().__post_init__()
         if not isinstance(self.masked, bool):
             raise UsageError(f"masked={self.masked!r}: needs True or False")
-        Sensitivity(1, self.adjacency, self.rows_per_person)
         if self.masked:
-            Pool("", self.least, self.k_min)
+            self.pool("")
         elif self.k_min != 1 or self.least < 1:
             raise UsageError(
                 "in a round without masks each site adds the whole noise: needs k_min=1, and at "
                 "least 1 site"
             )
 
+    @classmethod
+    def agreed(
+        cls,
+        n_sites: int,
+        *,
+        masked: bool = True,
+        least: int | None = None,
+        colluders: int = 0,
+        **others: Any,
+    ) -> "Terms":
+        """Return the terms of so many sites; see `Round.open` for the parameters."""
+        if least is None:
+            least = n_sites if masked else min(2, n_sites)
+        least = whole("least", least, 1, MAX_SITES)
+        colluders = whole("colluders", colluders, 0, MAX_SITES)
+        k_min = Pool.against(colluders, least).counted if masked else 1
+        return cls(masked=masked, least=least, k_min=k_min, **others)
+
+    def pool(self, round_id: str) -> Pool | None:
+        """Return how the sites of this round share the noise; None without masks."""
+        return Pool(round_id, self.least, self.k_min) if self.masked else None
+
+    @property
+    def colluders(self) -> int:
+        """Sites besides the reader that may pass their noise on without breaking the bound."""
+        pool = self.pool("")
+        return 0 if pool is None else pool.colluders
+
+    def sentences(self, scale: float, n_sites: int) -> list[str]:
+        """Say in sentences what the terms mean for so many sites with noise of this scale."""
+        takes = "all that is left." if self.share is None else f"{self.share:.0%} of it."
+        budget = (
+            f"Epsilon {self.epsilon:g} at delta {self.delta:g} in all; this round takes {takes}"
+        )
+        who = "all" if self.least == n_sites else f"at least {self.least}"
+        also = f", also with {self.colluders} of the others" if self.colluders else ""
+        noise = (
+            f"Masked: each site adds noise of {scale:,.1f}, and only the sum of {who} can be read. "
+            f"The bound holds against each of the sites{also}."
+            if self.masked
+            else f"Without masks: each site adds the whole noise, {scale:,.1f}; the result needs "
+            f"{self.least} sites."
+        )
+        return [budget, noise]
+
     def to_dict(self) -> dict[str, Any]:
         """Return the terms as JSON carries them."""
-        return {name: getattr(self, name) for name in self.__slots__}
+        return {name: getattr(self, name) for name in _NAMES}
 
     @classmethod
     def from_dict(cls, content: Any) -> "Terms":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        if (
-            not isinstance(content, dict)
-            or set(content) != set(cls.__slots__)
-            or not all(type(content[key]) is int for key in ("least", "k_min"))
-        ):
-            raise PlanError(f"terms need the entries {sorted(cls.__slots__)}, each of its kind")
+        kinds = dict.fromkeys(_NAMES, object) | {"least": int, "k_min": int}
         try:
-            return cls(**content)
+            return cls(**entries(content, "a round's terms", kinds))
         except (UsageError, PrivacyError) as error:
             raise PlanError(f"terms: {error}") from None
+
+
+_NAMES = [one.name for one in fields(Terms) if one.init]

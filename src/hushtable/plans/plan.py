@@ -19,8 +19,7 @@ from hushtable.plans.draws import MARGINAL_BINS, RECIPES, Marginals, recipe
 from hushtable.plans.families import EquiWidth, HashFamily, ScoreHistogram, family_from_content
 from hushtable.plans.score_rule import ScoreRule
 from hushtable.privacy.budget import Spent
-from hushtable.privacy.layout import MARGINAL_BINS as PRIVATE_MARGINAL_BINS
-from hushtable.privacy.layout import RANGE_BINS, Design
+from hushtable.privacy.layout import PRIVATE_MARGINAL_BINS, RANGE_BINS, Design
 
 __all__ = ["HISTOGRAMS", "Plan"]
 

@@ -1,1 +1,28 @@
-"""What makes a sketch fit to leave a site: accounting, noise, releases, and their audit."""
+"""Differential privacy: terms, mechanisms, accounting, ledgers. Knows no rows and no plan.
+
+May import `files` and what lies below. Names load on first use. Tested in ``tests/privacy``,
+``tests/attacks`` and ``tests/toys``.
+"""
+
+from typing import TYPE_CHECKING
+
+from hushtable.lazy import exports
+
+if TYPE_CHECKING:
+    from hushtable.privacy.composition import Spent
+    from hushtable.privacy.layout import Design
+    from hushtable.privacy.ledger import Ledger
+    from hushtable.privacy.mechanisms import Cost, Mechanism, Sensitivity
+    from hushtable.privacy.shares import Pool, Share
+    from hushtable.privacy.terms import Terms
+
+__all__ = [
+    "Cost", "Design", "Ledger", "Mechanism", "Pool", "Sensitivity", "Share", "Spent", "Terms",
+]  # fmt: skip
+
+_HOMES = {
+    "Cost": "mechanisms", "Design": "layout", "Ledger": "ledger", "Mechanism": "mechanisms",
+    "Pool": "shares", "Sensitivity": "mechanisms", "Share": "shares", "Spent": "composition",
+    "Terms": "terms",
+}  # fmt: skip
+__getattr__, __dir__ = exports(__name__, _HOMES)

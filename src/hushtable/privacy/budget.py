@@ -1,56 +1,44 @@
 """From a budget to a scale of noise: which budgets protect, and the noise that one buys."""
 
 import math
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from hushtable.errors import PrivacyError, UsageError
-from hushtable.privacy.composition import Adjacency, Cost, Mechanism, Sensitivity, Spent
+from hushtable.privacy.composition import Spent
+from hushtable.privacy.mechanisms import (
+    DEFAULT,
+    MAX_SCALE,
+    Adjacency,
+    Cost,
+    Mechanism,
+    Sensitivity,
+    named,
+)
 from hushtable.privacy.zcdp import epsilon_from_rho, rho_from_epsilon
 
 __all__ = [
-    "MAX_DELTA",
-    "MAX_EPSILON",
-    "MAX_SCALE",
-    "Adjacency",
-    "Cost",
-    "Mechanism",
-    "Sensitivity",
-    "Spent",
-    "calibrated_scale",
-    "check_delta",
-    "check_epsilon",
-    "check_mechanism",
-    "check_public_delta",
-    "check_pure",
-    "check_share",
-    "epsilon_from_rho",
-    "part_scale",
-    "rho_from_epsilon",
-]
+    "MAX_DELTA", "MAX_EPSILON", "MAX_SCALE", "Adjacency", "Cost", "Sensitivity", "Spent",
+    "calibrated_scale", "check_delta", "check_epsilon", "check_public_delta", "check_pure",
+    "check_share", "epsilon_from_rho", "part_scale", "rho_from_epsilon",
+]  # fmt: skip
 
 #: Above it, a guarantee says nothing: e^20 is half a thousand million.
 MAX_EPSILON = 20.0
 #: Delta at most where no public number of rows sets the bound.
 MAX_DELTA = 1e-5
-#: Scale of noise beyond which a count in 64 bits might not hold it.
-MAX_SCALE = 2.0**40
 
 _NOTHING = Cost(0.0, 0.0)
 
 
-def check_mechanism(mechanism: Any) -> None:
-    """Raise `UsageError` if there is no such mechanism."""
-    if mechanism not in get_args(Mechanism):
-        raise UsageError(
-            f"mechanism={mechanism!r} is unknown: needs one of {', '.join(get_args(Mechanism))}"
-        )
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def check_epsilon(epsilon: Any) -> float:
     """Return epsilon if it is one that protects; raises `PrivacyError` otherwise."""
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float | np.number):
+    if not _is_number(epsilon):
         raise PrivacyError(f"epsilon={epsilon!r}: needs a number above 0, such as 1.0")
     if not 0.0 < epsilon <= MAX_EPSILON:
         raise PrivacyError(
@@ -62,7 +50,7 @@ def check_epsilon(epsilon: Any) -> float:
 
 def check_delta(delta: Any) -> float:
     """Return delta if it is a probability in (0, 1); raises `PrivacyError` otherwise."""
-    if isinstance(delta, bool) or not isinstance(delta, int | float | np.number):
+    if not _is_number(delta):
         raise PrivacyError(f"delta={delta!r}: needs a number above 0, such as 1e-6")
     if not 0.0 < delta < 1.0:
         raise PrivacyError(f"delta={delta}: needs a probability above 0 and below 1, such as 1e-6")
@@ -73,15 +61,8 @@ def check_public_delta(delta: Any, expected_rows: int | None) -> float:
     """Return delta if it is small enough by public numbers; raises `PrivacyError` otherwise.
 
     A delta above 1/n allows to publish a row as it is. The n is never that of the rows counted:
-    neighbouring data differ in it, and a refusal would tell them apart.
-
-    Parameters
-    ----------
-    delta : float
-        In (0, 1).
-    expected_rows : int or None
-        Public guess of the rows that the plan was laid out for; None where there is none, and
-        `MAX_DELTA` is the bound.
+    neighbouring data differ in it, and a refusal would separate them. It is the public guess that
+    the plan was laid out for; where that is None, `MAX_DELTA` is the bound.
     """
     number = check_delta(delta)
     if expected_rows is None:
@@ -104,23 +85,22 @@ def check_share(share: Any) -> float | None:
     """Return a share of a budget, None for all that is left; raises `UsageError` otherwise."""
     if share is None:
         return None
-    number = isinstance(share, int | float | np.number) and not isinstance(share, bool)
-    if not number or not 0.0 < share <= 1.0:
+    if not _is_number(share) or not 0.0 < share <= 1.0:
         raise UsageError(f"share={share!r}: needs a share of the budget above 0 and at most 1")
     return float(share)
 
 
 def check_pure(cost: Cost, delta: float) -> None:
-    """Raise `PrivacyError` if a delta of 0 is claimed where Gaussian noise has a part."""
+    """Raise `PrivacyError` if a delta of 0 is claimed where some noise needs one."""
     if delta == 0.0 and math.isinf(cost.pure):
         raise PrivacyError(
             "a pure epsilon cannot follow a release with Gaussian noise, which has a delta: use "
-            "mechanism='discrete-gaussian'"
+            f"mechanism={DEFAULT!r}"
         )
 
 
 def calibrated_scale(
-    mechanism: Mechanism,
+    mechanism: str,
     sensitivity: Sensitivity,
     *,
     epsilon: float,
@@ -128,59 +108,36 @@ def calibrated_scale(
     before: Cost = _NOTHING,
     share: float | None = None,
 ) -> float:
-    """Return the scale of noise with which everything together costs at most (epsilon, delta).
+    """Return the scale with which everything together costs at most (epsilon, delta).
+
+    Rounded up to six digits.
 
     Parameters
     ----------
-    mechanism : {"discrete-gaussian", "discrete-laplace"}
-        The noise.
+    mechanism : str
+        Name of the noise, in `hushtable.privacy.mechanisms`.
     sensitivity : Sensitivity
-        What neighbouring data are.
+        By how much one person changes the counts.
     epsilon, delta : float
         The total over this release and what came before; delta is 0 for Laplace noise.
     before : Cost
-        What earlier releases on the same rows cost.
+        Cost of earlier releases on the same rows.
     share : float in (0, 1], optional
         Share of the total that this release may cost; None is all that is left.
-
-    Returns
-    -------
-    float
-        Rounded up to six digits.
 
     Raises
     ------
     PrivacyError
         If the budget is exhausted, or so small that no noise is large enough.
     """
-    gaussian = mechanism == "discrete-gaussian"
-    total = rho_from_epsilon(epsilon, delta) if gaussian else epsilon
-    spent = before.rho if gaussian else before.pure
-    check_pure(before, delta)
-    left = total - spent
-    wanted = left if share is None else share * total
-    # What is left by the rounding of scales is nothing to release with, and what they exceed a
-    # share by nothing to refuse over: the loop below has the last word on the total.
-    rounding = 1e-4 * total
-    if spent > 0.0 and (left <= rounding or wanted > left + rounding):
-        raise PrivacyError(
-            f"the budget of epsilon={epsilon:g}"
-            + (f" (delta={delta:g})" if gaussian else "")
-            + " is exhausted: earlier releases on these rows come to epsilon "
-            + f"{before.epsilon(delta):.3g}"
-            + (f", and this one is to cost {share:.1%} of the budget" if share else "")
-            + ": raise epsilon, or release nothing more about these rows"
-        )
-    wanted = min(wanted, left)
-    if wanted <= 0.0:
-        exact = math.inf
-    elif gaussian:
-        exact = math.sqrt(sensitivity.l2_squared / (2.0 * wanted))
-    else:
-        exact = sensitivity.l1 / wanted
+    noise = named(mechanism)
+    if (fixed := noise.fixed_scale(epsilon)) is not None:
+        return fixed
+    wanted = _wanted(noise, epsilon, delta, before, share)
+    exact = noise.scale(sensitivity, wanted) if wanted > 0.0 else math.inf
     if exact <= MAX_SCALE:
         scale = _rounded_up(exact)
-        while (before + sensitivity.cost(mechanism, scale)).epsilon(delta) > epsilon:
+        while (before + noise.cost(sensitivity, scale)).epsilon(delta) > epsilon:
             scale = _rounded_up(scale * (1.0 + 1e-6))
         if scale <= MAX_SCALE:
             return scale
@@ -192,21 +149,35 @@ def calibrated_scale(
     )
 
 
+def _wanted(
+    noise: Mechanism, epsilon: float, delta: float, before: Cost, share: float | None
+) -> float:
+    """Return what a release may cost, in its currency; raises `PrivacyError` if nothing is left."""
+    check_pure(before, delta)
+    total = epsilon if noise.pure else rho_from_epsilon(epsilon, delta)
+    spent = noise.spent(before)
+    left = total - spent
+    wanted = left if share is None else share * total
+    # What is left by the rounding of scales is nothing to release with, and what they exceed a
+    # share by nothing to refuse over: the loop in `calibrated_scale` has the last word.
+    rounding = 1e-4 * total
+    if spent > 0.0 and (left <= rounding or wanted > left + rounding):
+        at = "" if noise.pure else f" (delta={delta:g})"
+        this = f", and this one is to cost {share:.1%} of the budget" if share else ""
+        raise PrivacyError(
+            f"the budget of epsilon={epsilon:g}{at} is exhausted: earlier releases on these rows "
+            f"come to epsilon {before.epsilon(delta):.3g}{this}: raise epsilon, or release nothing "
+            "more about these rows"
+        )
+    return min(wanted, left)
+
+
 def part_scale(scale: float, parts: int) -> float:
     """Return the scale of the noise of one of several sites that share a noise.
 
-    Parameters
-    ----------
-    scale : float
-        Of the Gaussian noise that the bound needs.
-    parts : int
-        Parts that the bound counts on.
-
-    Returns
-    -------
-    float
-        At least 2: only from there on is a sum of discrete Gaussians, to all digits that count,
-        a discrete Gaussian.
+    ``scale`` is that of the Gaussian noise that the bound needs, which counts on so many parts.
+    It is at least 2: only from there on is a sum of discrete Gaussians, to all digits that count,
+    a discrete Gaussian.
     """
     return max(2.0, _rounded_up(scale / math.sqrt(parts)))
 

@@ -1,4 +1,4 @@
-"""What releases cost a person, and how the costs of several add up: the algebra, in one place.
+"""Costs of releases to a person, and how those of several add up: the algebra, in one place.
 
 A row falls into one cell of each of m tables. Adding or removing it changes m cells by one;
 replacing it changes up to 2m cells by one. A person with g rows changes them by up to g. Over
@@ -12,10 +12,9 @@ replace g rows         2 g m               g sqrt(2 m)
 =====================  ==================  ======================
 
 Gaussian noise of scale sigma costs rho = L2^2 / (2 sigma^2) of zero-concentrated differential
-privacy (zCDP: Bun and Steinke, 2016; discrete Gaussian: Canonne, Kamath and Steinke, 2020,
-theorem 4). Laplace noise of scale b costs epsilon = L1 / b of pure differential privacy, and,
-because each table by itself is (L1 / m b)-differentially private and so costs half the square
-of that in zCDP, rho = (L1 / b)^2 / (2 m).
+privacy (zCDP: Bun and Steinke, 2016). Laplace noise of scale b costs epsilon = L1 / b of pure
+differential privacy, and, because each table by itself is (L1 / m b)-differentially private and
+so costs half the square of that in zCDP, rho = (L1 / b)^2 / (2 m).
 
 Costs of several releases compose by four rules:
 
@@ -33,30 +32,19 @@ history of a plan is proved to contain (`split_history`).
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hushtable.arguments import is_text, whole
+from hushtable.arguments import is_text
+from hushtable.entries import entries
 from hushtable.errors import PlanError, UsageError
-from hushtable.privacy.zcdp import epsilon_from_rho
+from hushtable.privacy.mechanisms import Adjacency, Cost, Sensitivity
 
-__all__ = [
-    "Adjacency",
-    "Charge",
-    "Cost",
-    "Mechanism",
-    "Sensitivity",
-    "Spent",
-    "at_sites",
-    "split_history",
-]
-
-Adjacency = Literal["add-remove", "replace-one"]
-Mechanism = Literal["discrete-gaussian", "discrete-laplace", "laplace-per-table"]
+__all__ = ["Charge", "Spent", "at_sites", "split_history"]
 
 #: Sets of sites that are looked at one by one; of more, a bound over all of them is taken.
 _SETS = 20_000
@@ -64,101 +52,8 @@ _SETS = 20_000
 _UNKNOWN = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Sensitivity:
-    """By how much the counts of neighbouring data differ.
-
-    Attributes
-    ----------
-    tables : int
-        Tables in which a row is counted, m.
-    adjacency : {"add-remove", "replace-one"}
-        Whether neighbouring data have a person's rows more or less, or other values in them.
-    rows_per_person : int
-        Rows of one person at most, g: the unit that is protected.
-    sampled : bool
-        Whether each table counts a sample of fixed size: a row more then pushes another out,
-        so that two cells of a table change under either adjacency.
-    """
-
-    tables: int
-    adjacency: Adjacency = "add-remove"
-    rows_per_person: int = 1
-    sampled: bool = False
-
-    def __post_init__(self) -> None:
-        if self.adjacency not in get_args(Adjacency):
-            raise UsageError(
-                f"adjacency={self.adjacency!r}: needs 'add-remove' (neighbouring data have one "
-                "person more or less) or 'replace-one' (one person's values differ)"
-            )
-        whole("tables", self.tables)
-        # JSON knows no NumPy integer.
-        rows = whole("rows_per_person", self.rows_per_person)
-        object.__setattr__(self, "rows_per_person", rows)
-
-    @property
-    def _cells(self) -> int:
-        """Cells of one table that change."""
-        return 2 if self.sampled or self.adjacency == "replace-one" else 1
-
-    @property
-    def l1(self) -> int:
-        """L1 sensitivity of the vector of all counts."""
-        return self.rows_per_person * self._cells * self.tables
-
-    @property
-    def l2_squared(self) -> int:
-        """Square of the L2 sensitivity of the vector of all counts."""
-        return self.rows_per_person**2 * self._cells * self.tables
-
-    def cost(self, mechanism: Mechanism, scale: float) -> "Cost":
-        """Return what noise of this scale on every cell costs one person."""
-        if mechanism == "discrete-gaussian":
-            return Cost(rho=self.l2_squared / (2.0 * scale**2))
-        epsilon = self.l1 / scale
-        return Cost(rho=epsilon**2 / (2.0 * self.tables), pure=epsilon)
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What one or several releases cost one person, in two currencies at once.
-
-    Attributes
-    ----------
-    rho : float
-        Zero-concentrated differential privacy.
-    pure : float
-        Pure epsilon (delta = 0); infinite where Gaussian noise has a part.
-    """
-
-    rho: float
-    pure: float = math.inf
-
-    def __add__(self, other: "Cost") -> "Cost":
-        """Both releases tell of the same rows: costs add up."""
-        return Cost(self.rho + other.rho, self.pure + other.pure)
-
-    @classmethod
-    def total(cls, costs: Iterable["Cost"]) -> "Cost":
-        """Return the cost of all releases on the same rows; nothing costs nothing."""
-        return sum(costs, start=cls(0.0, 0.0))
-
-    @classmethod
-    def largest(cls, costs: Iterable["Cost"]) -> "Cost":
-        """Return the cost to a person whose rows are behind one of the releases only."""
-        costs = list(costs)
-        return cls(max(c.rho for c in costs), max(c.pure for c in costs))
-
-    def epsilon(self, delta: float) -> float:
-        """Return the smallest epsilon that holds at ``delta`` (which may be 0)."""
-        if delta == 0.0:
-            return self.pure
-        return min(self.pure, epsilon_from_rho(self.rho, delta))
-
-
 class Charge(NamedTuple):
-    """What one release costs a person at one site.
+    """Cost of one release to a person at one site, and the noise that it has.
 
     Attributes
     ----------
@@ -174,7 +69,7 @@ class Charge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """An earlier release that tells of the same rows, and what it cost.
+    """An earlier release about the same rows, and what it cost.
 
     Attributes
     ----------
@@ -191,6 +86,13 @@ class Spent:
     parts : tuple of str
         Ids of the shares that it consists of, its own id where it is one site's. Empty in older
         files, which do not say, nor whether the noise was shared.
+
+    Examples
+    --------
+    >>> from hushtable.privacy.budget import Cost, Spent
+    >>> spent = Spent("5f3c", "marginals", Cost(0.01), "add-remove", rows_per_person=1)
+    >>> Spent.from_dict(spent.to_dict()) == spent
+    True
     """
 
     release: str
@@ -203,7 +105,7 @@ class Spent:
 
     @property
     def charge(self) -> Charge:
-        """What it costs a person at one site, and through which noise."""
+        """Its cost to a person at one site, and the noise that it came through."""
         if self.pool is not None:
             return Charge(self.cost, self.pool)
         # Laplace noise is never shared; of Gaussian noise, what is dearer is taken.
@@ -237,21 +139,17 @@ class Spent:
     @classmethod
     def from_dict(cls, content: Any) -> "Spent":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        keys = {"release", "what", "rho", "pure_epsilon", "adjacency", "rows_per_person"}
-        if not isinstance(content, dict) or set(content) - {"pool", "parts"} != keys:
-            raise PlanError(f"an earlier release needs the entries {sorted(keys)}")
+        kinds: dict[str, Any] = {
+            "release": str, "what": str, "rho": float, "pure_epsilon": float | None,
+            "adjacency": object, "rows_per_person": object,
+        }  # fmt: skip
+        optional = {"pool": str | None, "parts": list[str]}
+        entries(content, "an earlier release", kinds, optional)
         pure = math.inf if content["pure_epsilon"] is None else content["pure_epsilon"]
-        numbers = (content["rho"], pure)
+        if not (content["rho"] > 0.0 and pure > 0.0):
+            raise PlanError("an earlier release needs costs above 0")
         pool, parts = content.get("pool"), content.get("parts", [])
-        if (
-            not all(isinstance(content[key], str) for key in ("release", "what"))
-            or not all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers)
-            or not all(n > 0.0 for n in numbers)
-        ):
-            raise PlanError("an earlier release needs texts, and costs above 0")
-        if not (pool is None or (is_text(pool) and pool)) or not (
-            isinstance(parts, list) and all(map(is_text, parts))
-        ):
+        if pool == "" or not all(map(is_text, [*parts, pool or "-"])):
             raise PlanError("an earlier release: pool needs an id, and parts a list of ids")
         rows, adjacency = content["rows_per_person"], content["adjacency"]
         try:
@@ -274,15 +172,14 @@ def split_history(
 
     Parameters
     ----------
-    behind : sequence of Spent
-        What the plan was drawn from, as the plan says.
-    mine : sequence of Spent
-        What the site released about the same rows, as it knows itself.
+    behind, mine : sequence of Spent
+        Releases behind the plan, as the plan says; and those of the site about the same rows, as
+        it knows itself.
 
     Returns
     -------
     earlier : tuple of Spent
-        Of ``mine``, what no entry of the plan contains.
+        Those of ``mine`` that no entry of the plan contains.
     apart : tuple of str
         Ids of the entries of the plan that contain nothing of ``mine``.
     """
@@ -304,9 +201,9 @@ def at_sites(histories: Sequence[Sequence[Charge]], sites: int) -> Cost:
     Parameters
     ----------
     histories : sequence of sequence of Charge
-        Of each site, what its releases cost a person there.
+        For each site, the charges of its releases to a person there.
     sites : int
-        At how many of them that person has rows; 1 or more.
+        Sites at which that person has rows; 1 or more.
 
     Returns
     -------

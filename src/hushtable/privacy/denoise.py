@@ -1,4 +1,4 @@
-"""What can be read off noised histograms: shares of the rows, and where they lie.
+"""Post-processing of noised histograms: counts without the noise, and where the rows lie.
 
 Everything here is post-processing: it costs no privacy.
 """
@@ -17,13 +17,8 @@ def onto_simplex(noisy: Floats, total: float) -> Floats:
     """Return the closest counts of 0 or more that add up to ``total``: max(noisy - tau, 0).
 
     Projection onto the simplex (Duchi et al., 2008): small cells, mostly noise, become 0.
-
-    Parameters
-    ----------
-    noisy : ndarray of shape (n_cells,)
-        Counts of one table with noise.
-    total : float
-        Rows that they are known, or estimated, to hold; above 0.
+    ``noisy`` (n_cells,) are the counts of one table with noise; ``total`` above 0 is the number
+    of rows that they are known, or estimated, to hold.
     """
     falling = np.sort(noisy)[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, len(noisy) + 1)
@@ -38,20 +33,10 @@ def span(noisy: Floats, total: float, noise_sd: float) -> tuple[float, float]:
     Bins whose count stands out of the noise (5 standard deviations) are marked; neighbours are
     joined in pairs until the marked bins hold half of the rows; the span of the marked bins is
     widened by its own width on each side.
+    ``noisy`` (n_bins,) has a power of two of bins, ``total`` is the estimate of its rows, and
+    ``noise_sd`` the standard deviation of the noise on a bin.
 
-    Parameters
-    ----------
-    noisy : ndarray of shape (n_bins,)
-        A histogram with noise; the number of bins is a power of two.
-    total : float
-        Rows, as estimated.
-    noise_sd : float
-        Standard deviation of the noise on a bin.
-
-    Raises
-    ------
-    PrivacyError
-        If nothing stands out of the noise.
+    Raises `PrivacyError` if nothing stands out of the noise.
     """
     while True:
         marked = np.flatnonzero(noisy > 5.0 * noise_sd)

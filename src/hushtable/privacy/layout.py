@@ -1,4 +1,4 @@
-"""How to lay out tables under noise, from public numbers alone, before any row is seen.
+"""The layout of tables under noise: from public numbers alone, before any row is seen.
 
 With each row in every table, the noise on a row's mean count is 1 / sqrt(2 rho), whatever the
 number of tables. What decides is therefore T = n sqrt(2 rho), the rows in units of that noise:
@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from hushtable.arguments import whole
+from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy.budget import check_epsilon, check_public_delta, rho_from_epsilon
 
-__all__ = ["MARGINAL_BINS", "MARGINAL_SHARE", "RANGE_BINS", "RANGE_SHARE", "Design"]
+__all__ = ["MARGINAL_SHARE", "PRIVATE_MARGINAL_BINS", "RANGE_BINS", "RANGE_SHARE", "Design"]
 
-#: Cells of a numeric feature's histogram, and share of the budget, in a first round.
-MARGINAL_BINS, MARGINAL_SHARE = 32, 0.10
+#: Cells of a numeric feature's histogram, and share of the budget, in a first round under noise.
+PRIVATE_MARGINAL_BINS, MARGINAL_SHARE = 32, 0.10
 #: The same in a round before it, that narrows loose ranges.
 RANGE_BINS, RANGE_SHARE = 128, 0.05
 
@@ -50,6 +51,13 @@ class Design:
     sites : int
         Releases that will be added up, each with the whole noise; 1 where the sites share the
         noise under a secure sum.
+
+    Examples
+    --------
+    >>> from hushtable.privacy import Design
+    >>> design = Design(epsilon=1.0, delta=1e-6, expected_rows=50_000)
+    >>> design.parameters()["n_tables"], design.expected_loss
+    (200, 0.3)
     """
 
     epsilon: float
@@ -74,11 +82,11 @@ class Design:
         return self.expected_rows * math.sqrt(2.0 * self.rho / self.sites)
 
     def pays_marginals(self, n_features: int) -> bool:
-        """Whether a first round for the marginals pays."""
+        """Return whether a first round for the marginals pays."""
         return self.signal / math.sqrt(n_features) >= _TWO_ROUNDS
 
     def finds_ranges(self, n_features: int) -> bool:
-        """Whether ranges can be found under the noise of a round for them."""
+        """Return whether ranges can be found under the noise of a round for them."""
         return self.signal / math.sqrt(n_features) >= _RANGES_FOUND
 
     def parameters(self) -> dict[str, int]:
@@ -110,18 +118,15 @@ class Design:
     def to_dict(self) -> dict[str, Any]:
         """Return the design as JSON carries it."""
         return {
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "expected_rows": int(self.expected_rows),
-            "sites": int(self.sites),
-        }
+            "epsilon": self.epsilon, "delta": self.delta,
+            "expected_rows": int(self.expected_rows), "sites": int(self.sites),
+        }  # fmt: skip
 
     @classmethod
     def from_dict(cls, content: Any) -> "Design":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        keys = {"epsilon", "delta", "expected_rows", "sites"}
-        if not isinstance(content, dict) or set(content) != keys:
-            raise PlanError(f"a private plan's design needs the entries {sorted(keys)}")
+        kinds = dict.fromkeys(("epsilon", "delta", "expected_rows", "sites"), object)
+        entries(content, "a private plan's design", kinds)
         try:
             return cls(**content)
         except (UsageError, PrivacyError) as error:

@@ -1,21 +1,15 @@
-"""The ledger: what a release cost, in a form that travels with it and can be checked."""
+"""The ledger: the cost of a release, in a form that travels with it and can be checked."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.privacy.budget import check_mechanism, check_pure
-from hushtable.privacy.composition import (
-    Adjacency,
-    Charge,
-    Cost,
-    Mechanism,
-    Sensitivity,
-    Spent,
-    at_sites,
-)
+from hushtable.privacy.budget import check_pure
+from hushtable.privacy.composition import Charge, Spent, at_sites
+from hushtable.privacy.mechanisms import MECHANISMS, Cost, Sensitivity, named
 from hushtable.privacy.noise import noise_sd
 from hushtable.privacy.shares import Pool, Share
 
@@ -24,13 +18,14 @@ __all__ = ["Ledger", "Pool", "Share", "rounded_up"]
 
 @dataclass(frozen=True)
 class Ledger:
-    """What a release, its plan and all that came before cost the person behind a row.
+    """Cost of a release, its plan and all that came before to the person behind a row.
 
     Attributes
     ----------
     mechanism : str
-        ``"discrete-gaussian"``, ``"discrete-laplace"``, or ``"laplace-per-table"`` (the same
-        noise, of a scale that the paper calibrates for one table).
+        Name of the noise: ``"discrete-gaussian"``, ``"discrete-laplace"``, or
+        ``"laplace-per-table"`` (the same noise, of a scale that the paper calibrates for one
+        table).
     sensitivity : Sensitivity
         Tables, adjacency and rows of one person.
     delta : float
@@ -41,9 +36,17 @@ class Ledger:
         Releases that the plan was drawn from.
     pool : Pool or None
         Where the sites share the noise: the round in which they did.
+
+    Examples
+    --------
+    >>> from hushtable.privacy import Ledger, Sensitivity, Share
+    >>> share = Share("5f3c", scale=45.3, library="opendp 0.14.2")
+    >>> ledger = Ledger("discrete-gaussian", Sensitivity(100), 1e-6, (share,))
+    >>> f"{ledger.epsilon:.1f} at one site, noise of {ledger.noise_sd:.1f} on each count"
+    '1.0 at one site, noise of 45.3 on each count'
     """
 
-    mechanism: Mechanism
+    mechanism: str
     sensitivity: Sensitivity
     delta: float
     shares: tuple[Share, ...]
@@ -51,19 +54,36 @@ class Ledger:
     pool: Pool | None = None
 
     def __post_init__(self) -> None:
-        if self.pool is not None and self.mechanism != "discrete-gaussian":
+        if not named(self.mechanism).shareable and self.pool is not None:
             raise PrivacyError(
                 f"{self.mechanism} noise cannot be shared: a sum of such parts is of another form; "
-                "needs discrete-gaussian"
+                f"needs {' or '.join(one.name for one in MECHANISMS.values() if one.shareable)}"
             )
+        self._check_ids()
+        for spent in (*self.behind_plan, *self._earlier):
+            same_unit = spent.rows_per_person == self.sensitivity.rows_per_person
+            if spent.adjacency != self.sensitivity.adjacency or not same_unit:
+                raise PrivacyError(
+                    f"release {spent.release[:12]} ({spent.what}) came before with adjacency "
+                    f"{spent.adjacency} and {spent.rows_per_person} rows a person; this one has "
+                    f"{self.sensitivity.adjacency} and {self.sensitivity.rows_per_person}: their "
+                    "costs do not add up; give the same terms"
+                )
+        check_pure(self.cost, self.delta)
+
+    @property
+    def _earlier(self) -> list[Spent]:
+        return [spent for share in self.shares for spent in share.earlier]
+
+    def _check_ids(self) -> None:
+        """Raise `PrivacyError` if a release is counted twice, or one that is named is missing."""
         ids = [share.release for share in self.shares]
         if not ids or len(set(ids)) < len(ids):
             twice = next((i for i in ids if ids.count(i) > 1), "")
             raise PrivacyError(
                 f"release {twice[:12]} would be counted twice: merge each release once"
             )
-        earlier = [spent for share in self.shares for spent in share.earlier]
-        again = next((spent.release for spent in earlier if spent.release in ids), None)
+        again = next((spent.release for spent in self._earlier if spent.release in ids), None)
         if again is not None:
             raise PrivacyError(
                 f"release {again[:12]} came before another of these, about the same rows: merging "
@@ -81,16 +101,6 @@ class Ledger:
                 f"release {min(missing)[:12]}, which a share names as about other rows, is not "
                 "behind the plan: get the release again from its source"
             )
-        for spent in (*self.behind_plan, *earlier):
-            same_unit = spent.rows_per_person == self.sensitivity.rows_per_person
-            if spent.adjacency != self.sensitivity.adjacency or not same_unit:
-                raise PrivacyError(
-                    f"release {spent.release[:12]} ({spent.what}) came before with adjacency "
-                    f"{spent.adjacency} and {spent.rows_per_person} rows a person; this one has "
-                    f"{self.sensitivity.adjacency} and {self.sensitivity.rows_per_person}: their "
-                    "costs do not add up; give the same terms"
-                )
-        check_pure(self.cost, self.delta)
 
     # --- what it adds up to -----------------------------------------------------------------
 
@@ -115,7 +125,7 @@ class Ledger:
 
     @cached_property
     def _histories(self) -> list[list[Charge]]:
-        """What a person at each site pays; then at the sites that are behind the plan only."""
+        """Charges to a person at each site; then at the sites that are behind the plan only."""
         noise = None if self.pool is None else self.pool.round
         histories = [
             [
@@ -125,7 +135,7 @@ class Ledger:
             ]
             for share in self.shares
         ]
-        # Of how many sites each release behind the plan tells that have no share here. Which are
+        # How many sites without a share here are behind each release behind the plan. Which are
         # the same in two of them is not known: as many as can be.
         others = {
             spent: max(1, len(spent.parts))
@@ -162,10 +172,10 @@ class Ledger:
         return math.hypot(*(noise_sd(self.mechanism, share.scale) for share in self.shares))
 
     def as_spent(self, what: str, release: str) -> tuple[Spent, ...]:
-        """Return what a plan drawn from this release has behind it.
+        """Return the releases that a plan drawn from this one has behind it.
 
-        That is what the release tells of: of several sites, not what each had released before,
-        which each counts for itself; of one, that too.
+        Of several sites, without what each had released before, which each counts for itself;
+        of one, with that.
         """
         earlier = self.shares[0].earlier if len(self.shares) == 1 else ()
         spent = Spent(
@@ -187,29 +197,20 @@ class Ledger:
                 "a release whose noise several sites share stands for its whole round, and adds to "
                 "no other: open a round with all sites"
             )
+        ours, others = self.sensitivity, other.sensitivity
         for name, mine, theirs in (
             ("mechanisms", self.mechanism, other.mechanism),
-            ("adjacencies", self.sensitivity.adjacency, other.sensitivity.adjacency),
-            (
-                "privacy units (rows_per_person)",
-                self.sensitivity.rows_per_person,
-                other.sensitivity.rows_per_person,
-            ),
-            ("samplings", self.sensitivity.sampled, other.sensitivity.sampled),
+            ("adjacencies", ours.adjacency, others.adjacency),
+            ("privacy units (rows_per_person)", ours.rows_per_person, others.rows_per_person),
+            ("samplings", ours.sampled, others.sampled),
         ):
             if mine != theirs:
                 raise PrivacyError(
                     f"releases of different {name} do not merge ({mine} and {theirs}): release "
                     "again under the terms that all sites agreed on"
                 )
-        return Ledger(
-            self.mechanism,
-            self.sensitivity,
-            max(self.delta, other.delta),
-            self.shares + other.shares,
-            self.behind_plan,
-            self.pool,
-        )
+        shares, delta = self.shares + other.shares, max(self.delta, other.delta)
+        return replace(self, delta=delta, shares=shares)
 
     # --- in words and in files --------------------------------------------------------------
 
@@ -280,35 +281,20 @@ class Ledger:
 
         What it adds up to is worked out again, and has to be what it says.
         """
-        keys = {
-            "mechanism", "adjacency", "rows_per_person", "sampled", "tables", "l1_sensitivity",
-            "l2_sensitivity", "shares", "behind_plan", "noise_sd", "rho", "epsilon", "delta",
-        }  # fmt: skip
-        if not isinstance(content, dict) or set(content) - {"pool"} != keys:
-            raise PlanError(f"a ledger needs the entries {sorted(keys)}")
-        tables, delta = content["tables"], content["delta"]
-        if (
-            not all(isinstance(content[key], list) for key in ("shares", "behind_plan"))
-            or not isinstance(content["sampled"], bool)
-            or isinstance(tables, bool)
-            or not isinstance(tables, int)
-            or tables < 1
-            or isinstance(delta, bool)
-            or not isinstance(delta, int | float)
-            or not 0.0 <= delta < 1.0
-        ):
-            raise PlanError("ledger: an entry is not of its kind")
+        entries(content, "a ledger", _KINDS, {"pool": object})
         try:
-            check_mechanism(content["mechanism"])
+            sensitivity = Sensitivity(
+                content["tables"],
+                content["adjacency"],
+                content["rows_per_person"],
+                content["sampled"],
+            )
+            if not 0.0 <= content["delta"] < 1.0:
+                raise PrivacyError(f"delta={content['delta']}: needs 0 or more, and below 1")
             ledger = cls(
                 content["mechanism"],
-                Sensitivity(
-                    tables,
-                    _adjacency(content["adjacency"]),
-                    content["rows_per_person"],
-                    content["sampled"],
-                ),
-                float(delta),
+                sensitivity,
+                float(content["delta"]),
                 tuple(Share.from_dict(share) for share in content["shares"]),
                 tuple(Spent.from_dict(spent) for spent in content["behind_plan"]),
                 Pool.from_dict(content["pool"]) if "pool" in content else None,
@@ -330,9 +316,13 @@ class Ledger:
         return ledger
 
 
-def _adjacency(content: Any) -> Adjacency:
-    adjacency: Adjacency = content
-    return adjacency
+#: Entries of a ledger in JSON; those of kind object are checked by what is made of them.
+_KINDS = {
+    "mechanism": object, "adjacency": object, "rows_per_person": object, "sampled": bool,
+    "tables": int, "l1_sensitivity": object, "l2_sensitivity": object, "shares": list[object],
+    "behind_plan": list[object], "noise_sd": object, "rho": object, "epsilon": object,
+    "delta": float,
+}  # fmt: skip
 
 
 def rounded_up(epsilon: float, digits: int = 3) -> str:

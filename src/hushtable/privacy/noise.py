@@ -4,7 +4,6 @@ No seed can be given. Floating-point samplers of Laplace and Gaussian noise can 
 (Mironov, 2012); these draw integers exactly.
 """
 
-import math
 import re
 from collections.abc import Callable
 from importlib.metadata import version
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import MissingExtraError, PrivacyError
-from hushtable.privacy.budget import MAX_SCALE, Mechanism
+from hushtable.privacy.mechanisms import MAX_SCALE, named
 from hushtable.threads import for_each, n_threads
 
 __all__ = ["add_noise", "library", "noise_sd"]
@@ -46,17 +45,15 @@ def library() -> str:
     return f"opendp {version('opendp')}"
 
 
-def _sampler(mechanism: Mechanism, scale: float, size: int) -> Any:
-    dp = _opendp()
-    domain = dp.vector_domain(dp.atom_domain(T="i64"), size=size)
-    if mechanism == "discrete-gaussian":
-        return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=scale)
-    return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
+def _sampler(mechanism: str, scale: float, size: int) -> Any:
+    opendp = _opendp()
+    domain = opendp.vector_domain(opendp.atom_domain(T="i64"), size=size)
+    return named(mechanism).sampler(opendp, domain, scale)
 
 
 def add_noise(
     counts: NDArray[np.int64],
-    mechanism: Mechanism,
+    mechanism: str,
     scale: float,
     *,
     progress: Callable[[int], None] | None = None,
@@ -66,18 +63,13 @@ def add_noise(
     Parameters
     ----------
     counts : ndarray of shape (n_cells,), int64
-        What must not be seen.
-    mechanism : {"discrete-gaussian", "discrete-laplace", "laplace-per-table"}
-        P(x) proportional to exp(-x^2 / (2 scale^2)), or to exp(-|x| / scale).
+        Exact counts; with noise, they may be negative.
+    mechanism : str
+        Name of the noise, in `hushtable.privacy.mechanisms`.
     scale : float
         Of the noise, in counts.
     progress : callable, optional
-        Is told, after each chunk, how many more cells are done.
-
-    Returns
-    -------
-    ndarray of shape (n_cells,), int64
-        May be negative.
+        Called after each chunk with how many more cells are done.
 
     Raises
     ------
@@ -103,9 +95,6 @@ def add_noise(
     return released
 
 
-def noise_sd(mechanism: Mechanism, scale: float) -> float:
+def noise_sd(mechanism: str, scale: float) -> float:
     """Return the standard deviation of the noise on one cell, in counts."""
-    if mechanism == "discrete-gaussian":
-        return scale  # to within 1e-14 from scale 1.6 on, an upper bound below
-    # Discrete Laplace: variance 2 q / (1 - q)^2 with q = exp(-1 / scale).
-    return math.sqrt(2.0 * math.exp(-1.0 / scale)) / -math.expm1(-1.0 / scale)
+    return named(mechanism).noise_sd(scale)

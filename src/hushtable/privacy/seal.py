@@ -17,7 +17,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class Seal:
-    """What a coordinator signed of a result. Only one whose signature holds is ever made.
+    """A coordinator's signature of a result. Only one that holds is ever made.
 
     That a signature holds says that whoever has the key in `coordinator` made the file. Whose
     key that is, the round says (`hushtable.federation.result`).
@@ -47,13 +47,8 @@ class Seal:
         round_id: str, coordinator: Mapping[str, str], submissions: Mapping[str, str]
     ) -> dict[str, Any]:
         """Return what the manifest says of it, under the digest that is signed."""
-        return {
-            "result": {
-                "round_id": round_id,
-                "coordinator": dict(coordinator),
-                "submissions": dict(submissions),
-            }
-        }
+        entry = {"coordinator": dict(coordinator), "submissions": dict(submissions)}
+        return {"result": {"round_id": round_id, **entry}}
 
     @classmethod
     def from_file(cls, content: files.Content) -> "Seal | None":

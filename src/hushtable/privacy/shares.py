@@ -1,11 +1,12 @@
-"""What a ledger says of each site's part, and of the noise that sites share."""
+"""Entries of a ledger: each site's noise and history, and the noise that sites share."""
 
 from dataclasses import dataclass
 from typing import Any
 
+from hushtable.entries import entries
 from hushtable.errors import PlanError, UsageError
-from hushtable.privacy.budget import MAX_SCALE
 from hushtable.privacy.composition import Spent
+from hushtable.privacy.mechanisms import MAX_SCALE
 
 __all__ = ["Pool", "Share"]
 
@@ -15,7 +16,7 @@ _SCALES = (1e-6, MAX_SCALE)
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """One site's part in a release: its noise, and what the site had released before.
+    """One site's entry in a ledger: its noise, and what the site had released before.
 
     Attributes
     ----------
@@ -28,7 +29,13 @@ class Share:
     earlier : tuple of Spent
         Earlier releases of the site on the same rows, besides those behind the plan.
     apart : tuple of str
-        Ids of the releases behind the plan that do not tell of these rows.
+        Ids of the releases behind the plan that hold none of these rows.
+
+    Examples
+    --------
+    >>> from hushtable.privacy import Share
+    >>> Share("5f3c", scale=45.3, library="opendp 0.14.2").to_dict()["scale"]
+    45.3
     """
 
     release: str
@@ -50,19 +57,10 @@ class Share:
     @classmethod
     def from_dict(cls, content: Any) -> "Share":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        if (
-            not isinstance(content, dict)
-            or set(content) - {"apart"} != {"release", "scale", "library", "earlier"}
-            or not all(isinstance(content[key], str) for key in ("release", "library"))
-            or not isinstance(content["earlier"], list)
-        ):
-            raise PlanError("ledger: each share needs a release, scale, library and earlier")
-        apart = content.get("apart", [])
-        if not isinstance(apart, list) or not all(isinstance(one, str) for one in apart):
-            raise PlanError("ledger: what a share stands apart from is a list of ids")
-        scale = content["scale"]
-        numeric = isinstance(scale, int | float) and not isinstance(scale, bool)
-        if not numeric or not _SCALES[0] <= scale <= _SCALES[1]:
+        kinds = {"release": str, "scale": object, "library": str, "earlier": list[object]}
+        entries(content, "ledger: each share", kinds, {"apart": list[str]})
+        scale, apart = content["scale"], content.get("apart", ())
+        if type(scale) not in (int, float) or not _SCALES[0] <= scale <= _SCALES[1]:
             raise PlanError(f"ledger: scale {scale!r} is no scale of noise")
         earlier = tuple(Spent.from_dict(entry) for entry in content["earlier"])
         return cls(content["release"], float(scale), content["library"], earlier, tuple(apart))
@@ -72,9 +70,8 @@ class Share:
 class Pool:
     """A round whose sites share the noise: each adds a part, and only the sum is ever seen.
 
-    A site knows its own part, and may tell it to others. The bound therefore counts on fewer
-    parts than are in the sum: with k sites of which c may collude with the reader, on
-    ``k - 1 - c``.
+    A site knows its own part, and may pass it on. The bound therefore counts on fewer parts
+    than are in the sum: with k sites of which c may collude with the reader, on ``k - 1 - c``.
 
     Attributes
     ----------
@@ -84,6 +81,12 @@ class Pool:
         Parts that the sum has at least.
     counted : int
         Parts that the bound counts on, k_min.
+
+    Examples
+    --------
+    >>> from hushtable.privacy import Pool
+    >>> Pool.against(colluders=1, least=5, round="8e01").counted
+    3
     """
 
     round: str
@@ -98,9 +101,14 @@ class Pool:
                 f"needs 1 to {self.least - 1}"
             )
 
+    @classmethod
+    def against(cls, colluders: int, least: int, round: str = "") -> "Pool":
+        """Return the pool whose bound holds if so many sites besides the reader collude."""
+        return cls(round, least, least - 1 - colluders)
+
     @property
     def colluders(self) -> int:
-        """Sites besides the reader that may tell their noise without breaking the bound, c."""
+        """Sites besides the reader that may pass their noise on without breaking the bound, c."""
         return self.least - 1 - self.counted
 
     def to_dict(self) -> dict[str, Any]:
@@ -110,11 +118,5 @@ class Pool:
     @classmethod
     def from_dict(cls, content: Any) -> "Pool":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        if (
-            not isinstance(content, dict)
-            or set(content) != {"round", "least", "counted"}
-            or not isinstance(content["round"], str)
-            or not all(type(content[key]) is int for key in ("least", "counted"))
-        ):
-            raise PlanError("ledger: a pool needs a round, least and counted")
-        return cls(content["round"], content["least"], content["counted"])
+        kinds = {"round": str, "least": int, "counted": int}
+        return cls(**entries(content, "ledger: a pool", kinds))

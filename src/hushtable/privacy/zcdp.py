@@ -16,18 +16,7 @@ def epsilon_from_rho(rho: float, delta: float) -> float:
 
     The tight conversion: the minimum over alpha > 1 of rho alpha + ln(1 - 1/alpha)
     - ln(alpha delta) / (alpha - 1) (Canonne, Kamath and Steinke, 2020, corollary 13).
-
-    Parameters
-    ----------
-    rho : float
-        Cost in zCDP; 0 or more, or infinity.
-    delta : float
-        Probability in (0, 1).
-
-    Returns
-    -------
-    float
-        0 or more.
+    ``rho`` is 0 or more, or infinity; ``delta`` in (0, 1).
     """
     if math.isinf(rho) or rho == 0.0:
         return rho
@@ -43,18 +32,7 @@ def rho_from_epsilon(epsilon: float, delta: float) -> float:
 
     The inverse of `epsilon_from_rho`, from the same formula solved for rho: the maximum over
     alpha > 1 of (epsilon - ln(1 - 1/alpha) + ln(alpha delta) / (alpha - 1)) / alpha.
-
-    Parameters
-    ----------
-    epsilon : float
-        Above 0.
-    delta : float
-        Probability in (0, 1).
-
-    Returns
-    -------
-    float
-        0 or more; 0 where rounding leaves nothing of it.
+    ``epsilon`` is above 0, ``delta`` in (0, 1); 0 is returned where rounding leaves nothing.
     """
 
     def minus_rho(order: Floats) -> Floats:

@@ -168,8 +168,7 @@ def round_lines(round_: "Round", n_accepted: int | None = None) -> dict[str, str
         "Coordinator": f"{round_.coordinator.name}, {round_.coordinator.fingerprint}",
         "Open": f"{shown_time(round_.opened)} to {shown_time(round_.deadline)}{over}",
         "Plan": f"{round_.layout.plan_id[:12]}, {round_.layout.detector}{hidden}",
-        "Cost": f"epsilon {terms.epsilon:g}, delta {terms.delta:g}, {terms.adjacency}, "
-        f"{terms.rows_per_person:,} rows a person at most",
+        "Cost": terms.words(),
         "Noise": f"{round_.site_scale:,.4g} a site, "
         + (f"under masks, k_min {terms.k_min}" if terms.masked else "the whole, no masks"),
         "Needs": f"{terms.least} of {len(round_.sites)} sites"

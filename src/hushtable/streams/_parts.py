@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.errors import UsageError
+from hushtable.privacy.mechanisms import named
 
 __all__ = ["Counted", "Floats", "Pair", "Side", "distance"]
 
@@ -42,9 +43,9 @@ class Side:
         if rows < 2.0:
             raise UsageError(f"about {rows:.0f} rows were counted: drift needs two or more")
         variance, ledger = counted.noise_sd**2, counted.ledger
-        # Of a sum of Laplace noises it is less.
-        laplace = ledger is not None and ledger.mechanism != "discrete-gaussian"
-        fourth = 3.0 * variance**2 if laplace else 0.0
+        # Of a sum of noises it is less.
+        kurtosis = 0.0 if ledger is None else named(ledger.mechanism).excess_kurtosis
+        fourth = kurtosis * variance**2
         return cls(counted.counts.astype(np.float64), rows, variance, fourth)
 
     def part(self, counts: Floats, cells: int = 1) -> "Side":

@@ -1,12 +1,12 @@
 """``hushtable round open``: a round that every site is to answer, signed."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
+from hushtable import files
 from hushtable.cli._options import (
-    Adjacency,
     AdjacencyOption,
     Delta,
     ExpectedRows,
@@ -15,13 +15,14 @@ from hushtable.cli._options import (
     RowsPerPerson,
 )
 from hushtable.cli._output import Target, finish, print_sentences, print_table
-from hushtable.cli.round._common import Days, KeyFile, cards, days_on, roster_rows
+from hushtable.cli.plan import read_schema
+from hushtable.cli.round._common import Days, KeyFile, cards, days_on, read_round, roster_rows
 from hushtable.errors import UsageError
-
-if TYPE_CHECKING:
-    from hushtable.federation.layout import Layout
-    from hushtable.federation.round import Round
-    from hushtable.plans.plan import Plan
+from hushtable.federation.keys import Keys
+from hushtable.federation.layout import Layout
+from hushtable.federation.round import Round, shown_time, stamp
+from hushtable.plans.plan import Plan
+from hushtable.privacy.layout import Design
 
 __all__ = ["open_", "tell"]
 
@@ -62,10 +63,10 @@ def open_(
     colluders: Annotated[
         int,
         typer.Option(
-            metavar="C", min=0, help="Sites that may tell their noise without breaking the bound."
+            metavar="C", min=0, help="Sites that may leak their noise without breaking the bound."
         ),
     ] = 0,
-    adjacency: AdjacencyOption = Adjacency.ADD_REMOVE,
+    adjacency: AdjacencyOption = "add-remove",
     rows_per_person: RowsPerPerson = 1,
     previous: Annotated[
         list[Path] | None,
@@ -73,7 +74,7 @@ def open_(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Open a round: sign what is counted, by whom, on which terms, and until when.
+    """Open a round: sign what is counted, by whom, on which terms.
 
     With a schema in the place of a plan, the round is about the marginals if they pay for the
     rows expected, and "hushtable round next" goes on from there.
@@ -83,13 +84,9 @@ def open_(
       hushtable round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
     target = Target(output, [plan, *roster])
-    from hushtable.cli.round._common import read_round
-    from hushtable.federation.keys import Keys
-    from hushtable.federation.round import Round
 
     sites = cards(roster)
     keys = Keys.load(key)
-    adjacency_: Any = adjacency.value
     round_ = Round.open(
         _what(plan, expected_rows, epsilon, delta, 1 if masks else len(sites)),
         sites,
@@ -100,7 +97,7 @@ def open_(
         masked=masks,
         least=least,
         colluders=colluders,
-        adjacency=adjacency_,
+        adjacency=adjacency,
         rows_per_person=rows_per_person,
         title=title,
         previous=[read_round(path).round_id for path in previous or []],
@@ -110,13 +107,8 @@ def open_(
 
 def _what(
     path: Path, expected_rows: int | None, epsilon: float, delta: float, releases: int
-) -> "Plan | Layout":
+) -> Plan | Layout:
     """Return what is to be counted: as the file says, or as suits the schema."""
-    from hushtable import files
-    from hushtable.federation.layout import Layout
-    from hushtable.plans.plan import Plan
-    from hushtable.privacy.layout import Design
-
     if path.suffix != ".toml":
         if expected_rows is not None:
             raise UsageError("--expected-rows goes with a schema; a plan has its own layout")
@@ -128,24 +120,15 @@ def _what(
         raise UsageError(
             f"{path} is a schema: give --expected-rows, a public guess of the rows of all sites"
         )
-    from hushtable.cli.plan import read_schema
 
     schema = read_schema(path)
-    terms: dict[str, Any] = {
-        "epsilon": epsilon,
-        "delta": delta,
-        "expected_rows": expected_rows,
-        "sites": releases,
-    }
-    if Design(epsilon, delta, expected_rows, releases).pays_marginals(len(schema)):
-        return Plan.marginals(schema, **terms)
-    return Plan.draw(schema, **terms)
+    design = Design(epsilon, delta, expected_rows, releases)
+    kind = Plan.marginals if design.pays_marginals(len(schema)) else Plan.draw
+    return kind(schema, **design.to_dict())
 
 
-def tell(round_: "Round", target: Target, command: str, as_json: bool) -> None:
+def tell(round_: Round, target: Target, command: str, as_json: bool) -> None:
     """Write a round that was opened, and say so."""
-    from hushtable.federation.round import shown_time, stamp
-
     with target.writing():
         round_.save(target.path)
     terms = round_.terms
@@ -165,24 +148,7 @@ def tell(round_: "Round", target: Target, command: str, as_json: bool) -> None:
         print(f"Round {round_.round_id[:12]}, until {shown_time(round_.deadline)}.\n")
         print_table(["site", "fingerprint"], roster_rows(round_, None), left=2)
         print()
-        sentences = [
-            f"Epsilon {terms.epsilon:g} at delta {terms.delta:g} in all; this round takes "
-            + ("all that is left." if terms.share is None else f"{terms.share:.0%} of it.")
-        ]
-        if terms.masked:
-            who = "all" if terms.least == len(round_.sites) else f"at least {terms.least}"
-            colluders = terms.least - 1 - terms.k_min
-            sentences.append(
-                f"Masked: each site adds noise of {round_.site_scale:,.1f}, and only the sum of "
-                f"{who} can be read. The bound holds against each of the sites"
-                + (f", also with {colluders} of the others." if colluders else ".")
-            )
-        else:
-            sentences.append(
-                f"Without masks: each site adds the whole noise, {round_.site_scale:,.1f}; the "
-                f"result needs {terms.least} sites."
-            )
-        print_sentences(sentences)
+        print_sentences(terms.sentences(round_.site_scale, len(round_.sites)))
         if round_.coordinator in round_.sites:
             print(f"\n{round_.coordinator.name} is a site, too: the others refuse that, unless")
             print("their policies allow it (coordinator_may_be_site).")

@@ -1,0 +1,128 @@
+"""Releasing: check a sketch, calibrate the noise, draw it, and write the ledger."""
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+from hushtable.counts.release import Release
+from hushtable.errors import PrivacyError, UsageError
+from hushtable.plans.counted import Counted
+from hushtable.plans.plan import Plan
+from hushtable.privacy import noise
+from hushtable.privacy.budget import check_public_delta, check_share
+from hushtable.privacy.composition import Spent, split_history
+from hushtable.privacy.layout import MARGINAL_SHARE, RANGE_SHARE
+from hushtable.privacy.ledger import Ledger, Share
+from hushtable.privacy.mechanisms import MECHANISMS, Cost, named
+from hushtable.privacy.terms import Terms
+
+__all__ = ["check_counts", "check_plan", "release_counts", "share_of_budget"]
+
+#: Share of the budget that a first round takes, unless the call says otherwise.
+_SHARES = {"marginals": MARGINAL_SHARE, "ranges": RANGE_SHARE}
+
+
+class Exact(Counted, Protocol):
+    """Exact counts, as a `Sketch` holds them."""
+
+    @property
+    def sampled(self) -> bool: ...
+    @property
+    def seeded(self) -> bool: ...
+    @property
+    def largest_weight(self) -> int: ...
+
+
+def release_counts(
+    sketch: Exact,
+    terms: Terms,
+    after: Release | Sequence[Release] = (),
+    progress: Callable[[int], None] | None = None,
+) -> Release:
+    """Check, calibrate, draw the noise; see `Sketch.release` for the parameters."""
+    plan = sketch.plan
+    check_plan(plan)
+    check_counts(sketch, terms.mechanism, terms.rows_per_person)
+    if not named(terms.mechanism).pure:
+        check_public_delta(terms.delta, plan.expected_rows)
+    earlier = _earlier(after, plan)
+    before = Cost.total(spent.cost for spent in (*plan.behind, *earlier))
+    sensitivity = terms.sensitivity(plan.family.n_histograms, sketch.sampled)
+    scale = replace(terms, share=share_of_budget(terms.share, plan)).scale(sensitivity, before)
+    part = Share(secrets.token_hex(32), scale, noise.library(), earlier)
+    # The ledger checks the terms: before any noise is drawn.
+    ledger = Ledger(terms.mechanism, sensitivity, terms.delta, (part,), plan.behind)
+    noised = noise.add_noise(sketch.counts, terms.mechanism, scale, progress=progress)
+    return Release(plan, noised, ledger)
+
+
+def share_of_budget(share: float | None, plan: Plan) -> float | None:
+    """Return which share of the budget a release takes; None is all that is left."""
+    return _SHARES.get(plan.detector) if share is None else check_share(share)
+
+
+def check_plan(plan: Plan) -> None:
+    """Raise `PrivacyError` if a plan depends on rows, which no noise on counts hides."""
+    if not plan.schema.public:
+        raise PrivacyError(
+            "the plan's ranges or categories were read off the data: one extreme row can move "
+            "them, and no noise on the counts hides that; give public ranges in a schema "
+            "(hushtable plan draft), or find them privately with Plan.ranges"
+        )
+    if plan.data_dependent:
+        raise PrivacyError(
+            "the plan depends on exact counts (raw marginals, a first pass, an exact model's "
+            "scores), which no noise on the tables hides: draw it from the schema alone, or from "
+            "releases"
+        )
+
+
+def check_counts(sketch: Exact, mechanism: str, rows_per_person: int) -> None:
+    """Raise `PrivacyError` if a row may have changed more counts than the accounting takes."""
+    if sketch.sampled and not named(mechanism).takes_samples:
+        that = next(one.name for one in MECHANISMS.values() if one.takes_samples)
+        raise PrivacyError(
+            "the tables hold random samples of fixed size: one row more pushes another out, "
+            "which doubles what a row changes and gains nothing; sketch again without "
+            f"max_samples (or use the paper's mechanism={that!r}, which accounts for it)"
+        )
+    if sketch.seeded:
+        raise PrivacyError(
+            "the samples in the tables were drawn from a seed or a generator, or the file does not "
+            "say from what: whoever knows it knows which rows are in each sample, and one row more "
+            "may redraw them all; sketch the rows again and leave random_state out, or max_samples"
+        )
+    # Of data in which everybody has at most that many rows, no weight is above it.
+    if (weight := sketch.largest_weight) > rows_per_person:
+        raise PrivacyError(
+            f"rows were counted with sample_weight, up to {weight} times each: one person's rows "
+            f"can change a count by that; give rows_per_person={weight} or more"
+        )
+
+
+def _earlier(after: Release | Sequence[Release], plan: Plan) -> tuple[Spent, ...]:
+    """Return what earlier releases cost, each once, without those that are behind the plan."""
+    given = after if isinstance(after, Sequence) else [after]
+    spent: dict[str, Spent] = {}
+    for release in given:
+        if not isinstance(release, Release):
+            raise UsageError(f"after={type(release).__name__}: needs earlier releases")
+        told = (*release.spent(), *_dearest_past(release.ledger))
+        spent |= {entry.release: entry for entry in told}
+    earlier, _ = split_history(plan.behind, tuple(spent.values()))
+    return earlier
+
+
+def _dearest_past(ledger: Ledger) -> tuple[Spent, ...]:
+    """Return what had come before at the site where it cost most, in either currency.
+
+    Which of several sites this one is, a merged release does not say.
+    """
+    past = [
+        (Cost.total(spent.cost for spent in share.earlier), share.earlier)
+        for share in ledger.shares
+    ]
+    by_rho = max(past, key=lambda one: one[0].rho)[1]
+    by_pure = max(past, key=lambda one: one[0].pure)[1]
+    return tuple(dict.fromkeys((*by_rho, *by_pure)))

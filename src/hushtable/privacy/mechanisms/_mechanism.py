@@ -1,0 +1,213 @@
+"""The interface of a mechanism: what its noise costs, and which scale a budget buys."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.arguments import whole
+from hushtable.errors import UsageError
+from hushtable.privacy.zcdp import epsilon_from_rho
+
+Adjacency = Literal["add-remove", "replace-one"]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+#: Scale of noise beyond which a count in 64 bits might not hold it.
+MAX_SCALE = 2.0**40
+
+
+@dataclass(frozen=True, slots=True)
+class Sensitivity:
+    """Largest difference between the counts of neighbouring data.
+
+    Attributes
+    ----------
+    tables : int
+        Tables in which a row is counted, m.
+    adjacency : {"add-remove", "replace-one"}
+        Whether neighbouring data have a person's rows more or less, or other values in them.
+    rows_per_person : int
+        Rows of one person at most, g: the unit that is protected.
+    sampled : bool
+        Whether each table counts a sample of fixed size: a row more then pushes another out,
+        so that two cells of a table change under either adjacency.
+
+    Examples
+    --------
+    >>> from hushtable.privacy.budget import Sensitivity
+    >>> Sensitivity(100, rows_per_person=2).l1
+    200
+    """
+
+    tables: int
+    adjacency: Adjacency = "add-remove"
+    rows_per_person: int = 1
+    sampled: bool = False
+
+    def __post_init__(self) -> None:
+        if self.adjacency not in get_args(Adjacency):
+            raise UsageError(
+                f"adjacency={self.adjacency!r}: needs 'add-remove' (neighbouring data have one "
+                "person more or less) or 'replace-one' (one person's values differ)"
+            )
+        whole("tables", self.tables)
+        # JSON knows no NumPy integer.
+        rows = whole("rows_per_person", self.rows_per_person)
+        object.__setattr__(self, "rows_per_person", rows)
+
+    @property
+    def _cells(self) -> int:
+        """Cells of one table that change."""
+        return 2 if self.sampled or self.adjacency == "replace-one" else 1
+
+    @property
+    def l1(self) -> int:
+        """L1 sensitivity of the vector of all counts."""
+        return self.rows_per_person * self._cells * self.tables
+
+    @property
+    def l2_squared(self) -> int:
+        """Square of the L2 sensitivity of the vector of all counts."""
+        return self.rows_per_person**2 * self._cells * self.tables
+
+    def cost(self, mechanism: str, scale: float) -> "Cost":
+        """Return what noise of this scale on every cell costs one person."""
+        return named(mechanism).cost(self, scale)
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Cost of one or several releases to one person, in two currencies at once.
+
+    Attributes
+    ----------
+    rho : float
+        Zero-concentrated differential privacy.
+    pure : float
+        Pure epsilon (delta = 0); infinite where some noise needs a delta.
+
+    Examples
+    --------
+    >>> from hushtable.privacy.budget import Cost
+    >>> twice = Cost(rho=0.01) + Cost(rho=0.01)
+    >>> f"{twice.epsilon(delta=1e-6):.2f}"
+    '0.90'
+    """
+
+    rho: float
+    pure: float = math.inf
+
+    def __add__(self, other: "Cost") -> "Cost":
+        """Add the costs of releases of the same rows."""
+        return Cost(self.rho + other.rho, self.pure + other.pure)
+
+    @classmethod
+    def total(cls, costs: Iterable["Cost"]) -> "Cost":
+        """Return the cost of all releases on the same rows; nothing costs nothing."""
+        return sum(costs, start=cls(0.0, 0.0))
+
+    @classmethod
+    def largest(cls, costs: Iterable["Cost"]) -> "Cost":
+        """Return the cost to a person whose rows are behind one of the releases only."""
+        costs = list(costs)
+        return cls(max(c.rho for c in costs), max(c.pure for c in costs))
+
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest epsilon that holds at ``delta`` (which may be 0)."""
+        if delta == 0.0:
+            return self.pure
+        return min(self.pure, epsilon_from_rho(self.rho, delta))
+
+
+class Mechanism(ABC):
+    """One form of integer noise, drawn independently on every cell.
+
+    Attributes
+    ----------
+    name : str
+        As calls, ledgers and files have it.
+    words : str
+        A few words for the help of the command line.
+    pure : bool
+        Whether it is accounted in pure epsilon, without a delta; otherwise in zCDP.
+    shareable : bool
+        Whether k parts of scale s add up to this noise of scale s sqrt(k), as Gaussian noise does:
+        only then may sites share it.
+    takes_samples : bool
+        Whether tables that hold random samples may be released with it.
+    gaussian : bool
+        Whether audits may hold it to the trade-off of errors under Gaussian noise.
+    excess_kurtosis : float
+        Fourth cumulant over the squared variance, at most.
+    """
+
+    name: ClassVar[str]
+    words: ClassVar[str]
+    pure: ClassVar[bool]
+    excess_kurtosis: ClassVar[float]
+    shareable: ClassVar[bool] = False
+    takes_samples: ClassVar[bool] = False
+    gaussian: ClassVar[bool] = False
+
+    @abstractmethod
+    def cost(self, sensitivity: Sensitivity, scale: float) -> Cost:
+        """Return what noise of this scale on every cell costs one person."""
+
+    @abstractmethod
+    def scale(self, sensitivity: Sensitivity, budget: float) -> float:
+        """Return the scale that costs so much: epsilon if `pure`, rho otherwise."""
+
+    @abstractmethod
+    def sampler(self, opendp: Any, domain: Any, scale: float) -> Any:
+        """Return OpenDP's measurement that adds the noise to a vector of counts."""
+
+    @abstractmethod
+    def noise_sd(self, scale: float) -> float:
+        """Return the standard deviation of the noise on one cell, in counts."""
+
+    @abstractmethod
+    def log_ratio(self, scale: float, x: Ints, added: Ints | np.int64) -> Floats:
+        """Return ln(P[x | with the row] / P[x | without it]) for each cell.
+
+        ``x`` is what cells hold beyond what they do without the row; ``added`` what it adds.
+        """
+
+    def ideal_ratios(
+        self, added: Ints, epsilon: float, delta: float, trials: int
+    ) -> tuple[Floats, Floats] | None:
+        """Return log likelihood ratios, without the row and with it, at exactly this epsilon.
+
+        Drawn from a fixed seed, for audits alone; None if there is no such simulation.
+        """
+        return None
+
+    def fixed_scale(self, epsilon: float) -> float | None:
+        """Return the scale if it follows from epsilon alone, whatever else is spent; else None."""
+        return None
+
+    def spent(self, cost: Cost) -> float:
+        """Return a cost in the currency that this mechanism is accounted in."""
+        return cost.pure if self.pure else cost.rho
+
+
+#: All mechanisms, by name.
+MECHANISMS: dict[str, Mechanism] = {}
+
+
+def register(mechanism: Mechanism) -> None:
+    """Add a mechanism; raises `UsageError` if there is another one of its name."""
+    if mechanism.name in MECHANISMS:
+        raise UsageError(f"there is a mechanism {mechanism.name!r} already: choose another name")
+    MECHANISMS[mechanism.name] = mechanism
+
+
+def named(name: Any) -> Mechanism:
+    """Return the mechanism of this name; raises `UsageError` if there is none."""
+    if not isinstance(name, str) or name not in MECHANISMS:
+        raise UsageError(f"mechanism={name!r} is unknown: needs one of {', '.join(MECHANISMS)}")
+    return MECHANISMS[name]
