@@ -24,6 +24,7 @@ from hushtable.cli.round._common import (
 )
 from hushtable.cli.round.show import print_round
 from hushtable.counts.sketch import Sketch
+from hushtable.data.readers import Reader
 from hushtable.errors import UsageError
 from hushtable.federation import site
 from hushtable.federation.approval import Approval
@@ -35,6 +36,42 @@ from hushtable.federation.site import Reply
 __all__ = ["submit"]
 
 
+_Approval = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The officer's, of hushtable round approve.")
+]
+_Trust = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="CARD",
+        help="Card got from its owner: of somebody new, or with new keys. May be repeated.",
+    ),
+]
+_DataSet = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME",
+        help="Name of the rows; another than before only for rows of other people, as each name "
+        "has a budget of its own.",
+    ),
+]
+_NewPeople = Annotated[
+    bool,
+    typer.Option(
+        "--new-people",
+        help="The rows are other people's, although they look like those of another name.",
+    ),
+]
+_OutsideToo = Annotated[
+    bool,
+    typer.Option(
+        "--outside-too", help="Go on although most rows lie outside the range of a column."
+    ),
+]
+_Yes = Annotated[
+    bool, typer.Option("--yes", help="Send without a question; trusts nobody for you.")
+]
+
+
 def submit(
     round_: RoundFile,
     data: Data,
@@ -43,61 +80,30 @@ def submit(
     book: BookFile = None,
     policy: PolicyFile = None,
     plan: HiddenPlan = None,
-    approval: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The officer's, of hushtable round approve."),
-    ] = None,
-    trust: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="CARD",
-            help="Card got from its owner: of somebody new, or with new keys. May be repeated.",
-        ),
-    ] = None,
-    data_set: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Name of the rows; another than before only for rows of other people, as each "
-            "name has a budget of its own.",
-        ),
-    ] = "all rows",
-    new_people: Annotated[
-        bool,
-        typer.Option(
-            "--new-people",
-            help="The rows are other people's, although they look like those of another name.",
-        ),
-    ] = False,
-    outside_too: Annotated[
-        bool,
-        typer.Option(
-            "--outside-too", help="Go on although most rows lie outside the range of a column."
-        ),
-    ] = False,
+    approval: _Approval = None,
+    trust: _Trust = None,
+    data_set: _DataSet = "all rows",
+    new_people: _NewPeople = False,
+    outside_too: _OutsideToo = False,
     threads: Threads = -1,
     columns: Columns = None,
     drop: Drop = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Send without a question; trusts nobody for you.")
-    ] = False,
+    yes: _Yes = False,
     as_json: Json = False,
 ) -> None:
     """Answer a round: count rows, add noise, mask, sign, write a file.
 
-    Shows first what is counted, what will leave and what it costs, and asks. Rows are checked
-    against the round before anything is recorded. What is sent is noted in the site's book: called
-    again, it writes the same answer, whatever the rows are by now.
+    Shows first what is counted, what will leave and what it costs, and asks. Checks the rows
+    against the round before anything is recorded. The site's book keeps what is sent: called
+    again, the command writes the same answer, whatever the rows are by now.
 
     \b
     Example:
       hushtable round submit round.hush patients.csv --key north.key -o north.submission.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
     target = Target(output, [round_, data, key])
-    interactive = sys.stdin.isatty() and not as_json
-    if not yes and not interactive:
+    if not yes and (as_json or not sys.stdin.isatty()):
         raise UsageError("nobody is here to ask: give --yes to send without a question")
-
     asked = read_round(round_)
     keys = Keys.load(key)
     with Book.open(book_beside(key, book), keys.card) as notes:
@@ -118,10 +124,7 @@ def submit(
         if not yes:
             _ask(reply)
         reply.check_known()
-        digester = notes.digester(reply.plan.schema)
-        with watched(digester.watch(reader), quiet=as_json) as watch:
-            counted = Sketch.from_data(reply.plan, watch.reader, n_jobs=threads, allow_empty=True)
-        seen = digester.digests() if counted.n_rows else None
+        counted, seen, n_read = _counted(reply, reader, threads, as_json)
         with cells_bar(len(counted.counts), quiet=as_json) as advance:
             content = reply.submission(
                 counted, advance, rows=seen, new_people=new_people, outside_too=outside_too
@@ -138,15 +141,23 @@ def submit(
         "epsilon_so_far": reply.epsilon,
         "tally": tally(reply.plan.schema, counted.tally),
     }
+    finish(as_json, facts, lambda: _print(reply, counted, n_read, target))
 
-    def text() -> None:
-        if reply.earlier is not None:
-            print("The round was answered before: this is the same answer, noise and all.")
-        print(f"Counted {counted.n_rows:,} rows.")
-        print_tally(reply.plan.schema, counted.tally, watch.rows)
-        print(f"Wrote {target}: send it to {asked.coordinator.name}. Keep the book.")
 
-    finish(as_json, facts, text)
+def _counted(reply: Reply, reader: Reader, threads: int, quiet: bool) -> tuple[Sketch, Any, int]:
+    """Return the rows counted, their digests, and how many were read."""
+    digester = reply.book.digester(reply.plan.schema)
+    with watched(digester.watch(reader), quiet=quiet) as watch:
+        counted = Sketch.from_data(reply.plan, watch.reader, n_jobs=threads, allow_empty=True)
+    return counted, digester.digests() if counted.n_rows else None, watch.rows
+
+
+def _print(reply: Reply, counted: Sketch, n_read: int, target: Target) -> None:
+    if reply.earlier is not None:
+        print("The round was answered before: this is the same answer, noise and all.")
+    print(f"Counted {counted.n_rows:,} rows.")
+    print_tally(reply.plan.schema, counted.tally, n_read)
+    print(f"Wrote {target}: send it to {reply.round.coordinator.name}. Keep the book.")
 
 
 def _show(reply: Reply) -> None:
