@@ -12,29 +12,21 @@ from hushtable.bench import figures
 from hushtable.bench.data import VARIABLE, data_folder
 from hushtable.bench.results import Results
 from hushtable.bench.tables import Target, print_environment, print_targets
+from hushtable.cli._options import option
 from hushtable.cli._output import finish
 from hushtable.privacy import noise
-
-__all__ = ["FOLDER", "ResultFolder", "Sets", "SetsOrFetched", "begin", "conclude", "verdicts"]
 
 #: Where results are kept by default.
 FOLDER = Path("hushtable-bench")
 
 Sets: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER", help="Labelled sets, .npz files with X and y; by default $HUSHTABLE_DATA."
-    ),
+    Path | None, option("FOLDER", "Labelled .npz sets with X and y; by default $HUSHTABLE_DATA.")
 ]
 SetsOrFetched: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="The sets as .npz files; by default $HUSHTABLE_DATA, else they are fetched once.",
-    ),
+    Path | None, option("FOLDER", "The sets; by default $HUSHTABLE_DATA, else fetched once.")
 ]
 ResultFolder: TypeAlias = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where results are kept.")
+    Path, option("FOLDER", "Where results are kept.", "--output", "-o")
 ]
 
 

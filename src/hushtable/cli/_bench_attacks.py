@@ -11,10 +11,9 @@ from hushtable.bench.data import LabelledSet
 from hushtable.cli._bench import conclude, verdicts
 from hushtable.cli._progress import bar_of_steps
 
-__all__ = ["run_attacks"]
-
 #: Rows of a set that are solved for together.
 _CANDIDATES = 2000
+_PACKAGES = ("opendp", "numba", "numpy", "scipy")
 
 
 def run_attacks(
@@ -44,8 +43,7 @@ def run_attacks(
         "planted": {name: [dataclasses.asdict(f) for f in found] for name, found in planted},
         "targets": verdicts(targets),
     }
-    file = output / "attacks.json"
-    file.write_text(json.dumps(facts, indent=1) + "\n")
+    (output / "attacks.json").write_text(json.dumps(facts, indent=1) + "\n")
     sure = f"{100 * attacks.CONFIDENCE:.4g}%"
     page = "\n".join([
         f"# Attacks\n\nOne row of {sets[0].name}, in or not; {plays} plays of each. Lower",
@@ -58,4 +56,4 @@ def run_attacks(
         f"\n# Planted mistakes\n\nLower bounds on epsilon, {sure} confidence each:\n",
         privacy.table_of_audits(planted),
     ])  # fmt: skip
-    conclude(facts, page, targets, [file], as_json, ("opendp", "numba", "numpy", "scipy"))
+    conclude(facts, page, targets, [output / "attacks.json"], as_json, _PACKAGES)

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from hushtable.errors import HushTableError, UsageError
 
-__all__ = ["INTERRUPTED", "explain", "report", "written"]
-
 REFUSED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 #: Files that the running command has completed; an interruption names them.

@@ -25,8 +25,6 @@ from hushtable.cli._errors import explain
 from hushtable.data.readers import Batch, Reader, one_after_other
 from hushtable.errors import DataError
 
-__all__ = ["Watch", "bar_of_steps", "cells_bar", "compile_notice", "watched"]
-
 T = TypeVar("T")
 
 

@@ -11,8 +11,6 @@ from hushtable.data.readers import Reader, as_reader
 from hushtable.data.schema import Schema
 from hushtable.errors import DataError, UsageError
 
-__all__ = ["Rows", "joined", "names_in", "open_rows"]
-
 
 @dataclass(frozen=True)
 class Rows:

@@ -14,8 +14,6 @@ from hushtable.engines.parts import STAMP, Part, parts_of
 from hushtable.scores.scorer import Scorer
 from hushtable.threads import for_each, n_threads
 
-__all__ = ["score_files"]
-
 
 def score_files(
     scorer: Scorer, details: Details, offset: float, rows: Rows, folder: Folder

@@ -13,8 +13,6 @@ from pyarrow import csv, parquet
 
 from hushtable.files import replacing
 
-__all__ = ["SHOWN", "Lowest", "Scored", "Summary", "write_scores"]
-
 #: Lowest scores that are listed.
 SHOWN = 5
 #: Rows written at a time: a Parquet row group of about 4 MB.

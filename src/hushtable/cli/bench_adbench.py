@@ -3,20 +3,16 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from hushtable.bench import figures
 from hushtable.bench.adbench import compare, figure, runs
 from hushtable.bench.data import LabelledSet, data_folder, find_sets, load
 from hushtable.bench.results import Results
 from hushtable.cli._bench import FOLDER, ResultFolder, Sets, conclude, verdicts
-from hushtable.cli._options import Json
+from hushtable.cli._options import Json, option
 from hushtable.cli._progress import bar_of_steps
 from hushtable.errors import DataError
 
-__all__ = ["adbench"]
-
-_Seeds = Annotated[int, typer.Option(metavar="N", min=1, help="Seeds of each detector.")]
+_Seeds = Annotated[int, option("N", "Seeds of each detector.", min=1)]
 
 
 def adbench(
@@ -29,10 +25,9 @@ def adbench(
     kept in FOLDER as Parquet while it runs: called again, it goes on where it stopped. Exit code 1
     says that a set was left out or a promise missed.
 
-    \b
     Example:
       hushtable bench adbench --data labelled-sets -o results
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     files = find_sets(data_folder(data))
     figures.pyplot()  # what is missing is named now, not in ten minutes
     field = runs.contestants()

@@ -7,21 +7,19 @@ import typer
 from hushtable.bench.paper import experiments, promises, report
 from hushtable.bench.paper.sets import SETS, load_sets
 from hushtable.cli._bench import FOLDER, ResultFolder, SetsOrFetched, begin, conclude, verdicts
-from hushtable.cli._options import Json
+from hushtable.cli._options import Json, option
 from hushtable.cli._progress import bar_of_steps
 from hushtable.errors import UsageError
-
-__all__ = ["paper"]
 
 #: Sets of a glimpse: the smallest.
 _QUICK = ("BreastW", "Pima", "Cardio", "Thyroid")
 
-_Seeds = Annotated[int, typer.Option(metavar="N", min=1, help="Seeds of each system.")]
+_Seeds = Annotated[int, option("N", "Seeds of each system.", min=1)]
 _Only = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME,...",
-        help="Some experiments: central (Tables 2, 3), local (Figure 1), epsilon (Figure 2), "
+    option(
+        "NAME,...",
+        "Some experiments: central (Tables 2, 3), local (Figure 1), epsilon (Figure 2), "
         "participants (Table 4).",
     ),
 ]
@@ -44,10 +42,9 @@ def paper(
     stopped. Tables are written there as Markdown, figures as SVG and PNG. The whole takes about
     half an hour, on one core. Exit code 1 says that a set was left out or a promise missed.
 
-    \b
     Example:
       hushtable bench paper --data labelled-sets -o results
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     names = list(experiments.EXPERIMENTS) if only is None else only.split(",")
     unknown = sorted(set(names) - set(experiments.EXPERIMENTS))
     if unknown:

@@ -14,11 +14,9 @@ from hushtable.bench import privacy as bench
 from hushtable.bench.data import LabelledSet, data_folder, find_sets, load
 from hushtable.cli._bench import FOLDER, ResultFolder, Sets, conclude, verdicts
 from hushtable.cli._bench_attacks import run_attacks
-from hushtable.cli._options import Json
+from hushtable.cli._options import Json, option
 from hushtable.cli._progress import bar_of_steps
 from hushtable.errors import UsageError
-
-__all__ = ["privacy"]
 
 #: Sets for `--quick`, and for the attack on membership.
 _QUICK = ("6_cardio", "28_pendigits", "38_thyroid", "4_breastw")
@@ -26,13 +24,10 @@ _ATTACKED = ("4_breastw", "6_cardio", "38_thyroid", "47_yeast", "43_WDBC")
 #: Ways, for each seed, to deal a set's rows into those that are counted and those that are not.
 _HALVES = 5
 
-_Seeds = Annotated[int, typer.Option(metavar="N", min=1, help="Seeds of the plans.")]
+_Seeds = Annotated[int, option("N", "Seeds of the plans.", min=1)]
 _Epsilons = Annotated[
     str | None,
-    typer.Option(
-        metavar="E,...",
-        help="Total budgets to compare; by default .1,.3,1,3, with --attacks .1,1,4.",
-    ),
+    option("E,...", "Total budgets to compare; by default .1,.3,1,3, with --attacks .1,1,4."),
 ]
 _Quick = Annotated[
     bool, typer.Option("--quick", help="A glimpse in a minute: 2 seeds, 4 sets, 2 epsilons.")
@@ -62,11 +57,11 @@ def privacy(
     The whole takes about eight minutes on two cores; with --attacks, less than three. Exit code 1
     says that a promised figure was missed.
 
-    \b
-    Examples:
+    Examples
+    --------
       hushtable bench privacy --data labelled-sets -o results
       hushtable bench privacy --data labelled-sets -o results --attacks
-    """  # noqa: D301 (\b keeps the lines of the examples apart)
+    """
     budgets = [0.1, 1.0] if quick else _epsilons(epsilons or (".1,1,4" if attacks else ".1,.3,1,3"))
     files = find_sets(data_folder(data))
     if not attacks:

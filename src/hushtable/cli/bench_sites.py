@@ -9,15 +9,13 @@ from hushtable.bench import sites as bench
 from hushtable.bench.paper.sets import load_sets
 from hushtable.bench.results import Results
 from hushtable.cli._bench import FOLDER, ResultFolder, SetsOrFetched, begin, conclude, verdicts
-from hushtable.cli._options import Json
+from hushtable.cli._options import Json, option
 from hushtable.cli._progress import bar_of_steps
-
-__all__ = ["sites"]
 
 #: Sets of a glimpse: the smallest.
 _QUICK = ("BreastW", "Cardio")
 
-_Seeds = Annotated[int, typer.Option(metavar="N", min=1, help="Seeds of the plans.")]
+_Seeds = Annotated[int, option("N", "Seeds of the plans.", min=1)]
 _Quick = Annotated[
     bool, typer.Option("--quick", help="A glimpse in a minute: 1 seed, 2 small sets.")
 ]
@@ -37,10 +35,9 @@ def sites(
     as Parquet while it runs: called again, it goes on where it stopped. The whole takes a quarter
     of an hour on two cores. Exit code 1 says that a set was left out or a promise missed.
 
-    \b
     Example:
       hushtable bench sites --data labelled-sets -o results
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     folder, results = begin(data, output, "sites.parquet")
     found, left_out = load_sets(_QUICK if quick else bench.SETS, folder)
     loaded = [data for _, data, _ in found]

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pyarrow as pa
 import typer
 
-from hushtable.cli._options import Columns, Data, Drop, Json
+from hushtable.cli._options import Columns, Data, Drop, Json, option
 from hushtable.cli._output import Target, finish
 from hushtable.cli._rows import open_rows
 from hushtable.data.columns import as_numbers, is_text
@@ -17,8 +17,6 @@ from hushtable.data.known_columns import known_column
 from hushtable.data.readers import Reader
 from hushtable.errors import DataError, FileError
 from hushtable.files import replacing
-
-__all__ = ["draft"]
 
 _HEAD = """\
 # A draft: names and kinds of the columns. Every range and every list of categories is
@@ -50,13 +48,16 @@ class _Column:
     hint: str = ""
 
 
+_Output = Annotated[
+    Path | None, option("FILE", "Schema to write; default: print it.", "--output", "-o")
+]
+_Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+
+
 def draft(
     data: Data,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Schema to write; default: print it."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    output: _Output = None,
+    force: _Force = False,
     columns: Columns = None,
     drop: Drop = None,
     as_json: Json = False,
@@ -67,10 +68,9 @@ def draft(
     voltage, weekday), public ranges or categories are proposed as comments. A person confirms
     them and fills in the others, which must be public knowledge.
 
-    \b
     Example:
       hushtable plan draft patients.csv --drop id,name -o schema.toml
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     if output is not None and output.exists() and not force:
         raise FileError(
             f"{output} exists, and somebody may have filled it in: name another file, or replace "

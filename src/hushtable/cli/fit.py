@@ -14,6 +14,7 @@ from hushtable.cli._options import (
     Seed,
     Tables,
     Threads,
+    option,
 )
 from hushtable.cli._output import Target, finish, print_sentences, print_tally, shown, tally
 from hushtable.cli._progress import watched
@@ -24,26 +25,17 @@ from hushtable.data.schema import Schema
 from hushtable.errors import DataError, UsageError
 from hushtable.report.words import texts_of_rows, values_of_rows
 
-__all__ = ["fit"]
-
-
 _Detector = Annotated[Detector, typer.Option(help="Detector to fit.")]
 _Passes = Annotated[
-    int,
-    typer.Option(
-        metavar="1|2",
-        help="2 counts the denser rows once more (hushtable only): slower, more accurate.",
-    ),
+    int, option("1|2", "2 counts the denser rows once more (hushtable): slower, more accurate.")
 ]
-_Contamination = Annotated[
-    str, typer.Option(metavar="SHARE", help="Share of the rows to call outliers, or auto.")
-]
+_Contamination = Annotated[str, option("SHARE", "Share of the rows to call outliers, or auto.")]
 _KeepText = Annotated[
     str | None,
-    typer.Option(
-        metavar="A,B,...",
-        help="Keep these columns of text, though they look like identifiers, names or free text: "
-        "all their texts are in the model then.",
+    option(
+        "A,B,...",
+        "Keep these columns of text, though they look like identifiers, names or free text: all "
+        "their texts are in the model then.",
     ),
 ]
 
@@ -67,10 +59,9 @@ def fit(
     Ranges and categories are read off the rows, and are in the model. Numbers, dates, true/false
     and text are used as they are; empty fields are missing values.
 
-    \b
     Example:
       hushtable fit patients.csv --drop id,name -o model.hush
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     settings: dict[str, Any] = {
         "n_tables": tables,
         "contamination": _contamination(contamination),
@@ -91,23 +82,10 @@ def fit(
     if lacking := [name for name in keep if name not in used]:
         raise DataError(f"--keep-text: {lacking} are not among the columns in use, {used}")
     model, n_rows = _fitted(detector, settings, reader, as_json)
-    schema, counts = model.plan_.schema, model.sketch_.tally
-    _check_texts(schema, n_rows - counts[:, 0], keep, rows)
+    _check_texts(model.plan_.schema, n_rows - model.sketch_.tally[:, 0], keep, rows)
     with target.writing():
         model.save(output)
-    facts = {
-        "command": "fit",
-        "model": str(output),
-        "detector": type(model).__name__,
-        "rows": n_rows,
-        "features": len(schema),
-        "tables": model.plan_.family.n_tables,
-        "cells": model.plan_.family.n_cells,
-        "offset": model.offset_,
-        "plan_id": model.plan_.plan_id,
-        "tally": tally(schema, counts),
-        "texts": texts_of_rows(schema),
-    }
+    facts = {"command": "fit", "model": str(output), **_facts(model, n_rows)}
     finish(as_json, facts, lambda: _print(model, facts, target))
 
 
@@ -127,6 +105,21 @@ def _fitted(
     with watched(reader, passes=passes, quiet=quiet) as watch:
         model.fit(watch.reader)
     return model, watch.rows
+
+
+def _facts(model: Any, n_rows: int) -> dict[str, Any]:
+    plan = model.plan_
+    return {
+        "detector": type(model).__name__,
+        "rows": n_rows,
+        "features": len(plan.schema),
+        "tables": plan.family.n_tables,
+        "cells": plan.family.n_cells,
+        "offset": model.offset_,
+        "plan_id": plan.plan_id,
+        "tally": tally(plan.schema, model.sketch_.tally),
+        "texts": texts_of_rows(plan.schema),
+    }
 
 
 def _print(model: Any, facts: dict[str, Any], target: Target) -> None:

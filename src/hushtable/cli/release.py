@@ -14,11 +14,12 @@ from hushtable.cli._options import (
     Json,
     Output,
     RowsPerPerson,
+    argument,
+    option,
 )
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.cli._progress import cells_bar
-
-__all__ = ["release"]
+from hushtable.counts.release import Release
 
 
 class _Mechanism(StrEnum):
@@ -27,49 +28,49 @@ class _Mechanism(StrEnum):
     LAPLACE_PER_TABLE = "laplace-per-table"
 
 
+_Sketch = Annotated[Path, argument("SKETCH", "Sketch of hushtable sketch.")]
+_Total = Annotated[
+    float, option("E", "Total for one person, over all tables and all that came before.")
+]
+_Noise = Annotated[
+    _Mechanism,
+    typer.Option(
+        help="Noise. laplace-per-table is the paper's: there, E is that of one table alone."
+    ),
+]
+_After = Annotated[
+    list[Path] | None,
+    option("FILE", "Earlier release about the same rows; counts towards E. May be given again."),
+]
+_Part = Annotated[
+    float | None,
+    option(
+        "S",
+        "Part of the budget to take; by default .1 for marginals, .05 for ranges, and all that is "
+        "left for tables.",
+    ),
+]
+
+
 def release(
-    sketch: Annotated[Path, typer.Argument(metavar="SKETCH", help="Sketch of hushtable sketch.")],
-    epsilon: Annotated[
-        float,
-        typer.Option(
-            metavar="E", help="Total for one person, over all tables and all that came before."
-        ),
-    ],
+    sketch: _Sketch,
+    epsilon: _Total,
     output: Output,
     delta: Delta = 1e-6,
-    mechanism: Annotated[
-        _Mechanism,
-        typer.Option(
-            help="Noise. laplace-per-table is the paper's: there, E is that of one table alone."
-        ),
-    ] = _Mechanism.DISCRETE_GAUSSIAN,
+    mechanism: _Noise = _Mechanism.DISCRETE_GAUSSIAN,
     adjacency: AdjacencyOption = Adjacency.ADD_REMOVE,
     rows_per_person: RowsPerPerson = 1,
-    after: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Earlier release about the same rows; counts towards E. May be given again.",
-        ),
-    ] = None,
-    share: Annotated[
-        float | None,
-        typer.Option(
-            metavar="S",
-            help="Share of the budget to take; by default .1 for marginals, .05 for ranges, and "
-            "all that is left for tables.",
-        ),
-    ] = None,
+    after: _After = None,
+    share: _Part = None,
     as_json: Json = False,
 ) -> None:
     """Add noise to a sketch: the result may leave the site.
 
     The ledger in the file says what it costs a person. Send the release, never the sketch.
 
-    \b
     Example:
       hushtable release site.sketch.hush --epsilon 1 -o site.hush
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     target = Target(output, [sketch, *(after or [])])
     counted = read_sketch(sketch)
     earlier = [read_release(path) for path in after or []]
@@ -84,17 +85,8 @@ def release(
             progress=advance,
             **terms,
         )
-    with target.writing():
-        noised.save(output)
-    facts = {
-        "command": "release",
-        "release": str(output),
-        "release_id": noised.release_id,
-        "plan_id": noised.plan.plan_id,
-        "cells": len(noised.counts),
-        **cost(noised),
-        "words": noised.ledger.words(),
-    }
+    target.save(noised)
+    facts = {"command": "release", "release": str(output), **_facts(noised)}
 
     def text() -> None:
         print(f"Added noise to each of {len(noised.counts):,} cells: {noised.ledger.noise_sd:,.1f}")
@@ -103,3 +95,13 @@ def release(
         print(f"\nWrote {target}: this file may leave the site. {sketch} may not.")
 
     finish(as_json, facts, text)
+
+
+def _facts(noised: Release) -> dict[str, Any]:
+    return {
+        "release_id": noised.release_id,
+        "plan_id": noised.plan.plan_id,
+        "cells": len(noised.counts),
+        **cost(noised),
+        "words": noised.ledger.words(),
+    }

@@ -5,11 +5,9 @@ import math
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from hushtable import files
 from hushtable.cli._counts import read_counts, threshold
-from hushtable.cli._options import Columns, Drop, Json, Threads
+from hushtable.cli._options import Columns, Drop, Json, Threads, Values, argument, option
 from hushtable.cli._output import Target, finish, listed, size
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import Rows
@@ -28,69 +26,30 @@ from hushtable.report.sites import Sites, sites_of_parts, sites_of_round
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["check_page", "report", "write_page"]
-
 _KINDS = ("detector", "sketch", "release", "local", "sealed")
 
 
 _Model = Annotated[
-    Path,
-    typer.Argument(
-        metavar="MODEL", help="Model of hushtable fit, sketch, release, or the result of a round."
-    ),
+    Path, argument("MODEL", "Model of hushtable fit, sketch, release, or the result of a round.")
 ]
-_Page = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE", help="Page to write: .html.")
-]
+_Page = Annotated[Path, option("FILE", "Page to write: .html.", "--output", "-o")]
 _Data = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="[DATA]",
-        help="Rows to score, in CSV or Parquet: a file, a folder, or a pattern in quotes.",
-    ),
+    str | None, argument("[DATA]", "Rows to score: a file, a folder, or a glob pattern in quotes.")
 ]
 _Shown = Annotated[
-    int,
-    typer.Option(
-        metavar="N",
-        min=0,
-        max=1000,
-        help="Name the N rows with the lowest scores, and why they have them; 0 is none.",
-    ),
+    int, option("N", "Name the N rows with the lowest scores, and why.", min=0, max=1000)
 ]
 _Ranks = Annotated[
     Path | None,
-    typer.Option(
-        metavar="RANKS",
-        help="Merged counts under hushtable plan ranks: say how rare scores are among the rows of "
-        "all sites.",
-    ),
+    option("RANKS", "Rank rows among all sites' rows: merged counts under hushtable plan ranks."),
 ]
 _Parts = Annotated[
     str | None,
-    typer.Option(
-        metavar="FILES",
-        help="What the sites sent and MODEL adds up: a file, a folder, or a pattern in quotes.",
-    ),
+    option("FILES", "What the sites sent and MODEL adds up: file, folder, or pattern in quotes."),
 ]
-_Round = Annotated[
-    Path | None,
-    typer.Option("--round", metavar="ROUND", help="The round that MODEL is the result of."),
-]
+_Round = Annotated[Path | None, option("ROUND", "The round that MODEL results from.", "--round")]
 _Contamination = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SHARE",
-        help="Flag this share of the rows instead of those below the model's threshold.",
-    ),
-]
-_Values = Annotated[
-    bool,
-    typer.Option(
-        "--values",
-        help="Show ranges and categories that were read off rows (by hushtable fit), too: they "
-        "are values of rows. Public ones are always shown.",
-    ),
+    float | None, option("SHARE", "Flag this share of the rows, not those below the threshold.")
 ]
 
 
@@ -103,7 +62,7 @@ def report(
     parts: _Parts = None,
     round_: _Round = None,
     contamination: _Contamination = None,
-    values: _Values = False,
+    values: Values = False,
     threads: Threads = -1,
     columns: Columns = None,
     drop: Drop = None,
@@ -115,10 +74,9 @@ def report(
     with --parts, who sent what. Without --values no value of a row is in it, and without --rows no
     row's number, score or reasons. It loads nothing from elsewhere and runs no script.
 
-    \b
     Example:
       hushtable report all.hush patients.csv --parts "sent/*.hush" -o report.html
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     check_page(output)
     if data is None and (rows or contamination is not None or ranks is not None):
         raise UsageError(
@@ -141,15 +99,24 @@ def report(
         scores = _scores(scorer, offset, given, contamination, rows, ranked)
     made = gather(subject, threshold=offset, scores=scores, sites=sites, values=values)
     target = write_page(made, output)
-    facts = {
-        "command": "report",
-        "report": str(output),
+    facts = {"command": "report", "report": str(output), **_facts(made, scores)}
+    finish(as_json, facts, lambda: _print(made, target, subject.name))
+
+
+def _facts(made: Report, scores: Scores | None) -> dict[str, Any]:
+    drift = None if scores is None else scores.drift
+    return {
         "sections": made.sections,
         "left_out": made.left_out,
         "reasons_to_stay": made.reasons_to_stay,
-        "drift": _drift(scores),
+        "drift": None
+        if drift is None or math.isnan(drift.overall)
+        else {
+            "overall": drift.overall,
+            "by_chance_up_to": drift.level,
+            "features_beyond_chance": drift.beyond_chance,
+        },
     }
-    finish(as_json, facts, lambda: _print(made, target, subject.name))
 
 
 def _scores(
@@ -198,18 +165,6 @@ def write_page(made: Report, output: Path) -> Target:
     with target.writing():
         write_bytes(output, html.encode("utf-8"), private=True)
     return target
-
-
-def _drift(scores: Scores | None) -> dict[str, Any] | None:
-    """Return the drift for machines; null where none is known."""
-    if scores is None or scores.drift is None or math.isnan(scores.drift.overall):
-        return None
-    found = scores.drift
-    return {
-        "overall": found.overall,
-        "by_chance_up_to": found.level,
-        "features_beyond_chance": found.beyond_chance,
-    }
 
 
 def _open(path: Path) -> tuple[Model, Scorer | None, float | None]:

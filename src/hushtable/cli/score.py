@@ -11,7 +11,7 @@ from hushtable import files
 from hushtable.cli._counts import threshold as threshold_of
 from hushtable.cli._details import Details, print_lowest
 from hushtable.cli._line import Line
-from hushtable.cli._options import Columns, Data, Drop, Json, Threads
+from hushtable.cli._options import Columns, Data, Drop, Json, Threads, option
 from hushtable.cli._output import (
     Folder,
     Target,
@@ -30,55 +30,32 @@ from hushtable.errors import DataError, FileError, UsageError
 from hushtable.plans.plan import HISTOGRAMS
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["score"]
-
-
-_Model = Annotated[
-    Path,
-    typer.Option(metavar="FILE", help="Model of hushtable fit, or a (merged) sketch or release."),
-]
+_Model = Annotated[Path, option("FILE", "Model of hushtable fit, or a (merged) sketch or release.")]
 _Output = Annotated[
     Path,
-    typer.Option(
+    option(
+        "FILE|FOLDER",
+        "Scores to write: a .parquet or .csv file; or a folder, for a .parquet file of each file "
+        "of rows. What is there already is not scored again.",
         "--output",
         "-o",
-        metavar="FILE|FOLDER",
-        help="Scores to write: a .parquet or .csv file; or a folder, for a .parquet file of each "
-        "file of rows: what is there already is not scored again.",
     ),
 ]
 _Contamination = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SHARE",
-        help="Flag this share of the rows (with --ranks: of the rows of all sites) instead of "
-        "those below the model's threshold.",
-    ),
+    float | None, option("SHARE", "Flag this share of the rows (with --ranks: of all sites' rows).")
 ]
-_Count = Annotated[
-    int | None, typer.Option(metavar="N", help="Flag the N rows with the lowest scores.")
-]
-_Threshold = Annotated[
-    float | None, typer.Option(metavar="SCORE", help="Flag the rows that score lower than this.")
-]
+_Count = Annotated[int | None, option("N", "Flag the N rows with the lowest scores.")]
+_Threshold = Annotated[float | None, option("SCORE", "Flag the rows that score lower than this.")]
 _Ranks = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Add each row's rank among the rows of all sites: merged sketch or release under "
-        "hushtable plan ranks.",
-    ),
+    option("FILE", "Add ranks among all sites' rows: merged counts under hushtable plan ranks."),
 ]
 _Explain = Annotated[
     bool, typer.Option("--explain", help="Add the features that make each row's score low.")
 ]
 _Marginals = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="With --explain, say how far out values lie: merged sketch or release under "
-        "hushtable plan marginals.",
-    ),
+    option("FILE", "Explain how far out values lie: merged counts under hushtable plan marginals."),
 ]
 
 
@@ -105,11 +82,10 @@ def score(
     features that lower the score most, and by how much. Scores describe the rows: keep them where
     the rows are.
 
-    \b
     Example:
       hushtable score patients.csv --drop id,name --model model.hush -o scores.parquet
       hushtable score lake/ --model model.hush -o scores
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     to_folder = _is_folder(output)
     line = Line(contamination, count, threshold, ranked=ranks is not None)
     if to_folder and line.reads_all_rows:

@@ -1,5 +1,6 @@
 """``hushtable round open``: a round that every site is to answer, signed."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,6 +15,8 @@ from hushtable.cli._options import (
     Json,
     Output,
     RowsPerPerson,
+    argument,
+    option,
 )
 from hushtable.cli._output import Target, finish, print_sentences, print_table
 from hushtable.cli.plan import read_schema
@@ -25,54 +28,44 @@ from hushtable.federation.round import Round, shown_time, stamp
 from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import Design
 
-__all__ = ["open_", "tell"]
+_Plan = Annotated[
+    Path,
+    argument("PLAN", "Plan, or layout of a hidden one; or a schema, with --expected-rows."),
+]
+_Roster = Annotated[list[Path], argument("CARD...", "Cards of the sites that take part.")]
+_Total = Annotated[float, option("E", "Total for one person, with what the plan was drawn from.")]
+_Title = Annotated[str, option("TEXT", "For people.")]
+_Masks = Annotated[
+    bool,
+    typer.Option(
+        "--masks/--no-masks",
+        help="Share the noise under masks (all sites take part, or there is no result), or "
+        "let each site add the whole noise (a result without late sites too).",
+    ),
+]
+_Least = Annotated[int | None, option("N", "Sites without which there is no result.", min=1)]
+_Colluders = Annotated[
+    int, option("C", "Sites that may reveal their noise without breaking the bound.", min=0)
+]
+_Previous = Annotated[list[Path] | None, option("ROUND", "Round that the plan was drawn from.")]
 
 
 def open_(
-    plan: Annotated[
-        Path,
-        typer.Argument(
-            metavar="PLAN",
-            help="Plan, or layout of a hidden one; or a schema in TOML, with --expected-rows.",
-        ),
-    ],
-    roster: Annotated[
-        list[Path], typer.Argument(metavar="CARD...", help="Cards of the sites that take part.")
-    ],
+    plan: _Plan,
+    roster: _Roster,
     key: KeyFile,
-    epsilon: Annotated[
-        float,
-        typer.Option(metavar="E", help="Total for one person, with what the plan was drawn from."),
-    ],
+    epsilon: _Total,
     output: Output,
     delta: Delta = 1e-6,
     days: Days = 14.0,
-    title: Annotated[str, typer.Option(metavar="TEXT", help="For people.")] = "",
+    title: _Title = "",
     expected_rows: ExpectedRows = None,
-    masks: Annotated[
-        bool,
-        typer.Option(
-            "--masks/--no-masks",
-            help="Share the noise under masks (all sites take part, or there is no result), or "
-            "let each site add the whole noise (a result without late sites too).",
-        ),
-    ] = True,
-    least: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Sites without which there is no result."),
-    ] = None,
-    colluders: Annotated[
-        int,
-        typer.Option(
-            metavar="C", min=0, help="Sites that may tell their noise without breaking the bound."
-        ),
-    ] = 0,
+    masks: _Masks = True,
+    least: _Least = None,
+    colluders: _Colluders = 0,
     adjacency: AdjacencyOption = Adjacency.ADD_REMOVE,
     rows_per_person: RowsPerPerson = 1,
-    previous: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="ROUND", help="Round that the plan was drawn from."),
-    ] = None,
+    previous: _Previous = None,
     as_json: Json = False,
 ) -> None:
     """Open a round: sign what is counted, by whom, on which terms.
@@ -80,10 +73,9 @@ def open_(
     With a schema in the place of a plan, the round is about the marginals if they pay for the
     rows expected, and "hushtable round next" goes on from there.
 
-    \b
     Example:
       hushtable round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     target = Target(output, [plan, *roster])
 
     sites = cards(roster)
@@ -136,10 +128,8 @@ def _what(
 
 
 def tell(round_: Round, target: Target, command: str, as_json: bool) -> None:
-    """Write a round that was opened, and say so."""
-    with target.writing():
-        round_.save(target.path)
-    terms = round_.terms
+    """Write a round that was opened, and report it."""
+    target.save(round_)
     facts = {
         "command": command,
         "round": str(target.path),
@@ -147,7 +137,7 @@ def tell(round_: Round, target: Target, command: str, as_json: bool) -> None:
         "plan_id": round_.layout.plan_id,
         "detector": round_.layout.detector,
         "sites": round_.names,
-        "terms": terms.to_dict(),
+        "terms": round_.terms.to_dict(),
         "site_scale": round_.site_scale,
         "deadline": stamp(round_.deadline),
     }
@@ -156,24 +146,7 @@ def tell(round_: Round, target: Target, command: str, as_json: bool) -> None:
         print(f"Round {round_.round_id[:12]}, until {shown_time(round_.deadline)}.\n")
         print_table(["site", "fingerprint"], roster_rows(round_, None), left=2)
         print()
-        sentences = [
-            f"Epsilon {terms.epsilon:g} at delta {terms.delta:g} in all; this round takes "
-            + ("all that is left." if terms.share is None else f"{terms.share:.0%} of it.")
-        ]
-        if terms.masked:
-            who = "all" if terms.least == len(round_.sites) else f"at least {terms.least}"
-            colluders = terms.least - 1 - terms.k_min
-            sentences.append(
-                f"Masked: each site adds noise of {round_.site_scale:,.1f}, and only the sum of "
-                f"{who} can be read. The bound holds against each of the sites"
-                + (f", also with {colluders} of the others." if colluders else ".")
-            )
-        else:
-            sentences.append(
-                f"Without masks: each site adds the whole noise, {round_.site_scale:,.1f}; the "
-                f"result needs {terms.least} sites."
-            )
-        print_sentences(sentences)
+        print_sentences(_terms(round_))
         if round_.coordinator in round_.sites:
             print(f"\n{round_.coordinator.name} is a site, too: the others refuse that, unless")
             print("their policies allow it (coordinator_may_be_site).")
@@ -182,3 +155,23 @@ def tell(round_: Round, target: Target, command: str, as_json: bool) -> None:
         print(f"  hushtable round submit {target.path} DATA --key SITE.key -o SITE.submission.hush")
 
     finish(as_json, facts, text)
+
+
+def _terms(round_: Round) -> Iterator[str]:
+    """Yield sentences about what the round spends, and what holds against whom."""
+    terms = round_.terms
+    takes = "all that is left." if terms.share is None else f"{terms.share:.0%} of it."
+    yield (f"Epsilon {terms.epsilon:g} at delta {terms.delta:g} in all; this round takes {takes}")
+    if not terms.masked:
+        yield (
+            f"Without masks: each site adds the whole noise, {round_.site_scale:,.1f}; the "
+            f"result needs {terms.least} sites."
+        )
+        return
+    who = "all" if terms.least == len(round_.sites) else f"at least {terms.least}"
+    colluders = terms.least - 1 - terms.k_min
+    also = f", also with {colluders} of the others." if colluders else "."
+    yield (
+        f"Masked: each site adds noise of {round_.site_scale:,.1f}, and only the sum of {who} can "
+        f"be read. The bound holds against each of the sites{also}"
+    )

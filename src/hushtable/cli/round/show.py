@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from hushtable.cli._options import Json
+from hushtable.cli._options import Json, option
 from hushtable.cli._output import finish, print_sentences, print_table, shown
 from hushtable.cli.round._common import (
     BookFile,
@@ -25,19 +23,15 @@ from hushtable.federation.site import Reply
 from hushtable.plans.plan import Plan
 from hushtable.report.words import column_rows, officer_words, round_lines
 
-__all__ = ["columns_table", "print_round", "roles_rows", "show"]
+_Key = Annotated[
+    Path | None,
+    option("FILE", "This site's keys: show who is known here, costs and the policy.", "--key"),
+]
 
 
 def show(
     round_: RoundFile,
-    key: Annotated[
-        Path | None,
-        typer.Option(
-            "--key",
-            metavar="FILE",
-            help="This site's keys: say who is known here, what it costs, what the policy says.",
-        ),
-    ] = None,
+    key: _Key = None,
     book: BookFile = None,
     policy: PolicyFile = None,
     plan: HiddenPlan = None,
@@ -48,10 +42,9 @@ def show(
     Columns with ranges and categories, terms, coordinator and sites. Nothing is counted, recorded
     or sent.
 
-    \b
     Example:
       hushtable round show round.hush --key north.key
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     asked = read_round(round_)
     shared = hidden_plan(plan)
     drawn = asked.plan if shared is None else asked.layout.check(shared)
