@@ -74,8 +74,8 @@ class _Entry(TyperCommand):
         module, _, function = self._home.partition(":")
         alone = typer.Typer(**_LOOK)
         body = getattr(import_module(f"hushtable.cli.{module}"), function or str(self.name))
-        # After \b, Typer keeps lines apart.
-        help = re.sub(r"\n\n(\x08\n)?(Examples?:)", "\n\n\b\n\\2", inspect.cleandoc(body.__doc__))
+        # After \b, Typer keeps the lines of the example apart.
+        help = re.sub(r"\n\n(?=Example:)", "\n\n\b\n", inspect.cleandoc(body.__doc__))
         alone.command(self.name, help=help)(body)
         return typer.main.get_command(alone)
 

@@ -1,4 +1,4 @@
-"""What the benchmark commands share: their options, and how they begin and end."""
+"""Options, beginning and end of the benchmark commands."""
 
 import dataclasses
 import os

@@ -1,4 +1,4 @@
-"""What a failure says, and the exit code that it ends with."""
+"""Words and exit codes for failures."""
 
 import contextlib
 import errno

@@ -17,13 +17,13 @@ class Detector(StrEnum):
     RS_HASH = "rs-hash"
 
     @property
-    def recipe(self) -> str:
+    def in_plans(self) -> str:
         """The detector's name in plans."""
         return self.value.replace("-", "_")
 
 
 class Adjacency(StrEnum):
-    """What neighbouring data are."""
+    """Neighbouring data, as the command line spells them."""
 
     ADD_REMOVE = "add-remove"
     REPLACE_ONE = "replace-one"

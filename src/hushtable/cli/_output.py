@@ -1,4 +1,4 @@
-"""What commands print and write."""
+"""Printing results, and writing files safely."""
 
 import contextlib
 import glob

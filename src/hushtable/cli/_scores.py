@@ -57,7 +57,7 @@ class Lowest:
 
 
 class Summary:
-    """What the scores come to, gathered as they pass.
+    """Summary of scores, gathered as they pass.
 
     Attributes
     ----------

@@ -57,8 +57,7 @@ def privacy(
     The whole takes about eight minutes on two cores; with --attacks, less than three. Exit code 1
     says that a promised figure was missed.
 
-    Examples
-    --------
+    Example:
       hushtable bench privacy --data labelled-sets -o results
       hushtable bench privacy --data labelled-sets -o results --attacks
     """

@@ -125,7 +125,7 @@ def _sentence(result: FeatureCheck, public: bool) -> str:
     if result.finding == "missing":
         return f"{name}: no row has a value. Is it the right column?"
     if result.finding == "constant":
-        return f"{name}: all values are the same, and tell nothing. Is it the right column?"
+        return f"{name}: all values are the same. Is it the right column?"
     if result.finding == "outside" and feature.kind == "categorical":
         return f"{name}: most values are none of its {allowed}. Are they spelled in another way?"
     if result.finding == "outside":

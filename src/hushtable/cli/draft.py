@@ -107,7 +107,7 @@ def _features(reader: Reader) -> list[_Column]:
     """Kind, unit and proposals of each column, by its name and type alone."""
     batch: Any = next(reader.read(), None)
     if batch is None or len(batch) == 0:
-        raise DataError(f"{reader.source} has no rows: the kinds of its columns cannot be told")
+        raise DataError(f"{reader.source} has no rows: its columns have no kinds")
     features = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if not is_text(column.type):
@@ -139,7 +139,7 @@ def _column(name: str, kind: Any) -> _Column:
 
 
 def _note(kind: Any) -> str:
-    """Say in what unit a range is, where the type tells."""
+    """Return the unit of a range, where the type has one."""
     if pa.types.is_boolean(kind):
         return "false is 0, true is 1"
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):

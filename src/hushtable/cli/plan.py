@@ -1,4 +1,4 @@
-"""``hushtable plan``: what several sites share, from a schema with public ranges."""
+"""``hushtable plan``: a schema with public ranges to the plan that several sites share."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -92,7 +92,7 @@ def draw(
     counts = None if marginals is None else read_counts(marginals)
     features = _schema(schema, ranges)
     terms: dict[str, Any] = {
-        "detector": detector.recipe,
+        "detector": detector.in_plans,
         "marginals": counts,
         "epsilon": epsilon,
         "delta": delta,

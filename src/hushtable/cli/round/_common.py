@@ -1,4 +1,4 @@
-"""What the commands of a round share: reading its files, and their options."""
+"""Options and files of the commands of a round."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -60,11 +60,17 @@ def days_on(days: float) -> Any:
 def collected(round_: Round, submissions: list[Path]) -> Collection:
     """Read submissions into a collection, which notes what it refuses."""
     collection = Collection(round_)
-    for path in submissions:
+    for name, path in named(submissions).items():
+        collection.add(name, path)
+    return collection
+
+
+def named(paths: list[Path] | None) -> dict[str, Path]:
+    """Return files by name; refuse one that is not there."""
+    for path in paths or []:
         if not path.is_file():
             raise FileError(f"{path}: no such file: check the path")
-        collection.add(str(path), path)
-    return collection
+    return {str(path): path for path in paths or []}
 
 
 def state(collection: Collection) -> dict[str, Any]:
@@ -75,6 +81,11 @@ def state(collection: Collection) -> dict[str, Any]:
         "refused": [{"file": name, "reason": why} for name, why in collection.refused],
         "repeated": [{"file": name, "site": site} for name, site in collection.repeated],
     }
+
+
+def roles(round_: Round) -> list[tuple[str, Card]]:
+    """Return the coordinator and the sites, each with its role."""
+    return [("coordinator", round_.coordinator), *(("site", card) for card in round_.sites)]
 
 
 def roster_rows(round_: Round, collection: Collection | None) -> list[list[str]]:

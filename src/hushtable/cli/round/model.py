@@ -28,8 +28,8 @@ def model(
     """Make the model that a site scores with out of a result.
 
     With --plan, a result with hidden hash functions is opened. With --book, the site's exact counts
-    take the place of its noised ones (the paper's Algorithm 2): less noise, but such a model tells
-    the site's rows, and must never leave it.
+    take the place of its noised ones (the paper's Algorithm 2): less noise, but such a model holds
+    the site's rows as exact counts, and must never leave it.
 
     Example:
       hushtable round model result.hush --book north.book -o north.local.hush

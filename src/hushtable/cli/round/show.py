@@ -13,6 +13,7 @@ from hushtable.cli.round._common import (
     book_beside,
     hidden_plan,
     read_round,
+    roles,
 )
 from hushtable.errors import RoundError
 from hushtable.federation.book.book import Book
@@ -92,7 +93,7 @@ def _standing(
     if allowed.officer:
         words.append(f"The officer {allowed.officer} has to sign it (round approve).")
     standing = {}
-    for role, card in (("coordinator", asked.coordinator), *(("site", c) for c in asked.sites)):
+    for role, card in roles(asked):
         pins = allowed.coordinators if role == "coordinator" else allowed.sites
         here = pins.get(card.name) == card.fingerprint if pins else card in known[role]
         standing[f"{role} {card.name}"] = "this site" if card == keys.card else _known(here)
@@ -126,7 +127,7 @@ def columns_table(plan: Plan) -> None:
 def roles_rows(asked: Round, known: dict[str, str]) -> list[list[str]]:
     """Return a row for the coordinator and each site."""
     rows = []
-    for role, card in (("coordinator", asked.coordinator), *(("site", c) for c in asked.sites)):
+    for role, card in roles(asked):
         row = [role, card.name, card.fingerprint]
         rows.append([*row, known[f"{role} {card.name}"]] if known else row)
     return rows

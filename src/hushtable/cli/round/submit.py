@@ -21,6 +21,7 @@ from hushtable.cli.round._common import (
     cards,
     hidden_plan,
     read_round,
+    roles,
 )
 from hushtable.cli.round.show import print_round
 from hushtable.counts.sketch import Sketch
@@ -144,8 +145,7 @@ def _confirm(reply: Reply, *, show: bool, ask: bool) -> None:
     """Show the round; ask a person whether strangers are who they say, and whether to send."""
     if show:
         here = {f"{role} {card.name}": "not known here" for role, card in reply.strangers}
-        sites = (("site", card) for card in reply.round.sites)
-        for role, card in (("coordinator", reply.round.coordinator), *sites):
+        for role, card in roles(reply.round):
             known = "this site" if card == reply.keys.card else "known"
             here.setdefault(f"{role} {card.name}", known)
         print_round(reply.round, reply.plan, here)

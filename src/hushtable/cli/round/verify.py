@@ -6,8 +6,8 @@ from typing import Annotated, Any
 from hushtable.cli._options import Json, argument, option
 from hushtable.cli._output import finish, print_sentences, shown
 from hushtable.cli._signed import signed_by
-from hushtable.cli.round._common import read_round
-from hushtable.errors import FileError, RoundError, UsageError
+from hushtable.cli.round._common import named, read_round
+from hushtable.errors import RoundError, UsageError
 from hushtable.federation.book.book import Book
 from hushtable.federation.result import Result, grouped
 from hushtable.federation.round import Round, now
@@ -43,13 +43,11 @@ def verify(
     Example:
       hushtable round verify result.hush --book north.book
     """
-    for path in submissions or []:
-        if not path.is_file():
-            raise FileError(f"{path}: no such file: check the path")
+    given = named(submissions)
     opened = Result.load(result)
     checks = _Checks(opened, None if round_ is None else read_round(round_))
     checks.signer(book)
-    checks.submissions(submissions or [])
+    checks.submissions(given)
     for other in digest or []:
         opened.check_digest(other)
         checks.done.append("Another site has the same result.")
@@ -87,7 +85,7 @@ def _print(path: Path, checks: "_Checks") -> None:
 
 
 class _Checks:
-    """What was checked of a result, and what was not, in sentences."""
+    """Checks of a result: those done and those left, in sentences."""
 
     def __init__(self, result: Result, asked: Round | None) -> None:
         self.result, self.asked = result, asked
@@ -156,14 +154,13 @@ class _Checks:
                 "the submissions."
             )
 
-    def submissions(self, paths: list[Path]) -> None:
+    def submissions(self, given: dict[str, Path]) -> None:
         """Check against what the sites sent."""
-        if not paths:
+        if not given:
             self.left.append("Whether it is the sum of the submissions: give all of them.")
             return
         if self.asked is None:
             raise UsageError("submissions are checked against their round: give --round or --book")
-        given = {str(path): path for path in paths}
         self.recomputed = self.result.check_submissions(self.asked, given, now())
         self.done.append("It names the submissions given, unchanged, and no others.")
         if self.recomputed:
