@@ -184,6 +184,7 @@ def ranks(model: _Model, output: Output, as_json: Json = False) -> None:
       hushtable plan ranks all.hush -o ranks.plan.hush
     """
     target = Target(output, [model])
+
     content = files.read(model)
     if content.kind not in ("detector", "sketch", "release"):
         raise FileError(f"{model} holds a {content.kind}: give a model, a sketch or a release")
@@ -191,11 +192,12 @@ def ranks(model: _Model, output: Output, as_json: Json = False) -> None:
     if isinstance(counts, LocalModel):
         raise FileError(f"{model} is a local model: give the release that all sites have")
     plan = Plan.ranks(counts)
-    exact = (
-        "It holds the model's exact scores: keep it where the model may be. No sketch",
-        "under it can be released privately.",
-    )
-    notes = exact if counts.ledger is None else ()
+    notes = []
+    if counts.ledger is None:
+        notes = [
+            "It holds the model's exact scores: keep it where the model may be. No sketch",
+            "under it can be released privately.",
+        ]
     _save(plan, target, "plan ranks", as_json, notes)
 
 
@@ -209,8 +211,13 @@ def hide(plan: _Plan, output: Output, as_json: Json = False) -> None:
       hushtable plan hide plan.hush -o layout.hush
     """
     target = Target(output, [plan])
-    layout = Layout.of(read_plan(plan))
-    target.save(layout)
+
+    content = files.read(plan)
+    if content.kind != "plan":
+        raise FileError(f"{plan} holds a {content.kind}: give a plan of hushtable plan draw")
+    layout = Layout.of(content.build(Plan.from_file))
+    with target.writing():
+        layout.save(output)
     facts = {"command": "plan hide", "layout": str(output), "plan_id": layout.plan_id}
 
     def text() -> None:
@@ -233,14 +240,6 @@ def _schema(path: Path, ranges: Path | None) -> Schema:
             "plan ranges was given"
         )
     return release.ranges()
-
-
-def read_plan(path: Path) -> Plan:
-    """Read a file that must hold a plan."""
-    content = files.read(path)
-    if content.kind != "plan":
-        raise FileError(f"{path} holds a {content.kind}: give a plan of hushtable plan draw")
-    return content.build(Plan.from_file)
 
 
 def read_schema(path: Path) -> Schema:

@@ -3,12 +3,14 @@
 from pathlib import Path
 from typing import Annotated
 
+from hushtable import files
 from hushtable.cli._options import Columns, Data, Drop, Json, Output, Threads, option
 from hushtable.cli._output import Target, finish, print_tally, tally
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import open_rows
-from hushtable.cli.plan import read_plan
 from hushtable.counts.sketch import Sketch
+from hushtable.errors import FileError
+from hushtable.plans.plan import Plan
 
 _Plan = Annotated[Path, option("FILE", "Plan of hushtable plan draw.")]
 
@@ -30,7 +32,11 @@ def sketch(
       hushtable sketch patients.csv --drop id,name --plan plan.hush -o site.sketch.hush
     """
     target = Target(output, [data, plan])
-    drawn = read_plan(plan)
+
+    content = files.read(plan)
+    if content.kind != "plan":
+        raise FileError(f"{plan} holds a {content.kind}: give a plan of hushtable plan draw")
+    drawn = content.build(Plan.from_file)
     reader = open_rows(data, columns, drop, drawn.schema)
     with watched(reader, quiet=as_json) as watch:
         counted = Sketch.from_data(drawn, watch.reader, n_jobs=threads)

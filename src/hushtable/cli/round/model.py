@@ -42,7 +42,7 @@ def model(
         )
     read = open_result(result)
     opened = _opened(result, read, plan)
-    made = opened if book is None else _local(opened, book)
+    made: Release | LocalModel = opened if book is None else _local(opened, book)
     verified = None if book is None else _verified(read, book)
     target.save(made)
     facts: dict[str, Any] = {
