@@ -17,7 +17,7 @@ class Detector(StrEnum):
     RS_HASH = "rs-hash"
 
     @property
-    def in_plans(self) -> str:
+    def draw(self) -> str:
         """The detector's name in plans."""
         return self.value.replace("-", "_")
 

@@ -96,7 +96,7 @@ def _fitted(
     # scikit-learn takes a second to import: only once the files are known to be there.
     from hushtable.detectors._by_recipe import BY_RECIPE
 
-    model = BY_RECIPE[detector.in_plans]().set_params(**settings)
+    model = BY_RECIPE[detector.draw]().set_params(**settings)
     passes = 2 + (settings["contamination"] != "auto")
     if "passes" in settings:
         passes += settings["passes"]

@@ -92,7 +92,7 @@ def draw(
     counts = None if marginals is None else read_counts(marginals)
     features = _schema(schema, ranges)
     terms: dict[str, Any] = {
-        "detector": detector.in_plans,
+        "detector": detector.draw,
         "marginals": counts,
         "epsilon": epsilon,
         "delta": delta,

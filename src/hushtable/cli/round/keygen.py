@@ -73,7 +73,8 @@ def _made(name: str, files: dict[str, Path], cap: float | None, delta: float) ->
         if cap is not None:
             with targets["book"].writing():
                 Book.create(files["book"], keys.card, epsilon=cap, delta=delta).close()
-        targets["key"].save(keys)
+        with targets["key"].writing():
+            keys.save(files["key"])
     if cap is not None:
         Book.open(files["book"], keys.card).close()  # not that of a call at the same time
         if not files["policy"].exists():
