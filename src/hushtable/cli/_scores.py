@@ -13,6 +13,8 @@ from pyarrow import csv, parquet
 
 from hushtable.files import replacing
 
+__all__ = ["SHOWN", "Lowest", "Scored", "Summary", "write_scores"]
+
 #: Lowest scores that are listed.
 SHOWN = 5
 #: Rows written at a time: a Parquet row group of about 4 MB.
@@ -57,7 +59,7 @@ class Lowest:
 
 
 class Summary:
-    """Summary of scores, gathered as they pass.
+    """What the scores come to, gathered as they pass.
 
     Attributes
     ----------

@@ -93,6 +93,7 @@ def _verified(result: Release | Sealed, book: Path) -> str | None:
 
 
 def _local(result: Release, book: Path) -> LocalModel:
+
     shares = {share.release for share in result.ledger.shares}
     with Book.open(book) as notes:
         for answer in notes.answers():
