@@ -60,17 +60,17 @@ def days_on(days: float) -> Any:
 def collected(round_: Round, submissions: list[Path]) -> Collection:
     """Read submissions into a collection, which notes what it refuses."""
     collection = Collection(round_)
-    for name, path in named(submissions).items():
-        collection.add(name, path)
+    for path in present(submissions):  # one that is given twice is noted as repeated
+        collection.add(str(path), path)
     return collection
 
 
-def named(paths: list[Path] | None) -> dict[str, Path]:
-    """Return files by name; refuse one that is not there."""
+def present(paths: list[Path] | None) -> list[Path]:
+    """Return the files; refuse one that is not there."""
     for path in paths or []:
         if not path.is_file():
             raise FileError(f"{path}: no such file: check the path")
-    return {str(path): path for path in paths or []}
+    return paths or []
 
 
 def state(collection: Collection) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from hushtable.cli._options import Json, argument, option
 from hushtable.cli._output import finish, print_sentences, shown
 from hushtable.cli._signed import signed_by
-from hushtable.cli.round._common import named, read_round
+from hushtable.cli.round._common import present, read_round
 from hushtable.errors import RoundError, UsageError
 from hushtable.federation.book.book import Book
 from hushtable.federation.result import Result, grouped
@@ -43,7 +43,7 @@ def verify(
     Example:
       hushtable round verify result.hush --book north.book
     """
-    given = named(submissions)
+    given = {str(path): path for path in present(submissions)}
     opened = Result.load(result)
     checks = _Checks(opened, None if round_ is None else read_round(round_))
     checks.signer(book)
