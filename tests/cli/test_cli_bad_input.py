@@ -285,7 +285,8 @@ def test_wrong_usage(refused, site, tmp_path, old, arguments, says):
 
 def test_wrong_usage_says_where_help_is(refused):
     refused("fit", code=2, says="Try: hushtable fit --help")
-    refused("plan", "drow", code=2, says="Try: hushtable plan --help")
+    says = ["No such command 'drow'. Did you mean 'draw'?", "Try: hushtable plan --help"]
+    refused("plan", "drow", code=2, says=says)
 
 
 def test_a_group_alone_is_no_command(run):

@@ -1,6 +1,5 @@
 """The real process: its exit code, how soon it answers, what it loads."""
 
-import inspect
 import statistics
 import subprocess
 import sys
@@ -54,15 +53,21 @@ def test_help_loads_no_command(group):
     assert not loaded(*group, "--help") & heavy
 
 
-def test_the_table_has_the_first_line_of_every_docstring():
-    def check(group):
-        for command in group.commands.values():
-            if hasattr(command, "commands"):
-                check(command)
-            else:
-                assert inspect.cleandoc(command.load().help).splitlines()[0] == command.help
+def commands(group, path="hushtable"):
+    for name, one in group.commands.items():
+        if hasattr(one, "commands"):
+            yield from commands(one, f"{path} {name}")
+        else:
+            yield pytest.param(one, f"{path} {name}", id=f"{path} {name}")
 
-    check(app())
+
+@pytest.mark.parametrize(("listed", "path"), list(commands(app())))
+def test_the_table_has_the_first_line_of_every_docstring(listed, path):
+    text = listed.load().help
+    assert text.splitlines()[0] == listed.help
+    # Without \b, Typer would fill the lines of the example into one.
+    assert "\n\n\b\nExample" in text
+    assert f"\n  {path} " in text + " "
 
 
 def test_score_loads_no_scikit_learn(site, tmp_path):

@@ -1,4 +1,8 @@
-"""The command line: one file a command; `main` runs one and turns failures into exit codes.
+"""The command line: a file a command, listed in the table of `_app`, loaded when it is called.
+
+`main` runs one command and turns its failure into an exit code. Stands above all other rooms and
+may import each of them; `_app`, `_errors` and this file import no command and nothing heavy, so
+that --help answers at once. Other modules here are private. Tested by tests/cli.
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 130 interrupted.
 """

@@ -1,5 +1,7 @@
 """The table of the commands, and how one of them is loaded and run."""
 
+import inspect
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -10,8 +12,6 @@ from typer.core import TyperCommand, TyperGroup
 
 import hushtable
 from hushtable.cli._errors import INTERRUPTED, written
-
-__all__ = ["COMMANDS", "app", "run"]
 
 #: Commands in the order of use: name; module, and function if it has another name; first line of
 #: the docstring. A group has no module, and the names of its commands begin with its own.
@@ -73,8 +73,10 @@ class _Entry(TyperCommand):
         """Import the module and return the command itself."""
         module, _, function = self._home.partition(":")
         alone = typer.Typer(**_LOOK)
-        home = import_module(f"hushtable.cli.{module}")
-        alone.command(self.name)(getattr(home, function or str(self.name)))
+        body = getattr(import_module(f"hushtable.cli.{module}"), function or str(self.name))
+        # After \b, Typer keeps the lines of the example apart.
+        help = re.sub(r"\n\n(?=Example:)", "\n\n\b\n", inspect.cleandoc(body.__doc__))
+        alone.command(self.name, help=help)(body)
         return typer.main.get_command(alone)
 
 

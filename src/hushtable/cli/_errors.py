@@ -1,4 +1,4 @@
-"""What a failure says, and the exit code that it ends with."""
+"""Words and exit codes for failures."""
 
 import contextlib
 import errno
@@ -9,8 +9,6 @@ import traceback
 from dataclasses import dataclass
 
 from hushtable.errors import HushTableError, UsageError
-
-__all__ = ["INTERRUPTED", "explain", "report", "written"]
 
 REFUSED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 

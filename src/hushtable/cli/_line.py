@@ -9,8 +9,6 @@ from hushtable.errors import DataError, UsageError
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["Line"]
-
 
 @dataclass(frozen=True)
 class Line:

@@ -2,29 +2,11 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from hushtable.privacy.mechanisms import Adjacency
-
-__all__ = [
-    "AdjacencyOption",
-    "Columns",
-    "Data",
-    "Delta",
-    "Detector",
-    "Drop",
-    "Epsilon",
-    "ExpectedRows",
-    "Json",
-    "Output",
-    "RowsPerPerson",
-    "Seed",
-    "Sites",
-    "Tables",
-    "Threads",
-]
 
 
 class Detector(StrEnum):
@@ -37,7 +19,7 @@ class Detector(StrEnum):
     RS_HASH = "rs-hash"
 
     @property
-    def recipe(self) -> str:
+    def draw(self) -> str:
         """The detector's name in plans."""
         return self.value.replace("-", "_")
 
@@ -48,65 +30,60 @@ def _threads(value: int) -> int:
     return value
 
 
+def option(metavar: str, help: str, *names: str, **settings: Any) -> Any:
+    """Return an option that takes a value, for `Annotated`."""
+    return typer.Option(*names, metavar=metavar, help=help, **settings)
+
+
+def argument(metavar: str, help: str) -> Any:
+    """Return an argument, for `Annotated`."""
+    return typer.Argument(metavar=metavar, help=help)
+
+
 Data: TypeAlias = Annotated[
     str,
-    typer.Argument(
-        metavar="DATA",
-        help="Rows in CSV or Parquet: a file, a folder of files, or a glob pattern in quotes.",
-    ),
+    argument("DATA", "Rows in CSV or Parquet: a file, a folder, or a glob pattern in quotes."),
 ]
-Output: TypeAlias = Annotated[
-    Path, typer.Option("--output", "-o", metavar="FILE", help="File to write.")
-]
+Output: TypeAlias = Annotated[Path, option("FILE", "File to write.", "--output", "-o")]
 Columns: TypeAlias = Annotated[
-    str | None,
-    typer.Option(metavar="A,B,...", help="Use these columns only, in this order."),
+    str | None, option("A,B,...", "Use these columns only, in this order.")
 ]
-Drop: TypeAlias = Annotated[
-    str | None, typer.Option(metavar="A,B,...", help="Use all columns but these.")
-]
+Drop: TypeAlias = Annotated[str | None, option("A,B,...", "Use all columns but these.")]
 Threads: TypeAlias = Annotated[
-    int,
-    typer.Option(
-        metavar="N", callback=_threads, help="Threads; -1 is every core. The result is the same."
-    ),
+    int, option("N", "Threads; -1 is every core. The result is the same.", callback=_threads)
 ]
-Tables: TypeAlias = Annotated[
-    int, typer.Option(metavar="M", min=1, max=10_000, help="Number of tables.")
-]
+Tables: TypeAlias = Annotated[int, option("M", "Number of tables.", min=1, max=10_000)]
 Seed: TypeAlias = Annotated[
-    int | None,
-    typer.Option(metavar="N", min=0, help="Seed of the hash functions, for the same result again."),
+    int | None, option("N", "Seed of the hash functions, for the same result again.", min=0)
 ]
 Epsilon: TypeAlias = Annotated[
     float | None,
-    typer.Option(
-        metavar="E",
-        help="Lay the plan out for private release at this total of one person, all rounds "
-        "together; needs --expected-rows.",
+    option(
+        "E",
+        "Lay the plan out for private release at this total of one person, all rounds together; "
+        "needs --expected-rows.",
     ),
 ]
 Delta: TypeAlias = Annotated[
     float,
-    typer.Option(
-        metavar="D",
-        help="Probability with which the bound may fail; at most 1 / --expected-rows, or 1e-5.",
-    ),
+    option("D", "Chance that the bound fails; at most 1 / --expected-rows, or 1e-5."),
 ]
 ExpectedRows: TypeAlias = Annotated[
-    int | None,
-    typer.Option(metavar="N", help="Public guess of the rows of all sites together."),
+    int | None, option("N", "Public guess of the rows of all sites together.")
 ]
 Sites: TypeAlias = Annotated[
-    int,
-    typer.Option(metavar="K", min=1, help="Releases that will be merged, each with its own noise."),
+    int, option("K", "Releases that will be merged, each with its own noise.", min=1)
 ]
 AdjacencyOption: TypeAlias = Annotated[
     Adjacency,
     typer.Option(help="Neighbouring data have one person more or less, or other values."),
 ]
-RowsPerPerson: TypeAlias = Annotated[
-    int, typer.Option(metavar="N", min=1, help="Rows that one person has at most.")
+RowsPerPerson: TypeAlias = Annotated[int, option("N", "Rows that one person has at most.", min=1)]
+Values: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--values", help="Also show ranges and categories read off rows; public ones always are."
+    ),
 ]
 Json: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON object, for machines.")

@@ -1,4 +1,4 @@
-"""What commands print and write."""
+"""Printing results, and writing files safely."""
 
 import contextlib
 import glob
@@ -21,20 +21,6 @@ from hushtable.data.schema import Schema
 from hushtable.errors import FileError, UsageError
 from hushtable.files import remove_leftovers
 
-__all__ = [
-    "MOST_LINES",
-    "Folder",
-    "Target",
-    "finish",
-    "listed",
-    "print_sentences",
-    "print_table",
-    "print_tally",
-    "shown",
-    "size",
-    "tally",
-]
-
 #: Lines of a list at most; JSON has them all.
 MOST_LINES = 40
 
@@ -46,13 +32,13 @@ class Target:
     ----------
     path : Path
         Where.
-    inputs : iterable of str or Path
+    inputs : iterable of str, Path or None
         Files that are read, and must not be the one that is written.
     """
 
-    def __init__(self, path: Path, inputs: Iterable[str | Path] = ()) -> None:
+    def __init__(self, path: Path, inputs: Iterable[str | Path | None] = ()) -> None:
         self.path = path
-        if path.is_file() and any(_takes_in(name, path) for name in inputs):
+        if path.is_file() and any(_takes_in(name, path) for name in inputs if name is not None):
             raise UsageError(f"{path} is both read and written: give another -o")
         folder = path.parent
         if path.exists() and not path.is_file():
@@ -74,6 +60,11 @@ class Target:
             ) from error
         written.append(str(self.path))
         remove_leftovers(self.path.parent, glob.escape(self.path.name))
+
+    def save(self, what: Any) -> None:
+        """Write what has a method ``save``."""
+        with self.writing():
+            what.save(self.path)
 
     def __str__(self) -> str:
         return f"{self.path} ({size(self.path)})"

@@ -25,8 +25,6 @@ from hushtable.cli._errors import explain
 from hushtable.data.readers import Batch, Reader, one_after_other
 from hushtable.errors import DataError
 
-__all__ = ["Watch", "bar_of_steps", "cells_bar", "compile_notice", "watched"]
-
 T = TypeVar("T")
 
 
@@ -71,7 +69,7 @@ class Watch:
     def _begin_pass(self) -> None:
         self._unread = len(self._source.parts)
         self.passes += 1
-        # The first pass over a CSV file tells the next how long it will be.
+        # After the first pass over a CSV file, its length is known.
         total, self.rows = self._total or self.rows or None, 0
         if self._bar is not None:
             if self._task is not None:
@@ -117,7 +115,7 @@ def watched(reader: Reader, *, passes: int = 1, quiet: bool = False) -> Iterator
 
 @contextlib.contextmanager
 def cells_bar(total: int, *, quiet: bool = False) -> Iterator[Callable[[int], None] | None]:
-    """Show how many cells have their noise; give a function that is told of more, or None."""
+    """Show how many cells have their noise; yield a function that adds to them, or None."""
     if quiet or not sys.stderr.isatty():
         yield None
         return

@@ -3,6 +3,7 @@
 import csv
 import os
 import shlex
+from dataclasses import dataclass
 
 from hushtable.cli._errors import explain
 from hushtable.data.encoding import Encoder
@@ -10,7 +11,20 @@ from hushtable.data.readers import Reader, as_reader
 from hushtable.data.schema import Schema
 from hushtable.errors import DataError, UsageError
 
-__all__ = ["joined", "names_in", "open_rows"]
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows as the command line names them, and how they are to be read."""
+
+    data: str
+    columns: str | None
+    drop: str | None
+    threads: int
+    quiet: bool
+
+    def open(self, schema: Schema | None = None) -> Reader:
+        """Open them; see `open_rows`."""
+        return open_rows(self.data, self.columns, self.drop, schema)
 
 
 def open_rows(

@@ -5,8 +5,6 @@ from typing import Any
 from hushtable.cli._output import shown
 from hushtable.federation.result import signer
 
-__all__ = ["signed_by", "signed_lines", "standing"]
-
 
 def signed_by(counts: Any) -> dict[str, str] | None:
     """Return name and fingerprint of who signed counts; None if nobody did."""

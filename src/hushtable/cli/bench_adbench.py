@@ -1,39 +1,22 @@
 """``hushtable bench adbench``: accuracy on a folder of labelled sets."""
 
-import dataclasses
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from hushtable.bench import figures
 from hushtable.bench.adbench import compare, figure, runs
-from hushtable.bench.data import data_folder, find_sets, load
+from hushtable.bench.data import LabelledSet, data_folder, find_sets, load
 from hushtable.bench.results import Results
-from hushtable.bench.tables import print_environment, print_targets
-from hushtable.cli._options import Json
-from hushtable.cli._output import finish
+from hushtable.cli._bench import FOLDER, ResultFolder, Sets, conclude, verdicts
+from hushtable.cli._options import Json, option
 from hushtable.cli._progress import bar_of_steps
 from hushtable.errors import DataError
 
-__all__ = ["adbench"]
-
-_FOLDER = Path("hushtable-bench")
+_Seeds = Annotated[int, option("N", "Seeds of each detector.", min=1)]
 
 
 def adbench(
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            help="Labelled sets, .npz files with X and y; by default $HUSHTABLE_DATA.",
-        ),
-    ] = None,
-    seeds: Annotated[int, typer.Option(metavar="N", min=1, help="Seeds of each detector.")] = 3,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FOLDER", help="Where results are kept.")
-    ] = _FOLDER,
-    as_json: Json = False,
+    data: Sets = None, seeds: _Seeds = 3, output: ResultFolder = FOLDER, as_json: Json = False
 ) -> None:
     """Compare our detectors with PyOD's and scikit-learn's.
 
@@ -42,25 +25,15 @@ def adbench(
     kept in FOLDER as Parquet while it runs: called again, it goes on where it stopped. Exit code 1
     says that a set was left out or a promise missed.
 
-    \b
     Example:
       hushtable bench adbench --data labelled-sets -o results
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     files = find_sets(data_folder(data))
-    # What is missing is said now, not in ten minutes.
-    figures.pyplot()
+    figures.pyplot()  # what is missing is named now, not in ten minutes
     field = runs.contestants()
     output.mkdir(parents=True, exist_ok=True)
     results = Results(output / "adbench.parquet")
-
-    sets, left_out = [], {}
-    for file in files:
-        try:
-            sets.append(load(file).at_most(runs.MAX_ROWS))
-        except DataError as error:
-            left_out[file.stem] = str(error)
-    if not sets:
-        raise DataError(f"no set could be read: {'; '.join(left_out.values())}")
+    sets, left_out = _loaded(files)
     steps = (step for one in sets for step in runs.runs(one, field, seeds, results))
     total = len(sets) * sum(1 if c.fixed else seeds for c in field)
     for _ in bar_of_steps(steps, total, "Detectors", as_json):
@@ -75,35 +48,31 @@ def adbench(
     page = _page(results, sets, auc, ap, seeds)
     (output / "adbench.md").write_text(page + "\n")
     written = [output / "adbench.parquet", output / "adbench.md", *drawn]
+    metrics = (("auc", auc), ("ap", ap))
     facts: dict[str, Any] = {
         "command": "bench adbench",
         "sets": names,
         "left_out": left_out,
-        "means": {
-            metric: dict(zip(c.systems, c.means().tolist(), strict=True))
-            for metric, c in (("auc", auc), ("ap", ap))
-        },
-        "ranks": {
-            metric: dict(zip(c.systems, c.ranks().tolist(), strict=True))
-            for metric, c in (("auc", auc), ("ap", ap))
-        },
-        "targets": [dataclasses.asdict(target) | {"met": target.met} for target in targets],
+        "means": {m: dict(zip(c.systems, c.means().tolist(), strict=True)) for m, c in metrics},
+        "ranks": {m: dict(zip(c.systems, c.ranks().tolist(), strict=True)) for m, c in metrics},
+        "targets": verdicts(targets),
         "files": [str(file) for file in written],
     }
+    packages = ("numba", "numpy", "scikit-learn", "pyod")
+    conclude(facts, page, targets, written, as_json, packages, left_out)
 
-    def text() -> None:
 
-        print(page)
-        print_environment(("numba", "numpy", "scikit-learn", "pyod"))
-        if targets:
-            print_targets(targets)
-        for name, reason in left_out.items():
-            print(f"\nLeft out: {name}. {reason}")
-        print(f"\nWrote {', '.join(map(str, written))}.")
-
-    finish(as_json, facts, text)
-    if left_out or not all(target.met for target in targets):
-        raise typer.Exit(1)
+def _loaded(files: list[Path]) -> tuple[list[LabelledSet], dict[str, str]]:
+    """Return the sets that can be read, and why others cannot."""
+    sets, left_out = [], {}
+    for file in files:
+        try:
+            sets.append(load(file).at_most(runs.MAX_ROWS))
+        except DataError as error:
+            left_out[file.stem] = str(error)
+    if not sets:
+        raise DataError(f"no set could be read: {'; '.join(left_out.values())}")
+    return sets, left_out
 
 
 def _page(results: Any, sets: Any, auc: Any, ap: Any, seeds: int) -> str:

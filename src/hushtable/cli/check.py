@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from hushtable import files
-from hushtable.cli._options import Columns, Data, Drop, Json, Threads
+from hushtable.cli._options import Columns, Data, Drop, Json, Threads, argument
 from hushtable.cli._output import (
     MOST_LINES,
     finish,
@@ -23,17 +21,13 @@ from hushtable.errors import FileError
 from hushtable.plans.plan import Plan
 from hushtable.report.words import values
 
-__all__ = ["check"]
+_Schema = Annotated[
+    Path, argument("SCHEMA_OR_PLAN", "Schema in TOML, or a .hush file with a plan in it.")
+]
 
 
 def check(
-    schema: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SCHEMA_OR_PLAN",
-            help="Schema in TOML, or a .hush file with a plan in it: a plan, a round, a model.",
-        ),
-    ],
+    schema: _Schema,
     data: Data,
     threads: Threads = -1,
     columns: Columns = None,
@@ -46,10 +40,9 @@ def check(
     their range that the unit may be another. It writes no file. What it prints describes the rows
     and stays where they are. It ends with exit code 0 whatever it finds.
 
-    \b
     Example:
       hushtable plan check plan.hush patients.csv --drop id,name
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     wanted = _schema(schema)
     reader = open_rows(data, columns, drop, wanted)
 
@@ -132,7 +125,7 @@ def _sentence(result: FeatureCheck, public: bool) -> str:
     if result.finding == "missing":
         return f"{name}: no row has a value. Is it the right column?"
     if result.finding == "constant":
-        return f"{name}: all values are the same, and tell nothing. Is it the right column?"
+        return f"{name}: all values are the same. Is it the right column?"
     if result.finding == "outside" and feature.kind == "categorical":
         return f"{name}: most values are none of its {allowed}. Are they spelled in another way?"
     if result.finding == "outside":

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-import typer
 
-from hushtable.cli._options import Json
+from hushtable.cli._options import Json, option
 from hushtable.cli._output import finish, print_table
 from hushtable.cli._progress import compile_notice
 from hushtable.cli.report import check_page, write_page
@@ -22,8 +21,6 @@ from hushtable.report.content import Model, gather
 from hushtable.report.scores import score_rows
 from hushtable.report.sites import sites_of_parts
 from hushtable.scores.scorer import Scorer
-
-__all__ = ["demo"]
 
 # Public ranges: the data set's published description states the least and the largest value of
 # each feature; here they are rounded outward to two digits. No row was looked at.
@@ -96,24 +93,19 @@ class _Hospital:
     malignant: Any
 
 
-def demo(
-    report: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also write the last hospital's report: .html (needs extra report).",
-        ),
-    ] = None,
-    as_json: Json = False,
-) -> None:
+_Report = Annotated[
+    Path | None, option("FILE", "Also write the last hospital's report: .html (extra report).")
+]
+
+
+def demo(report: _Report = None, as_json: Json = False) -> None:
     """Show three hospitals that find outliers together and pool no row.
 
     The data come with scikit-learn; nothing is downloaded, and no file is written but the report.
 
-    \b
     Example:
       hushtable demo
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     if report is not None:
         check_page(report)
     with compile_notice():

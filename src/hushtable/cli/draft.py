@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pyarrow as pa
 import typer
 
-from hushtable.cli._options import Columns, Data, Drop, Json
+from hushtable.cli._options import Columns, Data, Drop, Json, option
 from hushtable.cli._output import Target, finish
 from hushtable.cli._rows import open_rows
 from hushtable.data.columns import as_numbers, is_text
@@ -17,8 +17,6 @@ from hushtable.data.known_columns import known_column
 from hushtable.data.readers import Reader
 from hushtable.errors import DataError, FileError
 from hushtable.files import replacing
-
-__all__ = ["draft"]
 
 _HEAD = """\
 # A draft: names and kinds of the columns. Every range and every list of categories is
@@ -50,13 +48,16 @@ class _Column:
     hint: str = ""
 
 
+_Output = Annotated[
+    Path | None, option("FILE", "Schema to write; default: print it.", "--output", "-o")
+]
+_Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+
+
 def draft(
     data: Data,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Schema to write; default: print it."),
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    output: _Output = None,
+    force: _Force = False,
     columns: Columns = None,
     drop: Drop = None,
     as_json: Json = False,
@@ -67,10 +68,9 @@ def draft(
     voltage, weekday), public ranges or categories are proposed as comments. A person confirms
     them and fills in the others, which must be public knowledge.
 
-    \b
     Example:
       hushtable plan draft patients.csv --drop id,name -o schema.toml
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     if output is not None and output.exists() and not force:
         raise FileError(
             f"{output} exists, and somebody may have filled it in: name another file, or replace "
@@ -107,7 +107,7 @@ def _features(reader: Reader) -> list[_Column]:
     """Kind, unit and proposals of each column, by its name and type alone."""
     batch: Any = next(reader.read(), None)
     if batch is None or len(batch) == 0:
-        raise DataError(f"{reader.source} has no rows: the kinds of its columns cannot be told")
+        raise DataError(f"{reader.source} has no rows: its columns have no kinds")
     features = []
     for name, column in zip(batch.schema.names, batch.columns, strict=True):
         if not is_text(column.type):
@@ -139,7 +139,7 @@ def _column(name: str, kind: Any) -> _Column:
 
 
 def _note(kind: Any) -> str:
-    """Say in what unit a range is, where the type tells."""
+    """Return the unit of a range, where the type has one."""
     if pa.types.is_boolean(kind):
         return "false is 0, true is 1"
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):

@@ -14,16 +14,128 @@ from hushtable.cli._options import (
     Seed,
     Tables,
     Threads,
+    option,
 )
 from hushtable.cli._output import Target, finish, print_sentences, print_tally, shown, tally
 from hushtable.cli._progress import watched
-from hushtable.cli._rows import joined, names_in, open_rows
+from hushtable.cli._rows import Rows, joined, names_in
 from hushtable.data.infer import doubtful_texts
+from hushtable.data.readers import Reader
 from hushtable.data.schema import Schema
 from hushtable.errors import DataError, UsageError
 from hushtable.report.words import texts_of_rows, values_of_rows
 
-__all__ = ["fit"]
+_Detector = Annotated[Detector, typer.Option(help="Detector to fit.")]
+_Passes = Annotated[
+    int, option("1|2", "2 counts the denser rows once more (hushtable): slower, more accurate.")
+]
+_Contamination = Annotated[str, option("SHARE", "Share of the rows to call outliers, or auto.")]
+_KeepText = Annotated[
+    str | None,
+    option(
+        "A,B,...",
+        "Keep these columns of text, though they look like identifiers, names or free text: all "
+        "their texts are in the model then.",
+    ),
+]
+
+
+def fit(
+    data: Data,
+    output: Output,
+    detector: _Detector = Detector.HUSHTABLE,
+    tables: Tables = 100,
+    passes: _Passes = 1,
+    contamination: _Contamination = "auto",
+    seed: Seed = None,
+    threads: Threads = -1,
+    columns: Columns = None,
+    drop: Drop = None,
+    keep_text: _KeepText = None,
+    as_json: Json = False,
+) -> None:
+    """Fit a detector to rows and write it as a model.
+
+    Ranges and categories are read off the rows, and are in the model. Numbers, dates, true/false
+    and text are used as they are; empty fields are missing values.
+
+    Example:
+      hushtable fit patients.csv --drop id,name -o model.hush
+    """
+    settings: dict[str, Any] = {
+        "n_tables": tables,
+        "contamination": _contamination(contamination),
+        "n_jobs": threads,
+        "random_state": seed,
+    }
+    if passes not in (1, 2):
+        raise UsageError(f"--passes {passes}: needs 1 or 2")
+    if passes == 2 and detector is not Detector.HUSHTABLE:
+        raise UsageError("--passes 2 needs --detector hushtable")
+    if detector is Detector.HUSHTABLE:
+        settings["passes"] = passes
+    target = Target(output, [data])
+    rows = Rows(data, columns, drop, threads, as_json)
+    reader = rows.open()
+    keep = names_in(keep_text or "")
+    used = list(reader.names or ())
+    if lacking := [name for name in keep if name not in used]:
+        raise DataError(f"--keep-text: {lacking} are not among the columns in use, {used}")
+    model, n_rows = _fitted(detector, settings, reader, as_json)
+    _check_texts(model.plan_.schema, n_rows - model.sketch_.tally[:, 0], keep, rows)
+    with target.writing():
+        model.save(output)
+    facts = {"command": "fit", "model": str(output), **_facts(model, n_rows)}
+    finish(as_json, facts, lambda: _print(model, facts, target))
+
+
+def _fitted(
+    detector: Detector, settings: dict[str, Any], reader: Reader, quiet: bool
+) -> tuple[Any, int]:
+    """Return a detector fitted to the rows, and their number."""
+    # scikit-learn takes a second to import: only once the files are known to be there.
+    from hushtable.detectors._by_recipe import BY_RECIPE
+
+    model = BY_RECIPE[detector.draw]().set_params(**settings)
+    passes = 2 + (settings["contamination"] != "auto")
+    if "passes" in settings:
+        passes += settings["passes"]
+    elif "max_samples" in model.get_params() and reader.n_rows is None:
+        passes += 1  # to sample rows, it must know their number
+    with watched(reader, passes=passes, quiet=quiet) as watch:
+        model.fit(watch.reader)
+    return model, watch.rows
+
+
+def _facts(model: Any, n_rows: int) -> dict[str, Any]:
+    plan = model.plan_
+    return {
+        "detector": type(model).__name__,
+        "rows": n_rows,
+        "features": len(plan.schema),
+        "tables": plan.family.n_tables,
+        "cells": plan.family.n_cells,
+        "offset": model.offset_,
+        "plan_id": plan.plan_id,
+        "tally": tally(plan.schema, model.sketch_.tally),
+        "texts": texts_of_rows(plan.schema),
+    }
+
+
+def _print(model: Any, facts: dict[str, Any], target: Target) -> None:
+    schema, n_texts = model.plan_.schema, len(facts["texts"])
+    print(
+        f"Fitted {facts['detector']} to {facts['rows']:,} rows: {facts['tables']:,} tables, "
+        f"{facts['cells']:,} cells."
+    )
+    print(f"{len(schema) - n_texts:,} columns are numeric, {n_texts:,} categorical.")
+    print(f"Rows that score below {model.offset_:.4g} {model.plan_.score.unit} are outliers.")
+    print_tally(schema, model.sketch_.tally, facts["rows"])
+    print(f"Wrote {target}.")
+    print_sentences([
+        shown(f"It holds values of your rows: {values_of_rows(schema)}; and exact counts."),
+        "Keep it where the rows are.",
+    ])  # fmt: skip
 
 
 def _contamination(value: str) -> str | float:
@@ -38,112 +150,7 @@ def _contamination(value: str) -> str | float:
     return share
 
 
-def fit(
-    data: Data,
-    output: Output,
-    detector: Annotated[Detector, typer.Option(help="Detector to fit.")] = Detector.HUSHTABLE,
-    tables: Tables = 100,
-    passes: Annotated[
-        int,
-        typer.Option(
-            metavar="1|2",
-            help="2 counts the denser rows once more (hushtable only): slower, more accurate.",
-        ),
-    ] = 1,
-    contamination: Annotated[
-        str,
-        typer.Option(metavar="SHARE", help="Share of the rows to call outliers, or auto."),
-    ] = "auto",
-    seed: Seed = None,
-    threads: Threads = -1,
-    columns: Columns = None,
-    drop: Drop = None,
-    keep_text: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B,...",
-            help="Keep these columns of text, though they look like identifiers, names or free "
-            "text: all their texts are in the model then.",
-        ),
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Fit a detector to rows and write it as a model.
-
-    Ranges and categories are read off the rows, and are in the model. Numbers, dates, true/false
-    and text are used as they are; empty fields are missing values.
-
-    \b
-    Example:
-      hushtable fit patients.csv --drop id,name -o model.hush
-    """  # noqa: D301 (\b keeps the lines of the example apart)
-    share = _contamination(contamination)
-    if passes not in (1, 2):
-        raise UsageError(f"--passes {passes}: needs 1 or 2")
-    if passes == 2 and detector is not Detector.HUSHTABLE:
-        raise UsageError("--passes 2 needs --detector hushtable")
-    target = Target(output, [data])
-    reader = open_rows(data, columns, drop)
-    keep = names_in(keep_text or "")
-    used = list(reader.names or ())
-    if lacking := [name for name in keep if name not in used]:
-        raise DataError(f"--keep-text: {lacking} are not among the columns in use, {used}")
-
-    # scikit-learn takes a second to import: only once the files are known to be there.
-    from hushtable.detectors._by_recipe import BY_RECIPE
-
-    model = BY_RECIPE[detector.recipe]()
-    if detector is Detector.HUSHTABLE:
-        model.set_params(passes=passes)
-        readings = 2 + passes
-    else:  # to sample rows, it must know their number
-        sampled = "max_samples" in model.get_params()
-        readings = 2 + (sampled and reader.n_rows is None)
-    model.set_params(n_tables=tables, contamination=share, n_jobs=threads, random_state=seed)
-    with watched(reader, passes=readings + (share != "auto"), quiet=as_json) as watch:
-        model.fit(watch.reader)
-    family, schema = model.plan_.family, model.plan_.schema
-    sketch: Any = model.sketch_  # after fit, exact counts
-    _check_texts(schema, watch.rows - sketch.tally[:, 0], keep, columns, drop)
-    with target.writing():
-        model.save(output)
-
-    name, texts = type(model).__name__, texts_of_rows(schema)
-    facts = {
-        "command": "fit",
-        "model": str(output),
-        "detector": name,
-        "rows": watch.rows,
-        "features": len(schema),
-        "tables": family.n_tables,
-        "cells": family.n_cells,
-        "offset": model.offset_,
-        "plan_id": model.plan_.plan_id,
-        "tally": tally(schema, sketch.tally),
-        "texts": texts,
-    }
-
-    def text() -> None:
-        print(
-            f"Fitted {name} to {watch.rows:,} rows: {family.n_tables:,} tables, "
-            f"{family.n_cells:,} cells."
-        )
-        print(f"{len(schema) - len(texts):,} columns are numeric, {len(texts):,} categorical.")
-        unit = model.plan_.score.unit
-        print(f"Rows that score below {model.offset_:.4g} {unit} are outliers.")
-        print_tally(schema, sketch.tally, watch.rows)
-        print(f"Wrote {target}.")
-        print_sentences([
-            shown(f"It holds values of your rows: {values_of_rows(schema)}; and exact counts."),
-            "Keep it where the rows are.",
-        ])  # fmt: skip
-
-    finish(as_json, facts, text)
-
-
-def _check_texts(
-    schema: Schema, n_values: Any, keep: list[str], columns: str | None, drop: str | None
-) -> None:
+def _check_texts(schema: Schema, n_values: Any, keep: list[str], rows: Rows) -> None:
     """Refuse texts that look like those of single rows, unless their columns are to be kept."""
     found = doubtful_texts(schema, n_values.tolist())
     doubtful = [name for name in found if name not in keep]
@@ -152,8 +159,8 @@ def _check_texts(
     looks = "; ".join(f"{name!r} ({found[name]})" for name in doubtful)
     without = (
         "by naming the others only in --columns"
-        if columns is not None
-        else f"with --drop {joined(names_in(drop or '') + doubtful)}"
+        if rows.columns is not None
+        else f"with --drop {joined(names_in(rows.drop or '') + doubtful)}"
     )
     raise DataError(
         "all texts of a column of text are in the model, and some look like those of single "

@@ -1,4 +1,4 @@
-"""``hushtable plan``: what several sites share, from a schema with public ranges."""
+"""``hushtable plan``: a schema with public ranges to the plan that several sites share."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +17,8 @@ from hushtable.cli._options import (
     Output,
     Seed,
     Sites,
+    argument,
+    option,
 )
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.counts.local import LocalModel
@@ -28,59 +30,52 @@ from hushtable.federation.layout import Layout
 from hushtable.plans.plan import Plan
 from hushtable.report.words import n_tables
 
-__all__ = ["draw", "hide", "marginals", "ranges", "ranks", "read_schema"]
-
-_SchemaFile = Annotated[
-    Path, typer.Argument(metavar="SCHEMA", help="Schema in TOML, with its ranges filled in.")
-]
-
-
+_SchemaFile = Annotated[Path, argument("SCHEMA", "Schema in TOML, with its ranges filled in.")]
 _Ranges = Annotated[
     Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Merged release under hushtable plan ranges; narrows the ranges of SCHEMA.",
+    option("FILE", "Merged release under hushtable plan ranges: narrows the ranges of SCHEMA."),
+]
+_Detector = Annotated[Detector, typer.Option(help="Detector whose tables to draw.")]
+_Tables = Annotated[
+    int | None,
+    option("M", "Number of tables; by default 100, or what suits --epsilon.", min=1, max=10_000),
+]
+_Marginals = Annotated[
+    Path | None,
+    option(
+        "FILE",
+        "Merged sketch or release under hushtable plan marginals: refines it (hushtable only).",
     ),
 ]
+_Secret = Annotated[
+    Path | None,
+    option(
+        "FILE",
+        "Draw from what the sites share (hushtable round secret): the coordinator then cannot know "
+        "the hash functions.",
+    ),
+]
+_Total = Annotated[float, option("E", "Total of all rounds together.")]
+_Rows = Annotated[int, option("N", "Public guess of the rows of all sites together.")]
+_Model = Annotated[
+    Path, argument("MODEL", "(Merged) sketch or release, or a model of hushtable fit.")
+]
+_Plan = Annotated[Path, argument("PLAN", "Plan of hushtable plan draw.")]
 
 
 def draw(
     schema: _SchemaFile,
     output: Output,
-    detector: Annotated[
-        Detector, typer.Option(help="Detector whose tables to draw.")
-    ] = Detector.HUSHTABLE,
-    tables: Annotated[
-        int | None,
-        typer.Option(
-            metavar="M",
-            min=1,
-            max=10_000,
-            help="Number of tables; by default 100, or what suits --epsilon.",
-        ),
-    ] = None,
+    detector: _Detector = Detector.HUSHTABLE,
+    tables: _Tables = None,
     seed: Seed = None,
-    marginals: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Merged sketch or release under hushtable plan marginals; refines the plan "
-            "(hushtable only).",
-        ),
-    ] = None,
+    marginals: _Marginals = None,
     ranges: _Ranges = None,
     epsilon: Epsilon = None,
     delta: Delta = 1e-6,
     expected_rows: ExpectedRows = None,
     sites: Sites = 1,
-    secret: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Draw from what the sites share (hushtable round secret): the coordinator then "
-            "cannot know the hash functions.",
-        ),
-    ] = None,
+    secret: _Secret = None,
     as_json: Json = False,
 ) -> None:
     """Draw the hash functions that all sites share.
@@ -88,46 +83,46 @@ def draw(
     Without --marginals, the plan depends on the schema, the seed and the other options only, not
     on any data. With --epsilon, the tables are laid out for the noise of a private release.
 
-    \b
     Example:
       hushtable plan draw schema.toml --epsilon 1 --expected-rows 50000 -o plan.hush
-    """  # noqa: D301 (\b keeps the lines of the example apart)
-    target = Target(output, [p for p in (schema, marginals, ranges, secret) if p is not None])
+    """
+    target = Target(output, [schema, marginals, ranges, secret])
     if seed is not None and secret is not None:
         raise UsageError("--seed and --secret exclude each other: give one of them")
-
-    counts = None
-    if marginals is not None:
-        counts = read_counts(marginals)
-    parameters = {"n_tables": 100} if epsilon is None else {}
-    if tables is not None:
-        parameters["n_tables"] = tables
+    counts = None if marginals is None else read_counts(marginals)
     features = _schema(schema, ranges)
     terms: dict[str, Any] = {
-        "detector": detector.recipe,
+        "detector": detector.draw,
         "marginals": counts,
         "epsilon": epsilon,
         "delta": delta,
         "expected_rows": expected_rows,
         "sites": sites,
-        **parameters,
     }
+    if tables is not None or epsilon is None:
+        terms["n_tables"] = 100 if tables is None else tables
     if secret is None:
         plan = Plan.draw(features, random_state=seed, **terms)
     else:
         plan = draw_hidden(read_secret(secret), features, **terms)
-    notes = []
-    if plan.data_dependent and counts is not None:
-        notes = [
-            f"It depends on data: the merged marginals of {counts.n_rows:,} rows. No sketch",
-            "under it can be released privately.",
-        ]
-    if plan.design is not None and counts is None and plan.design.pays_marginals(len(plan.schema)):
-        notes = [
+    _save(plan, target, "plan draw", as_json, _notes(plan, counts))
+
+
+def _notes(plan: Plan, counts: Any) -> Sequence[str]:
+    """Say what follows from the marginals, or from their absence."""
+    if counts is None:
+        if plan.design is None or not plan.design.pays_marginals(len(plan.schema)):
+            return ()
+        return (
             "A first round for the marginals would pay: hushtable plan marginals with the same",
             "options, then sketch, release, merge, and give the sum to --marginals here.",
-        ]
-    _save(plan, target, "plan draw", as_json, notes)
+        )
+    if not plan.data_dependent:
+        return ()
+    return (
+        f"It depends on data: the merged marginals of {counts.n_rows:,} rows. No sketch",
+        "under it can be released privately.",
+    )
 
 
 def marginals(
@@ -146,12 +141,10 @@ def marginals(
     --marginals": the tables then follow the data, and detect better. For a private plan, release
     each sketch before merging; give the same --epsilon and --expected-rows in both rounds.
 
-    \b
     Example:
       hushtable plan marginals schema.toml -o marginals.plan.hush
-    """  # noqa: D301 (\b keeps the lines of the example apart)
-    target = Target(output, [p for p in (schema, ranges) if p is not None])
-
+    """
+    target = Target(output, [schema, ranges])
     terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
     plan = Plan.marginals(_schema(schema, ranges), epsilon=epsilon, **terms)
     _save(plan, target, "plan marginals", as_json)
@@ -160,10 +153,8 @@ def marginals(
 def ranges(
     schema: _SchemaFile,
     output: Output,
-    epsilon: Annotated[float, typer.Option(metavar="E", help="Total of all rounds together.")],
-    expected_rows: Annotated[
-        int, typer.Option(metavar="N", help="Public guess of the rows of all sites together.")
-    ],
+    epsilon: _Total,
+    expected_rows: _Rows,
     delta: Delta = 1e-6,
     sites: Sites = 1,
     as_json: Json = False,
@@ -173,37 +164,25 @@ def ranges(
     Sketch, release and merge under it, and give the sum to --ranges of "plan marginals" and "plan
     draw". It takes a twentieth of the budget, and needs many rows.
 
-    \b
     Example:
       hushtable plan ranges schema.toml --epsilon 1 --expected-rows 50000 -o ranges.plan.hush
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     target = Target(output, [schema])
-
     terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
     plan = Plan.ranges(read_schema(schema), epsilon=epsilon, **terms)
     _save(plan, target, "plan ranges", as_json)
 
 
-def ranks(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MODEL", help="(Merged) sketch or release, or a model of hushtable fit."
-        ),
-    ],
-    output: Output,
-    as_json: Json = False,
-) -> None:
+def ranks(model: _Model, output: Output, as_json: Json = False) -> None:
     """Make the plan of a last round: one histogram of a model's scores.
 
     Sketch it at each site, merge, and give the sum to "hushtable score --ranks": each row then
     gets its rank among the rows of all sites. For a private model, release each sketch before
     merging; what the model cost counts in the epsilon.
 
-    \b
     Example:
       hushtable plan ranks all.hush -o ranks.plan.hush
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     target = Target(output, [model])
 
     content = files.read(model)
@@ -222,20 +201,15 @@ def ranks(
     _save(plan, target, "plan ranks", as_json, notes)
 
 
-def hide(
-    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="Plan of hushtable plan draw.")],
-    output: Output,
-    as_json: Json = False,
-) -> None:
+def hide(plan: _Plan, output: Output, as_json: Json = False) -> None:
     """Take the hash functions off a plan, for the coordinator.
 
     With the layout, a coordinator opens rounds and adds up what the sites send, but can hash no
     row, and so score none.
 
-    \b
     Example:
       hushtable plan hide plan.hush -o layout.hush
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     target = Target(output, [plan])
 
     content = files.read(plan)
@@ -281,8 +255,7 @@ def read_schema(path: Path) -> Schema:
 def _save(
     plan: Plan, target: Target, command: str, as_json: bool, notes: Sequence[str] = ()
 ) -> None:
-    with target.writing():
-        plan.save(target.path)
+    target.save(plan)
     design = plan.design
     facts = {
         "command": command,
@@ -298,30 +271,31 @@ def _save(
         "design": None if design is None else design.to_dict(),
         "expected_loss": None if design is None else design.expected_loss,
     }
+    finish(as_json, facts, lambda: _print(plan, target, notes))
 
-    def text() -> None:
-        print(
-            f"Plan {plan.plan_id[:12]}: {plan.detector}, {len(plan.schema):,} features, "
-            f"{n_tables(plan.family.n_tables)}, {plan.family.n_cells:,} cells."
-        )
-        if plan.behind:
-            what = " and ".join(f"{spent.what} {spent.release[:12]}" for spent in plan.behind)
-            print_sentences([
-                f"It depends on data through private releases only ({what}), whose cost counts in "
-                "every release under it."
-            ])  # fmt: skip
-        elif not plan.data_dependent:
-            print("It depends on no data, only on the schema, the seed and public numbers.")
-        if design is not None and plan.detector not in ("marginals", "ranges"):
-            print_sentences([design.words()])
-        for line in notes:
-            print(line)
-        if plan.hidden:
-            print("Its hash functions are hidden: it is for the sites only. What the coordinator")
-            print("gets is made of it by hushtable plan hide.")
-        print(f"Wrote {target}. At each site:")
-        print(f"  hushtable sketch DATA --plan {target.path} -o site.sketch.hush")
-        if design is not None:
-            print(f"  hushtable release site.sketch.hush --epsilon {design.epsilon:g} -o site.hush")
 
-    finish(as_json, facts, text)
+def _print(plan: Plan, target: Target, notes: Sequence[str]) -> None:
+    print(
+        f"Plan {plan.plan_id[:12]}: {plan.detector}, {len(plan.schema):,} features, "
+        f"{n_tables(plan.family.n_tables)}, {plan.family.n_cells:,} cells."
+    )
+    if plan.behind:
+        what = " and ".join(f"{spent.what} {spent.release[:12]}" for spent in plan.behind)
+        print_sentences([
+            f"It depends on data through private releases only ({what}), whose cost counts in "
+            "every release under it."
+        ])  # fmt: skip
+    elif not plan.data_dependent:
+        print("It depends on no data, only on the schema, the seed and public numbers.")
+    design = plan.design
+    if design is not None and plan.detector not in ("marginals", "ranges"):
+        print_sentences([design.words()])
+    for line in notes:
+        print(line)
+    if plan.hidden:
+        print("Its hash functions are hidden: it is for the sites only. What the coordinator")
+        print("gets is made of it by hushtable plan hide.")
+    print(f"Wrote {target}. At each site:")
+    print(f"  hushtable sketch DATA --plan {target.path} -o site.sketch.hush")
+    if design is not None:
+        print(f"  hushtable release site.sketch.hush --epsilon {design.epsilon:g} -o site.hush")

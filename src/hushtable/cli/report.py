@@ -5,14 +5,12 @@ import math
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from hushtable import files
 from hushtable.cli._counts import read_counts, threshold
-from hushtable.cli._options import Columns, Drop, Json, Threads
+from hushtable.cli._options import Columns, Drop, Json, Threads, Values, argument, option
 from hushtable.cli._output import Target, finish, listed, size
 from hushtable.cli._progress import watched
-from hushtable.cli._rows import open_rows
+from hushtable.cli._rows import Rows
 from hushtable.cli.round._common import read_round
 from hushtable.counts.local import LocalModel
 from hushtable.counts.release import Release
@@ -28,72 +26,43 @@ from hushtable.report.sites import Sites, sites_of_parts, sites_of_round
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["check_page", "report", "write_page"]
-
 _KINDS = ("detector", "sketch", "release", "local", "sealed")
 
 
+_Model = Annotated[
+    Path, argument("MODEL", "Model of hushtable fit, sketch, release, or the result of a round.")
+]
+_Page = Annotated[Path, option("FILE", "Page to write: .html.", "--output", "-o")]
+_Data = Annotated[
+    str | None, argument("[DATA]", "Rows to score: a file, a folder, or a glob pattern in quotes.")
+]
+_Shown = Annotated[
+    int, option("N", "Name the N rows with the lowest scores, and why.", min=0, max=1000)
+]
+_Ranks = Annotated[
+    Path | None,
+    option("RANKS", "Rank rows among all sites' rows: merged counts under hushtable plan ranks."),
+]
+_Parts = Annotated[
+    str | None,
+    option("FILES", "What the sites sent and MODEL adds up: file, folder, or pattern in quotes."),
+]
+_Round = Annotated[Path | None, option("ROUND", "The round that MODEL results from.", "--round")]
+_Contamination = Annotated[
+    float | None, option("SHARE", "Flag this share of the rows, not those below the threshold.")
+]
+
+
 def report(
-    model: Annotated[
-        Path,
-        typer.Argument(
-            metavar="MODEL",
-            help="Model of hushtable fit, sketch, release, or the result of a round.",
-        ),
-    ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE", help="Page to write: .html.")
-    ],
-    data: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[DATA]",
-            help="Rows to score, in CSV or Parquet: a file, a folder, or a pattern in quotes.",
-        ),
-    ] = None,
-    rows: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            max=1000,
-            help="Name the N rows with the lowest scores, and why they have them; 0 is none.",
-        ),
-    ] = 0,
-    ranks: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="RANKS",
-            help="Merged counts under hushtable plan ranks: say how rare scores are among the rows "
-            "of all sites.",
-        ),
-    ] = None,
-    parts: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILES",
-            help="What the sites sent and MODEL adds up: a file, a folder, or a pattern in quotes.",
-        ),
-    ] = None,
-    round_: Annotated[
-        Path | None,
-        typer.Option("--round", metavar="ROUND", help="The round that MODEL is the result of."),
-    ] = None,
-    contamination: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Flag this share of the rows instead of those below the model's threshold.",
-        ),
-    ] = None,
-    values: Annotated[
-        bool,
-        typer.Option(
-            "--values",
-            help="Show ranges and categories that were read off rows (by hushtable fit), too: they "
-            "are values of rows. Public ones are always shown.",
-        ),
-    ] = False,
+    model: _Model,
+    output: _Page,
+    data: _Data = None,
+    rows: _Shown = 0,
+    ranks: _Ranks = None,
+    parts: _Parts = None,
+    round_: _Round = None,
+    contamination: _Contamination = None,
+    values: Values = False,
     threads: Threads = -1,
     columns: Columns = None,
     drop: Drop = None,
@@ -101,60 +70,84 @@ def report(
 ) -> None:
     """Write one HTML file for analyst, privacy officer and coordinator.
 
-    It holds what MODEL tells; with DATA, the distribution of scores, missing values and drift;
+    It holds what MODEL shows; with DATA, the distribution of scores, missing values and drift;
     with --parts, who sent what. Without --values no value of a row is in it, and without --rows no
-    row's number, score or reasons.
-    It loads nothing from elsewhere and runs no script.
+    row's number, score or reasons. It loads nothing from elsewhere and runs no script.
 
-    \b
     Example:
       hushtable report all.hush patients.csv --parts "sent/*.hush" -o report.html
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     check_page(output)
-    _check_options(data, rows, contamination, ranks, parts, round_)
+    if data is None and (rows or contamination is not None or ranks is not None):
+        raise UsageError(
+            "--rows, --ranks and --contamination are about rows: give DATA after MODEL"
+        )
+    if contamination is not None and not 0.0 < contamination <= 0.5:
+        raise UsageError(f"--contamination {contamination}: needs a share above 0, at most 0.5")
+    if round_ is not None and parts is None:
+        raise UsageError("--round needs what the sites sent: give --parts")
     others = [path for path in (model, ranks, round_) if path is not None]
     sent = [] if parts is None else _parts(parts, others)
     subject, scorer, offset = _open(model)
     sites = None if parts is None else _sites(subject, sent, round_)
-    scores: Scores | None = None
+    scores = None
     if data is not None:
         if scorer is None:
             raise UsageError(f"{model} scores no rows: leave {data} out")
-
         ranked = None if ranks is None else Ranks(read_counts(ranks), scorer)
-        reader = open_rows(data, columns, drop, scorer.plan.schema).repeatable()
-        with watched(reader, passes=passes(scorer.sketch, rows), quiet=as_json) as watch:
-            scores = score_rows(
-                scorer,
-                math.nan if offset is None else offset,
-                watch.reader,
-                contamination=contamination,
-                n_shown=rows,
-                ranks=ranked,
-                n_jobs=threads,
-            )
-
+        given = Rows(data, columns, drop, threads, as_json)
+        scores = _scores(scorer, offset, given, contamination, rows, ranked)
     made = gather(subject, threshold=offset, scores=scores, sites=sites, values=values)
     target = write_page(made, output)
-    facts = {
-        "command": "report",
-        "report": str(output),
+    facts = {"command": "report", "report": str(output), **_facts(made, scores)}
+    finish(as_json, facts, lambda: _print(made, target, subject.name))
+
+
+def _facts(made: Report, scores: Scores | None) -> dict[str, Any]:
+    drift = None if scores is None else scores.drift
+    return {
         "sections": made.sections,
         "left_out": made.left_out,
         "reasons_to_stay": made.reasons_to_stay,
-        "drift": _drift(scores),
+        "drift": None
+        if drift is None or math.isnan(drift.overall)
+        else {
+            "overall": drift.overall,
+            "by_chance_up_to": drift.level,
+            "features_beyond_chance": drift.beyond_chance,
+        },
     }
 
-    def text() -> None:
-        print(f"Wrote {target}: {listed(made.sections, most=9)}.")
-        if made.reasons_to_stay:
-            print("Keep it where the rows are:")
-            for reason in made.reasons_to_stay:
-                print(f"  {reason}")
-        else:
-            print(f"It may go wherever {subject.name} may go.")
 
-    finish(as_json, facts, text)
+def _scores(
+    scorer: Scorer,
+    offset: float | None,
+    rows: Rows,
+    contamination: float | None,
+    n_shown: int,
+    ranks: Ranks | None,
+) -> Scores:
+    reader = rows.open(scorer.plan.schema).repeatable()
+    with watched(reader, passes=passes(scorer.sketch, n_shown), quiet=rows.quiet) as watch:
+        return score_rows(
+            scorer,
+            math.nan if offset is None else offset,
+            watch.reader,
+            contamination=contamination,
+            n_shown=n_shown,
+            ranks=ranks,
+            n_jobs=rows.threads,
+        )
+
+
+def _print(made: Report, target: Target, model: str) -> None:
+    print(f"Wrote {target}: {listed(made.sections, most=9)}.")
+    if not made.reasons_to_stay:
+        print(f"It may go wherever {model} may go.")
+        return
+    print("Keep it where the rows are:")
+    for reason in made.reasons_to_stay:
+        print(f"  {reason}")
 
 
 def check_page(output: Path) -> None:
@@ -172,36 +165,6 @@ def write_page(made: Report, output: Path) -> Target:
     with target.writing():
         write_bytes(output, html.encode("utf-8"), private=True)
     return target
-
-
-def _drift(scores: Scores | None) -> dict[str, Any] | None:
-    """Return the drift for machines; null where none is known."""
-    if scores is None or scores.drift is None or math.isnan(scores.drift.overall):
-        return None
-    found = scores.drift
-    return {
-        "overall": found.overall,
-        "by_chance_up_to": found.level,
-        "features_beyond_chance": found.beyond_chance,
-    }
-
-
-def _check_options(
-    data: str | None,
-    rows: int,
-    contamination: float | None,
-    ranks: Path | None,
-    parts: str | None,
-    round_: Path | None,
-) -> None:
-    if data is None and (rows or contamination is not None or ranks is not None):
-        raise UsageError(
-            "--rows, --ranks and --contamination are about rows: give DATA after MODEL"
-        )
-    if contamination is not None and not 0.0 < contamination <= 0.5:
-        raise UsageError(f"--contamination {contamination}: needs a share above 0, at most 0.5")
-    if round_ is not None and parts is None:
-        raise UsageError("--round needs what the sites sent: give --parts")
 
 
 def _open(path: Path) -> tuple[Model, Scorer | None, float | None]:

@@ -11,7 +11,7 @@ from hushtable import files
 from hushtable.cli._counts import threshold as threshold_of
 from hushtable.cli._details import Details, print_lowest
 from hushtable.cli._line import Line
-from hushtable.cli._options import Columns, Data, Drop, Json, Threads
+from hushtable.cli._options import Columns, Data, Drop, Json, Threads, option
 from hushtable.cli._output import (
     Folder,
     Target,
@@ -21,7 +21,7 @@ from hushtable.cli._output import (
     tally,
 )
 from hushtable.cli._progress import watched
-from hushtable.cli._rows import open_rows
+from hushtable.cli._rows import Rows
 from hushtable.cli._score_files import score_files
 from hushtable.cli._scores import Summary, write_scores
 from hushtable.cli._signed import signed_by, standing
@@ -30,81 +30,62 @@ from hushtable.errors import DataError, FileError, UsageError
 from hushtable.plans.plan import HISTOGRAMS
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["score"]
+_Model = Annotated[Path, option("FILE", "Model of hushtable fit, or a (merged) sketch or release.")]
+_Output = Annotated[
+    Path,
+    option(
+        "FILE|FOLDER",
+        "Scores to write: a .parquet or .csv file; or a folder, for a .parquet file of each file "
+        "of rows. What is there already is not scored again.",
+        "--output",
+        "-o",
+    ),
+]
+_Contamination = Annotated[
+    float | None, option("SHARE", "Flag this share of the rows (with --ranks: of all sites' rows).")
+]
+_Count = Annotated[int | None, option("N", "Flag the N rows with the lowest scores.")]
+_Threshold = Annotated[float | None, option("SCORE", "Flag the rows that score lower than this.")]
+_Ranks = Annotated[
+    Path | None,
+    option("FILE", "Add ranks among all sites' rows: merged counts under hushtable plan ranks."),
+]
+_Explain = Annotated[
+    bool, typer.Option("--explain", help="Add the features that make each row's score low.")
+]
+_Marginals = Annotated[
+    Path | None,
+    option("FILE", "Explain how far out values lie: merged counts under hushtable plan marginals."),
+]
 
 
 def score(
     data: Data,
-    model: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE", help="Model of hushtable fit, or a (merged) sketch or release."
-        ),
-    ],
-    output: Annotated[
-        Path,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE|FOLDER",
-            help="Scores to write: a .parquet or .csv file; or a folder, for a .parquet file of "
-            "each file of rows: what is there already is not scored again.",
-        ),
-    ],
+    model: _Model,
+    output: _Output,
     threads: Threads = -1,
     columns: Columns = None,
     drop: Drop = None,
-    contamination: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            help="Flag this share of the rows (with --ranks: of the rows of all sites) instead of "
-            "those below the model's threshold.",
-        ),
-    ] = None,
-    count: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Flag the N rows with the lowest scores."),
-    ] = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(metavar="SCORE", help="Flag the rows that score lower than this."),
-    ] = None,
-    ranks: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Add each row's rank among the rows of all sites: merged sketch or release under "
-            "hushtable plan ranks.",
-        ),
-    ] = None,
-    explain: Annotated[
-        bool,
-        typer.Option("--explain", help="Add the features that make each row's score low."),
-    ] = False,
-    marginals: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="With --explain, say how far out values lie: merged sketch or release under "
-            "hushtable plan marginals.",
-        ),
-    ] = None,
+    contamination: _Contamination = None,
+    count: _Count = None,
+    threshold: _Threshold = None,
+    ranks: _Ranks = None,
+    explain: _Explain = False,
+    marginals: _Marginals = None,
     as_json: Json = False,
 ) -> None:
     """Score rows and write the scores.
 
     The output has a row for each row of DATA: its number from 0 (in each file, into a folder),
-    its score (low is abnormal; in bits, with ACE in rows), and whether it is an outlier. With
-    --ranks also which share of the rows of all sites is at least as rare, and between which
-    shares that lies; with --explain the three features that lower the score most, and by how
-    much. Scores tell of the rows: keep them where the rows are.
+    its score (low is abnormal; in bits, with ACE in rows), and whether it is an outlier. --ranks
+    adds each row's rank among all sites' rows, with a 95% interval. --explain adds the three
+    features that lower the score most, and by how much. Scores describe the rows: keep them where
+    the rows are.
 
-    \b
     Example:
       hushtable score patients.csv --drop id,name --model model.hush -o scores.parquet
       hushtable score lake/ --model model.hush -o scores
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     to_folder = _is_folder(output)
     line = Line(contamination, count, threshold, ranked=ranks is not None)
     if to_folder and line.reads_all_rows:
@@ -119,68 +100,76 @@ def score(
     scorer, offset = _open_model(model)
     signer = signed_by(scorer.sketch)
     details = Details(scorer, ranks, explain, marginals)
-    schema = scorer.plan.schema
-    kept = 0
+    rows = Rows(data, columns, drop, threads, as_json)
     if isinstance(target, Folder):
         offset = line.offset(offset, details.ranks)
-        summary, kept = score_files(
-            scorer, details, offset, data, target, columns, drop, threads, as_json
-        )
+        summary, kept = score_files(scorer, details, offset, rows, target)
     else:
-        reader = open_rows(data, columns, drop, schema)
-        passes = 1
-        if line.reads_all_rows:
-            passes, reader = 2, reader.repeatable()
-        with watched(reader, passes=passes, quiet=as_json) as watch, target.writing():
-            if line.reads_all_rows:
-                offset = line.offset_of_rows(scorer, watch.reader, threads)
-            else:
-                offset = line.offset(offset, details.ranks)
-            summary = Summary(len(schema), offset)
-            rows = _some(summary.rows(details.batches(watch.reader, n_jobs=threads)), reader.source)
-            write_scores(output, rows, more=details.fields)
+        summary, kept = _score_file(scorer, details, offset, line, rows, target), None
+    facts = _facts(scorer, summary, output) | {"signed_by": signer}
+    if kept is not None:
+        facts["files_kept"] = kept
+    finish(as_json, facts, lambda: _print(scorer, details, summary, target, kept or 0))
 
-    facts = {
+
+def _score_file(
+    scorer: Scorer, details: Details, offset: float, line: Line, rows: Rows, target: Target
+) -> Summary:
+    """Score the rows into one file."""
+    schema = scorer.plan.schema
+    reader, passes = rows.open(schema), 1
+    if line.reads_all_rows:
+        reader, passes = reader.repeatable(), 2
+    with watched(reader, passes=passes, quiet=rows.quiet) as watch, target.writing():
+        if line.reads_all_rows:
+            offset = line.offset_of_rows(scorer, watch.reader, rows.threads)
+        else:
+            offset = line.offset(offset, details.ranks)
+        summary = Summary(len(schema), offset)
+        scored = summary.rows(details.batches(watch.reader, n_jobs=rows.threads))
+        write_scores(target.path, _some(scored, reader.source), more=details.fields)
+    return summary
+
+
+def _facts(scorer: Scorer, summary: Summary, output: Path) -> dict[str, Any]:
+    unknown = math.isnan(summary.offset)
+    return {
         "command": "score",
         "scores": str(output),
         "rows": summary.n_rows,
-        "outliers": None if math.isnan(offset) else summary.n_outliers,
-        "offset": None if math.isnan(offset) else offset,
+        "outliers": None if unknown else summary.n_outliers,
+        "offset": None if unknown else summary.offset,
         "lowest": [row.facts() for row in summary.lowest],
-        "tally": tally(schema, summary.tally),
-        "signed_by": signer,
+        "tally": tally(scorer.plan.schema, summary.tally),
     }
-    if to_folder:
-        facts["files_kept"] = kept
 
-    def text() -> None:
-        if kept:
-            print(f"Scored before, and left as they are: {kept:,} files.")
-        if summary.n_rows == 0:
-            print(f"No other row is to be scored. {output} holds all scores.")
-            return
+
+def _print(
+    scorer: Scorer, details: Details, summary: Summary, target: Target | Folder, kept: int
+) -> None:
+    if kept:
+        print(f"Scored before, and left as they are: {kept:,} files.")
+    if summary.n_rows == 0:
+        print(f"No other row is to be scored. {target.path} holds all scores.")
+        return
+    if math.isnan(summary.offset):
+        print(f"Scored {summary.n_rows:,} rows. The released counts are too noisy to derive a")
+        print("threshold, and the column outlier is empty: --contamination 0.05 would flag the")
+        print("lowest 5% of these rows.")
+    else:
         share = summary.n_outliers / summary.n_rows
-        if math.isnan(offset):
-            print(f"Scored {summary.n_rows:,} rows. The noise in the released counts leaves no")
-            print("threshold to be told from them, and the column outlier is empty:")
-            print("--contamination 0.05 would flag the lowest 5% of these rows.")
-        else:
-            print(
-                f"Scored {summary.n_rows:,} rows: {summary.n_outliers:,} outliers ({share:.2%}), "
-                f"those below {offset:.4g} {scorer.plan.score.unit}."
-            )
-        print_tally(schema, summary.tally, summary.n_rows)
-        print_lowest(summary.lowest)
-        names = [name for name, _ in details.fields]
-        print(f"\nWrote {target}: {', '.join(['row', 'score', 'outlier', *names])}.")
-        if hasattr(scorer.sketch, "seal"):
-            print_sentences([standing(scorer.sketch, "The model")])
-        if scorer.sketch.ledger is not None:
-            print(
-                "Scores tell of your rows: the model's privacy does not cover them. Keep them here."
-            )
-
-    finish(as_json, facts, text)
+        print(
+            f"Scored {summary.n_rows:,} rows: {summary.n_outliers:,} outliers ({share:.2%}), "
+            f"those below {summary.offset:.4g} {scorer.plan.score.unit}."
+        )
+    print_tally(scorer.plan.schema, summary.tally, summary.n_rows)
+    print_lowest(summary.lowest)
+    names = [name for name, _ in details.fields]
+    print(f"\nWrote {target}: {', '.join(['row', 'score', 'outlier', *names])}.")
+    if hasattr(scorer.sketch, "seal"):
+        print_sentences([standing(scorer.sketch, "The model")])
+    if scorer.sketch.ledger is not None:
+        print("Scores describe your rows: the model's privacy does not cover them. Keep them here.")
 
 
 def _is_folder(output: Path) -> bool:

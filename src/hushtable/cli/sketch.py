@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from hushtable import files
-from hushtable.cli._options import Columns, Data, Drop, Json, Output, Threads
+from hushtable.cli._options import Columns, Data, Drop, Json, Output, Threads, option
 from hushtable.cli._output import Target, finish, print_tally, tally
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import open_rows
@@ -14,12 +12,12 @@ from hushtable.counts.sketch import Sketch
 from hushtable.errors import FileError
 from hushtable.plans.plan import Plan
 
-__all__ = ["sketch"]
+_Plan = Annotated[Path, option("FILE", "Plan of hushtable plan draw.")]
 
 
 def sketch(
     data: Data,
-    plan: Annotated[Path, typer.Option(metavar="FILE", help="Plan of hushtable plan draw.")],
+    plan: _Plan,
     output: Output,
     threads: Threads = -1,
     columns: Columns = None,
@@ -30,10 +28,9 @@ def sketch(
 
     A sketch holds exact counts. It is not private: keep it, and send its release.
 
-    \b
     Example:
       hushtable sketch patients.csv --drop id,name --plan plan.hush -o site.sketch.hush
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     target = Target(output, [data, plan])
 
     content = files.read(plan)
@@ -43,8 +40,7 @@ def sketch(
     reader = open_rows(data, columns, drop, drawn.schema)
     with watched(reader, quiet=as_json) as watch:
         counted = Sketch.from_data(drawn, watch.reader, n_jobs=threads)
-    with target.writing():
-        counted.save(output)
+    target.save(counted)
     facts = {
         "command": "sketch",
         "sketch": str(output),

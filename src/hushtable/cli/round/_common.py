@@ -1,11 +1,10 @@
-"""What the commands of a round share: reading its files, and their options."""
+"""Options and files of the commands of a round."""
 
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-import typer
-
+from hushtable.cli._options import argument, option
 from hushtable.errors import FileError, UsageError
 from hushtable.federation.collect import Collection, check_coordinator
 from hushtable.federation.hidden import read_plan
@@ -13,53 +12,22 @@ from hushtable.federation.keys import Card, Keys
 from hushtable.federation.round import Round, now
 from hushtable.plans.plan import Plan
 
-__all__ = [
-    "BookFile",
-    "Days",
-    "HiddenPlan",
-    "KeyFile",
-    "PolicyFile",
-    "RoundFile",
-    "Submissions",
-    "book_beside",
-    "cards",
-    "collected",
-    "coordinators_keys",
-    "days_on",
-    "hidden_plan",
-    "read_round",
-    "roster_rows",
-    "state",
-]
-
-RoundFile: TypeAlias = Annotated[
-    Path, typer.Argument(metavar="ROUND", help="Round of hushtable round open.")
-]
-Submissions: TypeAlias = Annotated[
-    list[Path], typer.Argument(metavar="SUBMISSION...", help="What the sites sent.")
-]
+RoundFile: TypeAlias = Annotated[Path, argument("ROUND", "Round of hushtable round open.")]
+Submissions: TypeAlias = Annotated[list[Path], argument("SUBMISSION...", "What the sites sent.")]
 KeyFile: TypeAlias = Annotated[
-    Path, typer.Option("--key", metavar="FILE", help="Your keys, of hushtable round keygen.")
+    Path, option("FILE", "Your keys, of hushtable round keygen.", "--key")
 ]
 BookFile: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        "--book", metavar="FILE", help="This site's book; by default the one beside the keys."
-    ),
+    Path | None, option("FILE", "This site's book; by default the one beside the keys.", "--book")
 ]
 PolicyFile: TypeAlias = Annotated[
     Path | None,
-    typer.Option(
-        "--policy", metavar="FILE", help="This site's policy; by default the one beside the keys."
-    ),
+    option("FILE", "This site's policy; by default the one beside the keys.", "--policy"),
 ]
 HiddenPlan: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="The sites' plan, where the round hides it."),
+    Path | None, option("FILE", "The sites' plan, where the round hides it.")
 ]
-Days: TypeAlias = Annotated[
-    float, typer.Option(metavar="N", min=0.001, max=3650, help="Days until the deadline.")
-]
+Days: TypeAlias = Annotated[float, option("N", "Days until the deadline.", min=0.001, max=3650)]
 
 
 def read_round(path: Path) -> Round:
@@ -92,11 +60,17 @@ def days_on(days: float) -> Any:
 def collected(round_: Round, submissions: list[Path]) -> Collection:
     """Read submissions into a collection, which notes what it refuses."""
     collection = Collection(round_)
-    for path in submissions:
-        if not path.is_file():
-            raise FileError(f"{path}: no such file: check the path")
+    for path in present(submissions):  # one that is given twice is noted as repeated
         collection.add(str(path), path)
     return collection
+
+
+def present(paths: list[Path] | None) -> list[Path]:
+    """Return the files; refuse one that is not there."""
+    for path in paths or []:
+        if not path.is_file():
+            raise FileError(f"{path}: no such file: check the path")
+    return paths or []
 
 
 def state(collection: Collection) -> dict[str, Any]:
@@ -107,6 +81,11 @@ def state(collection: Collection) -> dict[str, Any]:
         "refused": [{"file": name, "reason": why} for name, why in collection.refused],
         "repeated": [{"file": name, "site": site} for name, site in collection.repeated],
     }
+
+
+def roles(round_: Round) -> list[tuple[str, Card]]:
+    """Return the coordinator and the sites, each with its role."""
+    return [("coordinator", round_.coordinator), *(("site", card) for card in round_.sites)]
 
 
 def roster_rows(round_: Round, collection: Collection | None) -> list[list[str]]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli._options import Json
+from hushtable.cli._options import Json, argument, option
 from hushtable.cli._output import finish, print_table, shown
 from hushtable.errors import RoundError, UsageError
 from hushtable.federation.book.book import Book
@@ -13,27 +13,24 @@ from hushtable.federation.book.chain import Entry
 from hushtable.federation.book.contents import ROLES, is_digest
 from hushtable.federation.keys import Card
 
-__all__ = ["book"]
+_File = Annotated[Path, argument("BOOK", "Book of hushtable round keygen.")]
+_Cap = Annotated[float | None, option("E", "Change what all rounds together may cost.")]
+_Delta = Annotated[float | None, option("D", "Delta of the cap; as it was by default.")]
+_History = Annotated[
+    bool, typer.Option("--history", help="List every entry, with its time and its link.")
+]
+_Expect = Annotated[
+    str | None,
+    option("HEAD", "A head that was kept apart: check that the book still holds all up to it."),
+]
 
 
 def book(
-    file: Annotated[Path, typer.Argument(metavar="BOOK", help="Book of hushtable round keygen.")],
-    cap: Annotated[
-        float | None, typer.Option(metavar="E", help="Change what all rounds together may cost.")
-    ] = None,
-    delta: Annotated[
-        float | None, typer.Option(metavar="D", help="Delta of the cap; as it was by default.")
-    ] = None,
-    history: Annotated[
-        bool, typer.Option("--history", help="List every entry, with its time and its link.")
-    ] = False,
-    expect: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HEAD",
-            help="A head that was kept apart: check that the book still holds all up to it.",
-        ),
-    ] = None,
+    file: _File,
+    cap: _Cap = None,
+    delta: _Delta = None,
+    history: _History = False,
+    expect: _Expect = None,
     as_json: Json = False,
 ) -> None:
     """Show a site's book: rounds answered, and the budget spent.
@@ -41,10 +38,9 @@ def book(
     Its entries are a chain. The head, its last link, stands for all of them: keep it apart from
     the book, and ask with --expect whether the entries up to it are all there.
 
-    \b
     Example:
       hushtable round book north.book
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     if cap is None and delta is not None:
         raise UsageError("--delta goes with --cap")
     if cap is not None and expect is not None:

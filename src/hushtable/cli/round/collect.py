@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from hushtable.cli._options import Json, Output
+from hushtable.cli._options import Json, Output, option
 from hushtable.cli._output import Target, finish, print_sentences, print_table
 from hushtable.cli._signed import signed_by, standing
 from hushtable.cli.round._common import (
@@ -20,18 +18,16 @@ from hushtable.cli.round._common import (
 from hushtable.errors import RoundError
 from hushtable.federation.collect import Collection
 from hushtable.federation.keys import Keys
+from hushtable.federation.round import Round
 
-__all__ = ["collect", "print_refused", "result_of"]
+_Key = Annotated[Path | None, option("FILE", "The coordinator's keys, to sign the result with.")]
 
 
 def collect(
     round_: RoundFile,
     submissions: Submissions,
     output: Output,
-    key: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The coordinator's keys: sign the result with them."),
-    ] = None,
+    key: _Key = None,
     as_json: Json = False,
 ) -> None:
     """Check what the sites sent, add it up, and write the result.
@@ -41,17 +37,15 @@ def collect(
     result of those that are in, if they are enough. Signed with --key, the result names its round
     and the submissions in it, and every site can check it (hushtable round verify).
 
-    \b
     Example:
       hushtable round collect round.hush *.submission.hush --key lead.key -o result.hush
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     target = Target(output, [round_, *submissions])
     asked = read_round(round_)
     keys = None if key is None else coordinators_keys(key, asked)
     collection = collected(asked, submissions)
     result = result_of(collection, keys)
-    with target.writing():
-        result.save(output)
+    target.save(result)
     ledger = result.ledger
     facts: dict[str, Any] = {
         "command": "round collect",
@@ -76,19 +70,23 @@ def collect(
         print()
         print_sentences([standing(result)])
         print(f"\nWrote {target}: for every site.")
-        if asked.plan is None:
-            print("Each opens it with the plan that they share:")
-            print(f"  hushtable round model {output} --plan plan.hush -o model.hush")
-        elif asked.layout.detector in ("marginals", "ranges"):
-            print("Go on with: hushtable round next")
-        elif asked.layout.detector == "ranks":
-            print("At each site, with the model that they rank by:")
-            print(f"  hushtable score DATA --model MODEL --ranks {output} -o scores.parquet")
-        else:
-            print("At each site:")
-            print(f"  hushtable score DATA --model {output} -o scores.parquet")
+        _print_next(asked, output)
 
     finish(as_json, facts, text)
+
+
+def _print_next(asked: Round, output: Path) -> None:
+    if asked.plan is None:
+        print("Each opens it with the plan that they share:")
+        print(f"  hushtable round model {output} --plan plan.hush -o model.hush")
+    elif asked.layout.detector in ("marginals", "ranges"):
+        print("Go on with: hushtable round next")
+    elif asked.layout.detector == "ranks":
+        print("At each site, with the model that they rank by:")
+        print(f"  hushtable score DATA --model MODEL --ranks {output} -o scores.parquet")
+    else:
+        print("At each site:")
+        print(f"  hushtable score DATA --model {output} -o scores.parquet")
 
 
 def result_of(collection: Collection, keys: Keys | None) -> Any:

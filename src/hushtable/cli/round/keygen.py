@@ -3,31 +3,26 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from hushtable.cli._options import Delta, Json
+from hushtable.cli._options import Delta, Json, argument, option
 from hushtable.cli._output import Target, finish
 from hushtable.errors import UsageError
 from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys, check_name
 from hushtable.federation.policy_file import policy_beside, write_policy
 
-__all__ = ["keygen"]
+_Name = Annotated[str, argument("NAME", "As others see you.")]
+_Cap = Annotated[
+    float | None,
+    option("E", "For a site: epsilon that all rounds together may cost a person in its rows."),
+]
+_Folder = Annotated[Path, option("DIR", "Where to write the files.", "--folder")]
 
 
 def keygen(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As others see you.")],
-    cap: Annotated[
-        float | None,
-        typer.Option(
-            metavar="E",
-            help="For a site: epsilon that all rounds together may cost a person in its rows.",
-        ),
-    ] = None,
+    name: _Name,
+    cap: _Cap = None,
     delta: Delta = 1e-6,
-    folder: Annotated[
-        Path, typer.Option("--folder", metavar="DIR", help="Where to write the files.")
-    ] = Path(),
+    folder: _Folder = Path(),
     as_json: Json = False,
 ) -> None:
     """Make the keys of a site (with --cap) or of a coordinator.
@@ -37,15 +32,35 @@ def keygen(
     that costs, and is as secret as the rows; NAME.policy.toml says whom the site answers, and about
     what: look through it.
 
-    \b
     Example:
       hushtable round keygen north --cap 2
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     check_name(name)
     files = {kind: folder / f"{name}.{kind}" for kind in ("key", "card")}
     if cap is not None:
         files["policy"] = policy_beside(files["key"])
         files["book"] = folder / f"{name}.book"
+    keys = _made(name, files, cap, delta)
+    facts: dict[str, Any] = {
+        "command": "round keygen",
+        "name": name,
+        "fingerprint": keys.card.fingerprint,
+        "files": {kind: str(path) for kind, path in files.items()},
+    }
+
+    def text() -> None:
+        print(f"Keys of {name}. Fingerprint: {keys.card.fingerprint}\n")
+        print(f"  {files['key']}   secret: back it up, show it to nobody")
+        if cap is not None:
+            print(f"  {files['book']}  secret: back it up; cap: epsilon {cap:g}, delta {delta:g}")
+            print(f"  {files['policy']}  whom this site answers, about what: look through it")
+        print(f"  {files['card']}  give it to the coordinator")
+
+    finish(as_json, facts, text)
+
+
+def _made(name: str, files: dict[str, Path], cap: float | None, delta: float) -> Keys:
+    """Write the files that are not there yet: the card last."""
     keys = _begun(files, cap, delta)
     for kind, path in files.items():
         if path.exists() and kind != "policy" and (keys is None or kind == "card"):
@@ -65,24 +80,8 @@ def keygen(
         if not files["policy"].exists():
             with targets["policy"].writing():
                 write_policy(files["policy"], name, cap, delta)
-    with targets["card"].writing():
-        keys.card.save(files["card"])
-    facts: dict[str, Any] = {
-        "command": "round keygen",
-        "name": name,
-        "fingerprint": keys.card.fingerprint,
-        "files": {kind: str(path) for kind, path in files.items()},
-    }
-
-    def text() -> None:
-        print(f"Keys of {name}. Fingerprint: {keys.card.fingerprint}\n")
-        print(f"  {files['key']}   secret: back it up, show it to nobody")
-        if cap is not None:
-            print(f"  {files['book']}  secret: back it up; cap: epsilon {cap:g}, delta {delta:g}")
-            print(f"  {files['policy']}  whom this site answers, about what: look through it")
-        print(f"  {files['card']}  give it to the coordinator")
-
-    finish(as_json, facts, text)
+    targets["card"].save(keys.card)
+    return keys
 
 
 def _begun(files: dict[str, Path], cap: float | None, delta: float) -> Keys | None:

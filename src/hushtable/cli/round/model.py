@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from hushtable.cli._options import Json, Output
+from hushtable.cli._options import Json, Output, argument, option
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.cli._signed import signed_by, standing
 from hushtable.counts.local import LocalModel
@@ -17,48 +15,36 @@ from hushtable.federation.hidden import read_plan
 from hushtable.federation.result import open_result
 from hushtable.federation.round import shown_time
 
-__all__ = ["model"]
+_Result = Annotated[Path, argument("RESULT", "Of hushtable round collect.")]
+_Book = Annotated[
+    Path | None, option("FILE", "This site's book: its exact counts replace what it sent.")
+]
+_Plan = Annotated[Path | None, option("FILE", "The sites' plan, where the round hid it.")]
 
 
 def model(
-    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Of hushtable round collect.")],
-    output: Output,
-    book: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="This site's book: put its exact counts in the place of what it sent.",
-        ),
-    ] = None,
-    plan: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="The sites' plan, where the round hid it."),
-    ] = None,
-    as_json: Json = False,
+    result: _Result, output: Output, book: _Book = None, plan: _Plan = None, as_json: Json = False
 ) -> None:
     """Make the model that a site scores with out of a result.
 
     With --plan, a result with hidden hash functions is opened. With --book, the site's exact counts
-    take the place of its noised ones (the paper's Algorithm 2): less noise, but such a model tells
-    the site's rows, and must never leave it.
+    take the place of its noised ones (the paper's Algorithm 2): less noise, but such a model holds
+    the site's rows as exact counts, and must never leave it.
 
-    \b
     Example:
       hushtable round model result.hush --book north.book -o north.local.hush
-    """  # noqa: D301 (\b keeps the lines of the example apart)
-    target = Target(output, [path for path in (result, book, plan) if path is not None])
+    """
+    target = Target(output, [result, book, plan])
     if book is None and plan is None:
         raise UsageError(
             f"{result} can be scored with as it is: give --book for a local model, or --plan to "
             "open a result with hidden hash functions"
         )
-
     read = open_result(result)
     opened = _opened(result, read, plan)
     made: Release | LocalModel = opened if book is None else _local(opened, book)
     verified = None if book is None else _verified(read, book)
-    with target.writing():
-        made.save(output)
+    target.save(made)
     facts: dict[str, Any] = {
         "command": "round model",
         "model": str(output),

@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from hushtable.cli._options import Json, Output, Seed
+from hushtable.cli._options import Json, Output, Seed, option
 from hushtable.cli._output import Target
 from hushtable.cli.round._common import (
     Days,
@@ -25,7 +23,9 @@ from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round
 from hushtable.plans.plan import Plan
 
-__all__ = ["next_"]
+_Result = Annotated[
+    Path | None, option("FILE", "Write the merged marginals too, signed, for the records.")
+]
 
 
 def next_(
@@ -33,12 +33,7 @@ def next_(
     submissions: Submissions,
     key: KeyFile,
     output: Output,
-    result: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write the merged marginals too, signed, for the records."
-        ),
-    ] = None,
+    result: _Result = None,
     days: Days = 14.0,
     seed: Seed = None,
     as_json: Json = False,
@@ -47,10 +42,9 @@ def next_(
 
     Roster and terms are those of the first round, and the total epsilon is over both.
 
-    \b
     Example:
       hushtable round next first.hush *.submission.hush --key lead.key -o second.hush
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     target = Target(output, [round_, *submissions])
     other = None if result is None else Target(result, [round_, *submissions])
     asked = read_round(round_)
@@ -62,8 +56,7 @@ def next_(
     keys = coordinators_keys(key, asked)
     merged = result_of(collected(asked, submissions), keys)
     if other is not None:
-        with other.writing():
-            merged.save(other.path)
+        other.save(merged)
     tell(_second(asked, merged, keys, days, seed), target, "round next", as_json)
 
 

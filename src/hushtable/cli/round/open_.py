@@ -13,6 +13,8 @@ from hushtable.cli._options import (
     Json,
     Output,
     RowsPerPerson,
+    argument,
+    option,
 )
 from hushtable.cli._output import Target, finish, print_sentences, print_table
 from hushtable.cli.plan import read_schema
@@ -24,54 +26,44 @@ from hushtable.federation.round import Round, shown_time, stamp
 from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import Design
 
-__all__ = ["open_", "tell"]
+_Plan = Annotated[
+    Path,
+    argument("PLAN", "Plan, or layout of a hidden one; or a schema, with --expected-rows."),
+]
+_Roster = Annotated[list[Path], argument("CARD...", "Cards of the sites that take part.")]
+_Total = Annotated[float, option("E", "Total for one person, with what the plan was drawn from.")]
+_Title = Annotated[str, option("TEXT", "For people.")]
+_Masks = Annotated[
+    bool,
+    typer.Option(
+        "--masks/--no-masks",
+        help="Share the noise under masks (all sites take part, or there is no result), or "
+        "let each site add the whole noise (a result without late sites too).",
+    ),
+]
+_Least = Annotated[int | None, option("N", "Sites without which there is no result.", min=1)]
+_Colluders = Annotated[
+    int, option("C", "Sites that may leak their noise without breaking the bound.", min=0)
+]
+_Previous = Annotated[list[Path] | None, option("ROUND", "Round that the plan was drawn from.")]
 
 
 def open_(
-    plan: Annotated[
-        Path,
-        typer.Argument(
-            metavar="PLAN",
-            help="Plan, or layout of a hidden one; or a schema in TOML, with --expected-rows.",
-        ),
-    ],
-    roster: Annotated[
-        list[Path], typer.Argument(metavar="CARD...", help="Cards of the sites that take part.")
-    ],
+    plan: _Plan,
+    roster: _Roster,
     key: KeyFile,
-    epsilon: Annotated[
-        float,
-        typer.Option(metavar="E", help="Total for one person, with what the plan was drawn from."),
-    ],
+    epsilon: _Total,
     output: Output,
     delta: Delta = 1e-6,
     days: Days = 14.0,
-    title: Annotated[str, typer.Option(metavar="TEXT", help="For people.")] = "",
+    title: _Title = "",
     expected_rows: ExpectedRows = None,
-    masks: Annotated[
-        bool,
-        typer.Option(
-            "--masks/--no-masks",
-            help="Share the noise under masks (all sites take part, or there is no result), or "
-            "let each site add the whole noise (a result without late sites too).",
-        ),
-    ] = True,
-    least: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=1, help="Sites without which there is no result."),
-    ] = None,
-    colluders: Annotated[
-        int,
-        typer.Option(
-            metavar="C", min=0, help="Sites that may leak their noise without breaking the bound."
-        ),
-    ] = 0,
+    masks: _Masks = True,
+    least: _Least = None,
+    colluders: _Colluders = 0,
     adjacency: AdjacencyOption = "add-remove",
     rows_per_person: RowsPerPerson = 1,
-    previous: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="ROUND", help="Round that the plan was drawn from."),
-    ] = None,
+    previous: _Previous = None,
     as_json: Json = False,
 ) -> None:
     """Open a round: sign what is counted, by whom, on which terms.
@@ -79,10 +71,9 @@ def open_(
     With a schema in the place of a plan, the round is about the marginals if they pay for the
     rows expected, and "hushtable round next" goes on from there.
 
-    \b
     Example:
       hushtable round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     target = Target(output, [plan, *roster])
 
     sites = cards(roster)
@@ -128,9 +119,8 @@ def _what(
 
 
 def tell(round_: Round, target: Target, command: str, as_json: bool) -> None:
-    """Write a round that was opened, and say so."""
-    with target.writing():
-        round_.save(target.path)
+    """Write a round that was opened, and report it."""
+    target.save(round_)
     terms = round_.terms
     facts = {
         "command": command,

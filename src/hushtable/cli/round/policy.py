@@ -5,38 +5,26 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli._options import Json
+from hushtable.cli._options import Json, argument, option
 from hushtable.cli._output import Target, finish, print_table, shown
 from hushtable.errors import UsageError
 from hushtable.federation.policy import Policy
 from hushtable.federation.policy_file import load_policy, write_policy
 from hushtable.report.words import values
 
-__all__ = ["policy"]
+_File = Annotated[Path, argument("POLICY", "Policy of round keygen, NAME.policy.toml.")]
+_Write = Annotated[
+    bool, typer.Option("--write", help="Write a strict one first, where there is none.")
+]
+_Cap = Annotated[float | None, option("E", "With --write: the most that all rounds may cost.")]
 
 
-def policy(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="POLICY", help="Policy of hushtable round keygen, NAME.policy.toml."
-        ),
-    ],
-    write: Annotated[
-        bool, typer.Option("--write", help="Write a strict one first, where there is none.")
-    ] = False,
-    cap: Annotated[
-        float | None,
-        typer.Option(metavar="E", help="With --write: the most that all rounds may cost."),
-    ] = None,
-    as_json: Json = False,
-) -> None:
+def policy(file: _File, write: _Write = False, cap: _Cap = None, as_json: Json = False) -> None:
     """Check the policy of a site, and show what it allows.
 
-    \b
     Example:
       hushtable round policy north.policy.toml
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     if write != (cap is not None):
         raise UsageError("--write and --cap go together: a policy says what all rounds may cost")
     if cap is not None:

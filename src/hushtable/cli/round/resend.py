@@ -11,8 +11,6 @@ from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import stamp
 
-__all__ = ["resend"]
-
 
 def resend(
     round_: RoundFile, key: KeyFile, output: Output, book: BookFile = None, as_json: Json = False
@@ -22,10 +20,9 @@ def resend(
     For a file that was lost on its way. No rows are read. It costs nothing: what is sent is what
     was sent before.
 
-    \b
     Example:
       hushtable round resend round.hush --key north.key -o north.submission.hush
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     target = Target(output, [round_, key])
 
     asked = read_round(round_)

@@ -3,9 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from hushtable.cli._options import Json
+from hushtable.cli._options import Json, option
 from hushtable.cli._output import finish, print_sentences, print_table, shown
 from hushtable.cli.round._common import (
     BookFile,
@@ -15,6 +13,7 @@ from hushtable.cli.round._common import (
     book_beside,
     hidden_plan,
     read_round,
+    roles,
 )
 from hushtable.errors import RoundError
 from hushtable.federation.book.book import Book
@@ -25,19 +24,15 @@ from hushtable.federation.site import Reply
 from hushtable.plans.plan import Plan
 from hushtable.report.words import column_rows, officer_words, round_lines
 
-__all__ = ["columns_table", "print_round", "roles_rows", "show"]
+_Key = Annotated[
+    Path | None,
+    option("FILE", "This site's keys: show who is known here, costs and the policy.", "--key"),
+]
 
 
 def show(
     round_: RoundFile,
-    key: Annotated[
-        Path | None,
-        typer.Option(
-            "--key",
-            metavar="FILE",
-            help="This site's keys: say who is known here, what it costs, what the policy says.",
-        ),
-    ] = None,
+    key: _Key = None,
     book: BookFile = None,
     policy: PolicyFile = None,
     plan: HiddenPlan = None,
@@ -48,10 +43,9 @@ def show(
     Columns with ranges and categories, terms, coordinator and sites. Nothing is counted, recorded
     or sent.
 
-    \b
     Example:
       hushtable round show round.hush --key north.key
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     asked = read_round(round_)
     shared = hidden_plan(plan)
     drawn = asked.plan if shared is None else asked.layout.check(shared)
@@ -99,7 +93,7 @@ def _standing(
     if allowed.officer:
         words.append(f"The officer {allowed.officer} has to sign it (round approve).")
     standing = {}
-    for role, card in (("coordinator", asked.coordinator), *(("site", c) for c in asked.sites)):
+    for role, card in roles(asked):
         pins = allowed.coordinators if role == "coordinator" else allowed.sites
         here = pins.get(card.name) == card.fingerprint if pins else card in known[role]
         standing[f"{role} {card.name}"] = "this site" if card == keys.card else _known(here)
@@ -133,7 +127,7 @@ def columns_table(plan: Plan) -> None:
 def roles_rows(asked: Round, known: dict[str, str]) -> list[list[str]]:
     """Return a row for the coordinator and each site."""
     rows = []
-    for role, card in (("coordinator", asked.coordinator), *(("site", c) for c in asked.sites)):
+    for role, card in roles(asked):
         row = [role, card.name, card.fingerprint]
         rows.append([*row, known[f"{role} {card.name}"]] if known else row)
     return rows

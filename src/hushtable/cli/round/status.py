@@ -3,31 +3,22 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from hushtable.cli._options import Json
+from hushtable.cli._options import Json, argument
 from hushtable.cli._output import finish, print_table, shown
 from hushtable.cli.round._common import RoundFile, collected, read_round, roster_rows, state
 from hushtable.cli.round.collect import print_refused
 from hushtable.federation.round import now, stamp
 from hushtable.report.words import round_lines
 
-__all__ = ["status"]
+_Submissions = Annotated[list[Path] | None, argument("SUBMISSION...", "What the sites sent.")]
 
 
-def status(
-    round_: RoundFile,
-    submissions: Annotated[
-        list[Path] | None, typer.Argument(metavar="SUBMISSION...", help="What the sites sent.")
-    ] = None,
-    as_json: Json = False,
-) -> None:
+def status(round_: RoundFile, submissions: _Submissions = None, as_json: Json = False) -> None:
     """Show a round: its terms, its sites, and whose submission is in.
 
-    \b
     Example:
       hushtable round status round.hush *.submission.hush
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     asked = read_round(round_)
     collection = collected(asked, submissions or [])
     terms = asked.terms

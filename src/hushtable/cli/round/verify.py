@@ -3,38 +3,34 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from hushtable.cli._options import Json
+from hushtable.cli._options import Json, argument, option
 from hushtable.cli._output import finish, print_sentences, shown
 from hushtable.cli._signed import signed_by
-from hushtable.cli.round._common import read_round
-from hushtable.errors import FileError, RoundError, UsageError
+from hushtable.cli.round._common import present, read_round
+from hushtable.errors import RoundError, UsageError
 from hushtable.federation.book.book import Book
 from hushtable.federation.result import Result, grouped
 from hushtable.federation.round import Round, now
 
-__all__ = ["verify"]
+_Result = Annotated[Path, argument("RESULT", "Of hushtable round collect.")]
+_Submissions = Annotated[
+    list[Path] | None, argument("SUBMISSION...", "What the sites sent: add it up again.")
+]
+_Round = Annotated[Path | None, option("ROUND", "The round, where no book holds it.", "--round")]
+_Book = Annotated[
+    Path | None, option("FILE", "This site's book: find its own answer in the result.")
+]
+_Digest = Annotated[
+    list[str] | None, option("HEX", "The digest that another site reads out; repeatable.")
+]
 
 
 def verify(
-    result: Annotated[Path, typer.Argument(metavar="RESULT", help="Of hushtable round collect.")],
-    submissions: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="SUBMISSION...", help="What the sites sent: add it up again."),
-    ] = None,
-    round_: Annotated[
-        Path | None,
-        typer.Option("--round", metavar="ROUND", help="The round, where no book holds it."),
-    ] = None,
-    book: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="This site's book: find its own answer in the result."),
-    ] = None,
-    digest: Annotated[
-        list[str] | None,
-        typer.Option(metavar="HEX", help="The digest that another site reads out; repeatable."),
-    ] = None,
+    result: _Result,
+    submissions: _Submissions = None,
+    round_: _Round = None,
+    book: _Book = None,
+    digest: _Digest = None,
     as_json: Json = False,
 ) -> None:
     """Check who signed a result, and whether it is the sum.
@@ -44,36 +40,22 @@ def verify(
     that they add up to it. Prints its digest, which has to be the same at all sites. What was
     refused must not be followed (exit code 1).
 
-    \b
     Example:
       hushtable round verify result.hush --book north.book
-    """  # noqa: D301 (\b keeps the lines of the example apart)
-    for path in submissions or []:
-        if not path.is_file():
-            raise FileError(f"{path}: no such file: check the path")
+    """
+    given = {str(path): path for path in present(submissions)}
     opened = Result.load(result)
-    asked = None if round_ is None else read_round(round_)
-    checks = _Checks(opened, asked)
-    who = f"{shown(opened.coordinator.name)} ({opened.coordinator.fingerprint})"
-    checks.done.append(f"Nothing in it was changed since {who} signed it.")
-    if book is not None:
-        checks.book(book)
-    elif asked is None:
-        checks.left.append(
-            "Whose keys these are: without --book or --round, compare their fingerprint with "
-            f"{shown(opened.coordinator.name)}, on the phone."
-        )
-    else:
-        checks.round(asked)
-        checks.left.append("Whether this site's answer is in it: give --book.")
-    checks.submissions(submissions or [])
+    checks = _Checks(opened, None if round_ is None else read_round(round_))
+    checks.signer(book)
+    checks.submissions(given)
     for other in digest or []:
         opened.check_digest(other)
         checks.done.append("Another site has the same result.")
     if not digest:
         checks.left.append("Whether the other sites have the same result: compare its digest.")
     if book is not None:
-        _note(book, opened)
+        with Book.open(book) as notes:
+            notes.note_verified(opened.seal.digest, opened.seal.round_id)
     facts: dict[str, Any] = {
         "command": "round verify",
         "result": str(result),
@@ -87,30 +69,45 @@ def verify(
         "checked": checks.done,
         "not_checked": checks.left,
     }
+    finish(as_json, facts, lambda: _print(result, checks))
 
-    def text() -> None:
-        known = (
-            "Verified" if checks.asked is not None else "Signed, by keys that nobody vouches for"
-        )
-        print(f"{known}: {result}, of round {opened.seal.round_id[:12]}\n")
-        print_sentences(checks.done, indent="  ")
-        print("\nNot checked\n")
-        print_sentences(checks.left or ["Nothing is left to check."], indent="  ")
-        print("\nIts digest, to be compared with the other sites (--digest):\n")
-        for half in (opened.seal.digest[:32], opened.seal.digest[32:]):
-            print(f"  {grouped(half)}")
 
-    finish(as_json, facts, text)
+def _print(path: Path, checks: "_Checks") -> None:
+    seal = checks.result.seal
+    known = "Verified" if checks.asked is not None else "Signed, by keys that nobody vouches for"
+    print(f"{known}: {path}, of round {seal.round_id[:12]}\n")
+    print_sentences(checks.done, indent="  ")
+    print("\nNot checked\n")
+    print_sentences(checks.left or ["Nothing is left to check."], indent="  ")
+    print("\nIts digest, to be compared with the other sites (--digest):\n")
+    for half in (seal.digest[:32], seal.digest[32:]):
+        print(f"  {grouped(half)}")
 
 
 class _Checks:
-    """What was checked of a result, and what was not, in sentences."""
+    """Checks of a result: those done and those left, in sentences."""
 
     def __init__(self, result: Result, asked: Round | None) -> None:
         self.result, self.asked = result, asked
         self.done: list[str] = []
         self.left: list[str] = []
         self.recomputed = False
+
+    def signer(self, book: Path | None) -> None:
+        """Check who signed it, against the book or the round where there is one."""
+        card = self.result.coordinator
+        who = f"{shown(card.name)} ({card.fingerprint})"
+        self.done.append(f"Nothing in it was changed since {who} signed it.")
+        if book is not None:
+            self.book(book)
+        elif self.asked is not None:
+            self.round(self.asked)
+            self.left.append("Whether this site's answer is in it: give --book.")
+        else:
+            self.left.append(
+                "Whose keys these are: without --book or --round, compare their fingerprint with "
+                f"{shown(card.name)}, on the phone."
+            )
 
     def round(self, asked: Round) -> None:
         """Check against the round."""
@@ -157,14 +154,13 @@ class _Checks:
                 "the submissions."
             )
 
-    def submissions(self, paths: list[Path]) -> None:
+    def submissions(self, given: dict[str, Path]) -> None:
         """Check against what the sites sent."""
-        if not paths:
+        if not given:
             self.left.append("Whether it is the sum of the submissions: give all of them.")
             return
         if self.asked is None:
             raise UsageError("submissions are checked against their round: give --round or --book")
-        given = {str(path): path for path in paths}
         self.recomputed = self.result.check_submissions(self.asked, given, now())
         self.done.append("It names the submissions given, unchanged, and no others.")
         if self.recomputed:
@@ -174,9 +170,3 @@ class _Checks:
                 "Whether the submissions add up to it: the round goes on without lost sites, and "
                 "the masks of that form come off in the last step only, not in the submissions."
             )
-
-
-def _note(book: Path, result: Result) -> None:
-    """Note in the book that the result was verified."""
-    with Book.open(book) as notes:
-        notes.note_verified(result.seal.digest, result.seal.round_id)
