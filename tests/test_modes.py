@@ -11,9 +11,9 @@ import pytest
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, files
 from hushtable.cli import main
 from hushtable.federation.book.book import Book
-from hushtable.federation.collect import Sealed
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round
+from hushtable.federation.sealed import Sealed
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
 

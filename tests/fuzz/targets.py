@@ -22,6 +22,7 @@ import pyarrow as pa
 import seeds
 from calls import called
 from edits import ODD, Program, as_json, changed, edited, relink
+from hushtable.engines.parts import Part
 from tables import odd_table
 from tomls import as_toml
 
@@ -39,16 +40,16 @@ from hushtable import (
 from hushtable.cli.inspect_ import inspect
 from hushtable.data.infer import schema_from_data
 from hushtable.data.readers import as_reader
-from hushtable.engines.parts import Part
 from hushtable.federation.approval import Approval
 from hushtable.federation.book.book import Book
-from hushtable.federation.collect import Collection, Sealed
+from hushtable.federation.collect import Collection
 from hushtable.federation.hidden import read_secret
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.layout import Layout
 from hushtable.federation.online.messages import STEPS, Message
 from hushtable.federation.policy_file import load_policy
 from hushtable.federation.round import Round
+from hushtable.federation.sealed import Sealed
 from hushtable.federation.submission import Submission
 from hushtable.scores.scorer import Scorer
 

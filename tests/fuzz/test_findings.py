@@ -9,15 +9,15 @@ import pyarrow as pa
 import pytest
 import seeds
 from edits import Program, _packed, edited, relink
+from hushtable.engines.parts import Part
 from pyarrow import parquet
 
 from hushtable import Feature, LocalModel, Plan, Schema, Sketch, files, load
-from hushtable.engines.parts import Part
 from hushtable.errors import DataError, FileError, PlanError, UsageError
 from hushtable.federation.book.book import Book
-from hushtable.federation.collect import Sealed
 from hushtable.federation.layout import Layout
 from hushtable.federation.round import Round
+from hushtable.federation.sealed import Sealed
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import as_table, numbers, schemas, words
 
 from hushtable import Feature, HushTable, LSHiTables, Plan, Release, Schema, Sketch, files, load
-from hushtable.counts.sketch import counts_from_file
+from hushtable.counts.kinds import counts_from_file
 from hushtable.errors import FileError, PlanError, PrivacyError, UsageError
 from hushtable.privacy.budget import rho_from_epsilon
 

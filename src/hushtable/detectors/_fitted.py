@@ -1,4 +1,4 @@
-"""What a fitted detector says of rows: scores, ranks, outliers, reasons."""
+"""Score, rank, flag and explain rows by a fitted detector."""
 
 import math
 import warnings
@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hushtable.counts.local import LocalModel
-from hushtable.counts.release import Release
+from hushtable.counts.base import Counts, mergeable
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader, as_reader, no_rows
 from hushtable.data.schema import Schema
@@ -35,7 +34,7 @@ class FittedTables(OutlierMixin):
 
     n_jobs: int | None
     plan_: Plan
-    sketch_: Sketch | Release | LocalModel
+    sketch_: Counts
     offset_: float
     _scorer: Scorer
     _ranks: Ranks
@@ -76,8 +75,8 @@ class FittedTables(OutlierMixin):
         check_is_fitted(self)
         if np.isnan(self.offset_):
             raise UsageError(
-                "the noise in the released counts leaves no threshold to be told from them: set "
-                "one on your own rows, set_threshold(X, 0.05), or use score_samples"
+                "the released counts are too noisy to derive a threshold: set one on your own "
+                "rows, set_threshold(X, 0.05), or use score_samples"
             )
         scores: Floats = self.score_samples(X) - self.offset_
         return scores
@@ -96,7 +95,7 @@ class FittedTables(OutlierMixin):
         """
         return np.where(self.decision_function(X) < 0, -1, 1)
 
-    # --- the line, and ranks ---------------------------------------------------------------------
+    # --- the threshold, and ranks ------------------------------------------------------------------
 
     def set_threshold(
         self, X: Any, contamination: float | int, *, sample_weight: Any = None
@@ -121,11 +120,10 @@ class FittedTables(OutlierMixin):
         self
         """
         check_is_fitted(self)
-        if isinstance(X, Sketch | Release):
-            n_rows = max(1, X.n_rows)
-            self.offset_ = Ranks(X, self._scorer).threshold(
-                n_outliers(contamination, n_rows) / n_rows
-            )
+        if (counts := mergeable(X)) is not None:
+            n_rows = max(1, counts.n_rows)
+            share = n_outliers(contamination, n_rows) / n_rows
+            self.offset_ = Ranks(counts, self._scorer).threshold(share)
             return self
         reader = as_reader(X, text_columns=self.plan_.schema.categorical_names).repeatable()
         weights = whole_weights(sample_weight, reader)
@@ -138,7 +136,7 @@ class FittedTables(OutlierMixin):
             self.offset_ = float(_in_order(scores, weights, [most])[0])
         else:
             share = share_of_rows(contamination)
-            if weights is not None:  # the two rows around the place tell
+            if weights is not None:  # between the two rows around the place
                 place = share * (n_rows - 1)
                 share = place - math.floor(place)
                 scores = _in_order(scores, weights, [math.floor(place), math.ceil(place)])
@@ -146,7 +144,7 @@ class FittedTables(OutlierMixin):
         return self
 
     def set_ranks(self, X: Any) -> Self:
-        """Say which rows `rank_samples` ranks others among.
+        """Set the rows that `rank_samples` ranks others among.
 
         Parameters
         ----------
@@ -159,11 +157,12 @@ class FittedTables(OutlierMixin):
         self
         """
         check_is_fitted(self)
-        if not isinstance(X, Sketch | Release):
-            if isinstance(self.sketch_, LocalModel):
-                raise UsageError("a local model has no ranks: use the released model")
-            X = Sketch.from_data(Plan.ranks(self.sketch_), X, n_jobs=self.n_jobs)
-        self._ranks = Ranks(X, self._scorer)
+        counts = mergeable(X)
+        if counts is None:
+            if not self.sketch_.adds:
+                raise UsageError(f"{self.sketch_.noun} has no ranks: use the released model")
+            counts = Sketch.from_data(Plan.ranks(self.sketch_), X, n_jobs=self.n_jobs)
+        self._ranks = Ranks(counts, self._scorer)
         return self
 
     def standard_errors(self, X: Any) -> Floats:
@@ -230,10 +229,10 @@ class FittedTables(OutlierMixin):
     # --- reasons ------------------------------------------------------------------------------
 
     def explain(self, X: Any) -> Floats:
-        """Return each feature's share of what a row's score falls short of a typical score.
+        """Return how much each feature contributes to the gap between a typical score and a row's.
 
-        A row's shares add up to the mean score of the counted rows minus the row's own. They
-        follow from the counts alone, so that they work on merged and on released counts.
+        A row's contributions add up to the mean score of the counted rows minus the row's own.
+        They follow from the counts alone, so that they work on merged and on released counts.
         `HushTable` and `LSHiTables` only.
 
         Parameters
@@ -244,21 +243,21 @@ class FittedTables(OutlierMixin):
         Returns
         -------
         ndarray of shape (n, n_features), float64
-            In bits; the highest shares are the reasons why a row is an outlier.
+            In bits; the highest are the reasons why a row is an outlier.
 
         Raises
         ------
         UsageError
-            If the detector's tables do not tell features apart.
+            If each hash function of the detector mixes several features.
         """
         reader = self._open(X)
-        shares = Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs)
-        if len(shares) == 0:
+        contributions = Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs)
+        if len(contributions) == 0:
             raise no_rows(reader)
-        return shares
+        return contributions
 
     def importances(self, X: Any) -> Floats:
-        """Return the mean size of each feature's share, abs(`explain`), over these rows.
+        """Return the mean size of each feature's contribution, abs(`explain`), over these rows.
 
         Parameters
         ----------
@@ -274,7 +273,7 @@ class FittedTables(OutlierMixin):
         Raises
         ------
         UsageError
-            If the detector's tables do not tell features apart.
+            If each hash function of the detector mixes several features.
         """
         reader = self._open(X)
         sizes = Explainer(self._scorer).importances(reader, n_jobs=self.n_jobs)

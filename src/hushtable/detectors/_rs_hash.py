@@ -19,34 +19,17 @@ class RSHash(SampledDetector):
 
     Parameters
     ----------
-    n_tables : int, default=100
-        Number of tables, the paper's m.
-    max_samples : int, default=1000
-        Rows sampled for each table, without replacement: s = min(max_samples, n), at most
-        65,536. It also sets the grids: f ~ U(1/sqrt(s), 1 - 1/sqrt(s)), and
+    [sample]
+        It also sets the grids: f ~ U(1/sqrt(s), 1 - 1/sqrt(s)), and
         l ~ U(1 + 0.5 log_b(s), log_b(s)) with b = max(2, 1/f), rounded to nearest and at most
         the number of features.
-    contamination : "auto" or float in (0, 0.5], default="auto"
-        Where `offset_` lies. A share: that share of the rows of the last `fit` or
-        `partial_fit` are outliers. "auto": the mean score, over the tables, of the rarer half
-        of the counted rows in each; it needs counts only.
-    n_jobs : int, optional
-        Threads; None is one, -1 every core. Counts and scores are the same for any number.
+    [shared parameters]
     random_state : int, RandomState or Generator, optional
         Seed of the hash functions and of the samples.
 
     Attributes
     ----------
-    plan_ : Plan
-        Schema, hash functions and score rule.
-    sketch_ : Sketch or Release
-        The counts; a `Release` where the detector was made from one.
-    offset_ : float
-        Score below which a row is an outlier, in bits.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of str
-        Names of the features, where the data had some.
+    [attributes]
 
     References
     ----------
@@ -79,33 +62,16 @@ class RotatedRSHash(SampledDetector):
 
     Parameters
     ----------
-    n_tables : int, default=100
-        Number of tables, the paper's m.
-    max_samples : int, default=1000
-        Rows sampled for each table, without replacement: s = min(max_samples, n), at most
-        65,536. It also sets the grids: f ~ U(1/sqrt(s), 1 - 1/sqrt(s)), and
+    [sample]
+        It also sets the grids: f ~ U(1/sqrt(s), 1 - 1/sqrt(s)), and
         l ~ U(1 + 0.5 log_b(s), log_b(s)) with b = max(2, 1/f), rounded to nearest.
-    contamination : "auto" or float in (0, 0.5], default="auto"
-        Where `offset_` lies. A share: that share of the rows of the last `fit` or
-        `partial_fit` are outliers. "auto": the mean score, over the tables, of the rarer half
-        of the counted rows in each; it needs counts only.
-    n_jobs : int, optional
-        Threads; None is one, -1 every core. Counts and scores are the same for any number.
+    [shared parameters]
     random_state : int, RandomState or Generator, optional
         Seed of the hash functions and of the samples.
 
     Attributes
     ----------
-    plan_ : Plan
-        Schema, hash functions and score rule.
-    sketch_ : Sketch or Release
-        The counts; a `Release` where the detector was made from one.
-    offset_ : float
-        Score below which a row is an outlier, in bits.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of str
-        Names of the features, where the data had some.
+    [attributes]
 
     References
     ----------

@@ -30,7 +30,7 @@ class SampledDetector(TableDetector):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override] # takes no weights
         """Read ranges off the rows, draw the plan, count a sample in each table.
 
         Parameters

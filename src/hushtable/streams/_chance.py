@@ -18,7 +18,7 @@ from hushtable.data.encoding import Encoder
 from hushtable.data.readers import Batch
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
-from hushtable.streams._parts import Floats, Pair
+from hushtable.streams._sides import Floats, Pair
 
 __all__ = ["exceeded_by_chance", "squared_kernel"]
 

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counts.release import Release
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.base import Counts
 from hushtable.errors import UsageError
 
-__all__ = ["Counted", "Floats", "Pair", "Side", "distance"]
+__all__ = ["Floats", "Pair", "Side", "distance"]
 
 Floats = NDArray[np.float64]
-Counted = Sketch | Release
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class Side:
     fourth: float
 
     @classmethod
-    def of(cls, counted: Counted) -> "Side":
+    def of(cls, counted: Counts) -> "Side":
         """Return the side of all cells; raises `UsageError` if there are too few rows."""
         rows = float(counted.counts.sum()) / counted.plan.family.n_histograms
         if rows < 2.0:
