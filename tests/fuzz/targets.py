@@ -22,7 +22,6 @@ import pyarrow as pa
 import seeds
 from calls import called
 from edits import ODD, Program, as_json, changed, edited, relink
-from hushtable.engines.parts import Part
 from tables import odd_table
 from tomls import as_toml
 
@@ -40,6 +39,7 @@ from hushtable import (
 from hushtable.cli.inspect_ import inspect
 from hushtable.data.infer import schema_from_data
 from hushtable.data.readers import as_reader
+from hushtable.engines.files import ScoreFile
 from hushtable.federation.approval import Approval
 from hushtable.federation.book.book import Book
 from hushtable.federation.collect import Collection
@@ -425,7 +425,7 @@ def _rows_edited(program: bytes) -> None:
 
 def _scores(content: bytes) -> None:
     source = _file(b"x", "rows.csv")
-    Part(source, _file(content, "rows.scores.parquet"), "m" * 64).is_done()
+    ScoreFile(source, _file(content, "rows.scores.parquet"), "m" * 64).is_done()
 
 
 def _scores_edited(program: bytes) -> None:

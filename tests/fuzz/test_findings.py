@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 import seeds
 from edits import Program, _packed, edited, relink
-from hushtable.engines.parts import Part
 from pyarrow import parquet
 
 from hushtable import Feature, LocalModel, Plan, Schema, Sketch, files, load
+from hushtable.engines.files import ScoreFile
 from hushtable.errors import DataError, FileError, PlanError, UsageError
 from hushtable.federation.book.book import Book
 from hushtable.federation.layout import Layout
@@ -131,7 +131,7 @@ def test_files_that_are_no_scores(tmp_path, stamp):
     for content in (whole, whole[:20] + b"\xff" * 40 + whole[60:], whole[:4] + whole[-90:]):
         (tmp_path / "a.parquet").write_bytes(content)
         with pytest.raises(UsageError, match="no file of scores"):
-            Part(tmp_path / "a.parquet", tmp_path / "a.parquet", "m").is_done()
+            ScoreFile(tmp_path / "a.parquet", tmp_path / "a.parquet", "m").is_done()
 
 
 def read_all(path, round_):

@@ -11,8 +11,7 @@ from hushtable.cli._counts import cost, read_counts
 from hushtable.cli._options import Json, Output
 from hushtable.cli._output import Target, finish, print_sentences, print_table, shown
 from hushtable.cli._signed import signed_by, standing
-from hushtable.counts.release import Release
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.base import Counts
 from hushtable.errors import PlanError, PrivacyError, UsageError
 
 __all__ = ["merge"]
@@ -57,7 +56,7 @@ def merge(
         total.save(output)
     facts = {
         "command": "merge",
-        "release" if private else "sketch": str(output),
+        total.kind: str(output),
         "rows": total.n_rows,
         "inputs": parts,
         "alike": alike,
@@ -83,7 +82,7 @@ def merge(
 
 def _add(total: Any, first: Path, other: Any, path: Path) -> Any:
     """Add, or say in words which two files do not go together."""
-    if (total.ledger is None) != (other.ledger is None):
+    if total.kind != other.kind:
         raw, released = (first, path) if total.ledger is None else (path, first)
         raise PrivacyError(
             f"{raw} is a raw sketch and {released} a release: their sum would be neither exact nor "
@@ -101,22 +100,17 @@ def _add(total: Any, first: Path, other: Any, path: Path) -> Any:
         raise PrivacyError(f"{path} and the files before it: {error}") from None
 
 
-def _facts(name: str, part: Sketch | Release) -> dict[str, Any]:
-    if part.ledger is None:
-        return {"sketch": name, "rows": part.n_rows}
-    ledger = part.ledger
-    return {
-        "release": name,
-        "rows": part.n_rows,
-        "epsilon": ledger.epsilon,
-        "noise_sd": ledger.noise_sd,
-    }
+def _facts(name: str, part: Counts) -> dict[str, Any]:
+    facts: dict[str, Any] = {part.kind: name, "rows": part.n_rows}
+    if part.ledger is not None:
+        facts |= {"epsilon": part.ledger.epsilon, "noise_sd": part.noise_sd}
+    return facts
 
 
 def _table(parts: list[dict[str, Any]], total: Any) -> tuple[list[str], list[list[str]]]:
-    kind = "sketch" if total.ledger is None else "release"
+    kind = total.kind
     lines = [(shown(part[kind]), part) for part in parts] + [("sum", _facts("sum", total))]
-    if kind == "sketch":
+    if total.ledger is None:
         return [kind, "rows"], [[name, f"{part['rows']:,}"] for name, part in lines]
     return [kind, "rows, estimated", "epsilon, total", "noise a cell"], [
         [name, f"{part['rows']:,}", f"{part['epsilon']:.3g}", f"{part['noise_sd']:,.1f}"]
@@ -133,5 +127,5 @@ def _refuse_repeated(paths: list[Path]) -> None:
         seen[real] = path
 
 
-def _digest(counts: Sketch | Release) -> bytes:
+def _digest(counts: Counts) -> bytes:
     return hashlib.sha256(counts.counts.data).digest()

@@ -104,7 +104,7 @@ class Counts(ABC):
         return self.plan.behind
 
     def __add__(self, other: Any) -> Any:
-        raise PrivacyError(f"{self.noun} adds to nothing: sketches add, and so do releases")
+        raise PrivacyError(f"{self.noun} adds to nothing")
 
     def counted_under(self, layout: Any) -> bool:
         """Return whether these counts are under the plan that a layout is of."""
@@ -164,6 +164,10 @@ class Noised(Counts):
 
     ledger: Ledger
     seal: Seal | None
+
+    def open(self, plan: Plan) -> "Noised":
+        """Return the release; only of a sealed result is the plan needed."""
+        return self
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the counts to a .hush file, atomically. This file may leave the site.

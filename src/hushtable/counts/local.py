@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.counts.base import Counts
+from hushtable.counts.base import Counts, Noised
 from hushtable.counts.release import Release
 from hushtable.errors import PlanError, PrivacyError
 from hushtable.plans.plan import Plan
@@ -67,7 +67,7 @@ class LocalModel(Counts):
 
     @classmethod
     def of(
-        cls, result: Release, own: str, sent: NDArray[np.int64], exact: NDArray[np.int64]
+        cls, result: Noised, own: str, sent: NDArray[np.int64], exact: NDArray[np.int64]
     ) -> "LocalModel":
         """Put exact counts in the place of those that the site sent.
 
@@ -87,6 +87,9 @@ class LocalModel(Counts):
         """Standard deviation of the others' noise on a cell, in counts."""
         others = (share for share in self.ledger.shares if share.release != self.own)
         return math.hypot(*(noise_sd(self.ledger.mechanism, share.scale) for share in others))
+
+    def __add__(self, other: object) -> "LocalModel":
+        raise PrivacyError("a local model holds exact counts of its site and adds to nothing")
 
     def release(self, *_: Any, **__: Any) -> Release:
         """Refuse: what may leave left in the round."""

@@ -95,7 +95,7 @@ class FittedTables(OutlierMixin):
         """
         return np.where(self.decision_function(X) < 0, -1, 1)
 
-    # --- the threshold, and ranks ------------------------------------------------------------------
+    # --- the threshold, and ranks -----------------------------------------------------------------
 
     def set_threshold(
         self, X: Any, contamination: float | int, *, sample_weight: Any = None

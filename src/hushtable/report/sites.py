@@ -1,4 +1,4 @@
-"""What a report says of the sites behind a sum: who is in, who is not, and whether it adds up."""
+"""The sites behind a sum, for a report: who is in, who is not, and whether it adds up."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,10 +8,9 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counts.release import Release
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.base import Counts, Noised
 from hushtable.errors import HushTableError, RoundError, UsageError
-from hushtable.federation.collect import Collection, Sealed
+from hushtable.federation.collect import Collection
 from hushtable.report.words import officer_words, round_lines
 
 __all__ = ["Check", "Site", "Sites", "sites_of_parts", "sites_of_round"]
@@ -118,7 +117,7 @@ class Sites:
         return table
 
 
-def sites_of_round(collection: Collection, result: Release | Sealed, name: str) -> Sites:
+def sites_of_round(collection: Collection, result: Noised, name: str) -> Sites:
     """Return the sites of a round, and check that its result is the sum of what they sent.
 
     Parameters
@@ -132,8 +131,7 @@ def sites_of_round(collection: Collection, result: Release | Sealed, name: str) 
     """
     asked = collection.round
     layout, pool = asked.layout, result.ledger.pool
-    plan_id = result.layout.plan_id if isinstance(result, Sealed) else result.plan.plan_id
-    if plan_id != layout.plan_id or (pool is not None and pool.round != asked.round_id):
+    if result.plan_id != layout.plan_id or (pool is not None and pool.round != asked.round_id):
         raise UsageError(
             f"{name} is not the result of round {asked.round_id[:12]}: give the round that was "
             "collected"
@@ -184,9 +182,7 @@ def _plausible(reason: str | None) -> Check:
     return Check(False, f"The counts cannot be: {reason}.")
 
 
-def sites_of_parts(
-    parts: Mapping[str, Sketch | Release], total: Sketch | Release, name: str
-) -> Sites:
+def sites_of_parts(parts: Mapping[str, Counts], total: Counts, name: str) -> Sites:
     """Return the sites whose sketches or releases were merged, and check their sum.
 
     Parameters
@@ -200,14 +196,13 @@ def sites_of_parts(
     """
     if not parts:
         raise RoundError("no parts were given: name what the sites sent")
-    kinds = {type(part) for part in (*parts.values(), total)}
-    if len(kinds) > 1:
+    if any(part.kind != total.kind for part in parts.values()):
         raise UsageError(
             f"{name} and its parts are not of one kind: sketches add to a sketch, releases to a "
             "release"
         )
     again = reduce(add, parts.values())
     rows = [Site(part, "in", counted.n_rows) for part, counted in parts.items()]
-    equal = again.plan.plan_id == total.plan.plan_id and np.array_equal(again.counts, total.counts)
+    equal = again.plan_id == total.plan_id and np.array_equal(again.counts, total.counts)
     checks = [_equal(bool(equal), name, "parts")]
-    return Sites(rows, isinstance(total, Sketch), checks, {})
+    return Sites(rows, total.ledger is None, checks, {})
