@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hushtable import files
@@ -18,7 +17,7 @@ from hushtable.data.infer import schema_from_data
 from hushtable.data.readers import Reader, as_reader
 from hushtable.data.schema import Schema
 from hushtable.data.weights import whole_weights
-from hushtable.detectors._checks import share_of_rows
+from hushtable.detectors._checks import AnyColumns, share_of_rows
 from hushtable.detectors._docs import filled
 from hushtable.detectors._fitted import FittedTables
 from hushtable.errors import DataError, PlanError, PrivacyError
@@ -30,7 +29,7 @@ __all__ = ["TableDetector"]
 Floats = NDArray[np.float64]
 
 
-class TableDetector(FittedTables, BaseEstimator, ABC):
+class TableDetector(FittedTables, AnyColumns, ABC):
     """A detector that counts rows into tables.
 
     A subclass names the draw of its tables, and defines how it draws its plan and counts rows.
@@ -219,10 +218,3 @@ class TableDetector(FittedTables, BaseEstimator, ABC):
         self.set_params(**parameters)
         self.offset_ = float("nan") if offset is None else float(offset)
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags

@@ -55,10 +55,7 @@ class FittedTables(OutlierMixin):
             Low is abnormal.
         """
         reader = self._open(X)
-        scores = self._scorer.score(reader, n_jobs=self.n_jobs)
-        if len(scores) == 0:
-            raise no_rows(reader)
-        return scores
+        return _some(self._scorer.score(reader, n_jobs=self.n_jobs), reader)
 
     def decision_function(self, X: Any) -> Floats:
         """Return `score_samples` minus `offset_`: negative is an outlier.
@@ -127,9 +124,7 @@ class FittedTables(OutlierMixin):
             return self
         reader = as_reader(X, text_columns=self.plan_.schema.categorical_names).repeatable()
         weights = whole_weights(sample_weight, reader)
-        scores = self._scorer.score(reader, n_jobs=self.n_jobs)
-        if len(scores) == 0:
-            raise no_rows(reader)
+        scores = _some(self._scorer.score(reader, n_jobs=self.n_jobs), reader)
         n_rows = len(scores) if weights is None else int(weights.sum())
         if isinstance(contamination, int | np.integer):
             most = int(n_outliers(contamination, n_rows))
@@ -182,7 +177,7 @@ class FittedTables(OutlierMixin):
         ndarray of shape (n,), float64
             In the unit of the scores.
         """
-        return self._with_errors(self._open(X))[1]
+        return self._with_errors(X)[1]
 
     def rank_samples(
         self, X: Any, *, return_interval: bool = False
@@ -217,14 +212,13 @@ class FittedTables(OutlierMixin):
             )
         if not return_interval:
             return self._ranks.of(self.score_samples(X))
-        scores, errors = self._with_errors(self._open(X))
+        scores, errors = self._with_errors(X)
         return self._ranks.of(scores), self._ranks.between(scores, errors)
 
-    def _with_errors(self, reader: Reader) -> tuple[Floats, Floats]:
+    def _with_errors(self, X: Any) -> tuple[Floats, Floats]:
+        reader = self._open(X)
         scores, errors = self._scorer.score_with_errors(reader, n_jobs=self.n_jobs)
-        if len(scores) == 0:
-            raise no_rows(reader)
-        return scores, errors
+        return _some(scores, reader), errors
 
     # --- reasons ------------------------------------------------------------------------------
 
@@ -251,10 +245,7 @@ class FittedTables(OutlierMixin):
             If each hash function of the detector mixes several features.
         """
         reader = self._open(X)
-        contributions = Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs)
-        if len(contributions) == 0:
-            raise no_rows(reader)
-        return contributions
+        return _some(Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs), reader)
 
     def importances(self, X: Any) -> Floats:
         """Return the mean size of each feature's contribution, abs(`explain`), over these rows.
@@ -300,15 +291,12 @@ class FittedTables(OutlierMixin):
         """Compare columns with those of fit, in scikit-learn's words."""
         mine = type(self).__name__
         fitted = getattr(self, "feature_names_in_", None)
-        if fitted is None and reader.names is not None:
-            warnings.warn(
-                f"X has feature names, but {mine} was fitted without feature names", stacklevel=4
-            )
-        elif fitted is not None and reader.names is None:
-            warnings.warn(
-                f"X does not have valid feature names, but {mine} was fitted with feature names",
-                stacklevel=4,
-            )
+        if (fitted is None) != (reader.names is None):
+            have, had = "does not have valid", "with"
+            if fitted is None:
+                have, had = "has", "without"
+            words = f"X {have} feature names, but {mine} was fitted {had} feature names"
+            warnings.warn(words, stacklevel=4)
         elif fitted is not None and reader.names != tuple(fitted):
             raise DataError(names_message(set(fitted), set(reader.names or ())))
         if reader.n_columns != self.n_features_in_:
@@ -316,6 +304,13 @@ class FittedTables(OutlierMixin):
                 f"X has {reader.n_columns} features, but {mine} is expecting "
                 f"{self.n_features_in_} features as input"
             )
+
+
+def _some(found: Floats, reader: Reader) -> Floats:
+    """Return what was found of rows; raises `DataError` if there were none."""
+    if len(found) == 0:
+        raise no_rows(reader)
+    return found
 
 
 def _in_order(scores: Floats, weights: Weights | None, places: list[int]) -> Floats:
