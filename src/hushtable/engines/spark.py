@@ -46,13 +46,12 @@ def sketch_data(plan: Plan, data: Any) -> Sketch:
 
     Examples
     --------
-    >>> import pandas
     >>> from pyspark.sql import SparkSession
     >>> from hushtable import Feature, Plan, Schema
     >>> from hushtable.engines.spark import sketch_data
     >>> spark = SparkSession.builder.master("local[1]").getOrCreate()
     >>> plan = Plan.draw(Schema([Feature.numeric("age", low=0, high=99)]), random_state=0)
-    >>> sketch_data(plan, spark.createDataFrame(pandas.DataFrame({"age": [30.0, 40.0]}))).n_rows
+    >>> sketch_data(plan, spark.createDataFrame([(30.0,), (40.0,)], ["age"])).n_rows
     2
     """
     rows = _chosen(plan, data)
@@ -95,13 +94,13 @@ def score_data(model: Any, data: Any) -> Any:
 
     Examples
     --------
-    >>> import pandas
     >>> from pyspark.sql import SparkSession
-    >>> from hushtable import HushTable
+    >>> from hushtable import Feature, Plan, Schema, Sketch
     >>> from hushtable.engines.spark import score_data
     >>> spark = SparkSession.builder.master("local[1]").getOrCreate()
-    >>> rows = pandas.DataFrame({"age": [30.0, 31.0, 80.0]})
-    >>> score_data(HushTable().fit(rows), spark.createDataFrame(rows)).columns
+    >>> plan = Plan.draw(Schema([Feature.numeric("age", low=0, high=99)]), random_state=0)
+    >>> model = Sketch.from_data(plan, [[30.0], [31.0], [80.0]])
+    >>> score_data(model, spark.createDataFrame([(30.0,), (40.0,)], ["age"])).columns
     ['age', 'score']
     """
     counts = counts_of(model)
