@@ -263,7 +263,7 @@ def test_marginals_are_refused_where_they_do_not_pay():
 
 
 def test_only_a_release_of_ranges_tells_ranges(sketch):
-    with pytest.raises(UsageError, match="tells no ranges"):
+    with pytest.raises(UsageError, match="holds no ranges"):
         sketch.release(1.0).ranges()
 
 

@@ -1,4 +1,4 @@
-"""``hushtable inspect``: what a .hush file holds."""
+"""``hushtable inspect``: show what a .hush file holds."""
 
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""``hushtable merge``: sketches to their sum."""
+"""``hushtable merge``: add up sketches, or releases."""
 
 import hashlib
 import os
@@ -38,19 +38,7 @@ def merge(
     target = Target(output, counts)
     _refuse_repeated(counts)
 
-    first, *others = counts
-    total: Any = read_counts(first)
-    # Of each part its line only: the sum of a hundred takes no more memory than that of two.
-    parts = [_facts(str(first), total)]
-    seen = {_digest(total): first}
-    alike = []
-    for path in others:
-        other = read_counts(path)
-        total = _add(total, first, other, path)
-        parts.append(_facts(str(path), other))
-        twin = seen.setdefault(_digest(other), path)
-        if twin is not path:
-            alike.append([str(twin), str(path)])
+    total, inputs, alike = _added(counts)
     private = total.ledger is not None
     with target.writing():
         total.save(output)
@@ -58,7 +46,7 @@ def merge(
         "command": "merge",
         total.kind: str(output),
         "rows": total.n_rows,
-        "inputs": parts,
+        "inputs": inputs,
         "alike": alike,
         "plan_id": total.plan.plan_id,
     }
@@ -67,7 +55,7 @@ def merge(
         facts |= {"signed_by": signed_by(total)}
 
     def text() -> None:
-        print_table(*_table(parts, total))
+        print_table(*_table(inputs, total))
         for twin, path in alike:
             print(f"\n{path} holds the same counts as {twin}: are they the same rows?")
         if private:
@@ -78,6 +66,24 @@ def merge(
             print(f"\nWrote {target}. It holds exact counts and is not private.")
 
     finish(as_json, facts, text)
+
+
+def _added(paths: list[Path]) -> tuple[Any, list[dict[str, Any]], list[list[str]]]:
+    """Return the sum, the facts of what is in it, and pairs of files with the same counts."""
+    first, *others = paths
+    total: Any = read_counts(first)
+    # Of each file its line only: the sum of a hundred takes no more memory than that of two.
+    inputs = [_facts(str(first), total)]
+    seen = {_digest(total): first}
+    alike = []
+    for path in others:
+        other = read_counts(path)
+        total = _add(total, first, other, path)
+        inputs.append(_facts(str(path), other))
+        twin = seen.setdefault(_digest(other), path)
+        if twin is not path:
+            alike.append([str(twin), str(path)])
+    return total, inputs, alike
 
 
 def _add(total: Any, first: Path, other: Any, path: Path) -> Any:
@@ -100,21 +106,21 @@ def _add(total: Any, first: Path, other: Any, path: Path) -> Any:
         raise PrivacyError(f"{path} and the files before it: {error}") from None
 
 
-def _facts(name: str, part: Counts) -> dict[str, Any]:
-    facts: dict[str, Any] = {part.kind: name, "rows": part.n_rows}
-    if part.ledger is not None:
-        facts |= {"epsilon": part.ledger.epsilon, "noise_sd": part.noise_sd}
+def _facts(name: str, counts: Counts) -> dict[str, Any]:
+    facts: dict[str, Any] = {counts.kind: name, "rows": counts.n_rows}
+    if counts.ledger is not None:
+        facts |= {"epsilon": counts.ledger.epsilon, "noise_sd": counts.noise_sd}
     return facts
 
 
-def _table(parts: list[dict[str, Any]], total: Any) -> tuple[list[str], list[list[str]]]:
+def _table(inputs: list[dict[str, Any]], total: Any) -> tuple[list[str], list[list[str]]]:
     kind = total.kind
-    lines = [(shown(part[kind]), part) for part in parts] + [("sum", _facts("sum", total))]
+    lines = [(shown(one[kind]), one) for one in inputs] + [("sum", _facts("sum", total))]
     if total.ledger is None:
-        return [kind, "rows"], [[name, f"{part['rows']:,}"] for name, part in lines]
+        return [kind, "rows"], [[name, f"{one['rows']:,}"] for name, one in lines]
     return [kind, "rows, estimated", "epsilon, total", "noise a cell"], [
-        [name, f"{part['rows']:,}", f"{part['epsilon']:.3g}", f"{part['noise_sd']:,.1f}"]
-        for name, part in lines
+        [name, f"{one['rows']:,}", f"{one['epsilon']:.3g}", f"{one['noise_sd']:,.1f}"]
+        for name, one in lines
     ]
 
 

@@ -131,7 +131,7 @@ class Release(Noised):
         """
         if self.plan.detector != "ranges":
             raise UsageError(
-                f"a release of a {self.plan.detector!r} plan tells no ranges: sketch and release "
+                f"a release of a {self.plan.detector!r} plan holds no ranges: sketch and release "
                 "under Plan.ranges(schema, ...)"
             )
         schema, offsets = self.plan.schema, self.plan.family.offsets

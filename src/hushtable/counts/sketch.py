@@ -124,7 +124,7 @@ class Sketch(Counts):
             Threads; None is one, -1 every core. The counts are the same for any number.
         allow_empty : bool, default=False
             Whether no rows give `Sketch.zero` instead of an error. Where others see whether
-            there is a release, as in a round, an error would tell them that there are no rows.
+            there is a release, as in a round, an error would show that there are no rows.
 
         Returns
         -------
@@ -160,7 +160,7 @@ class Sketch(Counts):
 
     @property
     def seeded(self) -> bool:
-        """Whether somebody may know how the samples were drawn: such a sketch is not released."""
+        """Whether somebody may know how the samples were drawn; if so, there is no release."""
         return self.sampled and not self.fresh_samples
 
     # --- what may leave -----------------------------------------------------------------------
@@ -186,8 +186,8 @@ class Sketch(Counts):
         Parameters
         ----------
         epsilon : float
-            Whoever sees the release, whatever else they know, can tell the presence of one
-            person apart by at most a factor e^epsilon.
+            For whoever sees the release, whatever else they know, the presence of one person
+            changes the odds by at most a factor e^epsilon.
         delta : float, default=1e-6
             Probability with which that may fail. At most 1/n for the ``expected_rows`` that the
             plan was laid out for, and 1e-5 under another plan: whether there is a release never
@@ -213,7 +213,7 @@ class Sketch(Counts):
         random_state : None
             Refused: noise from a seed can be subtracted by whoever guesses the seed.
         progress : callable, optional
-            Is told, now and then, how many more cells are done.
+            Called now and then with the number of further cells that are done.
 
         Returns
         -------

@@ -25,7 +25,7 @@ __all__ = ["Model", "Privacy", "Report", "gather"]
 
 @dataclass(frozen=True)
 class Privacy:
-    """What a privacy officer reads.
+    """The section for a privacy officer.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Privacy:
 
     @property
     def noise_words(self) -> str:
-        """What the figure of the counts and their noise shows."""
+        """The figure of the counts and their noise, in words."""
         counts = self.noise.counts
         return (
             f"The {len(counts):,} counts that left, from the largest, {int(counts[0]):,}, to the "
@@ -103,13 +103,7 @@ class Report:
     @property
     def sections(self) -> list[str]:
         """Names of the sections that it has."""
-        parts = {
-            "scores": self.scores,
-            "features": self.features,
-            "privacy": self.privacy,
-            "sites": self.sites,
-        }
-        return [name for name, part in parts.items() if part]
+        return [one for one in ("scores", "features", "privacy", "sites") if getattr(self, one)]
 
     @property
     def glance(self) -> dict[str, str]:
@@ -172,10 +166,7 @@ def gather(
         told=told,
         privacy=_privacy(model),
         sites=sites,
-        left_out=[
-            *_no_values(scores, of_rows, told),
-            *_left_out(model, threshold, scores, sites),
-        ],
+        left_out=_no_values(scores, of_rows, told) + _left_out(model, threshold, scores, sites),
     )
 
 
@@ -290,18 +281,20 @@ def _left(model: Model) -> list[str]:
     return left
 
 
+def _why_no_scores(model: Model, threshold: float | None) -> str:
+    if model.counts.hidden:
+        return "the hash functions are hidden from whoever added up"
+    if threshold is None:
+        return f"a {model.counts.detector} plan counts features one by one, and scores no row"
+    return "no rows were given (hushtable report MODEL DATA)"
+
+
 def _left_out(
     model: Model, threshold: float | None, scores: Scores | None, sites: Sites | None
 ) -> list[str]:
     left_out = []
     if scores is None:
-        if model.counts.hidden:
-            reason = "the hash functions are hidden from whoever added up"
-        elif threshold is None:
-            reason = f"a {model.counts.detector} plan counts features one by one, and scores no row"
-        else:
-            reason = "no rows were given (hushtable report MODEL DATA)"
-        left_out.append(f"Scores, outliers and drift: {reason}.")
+        left_out.append(f"Scores, outliers and drift: {_why_no_scores(model, threshold)}.")
     elif scores.drift is None:
         left_out.append(f"Drift: {scores.no_drift}.")
     elif not scores.drift.features:

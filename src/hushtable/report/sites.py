@@ -18,16 +18,16 @@ __all__ = ["Check", "Site", "Sites", "sites_of_parts", "sites_of_round"]
 
 @dataclass(frozen=True)
 class Site:
-    """One of the sites: its part, and where that stands.
+    """One of the sites, and whether what it sent is there.
 
     Attributes
     ----------
     name : str
         Of the site, or of its file.
     standing : str
-        Whether its part is in.
+        Whether what it sent is in the sum.
     rows : int or None
-        That it counted, as its part shows; None where that cannot be seen.
+        That it counted; None where that cannot be seen.
     fingerprint : str
         Of its keys, in a round.
     """
@@ -78,17 +78,17 @@ class Sites:
 
     @property
     def n_in(self) -> int:
-        """Sites whose part is in the sum."""
+        """Number of sites in the sum."""
         return sum(site.standing == "in" for site in self.sites)
 
     @property
     def missing(self) -> list[str]:
-        """Sites whose part is not."""
+        """Names of the sites that are not in the sum."""
         return [site.name for site in self.sites if site.standing != "in"]
 
     @property
     def hidden(self) -> bool:
-        """Whether sites are in whose rows cannot be seen."""
+        """Whether the rows of some sites cannot be seen."""
         return any(site.standing == "in" and site.rows is None for site in self.sites)
 
     @property
@@ -100,7 +100,7 @@ class Sites:
 
     @property
     def text_columns(self) -> int:
-        """How many columns of the table hold text; numbers follow."""
+        """Number of columns that hold text; numbers follow."""
         return len(self.headers) - (not self.hidden)
 
     @property
@@ -143,11 +143,9 @@ def sites_of_round(collection: Collection, result: Noised, name: str) -> Sites:
         standing = collection.standing(card.name)
         sites.append(Site(card.name, standing, rows, card.fingerprint))
     n_in = len(collection.accepted)
+    signed = f"{n_in} of {len(asked.sites)} sites are in, each with a signature that is its own."
     checks = [
-        Check(
-            n_in > 0,
-            f"{n_in} of {len(asked.sites)} sites are in, each with a signature that is its own.",
-        ),
+        Check(n_in > 0, signed),
         _same_sum(collection, result.counts, name),
         _plausible(layout.implausible(result.counts, result.ledger.noise_sd)),
     ]

@@ -20,10 +20,10 @@ __all__ = ["Drift", "drift"]
 
 @dataclass(frozen=True)
 class Drift:
-    """How far apart two sets of rows are; 0 the same, 1 in no cell together.
+    """Distance between two sets of rows: 0 for the same, 1 if they share no cell.
 
-    Around 0 where nothing changed, a little below or above it by chance. A level says how much
-    above: if both are samples from the same distribution, the drift exceeds it in about one case
+    Around 0 where nothing changed, a little below or above it by chance. A level bounds what is
+    chance: if both are samples from the same distribution, the drift exceeds it in about one case
     of twenty at most, the noise of releases included. Of many features, some exceed theirs.
 
     Attributes
@@ -142,7 +142,7 @@ def _histograms(plan: Plan, both: Pair) -> dict[str, list[Pair]]:
     found, offsets = {}, both.offsets
     for j, name in enumerate(plan.schema.names):
         cells = slice(offsets[j], offsets[j + 1])
-        a, b = (side.part(side.counts[cells]) for side in (both.before, both.after))
+        a, b = (side.histogram(side.counts[cells]) for side in (both.before, both.after))
         ends = np.array([0, offsets[j + 1] - offsets[j]])
         found[name] = [Pair(a, b, ends, np.array([0]))]
     return found
@@ -160,7 +160,7 @@ def _halves(plan: Plan, family: RandomFeature, both: Pair) -> dict[str, list[Pai
                 # The first function has the highest bit.
                 shape = (1 << h, 2, 1 << (depth - h - 1))
                 a, b = (
-                    side.part(
+                    side.histogram(
                         side.counts[start:stop].reshape(shape).sum(axis=(0, 2)), 1 << (depth - 1)
                     )
                     for side in (both.before, both.after)

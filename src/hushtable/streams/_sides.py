@@ -1,4 +1,4 @@
-"""Counts of two sets of rows beside each other, and how far apart they are."""
+"""Counts of two sets of rows beside each other, and the distance between them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Side:
         fourth = 3.0 * variance**2 if laplace else 0.0
         return cls(counted.counts.astype(np.float64), rows, variance, fourth)
 
-    def part(self, counts: Floats, cells: int = 1) -> "Side":
+    def histogram(self, counts: Floats, cells: int = 1) -> "Side":
         """Return the side of one histogram, each count the sum of so many cells."""
         return Side(counts, self.rows, cells * self.variance, cells * self.fourth)
 
