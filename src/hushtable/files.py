@@ -74,7 +74,7 @@ class Kind:
     of_round: bool = False
 
 
-#: A kind of file is added by an entry here, and by its reader in `hushtable.counts.kinds`.
+#: The kinds of this package; `hushtable.counts.kinds.register` adds one.
 KINDS = {
     "plan": Kind("a plan of hushtable plan draw", travels=True),
     "sketch": Kind("a sketch of hushtable sketch"),

@@ -10,15 +10,20 @@ from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.plans.plan import Plan
 
-__all__ = ["READERS", "counts_from_file"]
+__all__ = ["READERS", "counts_from_file", "register"]
 
-#: By kind. The detectors' room adds its own; `hushtable.files.KINDS` has the words of each.
+#: By kind. The detectors' room adds its own.
 READERS: dict[str, Callable[[files.Content], Any]] = {
     "plan": Plan.from_file,
     "sketch": Sketch.from_file,
     "release": Release.from_file,
     "local": LocalModel.from_file,
 }
+
+
+def register(name: str, kind: files.Kind, reader: Callable[[files.Content], Any]) -> None:
+    """Add a kind of file: its words, and what builds its object, which `hushtable.load` returns."""
+    files.KINDS[name], READERS[name] = kind, reader
 
 
 def counts_from_file(content: files.Content) -> Counts:
