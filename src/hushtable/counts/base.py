@@ -20,44 +20,21 @@ __all__ = ["Counts", "Noised", "mergeable"]
 class Counts(ABC):
     """Counts of rows in the cells of a plan's tables, and what may be done with them.
 
-    Attributes
-    ----------
-    kind : str
-        Of the files that hold them, one of `hushtable.files.KINDS`.
-    noun : str
-        Their kind in words.
-    adds : bool
-        Whether counts of other rows can be added.
-    may_leave : bool
-        Whether they may leave the site: no exact counts are in them.
-    hidden : bool
-        Whether the hash functions are not known, so that nothing can be scored.
-    sampled : bool
-        Whether each table holds a random sample instead of all rows.
-    tally : ndarray of shape (n_features, 2), int64, or None
-        Missing and outside values by feature, where they are known.
-    release_id : str
-        Id of a release; empty for other counts.
-    plan : Plan
-        What was counted under.
-    counts : ndarray of shape (n_cells,), int64
-        Rows in each cell.
-    ledger : Ledger or None
-        What the noise in them promises; None for exact counts.
+    A subclass sets what is declared here.
     """
 
-    kind: ClassVar[str]
-    noun: ClassVar[str]
-    adds: ClassVar[bool] = False
-    may_leave: ClassVar[bool] = False
-    hidden: ClassVar[bool] = False
+    kind: ClassVar[str]  # of the files that hold them, one of `hushtable.files.KINDS`
+    noun: ClassVar[str]  # their kind in words
+    adds: ClassVar[bool] = False  # whether counts of other rows can be added
+    may_leave: ClassVar[bool] = False  # whether no exact counts are in them
+    hidden: ClassVar[bool] = False  # whether the hash functions are unknown: nothing is scored
 
-    sampled: bool = False
-    tally: NDArray[np.int64] | None = None
-    release_id: str = ""
     plan: Plan
-    counts: NDArray[np.int64]
-    ledger: Ledger | None
+    counts: NDArray[np.int64]  # rows in each cell, shape (n_cells,)
+    ledger: Ledger | None  # what the noise in them promises; None for exact counts
+    sampled: bool = False  # whether each table holds a random sample instead of all rows
+    tally: NDArray[np.int64] | None = None  # missing and outside values, (n_features, 2), if known
+    release_id: str = ""  # empty if they are no release
 
     def __post_init__(self) -> None:
         self._check_array("counts", (self.n_cells,))

@@ -307,8 +307,5 @@ class Sketch(Counts):
 
     def outside(self) -> dict[str, int]:
         """Return, for each feature that has some, how many rows lay outside the plan."""
-        return {
-            name: int(rows)
-            for name, rows in zip(self.plan.schema.names, self.tally[:, 1], strict=True)
-            if rows
-        }
+        outside = zip(self.plan.schema.names, self.tally[:, 1].tolist(), strict=True)
+        return {name: rows for name, rows in outside if rows}

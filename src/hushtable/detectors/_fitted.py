@@ -242,7 +242,7 @@ class FittedTables(OutlierMixin):
         Raises
         ------
         UsageError
-            If each hash function of the detector mixes several features.
+            If the tables of the detector do not separate the features.
         """
         reader = self._open(X)
         return _some(Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs), reader)
@@ -264,7 +264,7 @@ class FittedTables(OutlierMixin):
         Raises
         ------
         UsageError
-            If each hash function of the detector mixes several features.
+            If the tables of the detector do not separate the features.
         """
         reader = self._open(X)
         sizes = Explainer(self._scorer).importances(reader, n_jobs=self.n_jobs)

@@ -298,7 +298,7 @@ def _left_out(
     elif scores.drift is None:
         left_out.append(f"Drift: {scores.no_drift}.")
     elif not scores.drift.features:
-        left_out.append("Drift by feature: each hash function of this plan mixes several features.")
+        left_out.append("Drift by feature: the tables of this plan do not separate the features.")
     if scores is not None and scores.lowest is None:
         left_out.append("Single rows: nobody asked for them (--rows).")
     elif scores is not None and scores.lowest is not None and not scores.lowest.reasons:

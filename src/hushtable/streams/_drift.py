@@ -115,12 +115,8 @@ def drift(before: Counts, after: Counts, *, rows: Any = None) -> Drift:
     elif isinstance(plan.family, RandomFeature):
         pairs = _halves(plan, plan.family, both)
     found = {name: _measured(some) for name, some in pairs.items()}
-    return Drift(
-        overall,
-        {name: x for name, (x, _) in found.items()},
-        level,
-        {name: x for name, (_, x) in found.items()},
-    )
+    features, levels = ({name: pair[i] for name, pair in found.items()} for i in (0, 1))
+    return Drift(overall, features, level, levels)
 
 
 def _measured(pairs: list[Pair], squared: float | None = None) -> tuple[float, float]:
