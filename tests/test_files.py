@@ -293,6 +293,7 @@ def set_in(*keys, value):
         (set_in("protocol", value=0), True, "names no protocol"),
         (set_in("protocol", value=True), True, "names no protocol"),
         (set_in("kind", value="model"), True, "'model' is none of"),
+        (set_in("kind", value={}), True, "{} is none of"),
         (set_in("kind", value="release"), True, "holds no release"),
         (set_in("kind", value="detector"), True, "detector None is none of"),
         (set_in("sampled", value=True), False, "edited"),

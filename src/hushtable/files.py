@@ -323,8 +323,9 @@ def _manifest(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
         intact = False
     if not intact:
         raise FileError(f"{path}: the manifest was edited after the file was written: get it again")
-    if manifest.get("kind") not in KINDS or not isinstance(manifest.get("arrays"), dict):
-        raise FileError(f"{path}: kind {manifest.get('kind')!r} is none of {', '.join(KINDS)}")
+    kind = manifest.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS or type(manifest.get("arrays")) is not dict:
+        raise FileError(f"{path}: kind {kind!r} is none of {', '.join(KINDS)}")
     return manifest
 
 
