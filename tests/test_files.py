@@ -28,6 +28,7 @@ from hushtable import (
     files,
     load,
 )
+from hushtable.counts import kinds
 from hushtable.errors import FileError, HushTableError
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -292,6 +293,7 @@ def set_in(*keys, value):
         (set_in("protocol", value=0), True, "names no protocol"),
         (set_in("protocol", value=True), True, "names no protocol"),
         (set_in("kind", value="model"), True, "'model' is none of"),
+        (set_in("kind", value={}), True, "{} is none of"),
         (set_in("kind", value="release"), True, "holds no release"),
         (set_in("kind", value="detector"), True, "detector None is none of"),
         (set_in("sampled", value=True), False, "edited"),
@@ -404,3 +406,19 @@ def test_errors_name_the_file_and_are_of_the_family(tmp_path):
     (tmp_path / "b.hush").write_text("no")
     with pytest.raises(HushTableError, match=r"b\.hush.*get it again"):
         load(tmp_path / "b.hush")
+
+
+def test_a_kind_of_file_is_added_by_registering_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "KINDS", dict(files.KINDS))
+    monkeypatch.setitem(kinds.READERS, "toy", None)  # taken out again at the end
+    toy = files.Kind("a toy of the attic")
+    kinds.register("toy", toy, lambda content: content.said("toy", {"wheels": int})["wheels"])
+    files.write(tmp_path / "toy.hush", "toy", {"wheels": 4}, {})
+    assert load(tmp_path / "toy.hush") == 4
+    files.write(tmp_path / "broken.hush", "toy", {"wheels": "four"}, {})
+    with pytest.raises(FileError, match="kind toy holds no toy"):
+        load(tmp_path / "broken.hush")
+    content = files.read(tmp_path / "toy.hush")
+    with pytest.raises(FileError, match="holds a toy: give a plan of hushtable plan draw"):
+        content.expect("plan")
+    assert content.expect("plan", "toy") is content

@@ -2,6 +2,8 @@
 
 import doctest
 import importlib
+import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -21,10 +23,14 @@ def test_a_public_name_keeps_working(dotted):
     assert named(dotted).__name__ == dotted.rpartition(".")[2]
 
 
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning")
 @pytest.mark.parametrize("dotted", FROZEN)
 def test_a_public_name_has_an_example_that_runs(dotted, tmp_path, monkeypatch):
     thing = named(dotted)
     monkeypatch.chdir(tmp_path)  # examples write files with bare names
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # that of Spark's workers
+    if "spark" in dotted and shutil.which("java") is None:
+        pytest.skip("Spark needs Java, which is not here")
     finder = doctest.DocTestFinder(recurse=False)
     examples = [test for test in finder.find(thing, dotted) if test.examples]
     if isinstance(thing, type):  # an example of a method counts, as in a class's own page

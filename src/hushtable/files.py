@@ -25,14 +25,15 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
+from hushtable.entries import Kinds, entries
 from hushtable.errors import FileError, PlanError
 
 __all__ = [
     "KINDS",
     "PROTOCOL",
-    "TRAVELS",
     "Arrays",
     "Content",
+    "Kind",
     "array_digests",
     "pack",
     "read",
@@ -53,25 +54,42 @@ PROTOCOL = 1
 Arrays = dict[str, NDArray[Any]]
 T = TypeVar("T")
 
-KINDS = (
-    "plan",
-    "sketch",
-    "release",
-    "detector",
-    # Of a round of several organisations:
-    "layout",
-    "round",
-    "submission",
-    "sealed",
-    "message",
-    "local",
-)
 
-#: What is meant to leave its owner, cards of people too. Whatever else is written, by default,
-#: its owner alone may read.
-TRAVELS = frozenset(
-    {"plan", "release", "layout", "round", "submission", "sealed", "message", "card", "approval"}
-)
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file.
+
+    Attributes
+    ----------
+    words : str
+        What it holds and which command writes it, for messages.
+    travels : bool
+        Whether it is meant to leave its owner. Any other file only its owner may read.
+    of_round : bool
+        Whether it belongs to a round of several organisations.
+    """
+
+    words: str
+    travels: bool = False
+    of_round: bool = False
+
+
+#: The kinds of this package; `hushtable.counts.kinds.register` adds one.
+KINDS = {
+    "plan": Kind("a plan of hushtable plan draw", travels=True),
+    "sketch": Kind("a sketch of hushtable sketch"),
+    "release": Kind("a release of hushtable release", travels=True),
+    "detector": Kind("a model of hushtable fit"),
+    "layout": Kind("a layout of hushtable plan hide", travels=True, of_round=True),
+    "round": Kind("a round of hushtable round open", travels=True, of_round=True),
+    "submission": Kind("a submission of hushtable round submit", travels=True, of_round=True),
+    "sealed": Kind("the result of hushtable round collect", travels=True, of_round=True),
+    "message": Kind("a message of a round that runs online", travels=True, of_round=True),
+    "local": Kind("a local model of hushtable round model"),
+}
+
+#: What people write of themselves as JSON, and others need.
+_CARDS = frozenset({"card", "approval"})
 
 _KEY = "hushtable"
 #: Bytes of the manifest at most: 65,535 features with 10,000 categories do not fit, real ones do.
@@ -98,6 +116,32 @@ class Content:
     def signature(self) -> str | None:
         """Signature of the digest, in a file of a kind that is signed."""
         return self.manifest.get("signature")
+
+    def expect(self, *kinds: str) -> "Content":
+        """Return the content if it is of one of these kinds; raises `FileError` otherwise."""
+        if self.kind not in kinds:
+            *most, last = (KINDS[kind].words for kind in kinds)
+            needed = f"{', '.join(most)} or {last}" if most else last
+            raise FileError(f"{self.path}: holds a {self.kind}: give {needed}")
+        return self
+
+    def said(self, what: str, needed: Kinds, optional: Kinds | None = None) -> dict[str, Any]:
+        """Return entries of the manifest, each of its kind, as `hushtable.entries` checks them.
+
+        Raises
+        ------
+        PlanError
+            If the file holds no such thing.
+        """
+        wanted = {**needed, **(optional or {})}
+        found = {name: self.manifest[name] for name in wanted if name in self.manifest}
+        return entries(found, f"a file of kind {self.kind} holds no {what}: it", needed, optional)
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Return an array; raises `PlanError` if the file holds none of this name."""
+        if name not in self.arrays:
+            raise PlanError(f"a file of kind {self.kind} holds no {name}")
+        return self.arrays[name]
 
     def build(self, make: Callable[["Content"], T]) -> T:
         """Return ``make(self)``; what it refuses becomes a `FileError` that names the file."""
@@ -133,7 +177,8 @@ def travels(kind: str, entries: Mapping[str, Any] = MappingProxyType({})) -> boo
         functions that are hidden from the coordinator.
     """
     of_rows = bool(entries.get("plan", {}).get("data_dependent"))
-    return kind in TRAVELS and not of_rows and not entries.get("hidden", False)
+    meant = kind in _CARDS or (kind in KINDS and KINDS[kind].travels)
+    return meant and not of_rows and not entries.get("hidden", False)
 
 
 def pack(
@@ -278,8 +323,9 @@ def _manifest(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
         intact = False
     if not intact:
         raise FileError(f"{path}: the manifest was edited after the file was written: get it again")
-    if manifest.get("kind") not in KINDS or not isinstance(manifest.get("arrays"), dict):
-        raise FileError(f"{path}: kind {manifest.get('kind')!r} is none of {', '.join(KINDS)}")
+    kind = manifest.get("kind")
+    if not isinstance(kind, str) or kind not in KINDS or type(manifest.get("arrays")) is not dict:
+        raise FileError(f"{path}: kind {kind!r} is none of {', '.join(KINDS)}")
     return manifest
 
 

@@ -13,9 +13,10 @@ from round_helpers import SCHEMA, T0, Online, Site
 from hushtable import LocalModel, Plan, files
 from hushtable.errors import RoundError
 from hushtable.federation.book.book import Book
-from hushtable.federation.collect import Collection, Sealed
+from hushtable.federation.collect import Collection
 from hushtable.federation.layout import Layout
 from hushtable.federation.round import Round
+from hushtable.federation.sealed import Sealed
 
 TESTS = Path(__file__).parents[1]
 GOLDEN = TESTS / "golden"

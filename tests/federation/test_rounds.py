@@ -11,11 +11,12 @@ from round_helpers import DEADLINE, SCHEMA, T0
 from hushtable import HushTable, LocalModel, Plan, Release, Sketch, files, load
 from hushtable.errors import FileError, PlanError, PrivacyError, RoundError, UsageError
 from hushtable.federation.book.book import Book
-from hushtable.federation.collect import Collection, Sealed
+from hushtable.federation.collect import Collection
 from hushtable.federation.hidden import generator
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.layout import Layout
 from hushtable.federation.round import Round
+from hushtable.federation.sealed import Sealed
 from hushtable.federation.site import Reply
 from hushtable.privacy.budget import epsilon_from_rho
 from hushtable.privacy.ledger import Ledger

@@ -9,8 +9,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "federation"))
 from round_helpers import T0, Consortium
 
 from hushtable import LocalModel, files
-from hushtable.federation.collect import Sealed
 from hushtable.federation.layout import Layout
+from hushtable.federation.sealed import Sealed
 
 folder = Path(__file__).parent / f"protocol-{files.PROTOCOL}" / "rounds"
 folder.mkdir()

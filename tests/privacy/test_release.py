@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from strategies import as_table, numbers, schemas, words
 
 from hushtable import Feature, HushTable, LSHiTables, Plan, Release, Schema, Sketch, files, load
-from hushtable.counts.sketch import counts_from_file
+from hushtable.counts.kinds import counts_from_file
 from hushtable.errors import FileError, PlanError, PrivacyError, UsageError
 from hushtable.privacy.budget import rho_from_epsilon
 
@@ -263,7 +263,7 @@ def test_marginals_are_refused_where_they_do_not_pay():
 
 
 def test_only_a_release_of_ranges_tells_ranges(sketch):
-    with pytest.raises(UsageError, match="tells no ranges"):
+    with pytest.raises(UsageError, match="holds no ranges"):
         sketch.release(1.0).ranges()
 
 

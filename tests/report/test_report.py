@@ -275,7 +275,7 @@ def test_what_does_not_apply_is_left_out_with_a_reason(of_rows, of_release, sche
     assert "nobody said what was added up" in words
     marginals = Sketch.from_data(Plan.marginals(schema), X)
     report = gather(Model("m.hush", "sketch", marginals))
-    assert "a marginals plan tells of features, and scores no row" in left_out(report)
+    assert "a marginals plan counts features one by one, and scores no row" in left_out(report)
 
 
 def test_no_drift_from_a_second_pass(X):

@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 from hushtable.audit.audit import Finding, apart, audit_neighbours
 from hushtable.bench.broken import BROKEN, Plant, a_third_of_the_noise
 from hushtable.bench.tables import Target, judged, markdown_table
+from hushtable.counts.base import Noised
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.schema import Feature, Schema
 from hushtable.detectors.load import load
 from hushtable.federation.book.book import Book
-from hushtable.federation.collect import Collection, Sealed
+from hushtable.federation.collect import Collection
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round, now
 from hushtable.federation.site import Reply
@@ -58,7 +59,7 @@ def tables_plan() -> Plan:
     return Plan.draw(SCHEMA, random_state=0, n_tables=TABLES, **DEEP)
 
 
-def _through_a_file(release: Release | Sealed, path: Path) -> Release:
+def _through_a_file(release: Noised, path: Path) -> Release:
     release.save(path)
     read = load(path)
     assert isinstance(read, Release)  # says load of what is not a file of a hidden plan

@@ -1,9 +1,11 @@
-"""Files of counts: raw sketches, and releases."""
+"""Read files of counts: raw sketches, and releases."""
 
 import math
 from pathlib import Path
 
 from hushtable import files
+from hushtable.counts.base import Counts, Noised
+from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.errors import FileError
@@ -13,48 +15,41 @@ from hushtable.scores.scorer import Scorer
 __all__ = ["cost", "read_counts", "read_release", "read_sketch", "threshold"]
 
 
-def read_counts(path: Path) -> Sketch | Release:
+def read_counts(path: Path) -> Counts:
     """Read a file that must hold a sketch or a release."""
-    content = files.read(path)
-    if content.kind not in ("sketch", "release"):
-        raise FileError(
-            f"{path} holds a {content.kind}: give a sketch of hushtable sketch, or a release"
-        )
-    if content.kind == "release":
-        return content.build(Release.from_file)
-    return content.build(Sketch.from_file)
+    return files.read(path).expect("sketch", "release").build(counts_from_file)
 
 
 def read_sketch(path: Path) -> Sketch:
     """Read a file that must hold a sketch."""
-    counts = read_counts(path)
-    if not isinstance(counts, Sketch):
+    content = files.read(path).expect("sketch", "release")
+    if content.kind == Release.kind:
         raise FileError(
             f"{path} is a release already: its noise is in it, send it as it is (a release is made "
             "from a sketch of hushtable sketch)"
         )
-    return counts
+    return content.build(Sketch.from_file)
 
 
 def read_release(path: Path) -> Release:
     """Read a file that must hold a release."""
-    counts = read_counts(path)
-    if not isinstance(counts, Release):
+    content = files.read(path).expect("release", "sketch")
+    if content.kind == Sketch.kind:
         raise FileError(
             f"{path} is a raw sketch, whose exact counts must not leave: a release is needed "
             f"(hushtable release {path} --epsilon 1 -o FILE)"
         )
-    return counts
+    return content.build(Release.from_file)
 
 
-def cost(release: Release) -> dict[str, float]:
+def cost(release: Noised) -> dict[str, float]:
     """Return what a release cost, for machines."""
     ledger = release.ledger
     return {"epsilon": ledger.epsilon, "delta": ledger.delta, "noise_sd": ledger.noise_sd}
 
 
 def threshold(content: Content, scorer: Scorer) -> float:
-    """Return the threshold of a model's file; NaN if its noise leaves none to be told."""
+    """Return the threshold of a model's file; NaN if the counts are too noisy to derive one."""
     if content.kind != "detector":
         return scorer.auto_offset()
     offset = content.manifest.get("offset")

@@ -10,7 +10,7 @@ from hushtable.cli._progress import watched
 from hushtable.cli._rows import Rows, open_rows
 from hushtable.cli._scores import Summary, write_scores
 from hushtable.data.readers import Reader, one_after_other
-from hushtable.engines.parts import STAMP, Part, parts_of
+from hushtable.engines.files import STAMP, ScoreFile, score_files_of
 from hushtable.scores.scorer import Scorer
 from hushtable.threads import for_each, n_threads
 
@@ -23,23 +23,23 @@ def score_files(
     Several files are scored at a time, each by one thread. An interrupted call leaves whole
     files only, and the next one goes on with the others.
     """
-    parts = parts_of(scorer.sketch, rows.data, folder.path, offset, details.stamp)
-    waiting = [part for part in parts if not part.is_done()]
+    pairs = score_files_of(scorer.sketch, rows.data, folder.path, offset, details.stamp)
+    waiting = [pair for pair in pairs if not pair.is_done()]
     schema = scorer.plan.schema
     total = Summary(len(schema), offset)
     if not waiting:
-        return total, len(parts)
+        return total, len(pairs)
     folder.remove_leftovers()
     # All are opened before the first is scored: a file with other columns is found at once.
-    readers = [open_rows(str(part.source), rows.columns, rows.drop, schema) for part in waiting]
+    readers = [open_rows(str(pair.source), rows.columns, rows.drop, schema) for pair in waiting]
     stopped, lock = threading.Event(), threading.Lock()
 
-    def score_one(item: tuple[Part, Reader]) -> None:
-        part, reader = item
-        summary = Summary(len(schema), offset, str(part.source))
+    def score_one(item: tuple[ScoreFile, Reader]) -> None:
+        pair, reader = item
+        summary = Summary(len(schema), offset, str(pair.source))
         scored = _until(stopped, summary.rows(details.batches(reader)))
-        with folder.writing(part.target):
-            write_scores(part.target, scored, {STAMP: part.stamp()}, details.fields)
+        with folder.writing(pair.target):
+            write_scores(pair.target, scored, {STAMP: pair.stamp()}, details.fields)
         with lock:
             total.merge(summary)
 
@@ -47,7 +47,7 @@ def score_files(
     with watched(source, quiet=rows.quiet) as watch:
         items = list(zip(waiting, watch.reader.parts, strict=True))
         for_each(score_one, [items], n_threads(rows.threads), stopped.set)
-    return total, len(parts) - len(waiting)
+    return total, len(pairs) - len(waiting)
 
 
 class _Stopped(Exception):

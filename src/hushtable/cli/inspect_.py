@@ -1,4 +1,4 @@
-"""``hushtable inspect``: what a .hush file holds."""
+"""``hushtable inspect``: show what a .hush file holds."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,13 +9,14 @@ from hushtable import files
 from hushtable.cli._options import Json
 from hushtable.cli._output import finish, print_sentences, print_table, shown, size
 from hushtable.cli._signed import signed_by, signed_lines
-from hushtable.counts.local import LocalModel
+from hushtable.counts.base import Counts
+from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.release import Release
-from hushtable.counts.sketch import Sketch, counts_from_file
 from hushtable.data.schema import Schema
-from hushtable.federation.collect import Sealed
+from hushtable.federation.sealed import Sealed
 from hushtable.files import Content
 from hushtable.plans.plan import Plan
+from hushtable.privacy.ledger import Ledger
 from hushtable.report.words import (
     LEDGER_HEADERS,
     dependence,
@@ -48,31 +49,38 @@ def inspect(
       hushtable inspect plan.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
     content = files.read(file)
-    if content.kind in ("round", "submission", "sealed", "layout", "message"):
+    if files.KINDS[content.kind].of_round:
         _finish_of_a_round(file, content, as_json)
         return
     plan = content.build(Plan.from_file)
-    sketch: Sketch | None = None
-    release: Release | LocalModel | None = None
-    if content.kind != "plan":
-        counts = content.build(counts_from_file)
-        if isinstance(counts, Sketch):
-            sketch = counts
-        else:
-            release = counts
+    counts = None if content.kind == "plan" else content.build(counts_from_file)
     told = with_values or plan.schema.public
     facts = {"command": "inspect", "file": str(file)}
-    facts |= _facts(content, plan, sketch, release, told)
-    finish(as_json, facts, lambda: _print(file, facts, plan, sketch, release, told))
+    facts |= _facts(content, plan, counts, told)
+    finish(as_json, facts, lambda: _print(file, facts, plan, counts, told))
+
+
+#: Facts in the order in which they are printed; who signed follows.
+_LABELS = (
+    *("File", "Kind", "Plan", "Detector", "Depends on data", "Tables", "Values of rows"),
+    *("Rows counted", "Laid out for", "Threshold", "Features", "May leave"),
+)
+
+#: By kind of file, the command that goes on with it.
+_NEXT = {
+    "round": "hushtable round status {file}",
+    "submission": "hushtable round status ROUND {file}",
+    "sealed": "hushtable round model {file} --plan PLAN -o FILE",
+    "layout": "hushtable round open {file} CARD... --key KEY --epsilon E -o FILE",
+}
 
 
 def _finish_of_a_round(file: Path, content: Content, as_json: bool) -> None:
     """Show what belongs to a round: as it is written, nothing of it is secret."""
     entries = content.manifest
     facts: dict[str, Any] = {"command": "inspect", "file": str(file), "kind": content.kind}
-    sealed = None
-    if content.kind == "sealed":
-        sealed = content.build(Sealed.from_file)
+    sealed = content.build(Sealed.from_file) if content.kind == Sealed.kind else None
+    if sealed is not None:
         facts["signed_by"] = signed_by(sealed)
     facts |= {key: entries[key] for key in entries if key not in ("plan", "arrays", "kind")}
 
@@ -85,31 +93,17 @@ def _finish_of_a_round(file: Path, content: Content, as_json: bool) -> None:
             "Of site": entries.get("site"),
             "Plan": entries.get("plan_id"),
         }
-        if sealed is not None:
-            lines |= signed_lines(sealed)
+        lines |= {} if sealed is None else signed_lines(sealed)
         for label, value in lines.items():
             if value is not None:
                 print(f"{label:<17}{shown(str(value))}")
-        advice = {
-            "round": f"hushtable round status {file}",
-            "submission": f"hushtable round status ROUND {file}",
-            "sealed": f"hushtable round model {file} --plan PLAN -o FILE",
-            "layout": f"hushtable round open {file} CARD... --key KEY --epsilon E -o FILE",
-        }
-        if content.kind in advice:
-            print(f"\nMore: {advice[content.kind]}")
+        if content.kind in _NEXT:
+            print(f"\nMore: {_NEXT[content.kind].format(file=file)}")
 
     finish(as_json, facts, text)
 
 
-def _facts(
-    content: Content,
-    plan: Plan,
-    sketch: Sketch | None,
-    release: Release | LocalModel | None,
-    told: bool,
-) -> dict[str, Any]:
-
+def _facts(content: Content, plan: Plan, counts: Counts | None, told: bool) -> dict[str, Any]:
     writer = content.manifest.get("writer")
     facts: dict[str, Any] = {
         "kind": content.kind,
@@ -127,29 +121,33 @@ def _facts(
         "behind": [spent.to_dict() for spent in plan.behind],
         "design": None if plan.design is None else plan.design.to_dict(),
     }
-    if isinstance(release, Release):
-        facts["release_id"] = release.release_id
-        if content.kind == "release":
-            facts |= {"signed_by": signed_by(release), "digest": content.digest}
-            facts["result"] = content.manifest.get("result")
-    if release is not None:
-        facts |= {
-            "rows_estimated": release.n_rows,
-            "noise_sd": release.noise_sd,
-            "ledger": release.ledger.to_dict(),
-            "words": release.ledger.words(),
-        }
     features = _features(plan.schema, told)
-    if sketch is not None:
-        facts |= {"rows": sketch.n_rows, "sampled": sketch.sampled}
-        if plan.first_counts is not None:
-            facts["rows_first_pass"] = plan.first_rows
-        for feature, (missing, outside) in zip(features, sketch.tally.tolist(), strict=True):
-            feature |= {"missing": missing, "outside": outside}
-    for key in ("parameters", "offset"):
-        if content.kind == "detector":
-            facts[key] = content.manifest.get(key)
+    if counts is not None:
+        facts |= _facts_of_counts(content, counts)
+        if counts.tally is not None:
+            for feature, (missing, outside) in zip(features, counts.tally.tolist(), strict=True):
+                feature |= {"missing": missing, "outside": outside}
+    if content.kind == "detector":
+        facts |= {key: content.manifest.get(key) for key in ("parameters", "offset")}
     return {**facts, "features": features}
+
+
+def _facts_of_counts(content: Content, counts: Counts) -> dict[str, Any]:
+    if counts.ledger is None:
+        facts: dict[str, Any] = {"rows": counts.n_rows, "sampled": counts.sampled}
+        if counts.plan.first_counts is not None:
+            facts["rows_first_pass"] = counts.plan.first_rows
+        return facts
+    facts = {"release_id": counts.release_id} if counts.release_id else {}
+    if content.kind == Release.kind:
+        facts |= {"signed_by": signed_by(counts), "digest": content.digest}
+        facts["result"] = content.manifest.get("result")
+    return facts | {
+        "rows_estimated": counts.n_rows,
+        "noise_sd": counts.noise_sd,
+        "ledger": counts.ledger.to_dict(),
+        "words": counts.ledger.words(),
+    }
 
 
 def _features(schema: Schema, told: bool) -> list[dict[str, Any]]:
@@ -163,13 +161,27 @@ def _features(schema: Schema, told: bool) -> list[dict[str, Any]]:
 
 
 def _print(
-    file: Path,
-    facts: dict[str, Any],
-    plan: Plan,
-    sketch: Sketch | None,
-    release: Release | LocalModel | None,
-    told: bool,
+    file: Path, facts: dict[str, Any], plan: Plan, counts: Counts | None, told: bool
 ) -> None:
+    lines = dict.fromkeys(_LABELS, "") | _lines_of_plan(file, facts, plan, told)
+    if counts is not None:
+        lines |= _lines_of_counts(facts, plan, counts)
+    for label, value in lines.items():
+        if value:
+            print(f"{label:<17}{value}")
+    if counts is not None and counts.ledger is not None:
+        _print_ledger(counts, counts.ledger)
+    headers = ["feature", "kind", "range or categories"]
+    rows = [[shown(f.name), f.kind, shown(values(f, told))] for f in plan.schema.features]
+    if counts is not None and counts.tally is not None:
+        headers += ["missing", "outside"]
+        for row, tally in zip(rows, counts.tally.tolist(), strict=True):
+            row += [f"{count:,}" for count in tally]
+    print()
+    print_table(headers, rows, left=3)
+
+
+def _lines_of_plan(file: Path, facts: dict[str, Any], plan: Plan, told: bool) -> dict[str, str]:
     version = shown(str(facts["writer"].get("hushtable", "unknown")))
     lines = {
         "File": f"{file} ({size(file)})",
@@ -178,56 +190,45 @@ def _print(
         "Detector": facts["detector"] + (", second pass" if facts["passes"] == 2 else ""),
         "Depends on data": dependence(plan),
         "Tables": f"{facts['tables']:,} ({facts['cells']:,} cells)",
+        "Features": f"{len(plan.schema):,}",
     }
     if of_rows := values_of_rows(plan.schema):
         hint = "" if told else " (--values shows them)"
         lines["Values of rows"] = shown(f"{of_rows}{hint}")
-    if sketch is not None:
-        lines["Rows counted"] = f"{sketch.n_rows:,}"
-        if sketch.sampled:
-            lines["Rows counted"] += " in each table, a random sample"
-        if plan.first_counts is not None:
-            lines["Rows counted"] += f" in the second pass, {plan.first_rows:,} in the first"
-    if plan.design is not None:
-        design = plan.design
+    if (design := plan.design) is not None:
         lines["Laid out for"] = (
             f"epsilon {design.epsilon:g}, delta {design.delta:g}, {design.expected_rows:,} rows"
             + (f", {design.sites} releases" if design.sites > 1 else "")
         )
+    return lines
+
+
+def _lines_of_counts(facts: dict[str, Any], plan: Plan, counts: Counts) -> dict[str, str]:
+    lines = {}
+    if counts.ledger is None:
+        lines["Rows counted"] = f"{counts.n_rows:,}"
+        if counts.sampled:
+            lines["Rows counted"] += " in each table, a random sample"
+        if plan.first_counts is not None:
+            lines["Rows counted"] += f" in the second pass, {plan.first_rows:,} in the first"
     if isinstance(facts.get("offset"), int | float):
         lines["Threshold"] = f"{facts['offset']:.4f} {plan.score.unit}: rows below are outliers"
     elif "offset" in facts:
-        lines["Threshold"] = "none: the noise leaves none to be told from the counts"
-    lines["Features"] = f"{len(plan.schema):,}"
-    if sketch is not None:
+        lines["Threshold"] = "none: the counts are too noisy to derive one"
+    if not counts.may_leave:
         lines["May leave"] = "no: it holds exact counts"
-    elif facts["kind"] == "release":
-        lines["May leave"] = "yes, as the ledger below says"
-        lines |= signed_lines(release)
-    elif facts["kind"] == "local":
-        lines["May leave"] = "no: it holds exact counts of its site"
     elif facts["kind"] == "detector":
         lines["May leave"] = "no: its threshold may come from local rows; send the release instead"
-    for label, value in lines.items():
-        print(f"{label:<17}{value}")
-    if release is not None:
-        _print_ledger(release)
-    headers = ["feature", "kind", "range or categories"]
-    rows = [[shown(f.name), f.kind, shown(values(f, told))] for f in plan.schema.features]
-    if sketch is not None:
-        headers += ["missing", "outside"]
-        for row, counts in zip(rows, sketch.tally.tolist(), strict=True):
-            row += [f"{count:,}" for count in counts]
-    print()
-    print_table(headers, rows, left=3)
+    else:
+        lines |= {"May leave": "yes, as the ledger below says"} | signed_lines(counts)
+    return lines
 
 
-def _print_ledger(release: Release | LocalModel) -> None:
+def _print_ledger(counts: Counts, ledger: Ledger) -> None:
     """Show the ledger: first in words that somebody can sign, then in numbers."""
-    ledger = release.ledger
     print("\nWhat this costs a person\n")
     print_sentences(ledger.words(), indent="  ")
-    lines = ledger_lines(ledger, release.noise_sd) | {"Rows, estimated": f"{release.n_rows:,}"}
+    lines = ledger_lines(ledger, counts.noise_sd) | {"Rows, estimated": f"{counts.n_rows:,}"}
     print()
     for label, value in lines.items():
         print(f"  {label:<17}{value}")

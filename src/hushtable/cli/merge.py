@@ -1,4 +1,4 @@
-"""``hushtable merge``: sketches to their sum."""
+"""``hushtable merge``: add up sketches, or releases."""
 
 import hashlib
 import os
@@ -11,8 +11,7 @@ from hushtable.cli._counts import cost, read_counts
 from hushtable.cli._options import Json, Output
 from hushtable.cli._output import Target, finish, print_sentences, print_table, shown
 from hushtable.cli._signed import signed_by, standing
-from hushtable.counts.release import Release
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.base import Counts
 from hushtable.errors import PlanError, PrivacyError, UsageError
 
 __all__ = ["merge"]
@@ -39,27 +38,15 @@ def merge(
     target = Target(output, counts)
     _refuse_repeated(counts)
 
-    first, *others = counts
-    total: Any = read_counts(first)
-    # Of each part its line only: the sum of a hundred takes no more memory than that of two.
-    parts = [_facts(str(first), total)]
-    seen = {_digest(total): first}
-    alike = []
-    for path in others:
-        other = read_counts(path)
-        total = _add(total, first, other, path)
-        parts.append(_facts(str(path), other))
-        twin = seen.setdefault(_digest(other), path)
-        if twin is not path:
-            alike.append([str(twin), str(path)])
+    total, inputs, alike = _added(counts)
     private = total.ledger is not None
     with target.writing():
         total.save(output)
     facts = {
         "command": "merge",
-        "release" if private else "sketch": str(output),
+        total.kind: str(output),
         "rows": total.n_rows,
-        "inputs": parts,
+        "inputs": inputs,
         "alike": alike,
         "plan_id": total.plan.plan_id,
     }
@@ -68,7 +55,7 @@ def merge(
         facts |= {"signed_by": signed_by(total)}
 
     def text() -> None:
-        print_table(*_table(parts, total))
+        print_table(*_table(inputs, total))
         for twin, path in alike:
             print(f"\n{path} holds the same counts as {twin}: are they the same rows?")
         if private:
@@ -81,9 +68,27 @@ def merge(
     finish(as_json, facts, text)
 
 
+def _added(paths: list[Path]) -> tuple[Any, list[dict[str, Any]], list[list[str]]]:
+    """Return the sum, the facts of what is in it, and pairs of files with the same counts."""
+    first, *others = paths
+    total: Any = read_counts(first)
+    # Of each file its line only: the sum of a hundred takes no more memory than that of two.
+    inputs = [_facts(str(first), total)]
+    seen = {_digest(total): first}
+    alike = []
+    for path in others:
+        other = read_counts(path)
+        total = _add(total, first, other, path)
+        inputs.append(_facts(str(path), other))
+        twin = seen.setdefault(_digest(other), path)
+        if twin is not path:
+            alike.append([str(twin), str(path)])
+    return total, inputs, alike
+
+
 def _add(total: Any, first: Path, other: Any, path: Path) -> Any:
     """Add, or say in words which two files do not go together."""
-    if (total.ledger is None) != (other.ledger is None):
+    if total.kind != other.kind:
         raw, released = (first, path) if total.ledger is None else (path, first)
         raise PrivacyError(
             f"{raw} is a raw sketch and {released} a release: their sum would be neither exact nor "
@@ -101,26 +106,21 @@ def _add(total: Any, first: Path, other: Any, path: Path) -> Any:
         raise PrivacyError(f"{path} and the files before it: {error}") from None
 
 
-def _facts(name: str, part: Sketch | Release) -> dict[str, Any]:
-    if part.ledger is None:
-        return {"sketch": name, "rows": part.n_rows}
-    ledger = part.ledger
-    return {
-        "release": name,
-        "rows": part.n_rows,
-        "epsilon": ledger.epsilon,
-        "noise_sd": ledger.noise_sd,
-    }
+def _facts(name: str, counts: Counts) -> dict[str, Any]:
+    facts: dict[str, Any] = {counts.kind: name, "rows": counts.n_rows}
+    if counts.ledger is not None:
+        facts |= {"epsilon": counts.ledger.epsilon, "noise_sd": counts.noise_sd}
+    return facts
 
 
-def _table(parts: list[dict[str, Any]], total: Any) -> tuple[list[str], list[list[str]]]:
-    kind = "sketch" if total.ledger is None else "release"
-    lines = [(shown(part[kind]), part) for part in parts] + [("sum", _facts("sum", total))]
-    if kind == "sketch":
-        return [kind, "rows"], [[name, f"{part['rows']:,}"] for name, part in lines]
+def _table(inputs: list[dict[str, Any]], total: Any) -> tuple[list[str], list[list[str]]]:
+    kind = total.kind
+    lines = [(shown(one[kind]), one) for one in inputs] + [("sum", _facts("sum", total))]
+    if total.ledger is None:
+        return [kind, "rows"], [[name, f"{one['rows']:,}"] for name, one in lines]
     return [kind, "rows, estimated", "epsilon, total", "noise a cell"], [
-        [name, f"{part['rows']:,}", f"{part['epsilon']:.3g}", f"{part['noise_sd']:,.1f}"]
-        for name, part in lines
+        [name, f"{one['rows']:,}", f"{one['epsilon']:.3g}", f"{one['noise_sd']:,.1f}"]
+        for name, one in lines
     ]
 
 
@@ -133,5 +133,5 @@ def _refuse_repeated(paths: list[Path]) -> None:
         seen[real] = path
 
 
-def _digest(counts: Sketch | Release) -> bytes:
+def _digest(counts: Counts) -> bytes:
     return hashlib.sha256(counts.counts.data).digest()

@@ -21,8 +21,7 @@ from hushtable.cli._options import (
     option,
 )
 from hushtable.cli._output import Target, finish, print_sentences
-from hushtable.counts.local import LocalModel
-from hushtable.counts.sketch import counts_from_file
+from hushtable.counts.kinds import counts_from_file
 from hushtable.data.schema import Schema
 from hushtable.errors import FileError, PlanError, UsageError
 from hushtable.federation.hidden import draw_hidden, read_secret
@@ -185,12 +184,10 @@ def ranks(model: _Model, output: Output, as_json: Json = False) -> None:
     """
     target = Target(output, [model])
 
-    content = files.read(model)
-    if content.kind not in ("detector", "sketch", "release"):
-        raise FileError(f"{model} holds a {content.kind}: give a model, a sketch or a release")
+    content = files.read(model).expect("detector", "sketch", "release")
     counts = content.build(counts_from_file)
-    if isinstance(counts, LocalModel):
-        raise FileError(f"{model} is a local model: give the release that all sites have")
+    if not counts.adds:
+        raise FileError(f"{model} is {counts.noun}: give the release that all sites have")
     plan = Plan.ranks(counts)
     notes = []
     if counts.ledger is None:
@@ -212,10 +209,7 @@ def hide(plan: _Plan, output: Output, as_json: Json = False) -> None:
     """
     target = Target(output, [plan])
 
-    content = files.read(plan)
-    if content.kind != "plan":
-        raise FileError(f"{plan} holds a {content.kind}: give a plan of hushtable plan draw")
-    layout = Layout.of(content.build(Plan.from_file))
+    layout = Layout.of(files.read(plan).expect("plan").build(Plan.from_file))
     with target.writing():
         layout.save(output)
     facts = {"command": "plan hide", "layout": str(output), "plan_id": layout.plan_id}

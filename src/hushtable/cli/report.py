@@ -12,11 +12,11 @@ from hushtable.cli._output import Target, finish, listed, size
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import Rows
 from hushtable.cli.round._common import read_round
-from hushtable.counts.local import LocalModel
-from hushtable.counts.release import Release
-from hushtable.counts.sketch import counts_from_file
+from hushtable.counts.base import Counts, Noised
+from hushtable.counts.kinds import counts_from_file
 from hushtable.errors import FileError, UsageError
-from hushtable.federation.collect import Collection, Sealed
+from hushtable.federation.collect import Collection
+from hushtable.federation.sealed import Sealed
 from hushtable.files import write_bytes
 from hushtable.plans.plan import HISTOGRAMS
 from hushtable.report.content import Model, Report, gather
@@ -25,9 +25,6 @@ from hushtable.report.scores import Scores, passes, score_rows
 from hushtable.report.sites import Sites, sites_of_parts, sites_of_round
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.scorer import Scorer
-
-_KINDS = ("detector", "sketch", "release", "local", "sealed")
-
 
 _Model = Annotated[
     Path, argument("MODEL", "Model of hushtable fit, sketch, release, or the result of a round.")
@@ -169,18 +166,11 @@ def write_page(made: Report, output: Path) -> Target:
 
 def _open(path: Path) -> tuple[Model, Scorer | None, float | None]:
     """Read a file of counts; also how it scores, and its threshold, if it does."""
-    content = files.read(path)
-    if content.kind not in _KINDS:
-        raise FileError(
-            f"{path} holds a {content.kind}: give a model of hushtable fit, a sketch, a release, "
-            "or the result of a round"
-        )
-    if content.kind == "sealed":
-        sealed = content.build(Sealed.from_file)
-        return Model(path.name, content.kind, sealed, size(path)), None, None
-    counts = content.build(counts_from_file)
+    content = files.read(path).expect("detector", "sketch", "release", "local", "sealed")
+    read = Sealed.from_file if content.kind == Sealed.kind else counts_from_file
+    counts: Counts = content.build(read)
     subject = Model(path.name, content.kind, counts, size(path))
-    if counts.plan.detector in HISTOGRAMS:
+    if counts.hidden or counts.detector in HISTOGRAMS:
         return subject, None, None
     scorer = Scorer(counts)
     return subject, scorer, threshold(content, scorer)
@@ -202,17 +192,15 @@ def _parts(pattern: str, others: list[Path]) -> list[Path]:
 
 
 def _sites(subject: Model, parts: list[Path], round_: Path | None) -> Sites:
-
-    counts: Any = subject.counts
-    if isinstance(counts, LocalModel):
-        raise UsageError(f"{subject.name} is a local model, and no sum: give the round's result")
+    counts = subject.counts
+    if not counts.adds and not counts.may_leave:
+        raise UsageError(f"{subject.name} is {counts.noun}, and no sum: give the round's result")
     if round_ is None:
-        if isinstance(counts, Sealed):
+        if counts.hidden:
             raise UsageError(f"{subject.name} is the result of a round: give --round")
-        return sites_of_parts(
-            {path.name: read_counts(path) for path in parts}, counts, subject.name
-        )
-    if not isinstance(counts, Release | Sealed):
+        sent = {path.name: read_counts(path) for path in parts}
+        return sites_of_parts(sent, counts, subject.name)
+    if not isinstance(counts, Noised):
         raise UsageError(f"{subject.name} holds exact counts, and no round has such a result")
     collection = Collection(read_round(round_))
     for path in parts:

@@ -25,7 +25,7 @@ from hushtable.cli._rows import Rows
 from hushtable.cli._score_files import score_files
 from hushtable.cli._scores import Summary, write_scores
 from hushtable.cli._signed import signed_by, standing
-from hushtable.counts.sketch import counts_from_file
+from hushtable.counts.kinds import counts_from_file
 from hushtable.errors import DataError, FileError, UsageError
 from hushtable.plans.plan import HISTOGRAMS
 from hushtable.scores.scorer import Scorer
@@ -194,12 +194,7 @@ def _some(rows: Iterator[tuple[Any, ...]], source: str) -> Iterator[tuple[Any, .
 
 def _open_model(path: Path) -> tuple[Scorer, float]:
     """Read a detector or a sketch without scikit-learn, which takes a second to import."""
-    content = files.read(path)
-    if content.kind not in ("detector", "sketch", "release", "local"):
-        raise FileError(
-            f"{path} holds a {content.kind}: give a model of hushtable fit, a sketch, a release "
-            "or a local model"
-        )
+    content = files.read(path).expect("detector", "sketch", "release", "local")
     counts = content.build(counts_from_file)
     if counts.plan.detector == "ranks":
         raise FileError(

@@ -9,7 +9,6 @@ from hushtable.cli._output import Target, finish, print_tally, tally
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import open_rows
 from hushtable.counts.sketch import Sketch
-from hushtable.errors import FileError
 from hushtable.plans.plan import Plan
 
 _Plan = Annotated[Path, option("FILE", "Plan of hushtable plan draw.")]
@@ -33,10 +32,7 @@ def sketch(
     """
     target = Target(output, [data, plan])
 
-    content = files.read(plan)
-    if content.kind != "plan":
-        raise FileError(f"{plan} holds a {content.kind}: give a plan of hushtable plan draw")
-    drawn = content.build(Plan.from_file)
+    drawn = files.read(plan).expect("plan").build(Plan.from_file)
     reader = open_rows(data, columns, drop, drawn.schema)
     with watched(reader, quiet=as_json) as watch:
         counted = Sketch.from_data(drawn, watch.reader, n_jobs=threads)

@@ -3,26 +3,26 @@
 import hashlib
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
+from hushtable.counts.base import Noised
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.composition import Spent
 from hushtable.privacy.denoise import span
 from hushtable.privacy.ledger import Ledger
-from hushtable.privacy.seal import Seal, write
+from hushtable.privacy.seal import Seal
 
 __all__ = ["Release"]
 
 
 @dataclass(frozen=True, eq=False)
-class Release:
+class Release(Noised):
     """Noised counts under a plan, with the ledger that says what they cost.
 
     Made by `Sketch.release`. Releases of one plan and of different people's rows add,
@@ -39,7 +39,21 @@ class Release:
         Mechanism, scale, adjacency, privacy unit, total cost, what came before.
     seal : Seal or None
         Of the result of a round that its coordinator signed; a sum of releases has none.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import Feature, Plan, Schema, Sketch
+    >>> plan = Plan.draw(Schema([Feature.numeric("age", low=0, high=99)]), random_state=0)
+    >>> sketches = [Sketch.from_data(plan, np.full((500, 1), age)) for age in (30.0, 40.0)]
+    >>> north, south = (sketch.release(epsilon=1.0) for sketch in sketches)
+    >>> (north + south).ledger.epsilon == north.ledger.epsilon  # other people's rows
+    True
     """
+
+    kind: ClassVar[str] = "release"
+    noun: ClassVar[str] = "a release"
+    adds: ClassVar[bool] = True
 
     plan: Plan
     counts: NDArray[np.int64]
@@ -47,12 +61,7 @@ class Release:
     seal: Seal | None = None
 
     def __post_init__(self) -> None:
-        cells = (self.plan.family.n_cells,)
-        if self.counts.dtype != np.int64 or self.counts.shape != cells:
-            raise PlanError(
-                f"release: counts are {self.counts.dtype} {self.counts.shape}; its plan needs "
-                f"int64 {cells}"
-            )
+        super().__post_init__()
         if self.ledger.sensitivity.tables != self.plan.family.n_histograms:
             raise PlanError("the ledger counts other tables than the plan has")
         if self.ledger.behind_plan != self.plan.behind:
@@ -65,7 +74,7 @@ class Release:
             )
 
     @cached_property
-    def release_id(self) -> str:
+    def release_id(self) -> str:  # type: ignore[override] # computed once, never assigned
         """Id of the release: random, or, for a sum, the digest of the ids that it sums."""
         ids = sorted(share.release for share in self.ledger.shares)
         return ids[0] if len(ids) == 1 else hashlib.sha256(" ".join(ids).encode()).hexdigest()
@@ -74,28 +83,9 @@ class Release:
         """Return the releases that a plan drawn from these counts has behind it."""
         return self.ledger.as_spent(self.plan.detector, self.release_id)
 
-    @property
-    def noise_sd(self) -> float:
-        """Standard deviation of the noise on a cell, in counts."""
-        return self.ledger.noise_sd
-
-    @property
-    def n_rows(self) -> int:
-        """Rows counted, as estimated from the noised counts of all tables."""
-        return round(float(self.counts.sum()) / self.plan.family.n_histograms)
-
     def __add__(self, other: "Release") -> "Release":
-        if not isinstance(other, Release):
-            if hasattr(other, "tally"):
-                raise PrivacyError(
-                    "a release and a raw sketch do not add: the sum would be neither exact nor "
-                    "private; release the sketch first"
-                )
+        if not self._addable(other):
             return NotImplemented
-        if self.plan.plan_id != other.plan.plan_id:
-            raise PlanError(
-                f"two releases of different plans do not add: {self.plan.difference(other.plan)}"
-            )
         plan = other.plan if other.plan.hidden else self.plan
         return Release(plan, self.counts + other.counts, self.ledger + other.ledger)
 
@@ -120,7 +110,7 @@ class Release:
         """
         if self.plan.detector != "ranges":
             raise UsageError(
-                f"a release of a {self.plan.detector!r} plan tells no ranges: sketch and release "
+                f"a release of a {self.plan.detector!r} plan holds no ranges: sketch and release "
                 "under Plan.ranges(schema, ...)"
             )
         schema, offsets = self.plan.schema, self.plan.family.offsets
@@ -139,28 +129,9 @@ class Release:
             features.append(Feature.numeric(feature.name, low=low, high=high, unit=feature.unit))
         return Schema(tuple(features), named=schema.named, paid=self.spent())
 
-    # --- files --------------------------------------------------------------------------------
-
-    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
-        """Return what a file carries of a release: manifest entries and arrays."""
-        entries, arrays = self.plan.entries()
-        return entries | {"ledger": self.ledger.to_dict()}, arrays | {"counts": self.counts}
-
     @classmethod
     def from_file(cls, content: files.Content) -> "Release":
         """Build the release that a file carries; raises `PlanError` if it holds none."""
-        if "counts" not in content.arrays or "ledger" not in content.manifest:
-            raise PlanError(f"a file of kind {content.kind} holds no release")
-        ledger = Ledger.from_dict(content.manifest["ledger"])
-        seal = Seal.from_file(content)
-        return cls(Plan.from_file(content), content.arrays["counts"], ledger, seal)
-
-    def save(self, path: "str | PathLike[str]") -> None:
-        """Write the release to a .hush file, atomically. This file may leave the site.
-
-        Parameters
-        ----------
-        path : path
-            Where; an existing file is replaced only by a complete new one.
-        """
-        write(path, "release", *self.entries(), self.seal)
+        ledger = Ledger.from_dict(content.said("release", {"ledger": object})["ledger"])
+        plan, seal = Plan.from_file(content), Seal.from_file(content)
+        return cls(plan, content.array("counts"), ledger, seal)

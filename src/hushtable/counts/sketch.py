@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,23 +9,22 @@ from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.arguments import generator
+from hushtable.counts.base import Counts
 from hushtable.counts.counting import Counter
-from hushtable.counts.local import LocalModel
 from hushtable.counts.release import Release
 from hushtable.counts.releasing import release_counts
 from hushtable.data.readers import as_reader, no_rows
 from hushtable.data.weights import count_rows, whole_weights
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.privacy.composition import Spent
 from hushtable.privacy.mechanisms import DEFAULT, Adjacency
 from hushtable.privacy.terms import Terms
 
-__all__ = ["Sketch", "counts_from_file"]
+__all__ = ["Sketch"]
 
 
 @dataclass(frozen=True, eq=False)
-class Sketch:
+class Sketch(Counts):
     """Counts of rows under a plan: a commutative monoid under ``+``.
 
     ``a + b`` is, to the bit, the sketch of both sites' rows together, in any order, however
@@ -52,11 +50,21 @@ class Sketch:
     fresh_samples : bool
         Whether nobody can know how the samples were drawn: from the system's entropy, not from
         a seed or a generator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import Feature, Plan, Schema, Sketch
+    >>> plan = Plan.draw(Schema([Feature.numeric("age", low=0, high=99)]), random_state=0)
+    >>> north, south = (Sketch.from_data(plan, np.full((500, 1), age)) for age in (30.0, 40.0))
+    >>> (north + south).n_rows
+    1000
     """
 
-    #: Exact counts have no ledger; those of a `Release` have one.
-    ledger: ClassVar[None] = None
-    noise_sd: ClassVar[float] = 0.0
+    kind: ClassVar[str] = "sketch"
+    noun: ClassVar[str] = "a raw sketch"
+    adds: ClassVar[bool] = True
+    ledger = None  # exact counts have none
 
     plan: Plan
     counts: NDArray[np.int64]
@@ -66,13 +74,9 @@ class Sketch:
     fresh_samples: bool = False
 
     def __post_init__(self) -> None:
-        shapes = {"counts": (self.plan.family.n_cells,), "tally": (len(self.plan.schema), 2)}
-        for name, shape in shapes.items():
-            array = getattr(self, name)
-            if array.dtype != np.int64 or array.shape != shape:
-                raise PlanError(
-                    f"sketch: {name} is {array.dtype} {array.shape}; its plan needs int64 {shape}"
-                )
+        super().__post_init__()
+        self._check_array("tally", (len(self.plan.schema), 2))
+        for name, array in (("counts", self.counts), ("tally", self.tally)):
             if len(array) and array.min() < 0:
                 raise PlanError(f"sketch: {name} holds a negative number")
         rows = np.add.reduceat(self.counts.astype(np.float64), self.plan.family.offsets[:-1])
@@ -85,11 +89,8 @@ class Sketch:
     @classmethod
     def zero(cls, plan: Plan) -> "Sketch":
         """Return the sketch of no rows, the identity of ``+``."""
-        return cls(
-            plan,
-            np.zeros(plan.family.n_cells, np.int64),
-            np.zeros((len(plan.schema), 2), np.int64),
-        )
+        tally = np.zeros((len(plan.schema), 2), np.int64)
+        return cls(plan, np.zeros(plan.family.n_cells, np.int64), tally)
 
     @classmethod
     def from_data(
@@ -125,7 +126,7 @@ class Sketch:
             Threads; None is one, -1 every core. The counts are the same for any number.
         allow_empty : bool, default=False
             Whether no rows give `Sketch.zero` instead of an error. Where others see whether
-            there is a release, as in a round, an error would tell them that there are no rows.
+            there is a release, as in a round, an error would show that there are no rows.
 
         Returns
         -------
@@ -161,7 +162,7 @@ class Sketch:
 
     @property
     def seeded(self) -> bool:
-        """Whether somebody may know how the samples were drawn: such a sketch is not released."""
+        """Whether somebody may know how the samples were drawn; if so, there is no release."""
         return self.sampled and not self.fresh_samples
 
     # --- what may leave -----------------------------------------------------------------------
@@ -187,8 +188,8 @@ class Sketch:
         Parameters
         ----------
         epsilon : float, or hushtable.privacy.Terms
-            Whoever sees the release, whatever else they know, can tell the presence of one
-            person apart by at most a factor e^epsilon. Or the terms, all in one object.
+            For whoever sees the release, whatever else they know, the presence of one person
+            changes the odds by at most a factor e^epsilon. Or the terms, all in one object.
         delta : float, default=1e-6
             Probability with which that may fail. At most 1/n for the ``expected_rows`` that the
             plan was laid out for, and 1e-5 under another plan: whether there is a release never
@@ -214,7 +215,7 @@ class Sketch:
         random_state : None
             Refused: noise from a seed can be subtracted by whoever guesses the seed.
         progress : callable, optional
-            Is told, now and then, how many more cells are done.
+            Called now and then with the number of further cells that are done.
 
         Returns
         -------
@@ -243,24 +244,11 @@ class Sketch:
         )
         return release_counts(self, terms, after, progress)
 
-    def spent(self) -> tuple[Spent, ...]:
-        """Return the releases that a plan drawn from these counts has behind it."""
-        return self.plan.behind
-
     # --- the algebra ------------------------------------------------------------------------
 
     def __add__(self, other: "Sketch") -> "Sketch":
-        if isinstance(other, Release):
-            raise PrivacyError(
-                "a raw sketch and a release do not add: the sum would be neither exact nor "
-                "private; release the sketch first"
-            )
-        if not isinstance(other, Sketch):
+        if not self._addable(other):
             return NotImplemented
-        if self.plan.plan_id != other.plan.plan_id:
-            raise PlanError(
-                f"two sketches of different plans do not add: {self.plan.difference(other.plan)}"
-            )
         return Sketch(
             other.plan if other.plan.hidden else self.plan,
             self.counts + other.counts,
@@ -272,13 +260,8 @@ class Sketch:
 
     def __sub__(self, other: "Sketch") -> "Sketch":
         """Take rows away that were added: ``(a + b) - b`` is, to the bit, ``a``."""
-        if not isinstance(other, Sketch):
+        if not self._addable(other, "subtract"):
             return NotImplemented
-        if self.plan.plan_id != other.plan.plan_id:
-            raise PlanError(
-                f"two sketches of different plans do not subtract: "
-                f"{self.plan.difference(other.plan)}"
-            )
         if (other.counts > self.counts).any() or (other.tally > self.tally).any():
             raise UsageError(
                 "a sketch can be subtracted from one that its rows were added to: some count would "
@@ -303,54 +286,26 @@ class Sketch:
 
     def entries(self) -> tuple[dict[str, Any], files.Arrays]:
         """Return what a file carries of a sketch: manifest entries and arrays."""
-        entries, arrays = self.plan.entries()
-        counts = {"counts": self.counts, "tally": self.tally}
+        entries, arrays = super().entries()
         entries["sampled"] = self.sampled
         if self.sampled and self.fresh_samples:
             entries["fresh_samples"] = True
         if self.largest_weight > 1:
             entries["largest_weight"] = self.largest_weight
-        return entries, arrays | counts
+        return entries, arrays | {"tally": self.tally}
 
     @classmethod
     def from_file(cls, content: files.Content) -> "Sketch":
         """Build the sketch that a file carries; raises `PlanError` if it holds none."""
-        arrays, sampled = content.arrays, content.manifest.get("sampled")
-        if "counts" not in arrays or "tally" not in arrays or not isinstance(sampled, bool):
-            raise PlanError(f"a file of kind {content.kind} holds no counts")
-        weight = content.manifest.get("largest_weight", 1)
-        if isinstance(weight, bool) or not isinstance(weight, int) or weight < 1:
+        maybe = {"largest_weight": object, "fresh_samples": bool}
+        said = content.said("counts", {"sampled": bool}, maybe)
+        weight, fresh = said.get("largest_weight", 1), said.get("fresh_samples", False)
+        if type(weight) is not int or weight < 1:
             raise PlanError(f"largest_weight={weight!r}: needs a whole number above 0")
-        fresh = content.manifest.get("fresh_samples", False)
-        if not isinstance(fresh, bool):
-            raise PlanError(f"fresh_samples={fresh!r}: needs true or false")
-        plan = Plan.from_file(content)
-        return cls(plan, arrays["counts"], arrays["tally"], sampled, weight, fresh)
-
-    def save(self, path: "str | PathLike[str]") -> None:
-        """Write the sketch to a .hush file, atomically. It holds exact counts: keep it home.
-
-        Parameters
-        ----------
-        path : path
-            Where; an existing file is replaced only by a complete new one.
-        """
-        files.write(path, "sketch", *self.entries())
+        counts, tally = content.array("counts"), content.array("tally")
+        return cls(Plan.from_file(content), counts, tally, said["sampled"], weight, fresh)
 
     def outside(self) -> dict[str, int]:
         """Return, for each feature that has some, how many rows lay outside the plan."""
-        return {
-            name: int(rows)
-            for name, rows in zip(self.plan.schema.names, self.tally[:, 1], strict=True)
-            if rows
-        }
-
-
-def counts_from_file(content: files.Content) -> Sketch | Release | LocalModel:
-    """Build the counts that a file carries; raises `PlanError` if it holds none."""
-    if "own" in content.manifest:
-        return LocalModel.from_file(content)
-    detector_of_a_release = content.kind == "detector" and "ledger" in content.manifest
-    if content.kind == "release" or detector_of_a_release:
-        return Release.from_file(content)
-    return Sketch.from_file(content)
+        outside = zip(self.plan.schema.names, self.tally[:, 1].tolist(), strict=True)
+        return {name: rows for name, rows in outside if rows}

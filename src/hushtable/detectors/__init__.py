@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from hushtable.detectors._ace import ACE
     from hushtable.detectors._base import TableDetector
     from hushtable.detectors._hushtable import HushTable
-    from hushtable.detectors._lsh_itables import LSHiTables
     from hushtable.detectors._pyod import PyODAdapter
-    from hushtable.detectors._rs_hash import RotatedRSHash, RSHash
+    from hushtable.detectors._sampled import LSHiTables, RotatedRSHash, RSHash
 
 __all__ = [
     "ACE",
@@ -31,10 +30,10 @@ __getattr__, __dir__ = exports(
     {
         "ACE": "_ace",
         "HushTable": "_hushtable",
-        "LSHiTables": "_lsh_itables",
+        "LSHiTables": "_sampled",
         "PyODAdapter": "_pyod",
-        "RSHash": "_rs_hash",
-        "RotatedRSHash": "_rs_hash",
+        "RSHash": "_sampled",
+        "RotatedRSHash": "_sampled",
         "TableDetector": "_base",
     },
 )

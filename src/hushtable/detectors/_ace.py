@@ -1,6 +1,6 @@
 """ACE: counts under the signs of random projections."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from hushtable.data.readers import Reader
 from hushtable.data.schema import Schema
@@ -24,27 +24,13 @@ class ACE(TableDetector):
         Number of tables, the paper's m.
     n_bits : int, default=15
         Signs of each table, the paper's l; at most 16.
-    contamination : "auto" or float in (0, 0.5], default="auto"
-        Where `offset_` lies. A share: that share of the rows of the last `fit` or
-        `partial_fit` are outliers. "auto": the mean score, over the tables, of the rarer half
-        of the rows in each; it needs counts only.
-    n_jobs : int, optional
-        Threads; None is one, -1 every core. Counts and scores are the same for any number.
+    [shared parameters]
     random_state : int, RandomState or Generator, optional
         Seed of the hash functions.
 
     Attributes
     ----------
-    plan_ : Plan
-        Schema, hash functions and score rule.
-    sketch_ : Sketch or Release
-        The counts; a `Release` where the detector was made from one.
-    offset_ : float
-        Score below which a row is an outlier, in rows.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of str
-        Names of the features, where the data had some.
+    [attributes]
 
     References
     ----------
@@ -78,30 +64,6 @@ class ACE(TableDetector):
         self.contamination = contamination
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Read ranges off the rows, draw the plan, count all rows in every table.
-
-        Parameters
-        ----------
-        X : array, data frame, Arrow object or path
-            Rows: NumPy, pandas, polars, pyarrow, or the path of a CSV or Parquet file, folder
-            or glob pattern. Missing values, text and categorical columns are welcome.
-        y : None
-            Not used.
-        sample_weight : array-like of shape (n,), optional
-            Whole numbers, 0 or more: a row of weight w counts as w equal rows, exactly.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If there are fewer than 2 rows, or a column cannot be used; the message names it.
-        """
-        return self._fit(X, sample_weight)
 
     def _draw_plan(self, schema: Schema, reader: Reader, weights: Any, n_rows: int) -> Plan:
         return Plan.draw(

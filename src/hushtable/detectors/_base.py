@@ -1,4 +1,4 @@
-"""What every detector does alike: draw a plan, count, draw the line, save."""
+"""The base of all detectors: draw a plan, count, set the threshold, save."""
 
 import os
 from abc import ABC, abstractmethod
@@ -6,19 +6,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from hushtable import files
 from hushtable.arguments import generator
-from hushtable.counts.local import LocalModel
-from hushtable.counts.release import Release
-from hushtable.counts.sketch import Sketch, counts_from_file
+from hushtable.counts.base import Counts
+from hushtable.counts.kinds import counts_from_file
+from hushtable.counts.sketch import Sketch
 from hushtable.data.infer import schema_from_data
 from hushtable.data.readers import Reader, as_reader
 from hushtable.data.schema import Schema
 from hushtable.data.weights import whole_weights
-from hushtable.detectors._checks import share_of_rows
+from hushtable.detectors._checks import AnyColumns, share_of_rows
+from hushtable.detectors._docs import filled
 from hushtable.detectors._fitted import FittedTables
 from hushtable.errors import DataError, PlanError, PrivacyError
 from hushtable.plans.plan import Plan
@@ -29,13 +29,17 @@ __all__ = ["TableDetector"]
 Floats = NDArray[np.float64]
 
 
-class TableDetector(FittedTables, BaseEstimator, ABC):
+class TableDetector(FittedTables, AnyColumns, ABC):
     """A detector that counts rows into tables.
 
-    A subclass names its recipe and says how it draws its plan and counts its rows.
+    A subclass names the draw of its tables, and defines how it draws its plan and counts rows.
     """
 
     _recipe: ClassVar[str]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.__doc__ = filled(cls.__doc__ or "")
 
     # Parameters that every subclass stores in __init__.
     contamination: str | float
@@ -53,7 +57,7 @@ class TableDetector(FittedTables, BaseEstimator, ABC):
 
     def _fit(self, X: Any, sample_weight: Any) -> Self:
         reader = as_reader(X).repeatable()
-        self._check_contamination()
+        self._check_parameters()
         weights = whole_weights(sample_weight, reader)
         schema, n_rows = schema_from_data(reader, weights, self.n_jobs)
         if n_rows < 2:
@@ -66,6 +70,30 @@ class TableDetector(FittedTables, BaseEstimator, ABC):
         sketch = self._sketch(plan, reader, weights)
         self._set_columns(schema)
         return self._finish(sketch, reader, weights)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Read ranges off the rows, draw the plan, count all rows in every table.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows: NumPy, pandas, polars, pyarrow, or the path of a CSV or Parquet file, folder
+            or glob pattern. Missing values, text and categorical columns are welcome.
+        y : None
+            Not used.
+        sample_weight : array-like of shape (n,), optional
+            Whole numbers, 0 or more: a row of weight w counts as w equal rows, exactly.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        DataError
+            If there are fewer than 2 rows, or a column cannot be used; the message names it.
+        """
+        return self._fit(X, sample_weight)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add rows to the counts; the first call draws the plan.
@@ -87,26 +115,24 @@ class TableDetector(FittedTables, BaseEstimator, ABC):
         if not hasattr(self, "sketch_"):
             return self._fit(X, None)
         reader = as_reader(X, text_columns=self.plan_.schema.categorical_names).repeatable()
-        self._check_contamination()
+        self._check_parameters()
         self._check_columns(reader)
-        if isinstance(self.sketch_, Release):
+        if self.sketch_.ledger is not None:
             raise PrivacyError(
-                "this detector was made from a release, which exact counts of more rows cannot be "
-                "added to: release the new rows' sketch, and make a detector of both releases"
+                f"this detector was made from {self.sketch_.noun}, to which no exact counts can be "
+                "added: release the new rows' sketch, and make a detector of the merged releases"
             )
         if not hasattr(self, "_rng"):
             self._rng = generator(self.random_state)
         return self._finish(self.sketch_ + self._sketch(self.plan_, reader, None), reader, None)
 
     @classmethod
-    def from_counts(
-        cls, sketch: Sketch | Release | LocalModel, *, n_jobs: int | None = None
-    ) -> Self:
+    def from_counts(cls, sketch: Counts, *, n_jobs: int | None = None) -> Self:
         """Make a fitted detector of merged counts.
 
         Its `offset_` follows from the counts (``contamination="auto"``); `set_threshold` moves
-        it to a share of given rows. Where the noise of a release leaves no threshold to be
-        told from the counts, `offset_` is NaN, and `set_threshold` is needed before `predict`.
+        it to a share of given rows. Where a release is too noisy to derive a threshold from its
+        counts, `offset_` is NaN, and `set_threshold` is needed before `predict`.
 
         Parameters
         ----------
@@ -140,9 +166,7 @@ class TableDetector(FittedTables, BaseEstimator, ABC):
         """Return the constructor parameters that a plan shows."""
         return {"n_tables": plan.family.n_tables}
 
-    def _finish(
-        self, sketch: Sketch | Release | LocalModel, reader: Reader | None, weights: Any
-    ) -> Self:
+    def _finish(self, sketch: Counts, reader: Reader | None, weights: Any) -> Self:
         self.plan_, self.sketch_ = sketch.plan, sketch
         self._scorer = Scorer(sketch)
         if hasattr(self, "_ranks"):
@@ -153,7 +177,7 @@ class TableDetector(FittedTables, BaseEstimator, ABC):
             self.set_threshold(reader, self.contamination, sample_weight=weights)
         return self
 
-    def _check_contamination(self) -> None:
+    def _check_parameters(self) -> None:
         if self.contamination != "auto":
             share_of_rows(self.contamination)
 
@@ -186,22 +210,11 @@ class TableDetector(FittedTables, BaseEstimator, ABC):
     @classmethod
     def from_file(cls, content: files.Content) -> Self:
         """Build the detector that a file carries; raises `PlanError` if it does not fit."""
-        parameters, offset = content.manifest.get("parameters"), content.manifest.get("offset")
-        if (
-            not isinstance(parameters, dict)
-            or set(parameters) != set(cls._get_param_names())
-            or isinstance(offset, bool)
-            or not isinstance(offset, int | float | None)
-        ):
-            raise PlanError(f"not the content of a {cls.__name__}")
+        said = content.said(cls.__name__, {"parameters": dict}, {"offset": float | None})
+        parameters, offset = said["parameters"], said.get("offset")
+        if set(parameters) != set(cls._get_param_names()):
+            raise PlanError(f"not the parameters of a {cls.__name__}")
         self = cls.from_counts(counts_from_file(content))
         self.set_params(**parameters)
         self.offset_ = float("nan") if offset is None else float(offset)
         return self
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags

@@ -3,8 +3,7 @@
 from hushtable.detectors._ace import ACE
 from hushtable.detectors._base import TableDetector
 from hushtable.detectors._hushtable import HushTable
-from hushtable.detectors._lsh_itables import LSHiTables
-from hushtable.detectors._rs_hash import RotatedRSHash, RSHash
+from hushtable.detectors._sampled import LSHiTables, RotatedRSHash, RSHash
 
 __all__ = ["BY_RECIPE"]
 

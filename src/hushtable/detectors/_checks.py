@@ -1,12 +1,24 @@
-"""What detectors check of parameters and columns, in scikit-learn's words."""
+"""Check parameters and columns of detectors, in scikit-learn's words."""
 
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from hushtable.errors import UsageError
 
-__all__ = ["n_outliers", "names_message", "share_of_rows"]
+__all__ = ["AnyColumns", "n_outliers", "names_message", "share_of_rows"]
+
+
+class AnyColumns(BaseEstimator):
+    """An estimator of missing values, text and categories too."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
 
 
 def names_message(fitted: set[str], given: set[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a fitted detector says of rows: scores, ranks, outliers, reasons."""
+"""Score, rank, flag and explain rows by a fitted detector."""
 
 import math
 import warnings
@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from hushtable.counts.local import LocalModel
-from hushtable.counts.release import Release
+from hushtable.counts.base import Counts, mergeable
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader, as_reader, no_rows
 from hushtable.data.schema import Schema
@@ -35,7 +34,7 @@ class FittedTables(OutlierMixin):
 
     n_jobs: int | None
     plan_: Plan
-    sketch_: Sketch | Release | LocalModel
+    sketch_: Counts
     offset_: float
     _scorer: Scorer
     _ranks: Ranks
@@ -56,10 +55,7 @@ class FittedTables(OutlierMixin):
             Low is abnormal.
         """
         reader = self._open(X)
-        scores = self._scorer.score(reader, n_jobs=self.n_jobs)
-        if len(scores) == 0:
-            raise no_rows(reader)
-        return scores
+        return _some(self._scorer.score(reader, n_jobs=self.n_jobs), reader)
 
     def decision_function(self, X: Any) -> Floats:
         """Return `score_samples` minus `offset_`: negative is an outlier.
@@ -76,8 +72,8 @@ class FittedTables(OutlierMixin):
         check_is_fitted(self)
         if np.isnan(self.offset_):
             raise UsageError(
-                "the noise in the released counts leaves no threshold to be told from them: set "
-                "one on your own rows, set_threshold(X, 0.05), or use score_samples"
+                "the released counts are too noisy to derive a threshold: set one on your own "
+                "rows, set_threshold(X, 0.05), or use score_samples"
             )
         scores: Floats = self.score_samples(X) - self.offset_
         return scores
@@ -96,7 +92,7 @@ class FittedTables(OutlierMixin):
         """
         return np.where(self.decision_function(X) < 0, -1, 1)
 
-    # --- the line, and ranks ---------------------------------------------------------------------
+    # --- the threshold, and ranks -----------------------------------------------------------------
 
     def set_threshold(
         self, X: Any, contamination: float | int, *, sample_weight: Any = None
@@ -121,24 +117,21 @@ class FittedTables(OutlierMixin):
         self
         """
         check_is_fitted(self)
-        if isinstance(X, Sketch | Release):
-            n_rows = max(1, X.n_rows)
-            self.offset_ = Ranks(X, self._scorer).threshold(
-                n_outliers(contamination, n_rows) / n_rows
-            )
+        if (counts := mergeable(X)) is not None:
+            n_rows = max(1, counts.n_rows)
+            share = n_outliers(contamination, n_rows) / n_rows
+            self.offset_ = Ranks(counts, self._scorer).threshold(share)
             return self
         reader = as_reader(X, text_columns=self.plan_.schema.categorical_names).repeatable()
         weights = whole_weights(sample_weight, reader)
-        scores = self._scorer.score(reader, n_jobs=self.n_jobs)
-        if len(scores) == 0:
-            raise no_rows(reader)
+        scores = _some(self._scorer.score(reader, n_jobs=self.n_jobs), reader)
         n_rows = len(scores) if weights is None else int(weights.sum())
         if isinstance(contamination, int | np.integer):
             most = int(n_outliers(contamination, n_rows))
             self.offset_ = float(_in_order(scores, weights, [most])[0])
         else:
             share = share_of_rows(contamination)
-            if weights is not None:  # the two rows around the place tell
+            if weights is not None:  # between the two rows around the place
                 place = share * (n_rows - 1)
                 share = place - math.floor(place)
                 scores = _in_order(scores, weights, [math.floor(place), math.ceil(place)])
@@ -146,7 +139,7 @@ class FittedTables(OutlierMixin):
         return self
 
     def set_ranks(self, X: Any) -> Self:
-        """Say which rows `rank_samples` ranks others among.
+        """Set the rows that `rank_samples` ranks others among.
 
         Parameters
         ----------
@@ -159,11 +152,12 @@ class FittedTables(OutlierMixin):
         self
         """
         check_is_fitted(self)
-        if not isinstance(X, Sketch | Release):
-            if isinstance(self.sketch_, LocalModel):
-                raise UsageError("a local model has no ranks: use the released model")
-            X = Sketch.from_data(Plan.ranks(self.sketch_), X, n_jobs=self.n_jobs)
-        self._ranks = Ranks(X, self._scorer)
+        counts = mergeable(X)
+        if counts is None:
+            if not self.sketch_.adds:
+                raise UsageError(f"{self.sketch_.noun} has no ranks: use the released model")
+            counts = Sketch.from_data(Plan.ranks(self.sketch_), X, n_jobs=self.n_jobs)
+        self._ranks = Ranks(counts, self._scorer)
         return self
 
     def standard_errors(self, X: Any) -> Floats:
@@ -183,7 +177,7 @@ class FittedTables(OutlierMixin):
         ndarray of shape (n,), float64
             In the unit of the scores.
         """
-        return self._with_errors(self._open(X))[1]
+        return self._with_errors(X)[1]
 
     def rank_samples(
         self, X: Any, *, return_interval: bool = False
@@ -218,22 +212,21 @@ class FittedTables(OutlierMixin):
             )
         if not return_interval:
             return self._ranks.of(self.score_samples(X))
-        scores, errors = self._with_errors(self._open(X))
+        scores, errors = self._with_errors(X)
         return self._ranks.of(scores), self._ranks.between(scores, errors)
 
-    def _with_errors(self, reader: Reader) -> tuple[Floats, Floats]:
+    def _with_errors(self, X: Any) -> tuple[Floats, Floats]:
+        reader = self._open(X)
         scores, errors = self._scorer.score_with_errors(reader, n_jobs=self.n_jobs)
-        if len(scores) == 0:
-            raise no_rows(reader)
-        return scores, errors
+        return _some(scores, reader), errors
 
     # --- reasons ------------------------------------------------------------------------------
 
     def explain(self, X: Any) -> Floats:
-        """Return each feature's share of what a row's score falls short of a typical score.
+        """Return how much each feature contributes to the gap between a typical score and a row's.
 
-        A row's shares add up to the mean score of the counted rows minus the row's own. They
-        follow from the counts alone, so that they work on merged and on released counts.
+        A row's contributions add up to the mean score of the counted rows minus the row's own.
+        They follow from the counts alone, so that they work on merged and on released counts.
         `HushTable` and `LSHiTables` only.
 
         Parameters
@@ -244,21 +237,18 @@ class FittedTables(OutlierMixin):
         Returns
         -------
         ndarray of shape (n, n_features), float64
-            In bits; the highest shares are the reasons why a row is an outlier.
+            In bits; the highest are the reasons why a row is an outlier.
 
         Raises
         ------
         UsageError
-            If the detector's tables do not tell features apart.
+            If the tables of the detector do not separate the features.
         """
         reader = self._open(X)
-        shares = Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs)
-        if len(shares) == 0:
-            raise no_rows(reader)
-        return shares
+        return _some(Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs), reader)
 
     def importances(self, X: Any) -> Floats:
-        """Return the mean size of each feature's share, abs(`explain`), over these rows.
+        """Return the mean size of each feature's contribution, abs(`explain`), over these rows.
 
         Parameters
         ----------
@@ -274,7 +264,7 @@ class FittedTables(OutlierMixin):
         Raises
         ------
         UsageError
-            If the detector's tables do not tell features apart.
+            If the tables of the detector do not separate the features.
         """
         reader = self._open(X)
         sizes = Explainer(self._scorer).importances(reader, n_jobs=self.n_jobs)
@@ -301,15 +291,12 @@ class FittedTables(OutlierMixin):
         """Compare columns with those of fit, in scikit-learn's words."""
         mine = type(self).__name__
         fitted = getattr(self, "feature_names_in_", None)
-        if fitted is None and reader.names is not None:
-            warnings.warn(
-                f"X has feature names, but {mine} was fitted without feature names", stacklevel=4
-            )
-        elif fitted is not None and reader.names is None:
-            warnings.warn(
-                f"X does not have valid feature names, but {mine} was fitted with feature names",
-                stacklevel=4,
-            )
+        if (fitted is None) != (reader.names is None):
+            have, had = "does not have valid", "with"
+            if fitted is None:
+                have, had = "has", "without"
+            words = f"X {have} feature names, but {mine} was fitted {had} feature names"
+            warnings.warn(words, stacklevel=4)
         elif fitted is not None and reader.names != tuple(fitted):
             raise DataError(names_message(set(fitted), set(reader.names or ())))
         if reader.n_columns != self.n_features_in_:
@@ -317,6 +304,13 @@ class FittedTables(OutlierMixin):
                 f"X has {reader.n_columns} features, but {mine} is expecting "
                 f"{self.n_features_in_} features as input"
             )
+
+
+def _some(found: Floats, reader: Reader) -> Floats:
+    """Return what was found of rows; raises `DataError` if there were none."""
+    if len(found) == 0:
+        raise no_rows(reader)
+    return found
 
 
 def _in_order(scores: Floats, weights: Weights | None, places: list[int]) -> Floats:

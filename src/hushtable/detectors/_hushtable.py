@@ -1,6 +1,6 @@
 """HushTable: the refined detector."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from sklearn.utils.metaestimators import available_if
 
@@ -25,7 +25,8 @@ class HushTable(TableDetector):
 
     LSH iTables (Li and Pham) with all rows in every table, deep codes (8 to 24 hash functions)
     folded into 256 cells, features weighted by log(1 + kurtosis), a quarter of the cuts at
-    quantiles, stratified draws, and the smoothed score log2(c + 0.05 N).
+    quantiles, stratified draws, and the smoothed score log2(c + 0.05 N). With
+    ``contamination="auto"`` it flags a few percent of the rows as a rule.
 
     Parameters
     ----------
@@ -34,28 +35,13 @@ class HushTable(TableDetector):
     passes : {1, 2}, default=1
         2 counts a second time, only the rows that are denser than average, and scores by both
         counts: more accurate, for one more reading of the data.
-    contamination : "auto" or float in (0, 0.5], default="auto"
-        Where `offset_` lies. A share: that share of the rows of the last `fit` or
-        `partial_fit` are outliers. "auto": the mean score, over the tables, of the rarer half
-        of the rows in each; it needs counts only, so that it is the same for a merged
-        detector, and flags at most half of the counted rows, a few percent as a rule.
-    n_jobs : int, optional
-        Threads; None is one, -1 every core. Counts and scores are the same for any number.
+    [shared parameters]
     random_state : int, RandomState or Generator, optional
         Seed of the hash functions.
 
     Attributes
     ----------
-    plan_ : Plan
-        Schema, hash functions and score rule.
-    sketch_ : Sketch or Release
-        The counts; a `Release` where the detector was made from one.
-    offset_ : float
-        Score below which a row is an outlier, in bits.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of str
-        Names of the features, where the data had some.
+    [attributes]
 
     Examples
     --------
@@ -85,31 +71,10 @@ class HushTable(TableDetector):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Read ranges and marginals off the rows, draw the plan, count.
-
-        Parameters
-        ----------
-        X : array, data frame, Arrow object or path
-            Rows: NumPy, pandas, polars, pyarrow, or the path of a CSV or Parquet file, folder
-            or glob pattern. Missing values, text and categorical columns are welcome.
-        y : None
-            Not used.
-        sample_weight : array-like of shape (n,), optional
-            Whole numbers, 0 or more: a row of weight w counts as w equal rows, exactly.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        DataError
-            If there are fewer than 2 rows, or a column cannot be used; the message names it.
-        """
+    def _check_parameters(self) -> None:
         if self.passes not in (1, 2):
             raise UsageError(f"passes={self.passes!r}: needs 1 or 2")
-        return self._fit(X, sample_weight)
+        super()._check_parameters()
 
     # Not there at all with two passes, so that scikit-learn's tools do not take it for granted.
     partial_fit = available_if(_single_pass)(TableDetector.partial_fit)

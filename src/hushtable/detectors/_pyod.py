@@ -4,16 +4,16 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from hushtable.detectors._checks import share_of_rows
+from hushtable.detectors._checks import AnyColumns, share_of_rows
 from hushtable.detectors._hushtable import HushTable
 
 __all__ = ["PyODAdapter"]
 
 
-class PyODAdapter(BaseEstimator):
+class PyODAdapter(AnyColumns):
     """A detector in PyOD's convention: high scores and label 1 are outliers.
 
     Parameters
@@ -102,10 +102,3 @@ class PyODAdapter(BaseEstimator):
         ndarray of shape (n,), int64
         """
         return (self.decision_function(X) > self.threshold_).astype(np.int64)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags

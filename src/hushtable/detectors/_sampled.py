@@ -1,6 +1,6 @@
-"""What the detectors that count a sample in each table do alike."""
+"""Detectors of which each table counts a random sample: LSH iTables and RS-Hash."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from hushtable.arguments import whole
 from hushtable.counts.sketch import Sketch
@@ -9,7 +9,7 @@ from hushtable.data.schema import Schema
 from hushtable.detectors._base import TableDetector
 from hushtable.plans.plan import Plan
 
-__all__ = ["SampledDetector"]
+__all__ = ["LSHiTables", "RSHash", "RotatedRSHash", "SampledDetector"]
 
 
 class SampledDetector(TableDetector):
@@ -30,7 +30,7 @@ class SampledDetector(TableDetector):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override] # takes no weights
         """Read ranges off the rows, draw the plan, count a sample in each table.
 
         Parameters
@@ -70,3 +70,124 @@ class SampledDetector(TableDetector):
             random_state=None if self.random_state is None else self._rng,
             n_jobs=self.n_jobs,
         )
+
+
+class LSHiTables(SampledDetector):
+    """LSH iTables (Li and Pham): hash tables over random-feature LSH, faithful to the paper.
+
+    Each of m tables concatenates l hash functions (Definition 3) and counts a random sample
+    of s rows in 2**l cells (Algorithm 1); a row's score is the mean over the tables of
+    log2(max(count, 1)) (Algorithm 2). What the paper leaves open is read as what reproduces
+    its results: the range of a feature is its minimum and maximum over all rows, l is rounded
+    to nearest, features are drawn with replacement, and there is no normalisation.
+
+    Parameters
+    ----------
+    [sample]
+        It also sets the depths: l ~ U(1 + 0.5 log_b(s), log_b(s)) with b = max(2, 1/f) and
+        f ~ U(1/sqrt(s), 1 - 1/sqrt(s)) (section 3.3, Parameter settings).
+    [shared parameters]
+    random_state : int, RandomState or Generator, optional
+        Seed of the hash functions and of the samples.
+
+    Attributes
+    ----------
+    [attributes]
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import LSHiTables
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> X[0] = 8.0
+    >>> detector = LSHiTables(random_state=0).fit(X)
+    >>> int(detector.score_samples(X).argmin())
+    0
+    """
+
+    _recipe: ClassVar[str] = "lsh_itables"
+
+
+class RSHash(SampledDetector):
+    """RS-Hash (Sathe and Aggarwal, 2016), as the paper runs it: grids on random subspaces.
+
+    Each of m tables draws a grid of side f on l random features, each on its range from 0 to
+    1, and counts a random sample of s rows in a CountMin sketch of 4 x 1000 cells (paper,
+    sections 3.1 and 4). A row's score is the mean over the tables of log2(max(count, 1)),
+    count being the least of its four cells. The range of a feature is its minimum and maximum
+    over all rows, where the paper takes the sample's: the tables could not be shared else.
+    Constant features are left out.
+
+    Parameters
+    ----------
+    [sample]
+        It also sets the grids: f ~ U(1/sqrt(s), 1 - 1/sqrt(s)), and
+        l ~ U(1 + 0.5 log_b(s), log_b(s)) with b = max(2, 1/f), rounded to nearest and at most
+        the number of features.
+    [shared parameters]
+    random_state : int, RandomState or Generator, optional
+        Seed of the hash functions and of the samples.
+
+    Attributes
+    ----------
+    [attributes]
+
+    References
+    ----------
+    S. Sathe and C. C. Aggarwal. Subspace outlier detection in linear time with randomized
+    hashing. ICDM 2016.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import RSHash
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> X[0] = 8.0
+    >>> detector = RSHash(random_state=0).fit(X)
+    >>> int(detector.score_samples(X).argmin())
+    0
+    """
+
+    _recipe: ClassVar[str] = "rs_hash"
+
+
+class RotatedRSHash(SampledDetector):
+    """RS-Hash over random rotations of the rows (paper, section 3.1): p-stable LSH for l2.
+
+    Each of m tables multiplies a row, each feature on its range from 0 to 1, with l normal
+    vectors a, and takes floor((a.x + b) / w) of each; the widths w = f R differ between the
+    tables, and b ~ U(0, w). Counting and scoring are `RSHash`'s. The paper takes the range of
+    the projected rows for R, which is not public, and rotates rows in their own units, in
+    which the widest feature decides alone; here R is the norm of a, the range itself for one
+    feature.
+
+    Parameters
+    ----------
+    [sample]
+        It also sets the grids: f ~ U(1/sqrt(s), 1 - 1/sqrt(s)), and
+        l ~ U(1 + 0.5 log_b(s), log_b(s)) with b = max(2, 1/f), rounded to nearest.
+    [shared parameters]
+    random_state : int, RandomState or Generator, optional
+        Seed of the hash functions and of the samples.
+
+    Attributes
+    ----------
+    [attributes]
+
+    References
+    ----------
+    M. Datar, N. Immorlica, P. Indyk and V. S. Mirrokni. Locality-sensitive hashing scheme
+    based on p-stable distributions. SoCG 2004.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import RotatedRSHash
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> X[0] = 8.0
+    >>> detector = RotatedRSHash(random_state=0).fit(X)
+    >>> int(detector.score_samples(X).argmin())
+    0
+    """
+
+    _recipe: ClassVar[str] = "rotated_rs_hash"

@@ -1,13 +1,14 @@
 """`load`: any .hush file, as the object that it holds."""
 
 import os
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from hushtable import files
+from hushtable.counts.kinds import READERS
 from hushtable.counts.local import LocalModel
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
-from hushtable.errors import FileError
+from hushtable.errors import FileError, PlanError
 from hushtable.plans.plan import Plan
 
 if TYPE_CHECKING:
@@ -35,25 +36,32 @@ def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, Release, LocalMode
         If it is not an intact .hush file of a protocol that this version reads.
     OSError
         If the file cannot be read.
+
+    Examples
+    --------
+    >>> from hushtable import Feature, Plan, Schema, load
+    >>> plan = Plan.draw(Schema([Feature.numeric("age", low=0, high=99)]), random_state=0)
+    >>> plan.save("plan.hush")
+    >>> load("plan.hush").plan_id == plan.plan_id
+    True
     """
     content = files.read(path)
-    if content.kind == "plan":
-        return content.build(Plan.from_file)
-    if content.kind == "sketch":
-        return content.build(Sketch.from_file)
-    if content.kind == "release":
-        return content.build(Release.from_file)
-    if content.kind == "local":
-        return content.build(LocalModel.from_file)
-    if content.kind != "detector":
+    if files.KINDS[content.kind].of_round:
         raise FileError(
             f"{path} holds a {content.kind}, which belongs to a round: see hushtable round --help"
         )
+    return content.build(READERS[content.kind])  # type: ignore[no-any-return] # by its kind
+
+
+def _detector(content: files.Content) -> Any:
     # scikit-learn takes a second to import: only for those who load a detector.
     from hushtable.detectors._by_recipe import BY_RECIPE
 
     name = content.manifest.get("detector")
     known = {detector.__name__: detector for detector in BY_RECIPE.values()}
     if not isinstance(name, str) or name not in known:
-        raise FileError(f"{path}: detector {name!r} is none of {sorted(known)}: upgrade hushtable")
-    return content.build(known[name].from_file)
+        raise PlanError(f"detector {name!r} is none of {sorted(known)}: upgrade hushtable")
+    return known[name].from_file(content)
+
+
+READERS["detector"] = _detector

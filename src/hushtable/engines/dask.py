@@ -9,10 +9,14 @@ import os
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from hushtable import files
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import paths
-from hushtable.engines.parts import STAMP, Part, parts_of
+from hushtable.engines.files import STAMP, ScoreFile, score_files_of
 from hushtable.engines.work import count, counts_of, score, total
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.plans.plan import Plan
@@ -44,11 +48,21 @@ def sketch_data(plan: Plan, data: Any) -> Sketch:
     ------
     DataError
         If there is no row, or the columns are not the plan's.
+
+    Examples
+    --------
+    >>> import dask.dataframe, pandas
+    >>> from hushtable import Feature, Plan, Schema
+    >>> from hushtable.engines.dask import sketch_data
+    >>> plan = Plan.draw(Schema([Feature.numeric("age", low=0, high=99)]), random_state=0)
+    >>> frame = dask.dataframe.from_pandas(pandas.DataFrame({"age": [30.0, 40.0]}), npartitions=2)
+    >>> sketch_data(plan, frame).n_rows
+    2
     """
     dask = _dask()
-    parts = data.to_delayed() if hasattr(data, "to_delayed") else paths(_path(data))
+    partitions = data.to_delayed() if hasattr(data, "to_delayed") else paths(_path(data))
     shared, counting, adding = dask.delayed(plan), dask.delayed(count), dask.delayed(total)
-    waiting = [counting(shared, part) for part in parts]
+    waiting = [counting(shared, one) for one in partitions]
     while len(waiting) > 1:
         waiting = [adding(waiting[i : i + _FAN_IN]) for i in range(0, len(waiting), _FAN_IN)]
     result: Sketch = waiting[0].compute()
@@ -71,6 +85,16 @@ def score_data(model: Any, data: Any) -> Any:
     -------
     dask Series of float64, named "score"
         With the index of ``data``; low = abnormal. Nothing is scored until it is asked for.
+
+    Examples
+    --------
+    >>> import dask.dataframe, pandas
+    >>> from hushtable import HushTable
+    >>> from hushtable.engines.dask import score_data
+    >>> rows = pandas.DataFrame({"age": [30.0] * 99 + [80.0]})
+    >>> model = HushTable(random_state=0).fit(rows)
+    >>> score_data(model, dask.dataframe.from_pandas(rows, npartitions=2)).compute().idxmin()
+    99
     """
     dask = _dask()
     if not hasattr(data, "map_partitions"):
@@ -108,31 +132,37 @@ def score_files(
     ------
     UsageError
         If a file there holds something else, such as scores by another model.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from hushtable import HushTable
+    >>> from hushtable.engines.dask import score_files
+    >>> rows = pandas.DataFrame({"age": [30.0] * 99 + [80.0]})
+    >>> rows.to_parquet("rows.parquet")
+    >>> [str(path) for path in score_files(HushTable().fit(rows), "rows.parquet", "scores")]
+    ['scores/rows.scores.parquet']
     """
     dask = _dask()
     counts = counts_of(model)
-    parts = parts_of(counts, _path(data), folder)
-    shared, scoring = dask.delayed(counts), dask.delayed(_score_part)
-    dask.compute(*(scoring(shared, part) for part in parts if not part.is_done()))
-    return [part.target for part in parts]
+    pairs = score_files_of(counts, _path(data), folder)
+    shared, scoring = dask.delayed(counts), dask.delayed(_score_file)
+    dask.compute(*(scoring(shared, pair) for pair in pairs if not pair.is_done()))
+    return [pair.target for pair in pairs]
 
 
-def _series(part: Any, counts: Any) -> Any:
-    import pandas as pd
+def _series(rows: Any, counts: Any) -> Any:
+    import pandas as pd  # comes with Dask's data frames
 
-    return pd.Series(score(Scorer(counts), part), index=part.index, name="score")
+    return pd.Series(score(Scorer(counts), rows), index=rows.index, name="score")
 
 
-def _score_part(counts: Any, part: Part) -> None:
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    scores = score(Scorer(counts), part.source)
+def _score_file(counts: Any, pair: ScoreFile) -> None:
+    scores = score(Scorer(counts), pair.source)
     table = pa.table({"row": np.arange(len(scores)), "score": scores})
-    part.target.parent.mkdir(parents=True, exist_ok=True)
-    with files.replacing(part.target, private=True) as temporary:
-        pq.write_table(table.replace_schema_metadata({STAMP: part.stamp()}), temporary)
+    pair.target.parent.mkdir(parents=True, exist_ok=True)
+    with files.replacing(pair.target, private=True) as temporary:
+        pq.write_table(table.replace_schema_metadata({STAMP: pair.stamp()}), temporary)
 
 
 def _path(data: Any) -> str:

@@ -43,6 +43,16 @@ def sketch_data(plan: Plan, data: Any) -> Sketch:
     ------
     UsageError, DataError
         If it is no Spark data frame, or lacks a column, or has no row.
+
+    Examples
+    --------
+    >>> from pyspark.sql import SparkSession
+    >>> from hushtable import Feature, Plan, Schema
+    >>> from hushtable.engines.spark import sketch_data
+    >>> spark = SparkSession.builder.master("local[1]").getOrCreate()
+    >>> plan = Plan.draw(Schema([Feature.numeric("age", low=0, high=99)]), random_state=0)
+    >>> sketch_data(plan, spark.createDataFrame([(30.0,), (40.0,)], ["age"])).n_rows
+    2
     """
     rows = _chosen(plan, data)
 
@@ -53,14 +63,14 @@ def sketch_data(plan: Plan, data: Any) -> Sketch:
         yield _packed(found)
 
     def adding(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        parts = [one for batch in batches for one in _unpacked(plan, batch)]
-        if parts:
-            yield _packed(total(parts))
+        sketches = [one for batch in batches for one in _unpacked(plan, batch)]
+        if sketches:
+            yield _packed(total(sketches))
 
     shape = "counts binary, tally binary"
     sums = rows.mapInArrow(counting, shape).repartition(_SUMS).mapInArrow(adding, shape)
-    parts = [one for batch in sums.toArrow().to_batches() for one in _unpacked(plan, batch)]
-    result = total(parts) if parts else Sketch.zero(plan)
+    sketches = [one for batch in sums.toArrow().to_batches() for one in _unpacked(plan, batch)]
+    result = total([Sketch.zero(plan), *sketches])
     if result.n_rows == 0:
         raise DataError("the data hold no rows: there is nothing to count")
     return result
@@ -81,6 +91,17 @@ def score_data(model: Any, data: Any) -> Any:
     pyspark.sql.DataFrame
         ``data`` with a column more, ``score`` (double; low = abnormal). Spark scores when the
         result is written or collected.
+
+    Examples
+    --------
+    >>> from pyspark.sql import SparkSession
+    >>> from hushtable import Feature, Plan, Schema, Sketch
+    >>> from hushtable.engines.spark import score_data
+    >>> spark = SparkSession.builder.master("local[1]").getOrCreate()
+    >>> plan = Plan.draw(Schema([Feature.numeric("age", low=0, high=99)]), random_state=0)
+    >>> model = Sketch.from_data(plan, [[30.0], [31.0], [80.0]])
+    >>> score_data(model, spark.createDataFrame([(30.0,), (40.0,)], ["age"])).columns
+    ['age', 'score']
     """
     counts = counts_of(model)
     _chosen(counts.plan, data)  # lacks no column
@@ -94,6 +115,7 @@ def score_data(model: Any, data: Any) -> Any:
             schema = batch.schema.append(pa.field("score", pa.float64()))
             yield pa.RecordBatch.from_arrays([*batch.columns, scores], schema=schema)
 
+    # The engine's own types: pyspark is the extra.
     from pyspark.sql.types import DoubleType, StructField, StructType
 
     types = StructType([*data.schema.fields, StructField("score", DoubleType())])

@@ -1,4 +1,4 @@
-"""What a worker of any engine does: count some rows, score some rows."""
+"""Count and score the rows of one partition, on a worker of any engine."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -8,24 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counts.local import LocalModel
-from hushtable.counts.release import Release
+from hushtable.counts.base import Counts
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader, as_reader
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["Model", "count", "counts_of", "rows_of", "score", "total"]
-
-#: What rows can be scored by; a fitted detector stands for its counts.
-Model = Sketch | Release | LocalModel
+__all__ = ["count", "counts_of", "rows_of", "score", "total"]
 
 
-def counts_of(model: Any) -> Model:
+def counts_of(model: Any) -> Counts:
     """Return the counts that a model scores by; raises `UsageError` if it is none."""
-    counts = getattr(model, "sketch_", model)
-    if not isinstance(counts, Model):
+    counts = getattr(model, "sketch_", model)  # a fitted detector stands for its counts
+    if not isinstance(counts, Counts) or counts.hidden:
         raise UsageError(
             f"{type(model).__name__} is no model: needs a fitted detector, a sketch or a release"
         )

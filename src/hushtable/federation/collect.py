@@ -1,74 +1,25 @@
 """The coordinator's side of a round by file: verify, refuse with a reason, sum, unmask."""
 
-import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
+from hushtable.counts.base import Noised
 from hushtable.counts.release import Release
-from hushtable.errors import HushTableError, PlanError, PrivacyError, RoundError
+from hushtable.errors import HushTableError, PrivacyError, RoundError
 from hushtable.federation.keys import Keys
-from hushtable.federation.layout import Layout
 from hushtable.federation.round import Round, now
+from hushtable.federation.sealed import Sealed
 from hushtable.federation.submission import Submission
-from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger
-from hushtable.privacy.seal import Seal, write
+from hushtable.privacy.seal import Seal
 
-__all__ = ["Accepted", "Collection", "Sealed", "check_coordinator", "total", "with_seal"]
-
-
-@dataclass(frozen=True, eq=False)
-class Sealed:
-    """The result of a round whose hash functions the coordinator does not have.
-
-    Attributes
-    ----------
-    layout : Layout
-        Sizes of the tables.
-    counts : ndarray of shape (n_cells,), int64
-        Of all sites, with noise.
-    ledger : Ledger
-        What it cost.
-    seal : Seal or None
-        If the coordinator signed it.
-    """
-
-    layout: Layout
-    counts: NDArray[np.int64]
-    ledger: Ledger
-    seal: Seal | None = None
-
-    def open(self, plan: Plan) -> Release:
-        """Return the release, given the plan that the sites share; what was signed is the file."""
-        plan = replace(self.layout.check(plan), hidden=True)
-        return Release(plan, self.counts, self.ledger)
-
-    def save(self, path: "str | os.PathLike[str]") -> None:
-        """Write it to a .hush file, atomically: for the sites, who have the plan."""
-        write(path, "sealed", *self.entries(), self.seal)
-
-    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
-        """Return what a file carries of it: manifest entries and arrays."""
-        entries = {"layout": self.layout.to_dict(), "ledger": self.ledger.to_dict()}
-        return entries, {"counts": self.counts}
-
-    @classmethod
-    def from_file(cls, content: files.Content) -> "Sealed":
-        """Build what a file carries; raises `PlanError` if it does not fit together."""
-        layout = Layout.from_dict(content.manifest.get("layout"))
-        counts = content.arrays.get("counts")
-        cells = (layout.n_cells,)
-        if counts is None or counts.dtype != np.int64 or counts.shape != cells:
-            raise PlanError(f"a sealed result needs counts, int64 {cells}")
-        ledger = Ledger.from_dict(content.manifest.get("ledger"))
-        return cls(layout, counts, ledger, Seal.from_file(content))
+__all__ = ["Accepted", "Collection", "check_coordinator", "total", "with_seal"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +132,7 @@ class Collection:
         if self._sum is not None:
             self._sum += submission.words
 
-    def result(self, keys: Keys | None = None) -> Release | Sealed:
+    def result(self, keys: Keys | None = None) -> Noised:
         """Return the sum of what was accepted.
 
         Parameters
@@ -226,9 +177,7 @@ class Collection:
         return words
 
 
-def total(
-    round_: Round, words: NDArray[np.uint64], ledgers: Mapping[str, Ledger]
-) -> Release | Sealed:
+def total(round_: Round, words: NDArray[np.uint64], ledgers: Mapping[str, Ledger]) -> Noised:
     """Return what the unmasked sum of several sites says, after a look whether it can be.
 
     Parameters
@@ -259,9 +208,7 @@ def total(
     return Release(round_.plan, counts, ledger)
 
 
-def with_seal(
-    round_: Round, result: Release | Sealed, submissions: Mapping[str, str], keys: Keys
-) -> Release | Sealed:
+def with_seal(round_: Round, result: Noised, submissions: Mapping[str, str], keys: Keys) -> Noised:
     """Return a result with the coordinator's seal, which its file then carries.
 
     Parameters
@@ -283,9 +230,8 @@ def with_seal(
     check_coordinator(round_, keys)
     entries, arrays = result.entries()
     entries |= Seal.entry(round_.round_id, keys.card.to_dict(), submissions)
-    kind = "sealed" if isinstance(result, Sealed) else "release"
-    content = files.unpack(files.pack(kind, entries, arrays, keys.sign), "the result")
-    return replace(result, seal=content.build(Seal.from_file))
+    content = files.unpack(files.pack(result.kind, entries, arrays, keys.sign), "the result")
+    return content.build(type(result).from_file)
 
 
 def check_coordinator(round_: Round, keys: Keys) -> None:

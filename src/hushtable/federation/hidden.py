@@ -3,20 +3,17 @@
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import rfc8785
 
 from hushtable import files
-from hushtable.counts.release import Release
+from hushtable.counts.base import Counts
 from hushtable.data.schema import Schema
 from hushtable.errors import FileError, UsageError
 from hushtable.federation.keys import check_private, crypto
 from hushtable.plans.plan import Plan
-
-if TYPE_CHECKING:
-    from hushtable.counts.sketch import Sketch
 
 __all__ = ["draw_hidden", "generator", "read_plan", "read_secret"]
 
@@ -25,7 +22,7 @@ def draw_hidden(
     secret: bytes,
     schema: Schema,
     *,
-    marginals: "Release | Sketch | None" = None,
+    marginals: Counts | None = None,
     **parameters: Any,
 ) -> Plan:
     """Draw the plan that all who have the secret draw; its files are for the sites alone.
@@ -37,7 +34,7 @@ def draw_hidden(
     schema, marginals, **parameters
         As `Plan.draw` takes them, without a seed.
     """
-    after = marginals.release_id if isinstance(marginals, Release) else ""
+    after = marginals.release_id if marginals is not None else ""
     source = generator(secret, schema, after)
     plan = Plan.draw(schema, marginals=marginals, random_state=source, **parameters)
     return replace(plan, hidden=True)

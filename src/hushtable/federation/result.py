@@ -9,11 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from hushtable import files
+from hushtable.counts.base import Noised
 from hushtable.counts.release import Release
-from hushtable.errors import FileError, RoundError, UsageError
-from hushtable.federation.collect import Collection, Sealed
+from hushtable.errors import RoundError, UsageError
+from hushtable.federation.collect import Collection
 from hushtable.federation.keys import Card
 from hushtable.federation.round import Round
+from hushtable.federation.sealed import Sealed
 from hushtable.privacy.ledger import Share
 from hushtable.privacy.seal import Seal
 
@@ -40,7 +42,7 @@ class Result:
     """
 
     path: str
-    counts: Release | Sealed
+    counts: Noised
     seal: Seal
     coordinator: Card
 
@@ -81,12 +83,8 @@ class Result:
                 f"it names submissions of {self.sites}, and the round asks for at least "
                 f"{round_.terms.least} of {round_.names}"
             )
-        tables = (
-            self.counts.layout == round_.layout
-            if isinstance(self.counts, Sealed)
-            else self.counts.plan.plan_id == round_.layout.plan_id
-        )
-        if not tables or isinstance(self.counts, Sealed) != (round_.plan is None):
+        same = self.counts.counted_under(round_.layout)
+        if not same or self.counts.hidden != (round_.plan is None):
             raise self._wrong("it counts under another plan than the round")
         self._check_ledger(round_)
         reason = round_.layout.implausible(self.counts.counts, self.counts.ledger.noise_sd)
@@ -223,7 +221,7 @@ class Result:
 _ONLINE = "; if the round ran online its sum cannot be computed from them: verify without them"
 
 
-def open_result(path: str | os.PathLike[str]) -> Release | Sealed:
+def open_result(path: str | os.PathLike[str]) -> Noised:
     """Read the result of a round, signed or not.
 
     Raises
@@ -231,12 +229,9 @@ def open_result(path: str | os.PathLike[str]) -> Release | Sealed:
     FileError
         If it is no intact file of a result, or its signature does not hold.
     """
-    content = files.read(path)
-    if content.kind == "release":
-        return content.build(Release.from_file)
-    if content.kind == "sealed":
-        return content.build(Sealed.from_file)
-    raise FileError(f"{path} holds a {content.kind}: give the result of hushtable round collect")
+    content = files.read(path).expect("sealed", "release")
+    made: dict[str, type[Noised]] = {"sealed": Sealed, "release": Release}
+    return content.build(made[content.kind].from_file)
 
 
 def signer(seal: Seal) -> Card:

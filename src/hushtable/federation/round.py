@@ -157,7 +157,7 @@ class Round:
         RoundError
             If the coordinator's signature is not that of the card in it.
         """
-        read = files.unpack(content, path)
+        read = files.unpack(content, path).expect("round")
         made = read.build(lambda read: cls._from_file(read, content))
         if not made.coordinator.signed(read):
             raise RoundError(
@@ -171,19 +171,14 @@ class Round:
         round_ = read.manifest.get("round")
         keys = {"title", "opened", "deadline", "coordinator", "sites", "terms", "previous"}
         if (
-            read.kind != "round"
-            or not isinstance(round_, dict)
+            not isinstance(round_, dict)
             or set(round_) != keys
             or not isinstance(round_["title"], str)
             or not isinstance(round_["sites"], list)
             or not isinstance(round_["previous"], list)
             or not all(isinstance(one, str) for one in round_["previous"])
         ):
-            raise PlanError(
-                f"holds a {read.kind}: a round of hushtable round open is needed"
-                if read.kind != "round"
-                else f"a round needs the entries {sorted(keys)}"
-            )
+            raise PlanError(f"a round needs the entries {sorted(keys)}")
         try:
             sites = tuple(Card.from_dict(card) for card in round_["sites"])
             coordinator = Card.from_dict(round_["coordinator"])

@@ -121,11 +121,7 @@ class Submission:
         """
         if not content:
             raise FileError(f"{path}: the file is empty: ask for it again")
-        read = files.unpack(content, path)
-        if read.kind != "submission":
-            raise FileError(
-                f"{path}: holds a {read.kind}, not a submission (hushtable round submit)"
-            )
+        read = files.unpack(content, path).expect("submission")
         return read.build(lambda read: cls._from_file(read, round_, at))
 
     @classmethod

@@ -5,8 +5,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counts.local import LocalModel
-from hushtable.counts.release import Release
+from hushtable.counts.base import Counts
 from hushtable.plots._display import Display, legend
 
 __all__ = ["NoiseDisplay"]
@@ -39,7 +38,7 @@ class NoiseDisplay(Display):
         self.counts, self.noise_sd = np.sort(counts)[::-1], noise_sd
 
     @classmethod
-    def from_release(cls, release: Release | LocalModel, *, ax: Any = None) -> Self:
+    def from_release(cls, release: Counts, *, ax: Any = None) -> Self:
         """Draw the counts of a release.
 
         Parameters

@@ -1,14 +1,10 @@
-"""What a report says: facts gathered from a file of counts, and from what goes with it."""
+"""Gather the facts of a report from a file of counts, and from what goes with it."""
 
 import math
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 
-from hushtable.counts.local import LocalModel
-from hushtable.counts.release import Release
-from hushtable.counts.sketch import Sketch
-from hushtable.federation.collect import Sealed
 from hushtable.plots import NoiseDisplay
 from hushtable.privacy.ledger import rounded_up
 from hushtable.report.features import Features, features_of
@@ -29,7 +25,7 @@ __all__ = ["Model", "Privacy", "Report", "gather"]
 
 @dataclass(frozen=True)
 class Privacy:
-    """What a privacy officer reads.
+    """The section for a privacy officer.
 
     Attributes
     ----------
@@ -54,7 +50,7 @@ class Privacy:
 
     @property
     def noise_words(self) -> str:
-        """What the figure of the counts and their noise shows."""
+        """The figure of the counts and their noise, in words."""
         counts = self.noise.counts
         return (
             f"The {len(counts):,} counts that left, from the largest, {int(counts[0]):,}, to the "
@@ -107,20 +103,14 @@ class Report:
     @property
     def sections(self) -> list[str]:
         """Names of the sections that it has."""
-        parts = {
-            "scores": self.scores,
-            "features": self.features,
-            "privacy": self.privacy,
-            "sites": self.sites,
-        }
-        return [name for name, part in parts.items() if part]
+        return [one for one in ("scores", "features", "privacy", "sites") if getattr(self, one)]
 
     @property
     def glance(self) -> dict[str, str]:
         """The few numbers that matter first."""
         ledger, scores, sites = self.model.counts.ledger, self.scores, self.sites
         counted = "rows counted" if ledger is None else "rows counted, estimated"
-        glance = {counted: f"{self.model.n_rows:,}"}
+        glance = {counted: f"{self.model.counts.n_rows:,}"}
         if scores is not None:
             glance["rows scored"] = f"{scores.n_rows:,}"
             if scores.n_outliers is not None:
@@ -160,8 +150,8 @@ def gather(
     values : bool, default=False
         Whether to show ranges and categories that were read off rows. Public ones always are.
     """
-    counted = model.counts if isinstance(model.counts, Sketch) else None
-    of_rows = "" if model.plan is None else values_of_rows(model.plan.schema)
+    plan, counts = model.plan, model.counts
+    of_rows = "" if plan is None else values_of_rows(plan.schema)
     told = values or not of_rows
     return Report(
         model=model,
@@ -171,17 +161,12 @@ def gather(
         about=_about(model, threshold),
         reasons_to_stay=_reasons_to_stay(model, scores, sites, of_rows if told else ""),
         scores=scores,
-        features=None
-        if model.plan is None
-        else features_of(model.plan, counted, model.n_rows, scores, told),
+        features=None if plan is None else features_of(counts, scores, told),
         histograms=_histograms(model, told),
         told=told,
         privacy=_privacy(model),
         sites=sites,
-        left_out=[
-            *_no_values(scores, of_rows, told),
-            *_left_out(model, threshold, scores, sites),
-        ],
+        left_out=_no_values(scores, of_rows, told) + _left_out(model, threshold, scores, sites),
     )
 
 
@@ -201,32 +186,26 @@ def _no_values(scores: Scores | None, of_rows: str, told: bool) -> list[str]:
 
 def _histograms(model: Model, told: bool) -> list[Histogram]:
     counts = model.counts
-    if isinstance(counts, Sketch | Release) and counts.plan.detector == "marginals":
-        return histograms(counts, told)
-    return []
+    return histograms(counts, told) if counts.adds and counts.detector == "marginals" else []
 
 
 def _about(model: Model, threshold: float | None) -> dict[str, str]:
     counts, plan = model.counts, model.plan
-    estimated = "" if isinstance(counts, Sketch) else ", estimated from counts with noise"
-    sampled = isinstance(counts, Sketch) and counts.sampled
+    estimated = "" if counts.ledger is None else ", estimated from counts with noise"
     lines = {"File": f"{model.name} ({model.size})"} if model.size else {}
     lines |= {
         "Kind": model.kind,
-        "Rows counted": f"{model.n_rows:,}{estimated}"
-        + (" in each table, a random sample" if sampled else ""),
+        "Rows counted": f"{counts.n_rows:,}{estimated}"
+        + (" in each table, a random sample" if counts.sampled else ""),
+        "Detector": counts.detector,
+        "Plan": counts.plan_id,
     }
-    if isinstance(counts, Sealed):
-        lines["Detector"] = counts.layout.detector
-        lines["Plan"] = counts.layout.plan_id
     if plan is not None:
-        lines["Detector"] = plan.detector
-        lines["Plan"] = plan.plan_id
         lines["Depends on data"] = dependence(plan)
-    lines["Counts"] = f"{len(counts.counts):,} cells in {n_tables(model.n_tables)}"
+    lines["Counts"] = f"{len(counts.counts):,} cells in {n_tables(counts.n_tables)}"
     if threshold is not None and plan is not None:
         lines["Threshold"] = (
-            "none: the noise leaves none to be told from the counts"
+            "none: the counts are too noisy to derive one"
             if math.isnan(threshold)
             else f"{threshold:.4g} {plan.score.unit}: rows below are outliers"
         )
@@ -246,26 +225,26 @@ def _reasons_to_stay(
         if scores.lowest is not None:
             why = " and the features that lower them" if scores.lowest.reasons else ""
             reasons.append(f"It names single rows by number, with their scores{why}.")
-    if isinstance(model.counts, Sketch | LocalModel):
+    if not model.counts.may_leave:
         reasons.append(f"It was made from exact counts: {model.name} must not leave either.")
     elif model.kind == "detector":
         reasons.append(f"The threshold of {model.name} may come from rows of the site.")
     if sites is not None and sites.exact:
-        reasons.append("It tells how many rows each site has, exactly.")
+        reasons.append("It shows how many rows each site has, exactly.")
     return reasons
 
 
 def _privacy(model: Model) -> Privacy | None:
-    ledger = model.counts.ledger
+    counts, ledger = model.counts, model.counts.ledger
     if ledger is None:
         return None
     return Privacy(
         words=ledger.words(),
-        lines=ledger_lines(ledger, model.noise_sd) | {"Rows, estimated": f"{model.n_rows:,}"},
+        lines=ledger_lines(ledger, counts.noise_sd) | {"Rows, estimated": f"{counts.n_rows:,}"},
         releases=ledger_rows(ledger),
         left=_left(model),
         stayed=_STAYED,
-        noise=NoiseDisplay(model.counts.counts, model.noise_sd),
+        noise=NoiseDisplay(counts.counts, counts.noise_sd),
     )
 
 
@@ -283,7 +262,7 @@ def _left(model: Model) -> list[str]:
     ledger, counts = model.counts.ledger, model.counts
     assert ledger is not None
     k = len(ledger.shares)
-    cells = f"{len(counts.counts):,} whole numbers in {n_tables(model.n_tables)}"
+    cells = f"{len(counts.counts):,} whole numbers in {n_tables(counts.n_tables)}"
     if ledger.pool is not None:
         left = [
             f"From each of {k} sites: {cells}, with a part of the noise, under masks that cancel "
@@ -293,7 +272,7 @@ def _left(model: Model) -> list[str]:
         sites = "From the site" if k == 1 else f"From each of {k} sites"
         left = [f"{sites}: {cells}, each with noise of its own."]
     left.append("What the ledger below says, with random ids of the releases.")
-    if isinstance(counts, Sealed):
+    if counts.hidden:
         left.append("No hash function: whoever adds up sees the sizes of the tables only.")
     else:
         left.append(
@@ -302,22 +281,24 @@ def _left(model: Model) -> list[str]:
     return left
 
 
+def _why_no_scores(model: Model, threshold: float | None) -> str:
+    if model.counts.hidden:
+        return "the hash functions are hidden from whoever added up"
+    if threshold is None:
+        return f"a {model.counts.detector} plan counts features one by one, and scores no row"
+    return "no rows were given (hushtable report MODEL DATA)"
+
+
 def _left_out(
     model: Model, threshold: float | None, scores: Scores | None, sites: Sites | None
 ) -> list[str]:
     left_out = []
     if scores is None:
-        if isinstance(model.counts, Sealed):
-            reason = "the hash functions are hidden from whoever added up"
-        elif threshold is None:
-            reason = f"a {model.counts.plan.detector} plan tells of features, and scores no row"
-        else:
-            reason = "no rows were given (hushtable report MODEL DATA)"
-        left_out.append(f"Scores, outliers and drift: {reason}.")
+        left_out.append(f"Scores, outliers and drift: {_why_no_scores(model, threshold)}.")
     elif scores.drift is None:
         left_out.append(f"Drift: {scores.no_drift}.")
     elif not scores.drift.features:
-        left_out.append("Drift by feature: the tables of this plan do not tell the features apart.")
+        left_out.append("Drift by feature: the tables of this plan do not separate the features.")
     if scores is not None and scores.lowest is None:
         left_out.append("Single rows: nobody asked for them (--rows).")
     elif scores is not None and scores.lowest is not None and not scores.lowest.reasons:

@@ -4,8 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hushtable.counts.sketch import Sketch
-from hushtable.plans.plan import Plan
+from hushtable.counts.base import Counts
 from hushtable.report.scores import Scores
 from hushtable.report.words import values
 
@@ -46,32 +45,26 @@ class Features:
         return list(zip(*self.columns.values(), strict=True))
 
 
-def features_of(
-    plan: Plan, counted: Sketch | None, n_rows: int, scores: Scores | None, told: bool
-) -> Features:
-    """Return the features of a plan.
+def features_of(counts: Counts, scores: Scores | None, told: bool) -> Features:
+    """Return the features of the plan of these counts.
 
     Parameters
     ----------
-    plan : Plan
-        What was counted under.
-    counted : Sketch or None
-        Which knows what was missing and outside in the rows that it counted.
-    n_rows : int
-        Rows that were counted.
+    counts : Counts
+        Not with hidden hash functions.
     scores : Scores or None
         Of other rows, where there are some.
     told : bool
         Whether to show ranges and categories.
     """
-    schema = plan.schema
+    schema = counts.plan.schema
     columns = {
         "feature": schema.names[:MOST],
         "range or categories": [values(f, told) for f in schema.features[:MOST]],
     }
     tallies = {}
-    if counted is not None:
-        tallies["rows counted"] = counted.tally
+    if counts.tally is not None:
+        tallies["rows counted"] = counts.tally
     if scores is not None:
         tallies["these rows"] = scores.tally
     tallied, zeros = bool(tallies), []
@@ -90,7 +83,7 @@ def features_of(
     doubtful: list[str] = []
     if tallies:
         _, newest = tallies.popitem()  # these rows, if there are any
-        rows = scores.n_rows if scores is not None else n_rows
+        rows = scores.n_rows if scores is not None else counts.n_rows
         outside = zip(schema.names, newest[:, 1].tolist(), strict=True)
         doubtful = [name for name, n in outside if 2 * n > rows]
     return Features(columns, zeros, tallied, doubtful, len(schema))

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counts.release import Release
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.base import Counts
 from hushtable.data.schema import Feature
 from hushtable.report.words import values
 
@@ -103,7 +102,7 @@ class Histogram:
         return [*self.feature.categories, "(others)"]
 
 
-def histograms(counts: Sketch | Release, told: bool) -> list[Histogram]:
+def histograms(counts: Counts, told: bool) -> list[Histogram]:
     """Return the histograms of the first features, from counts under `Plan.marginals`.
 
     ``told`` is whether to show ranges and categories.

@@ -2,10 +2,7 @@
 
 from dataclasses import dataclass
 
-from hushtable.counts.local import LocalModel
-from hushtable.counts.release import Release
-from hushtable.counts.sketch import Sketch
-from hushtable.federation.collect import Sealed
+from hushtable.counts.base import Counts
 from hushtable.plans.plan import Plan
 
 __all__ = ["Model"]
@@ -20,8 +17,8 @@ class Model:
     name : str
         Of the file, or of the counts.
     kind : {"sketch", "release", "local", "detector", "sealed"}
-        What it holds.
-    counts : Sketch, Release, LocalModel or Sealed
+        Of the file.
+    counts : Counts
         The counts in it.
     size : str, default=""
         Of the file, for people; empty if there is none.
@@ -29,28 +26,10 @@ class Model:
 
     name: str
     kind: str
-    counts: Sketch | Release | LocalModel | Sealed
+    counts: Counts
     size: str = ""
 
     @property
     def plan(self) -> Plan | None:
         """What was counted under; None where the hash functions are hidden."""
-        return None if isinstance(self.counts, Sealed) else self.counts.plan
-
-    @property
-    def n_tables(self) -> int:
-        """Histograms of which each holds every row once."""
-        if isinstance(self.counts, Sealed):
-            return len(self.counts.layout.cells)
-        return self.counts.plan.family.n_histograms
-
-    @property
-    def n_rows(self) -> int:
-        """Rows counted; an estimate where there is noise."""
-        return round(float(self.counts.counts.sum()) / self.n_tables)
-
-    @property
-    def noise_sd(self) -> float:
-        """Standard deviation of the noise on a cell, in counts."""
-        counts = self.counts
-        return counts.ledger.noise_sd if isinstance(counts, Sealed) else counts.noise_sd
+        return None if self.counts.hidden else self.counts.plan

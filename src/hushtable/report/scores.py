@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counts.local import LocalModel
-from hushtable.counts.release import Release
+from hushtable.counts.base import Counts
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import Reader
@@ -236,14 +235,14 @@ def _scores_and_tally(codes: Codes, scores: NDArray[np.float64]) -> tuple[Any, A
     return scores, codes.tally
 
 
-def passes(counted: Sketch | Release | LocalModel, n_shown: int) -> int:
+def passes(counted: Counts, n_shown: int) -> int:
     """Return how often `score_rows` reads the rows."""
     return 1 + (2 if not _why_no_drift(counted) else 0) + (n_shown > 0)
 
 
-def _why_no_drift(counted: Sketch | Release | LocalModel) -> str:
+def _why_no_drift(counted: Counts) -> str:
     """Return why rows cannot be compared with these counts; empty if they can."""
-    if isinstance(counted, LocalModel):
+    if not counted.adds:
         return "a local model mixes exact counts with noised ones: compare with the result"
     if counted.plan.first_counts is not None:
         return "the model's second pass counts dense rows only"
@@ -255,7 +254,7 @@ def _drift(
 ) -> tuple[Drift | None, str]:
     """Return how far the rows lie from those counted, or why that cannot be told."""
     counted, reason = scorer.sketch, _why_no_drift(scorer.sketch)
-    if reason or isinstance(counted, LocalModel):
+    if reason:
         return None, reason
     try:
         sketch = Sketch.from_data(counted.plan, reader, n_jobs=n_jobs)

@@ -1,4 +1,4 @@
-"""What a report says of the sites behind a sum: who is in, who is not, and whether it adds up."""
+"""The sites behind a sum, for a report: who is in, who is not, and whether it adds up."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,10 +8,9 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counts.release import Release
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.base import Counts, Noised
 from hushtable.errors import HushTableError, RoundError, UsageError
-from hushtable.federation.collect import Collection, Sealed
+from hushtable.federation.collect import Collection
 from hushtable.report.words import officer_words, round_lines
 
 __all__ = ["Check", "Site", "Sites", "sites_of_parts", "sites_of_round"]
@@ -19,16 +18,16 @@ __all__ = ["Check", "Site", "Sites", "sites_of_parts", "sites_of_round"]
 
 @dataclass(frozen=True)
 class Site:
-    """One of the sites: its part, and where that stands.
+    """One of the sites, and whether what it sent is there.
 
     Attributes
     ----------
     name : str
         Of the site, or of its file.
     standing : str
-        Whether its part is in.
+        Whether what it sent is in the sum.
     rows : int or None
-        That it counted, as its part shows; None where that cannot be seen.
+        That it counted; None where that cannot be seen.
     fingerprint : str
         Of its keys, in a round.
     """
@@ -79,17 +78,17 @@ class Sites:
 
     @property
     def n_in(self) -> int:
-        """Sites whose part is in the sum."""
+        """Number of sites in the sum."""
         return sum(site.standing == "in" for site in self.sites)
 
     @property
     def missing(self) -> list[str]:
-        """Sites whose part is not."""
+        """Names of the sites that are not in the sum."""
         return [site.name for site in self.sites if site.standing != "in"]
 
     @property
     def hidden(self) -> bool:
-        """Whether sites are in whose rows cannot be seen."""
+        """Whether the rows of some sites cannot be seen."""
         return any(site.standing == "in" and site.rows is None for site in self.sites)
 
     @property
@@ -101,7 +100,7 @@ class Sites:
 
     @property
     def text_columns(self) -> int:
-        """How many columns of the table hold text; numbers follow."""
+        """Number of columns that hold text; numbers follow."""
         return len(self.headers) - (not self.hidden)
 
     @property
@@ -118,7 +117,7 @@ class Sites:
         return table
 
 
-def sites_of_round(collection: Collection, result: Release | Sealed, name: str) -> Sites:
+def sites_of_round(collection: Collection, result: Noised, name: str) -> Sites:
     """Return the sites of a round, and check that its result is the sum of what they sent.
 
     Parameters
@@ -132,8 +131,7 @@ def sites_of_round(collection: Collection, result: Release | Sealed, name: str) 
     """
     asked = collection.round
     layout, pool = asked.layout, result.ledger.pool
-    plan_id = result.layout.plan_id if isinstance(result, Sealed) else result.plan.plan_id
-    if plan_id != layout.plan_id or (pool is not None and pool.round != asked.round_id):
+    if result.plan_id != layout.plan_id or (pool is not None and pool.round != asked.round_id):
         raise UsageError(
             f"{name} is not the result of round {asked.round_id[:12]}: give the round that was "
             "collected"
@@ -145,11 +143,9 @@ def sites_of_round(collection: Collection, result: Release | Sealed, name: str) 
         standing = collection.standing(card.name)
         sites.append(Site(card.name, standing, rows, card.fingerprint))
     n_in = len(collection.accepted)
+    signed = f"{n_in} of {len(asked.sites)} sites are in, each with a signature that is its own."
     checks = [
-        Check(
-            n_in > 0,
-            f"{n_in} of {len(asked.sites)} sites are in, each with a signature that is its own.",
-        ),
+        Check(n_in > 0, signed),
         _same_sum(collection, result.counts, name),
         _plausible(layout.implausible(result.counts, result.ledger.noise_sd)),
     ]
@@ -184,9 +180,7 @@ def _plausible(reason: str | None) -> Check:
     return Check(False, f"The counts cannot be: {reason}.")
 
 
-def sites_of_parts(
-    parts: Mapping[str, Sketch | Release], total: Sketch | Release, name: str
-) -> Sites:
+def sites_of_parts(parts: Mapping[str, Counts], total: Counts, name: str) -> Sites:
     """Return the sites whose sketches or releases were merged, and check their sum.
 
     Parameters
@@ -200,14 +194,13 @@ def sites_of_parts(
     """
     if not parts:
         raise RoundError("no parts were given: name what the sites sent")
-    kinds = {type(part) for part in (*parts.values(), total)}
-    if len(kinds) > 1:
+    if any(part.kind != total.kind for part in parts.values()):
         raise UsageError(
             f"{name} and its parts are not of one kind: sketches add to a sketch, releases to a "
             "release"
         )
     again = reduce(add, parts.values())
     rows = [Site(part, "in", counted.n_rows) for part, counted in parts.items()]
-    equal = again.plan.plan_id == total.plan.plan_id and np.array_equal(again.counts, total.counts)
+    equal = again.plan_id == total.plan_id and np.array_equal(again.counts, total.counts)
     checks = [_equal(bool(equal), name, "parts")]
-    return Sites(rows, isinstance(total, Sketch), checks, {})
+    return Sites(rows, total.ledger is None, checks, {})

@@ -3,8 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counts.release import Release
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.base import Counts
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.families import ScoreHistogram
 from hushtable.plans.plan import Plan
@@ -42,15 +41,15 @@ class Ranks:
         If no rows were counted.
     """
 
-    def __init__(self, counts: Sketch | Release, scorer: Scorer) -> None:
+    def __init__(self, counts: Counts, scorer: Scorer) -> None:
         family = counts.plan.family
-        if not isinstance(family, ScoreHistogram):
+        if not counts.adds or not isinstance(family, ScoreHistogram):
             raise PlanError(
                 f"these are counts of a {counts.plan.detector!r} plan: ranks need counts under "
                 "Plan.ranks(model), merged from all sites"
             )
         model = scorer.sketch
-        if not isinstance(model, Sketch | Release):
+        if not model.adds:
             raise UsageError(
                 "a local model scores a site's own rows by its exact counts, which no other site "
                 "has: ranks are of the released model"

@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hushtable.counts.release import Release
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.base import Counts
 from hushtable.data.columns import as_numbers, as_texts
 from hushtable.data.readers import Batch
 from hushtable.data.schema import Feature
@@ -220,7 +219,7 @@ class Marginals:
         If the counts are no marginals.
     """
 
-    def __init__(self, counts: Sketch | Release, name: str) -> None:
+    def __init__(self, counts: Counts, name: str) -> None:
         plan = counts.plan
         if plan.detector != "marginals":
             raise FileError(

@@ -8,9 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counts.local import LocalModel
-from hushtable.counts.release import Release
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.base import Counts
 from hushtable.data.encoding import Codes, Encoder
 from hushtable.data.readers import Reader, as_reader
 from hushtable.data.weights import Numbered, numbered
@@ -39,7 +37,7 @@ class Scorer:
         Score of every cell, in bits.
     """
 
-    def __init__(self, sketch: Sketch | Release | LocalModel) -> None:
+    def __init__(self, sketch: Counts) -> None:
         self.sketch = sketch
         self.plan = sketch.plan
         self.values = self.plan.cell_scores(sketch.counts, sketch.noise_sd)

@@ -7,6 +7,8 @@ rows collide is a kernel, and the squared distance between the relative counts o
 in the mean over the tables, is the squared maximum mean discrepancy under it (Gretton et al.,
 *A Kernel Two-Sample Test*, 2012). Sampling and the noise of releases add to squares of counts on
 average; what they add is taken off, so that no drift is 0 on average.
+
+May import `scores` and what lies below; tested in ``tests/test_streams.py``.
 """
 
 from hushtable.streams._drift import Drift, drift

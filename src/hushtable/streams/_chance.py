@@ -1,12 +1,12 @@
-"""How far apart two samples of the same rows are by chance, and by noise.
+"""Distance between two samples of the same rows, by chance and by noise.
 
 Where nothing changed, the squared distance is a degenerate U-statistic of mean 0. With samples of
 n and m rows its variance is (2 / n(n-1) + 2 / m(m-1) + 4 / nm) times the mean squared centred
 kernel of two rows (Gretton et al., *A Kernel Two-Sample Test*, 2012, appendix B), which for one
 histogram with probabilities p is sum p^2 - 2 sum p^3 + (sum p^2)^2: known from counts. How the
 histograms of many tables depend on each other is not. Their standard deviations are added up,
-then, as if each said the same as all others: an upper bound, unless a sample of rows tells the
-kernel itself.
+then, as if each said the same as all others: an upper bound, unless a sample of rows gives
+the kernel itself.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,7 @@ from hushtable.data.encoding import Encoder
 from hushtable.data.readers import Batch
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
-from hushtable.streams._parts import Floats, Pair
+from hushtable.streams._sides import Floats, Pair
 
 __all__ = ["exceeded_by_chance", "squared_kernel"]
 

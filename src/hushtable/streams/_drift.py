@@ -6,23 +6,24 @@ from typing import Any
 
 import numpy as np
 
+from hushtable.counts.base import Counts, mergeable
 from hushtable.data.encoding import Encoder
 from hushtable.data.readers import Batch, as_reader
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.families import EquiWidth, RandomFeature
 from hushtable.plans.plan import Plan
 from hushtable.streams._chance import exceeded_by_chance, squared_kernel
-from hushtable.streams._parts import Counted, Pair, Side, distance
+from hushtable.streams._sides import Pair, Side, distance
 
 __all__ = ["Drift", "drift"]
 
 
 @dataclass(frozen=True)
 class Drift:
-    """How far apart two sets of rows are; 0 the same, 1 in no cell together.
+    """Distance between two sets of rows: 0 for the same, 1 if they share no cell.
 
-    Around 0 where nothing changed, a little below or above it by chance. A level says how much
-    above: if both are samples from the same distribution, the drift exceeds it in about one case
+    Around 0 where nothing changed, a little below or above it by chance. A level bounds what is
+    chance: if both are samples from the same distribution, the drift exceeds it in about one case
     of twenty at most, the noise of releases included. Of many features, some exceed theirs.
 
     Attributes
@@ -30,14 +31,23 @@ class Drift:
     overall : float
         In the joint distribution, as the plan's tables see it.
     features : dict of str to float
-        In each feature by itself, for those that the counts tell of: all under
+        In each feature by itself, for those that the counts show: all under
         `Plan.marginals`; under random-feature tables, those with a cut in a table of 2^depth
         cells (LSHiTables' all, HushTable's shallowest only).
     level : float
         Of ``overall``. From counts alone it is an upper bound, several times too high where the
         tables say different things; a sample of rows makes it exact.
     feature_levels : dict of str to float
-        Of ``features``. Where several cuts tell of a feature, an upper bound.
+        Of ``features``. Where several cuts are on a feature, an upper bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import Feature, Plan, Schema, Sketch, drift
+    >>> plan = Plan.marginals(Schema([Feature.numeric("load", low=0, high=100)]))
+    >>> months = [np.random.default_rng(0).normal(mean, 5, (500, 1)) for mean in (40, 60)]
+    >>> drift(*(Sketch.from_data(plan, month) for month in months)).beyond_chance
+    ['load']
     """
 
     overall: float
@@ -56,7 +66,7 @@ class Drift:
         return sorted(times, key=lambda name: times[name], reverse=True)
 
 
-def drift(before: Counted, after: Counted, *, rows: Any = None) -> Drift:
+def drift(before: Counts, after: Counts, *, rows: Any = None) -> Drift:
     """Compare two sketches, or releases, of one plan.
 
     Parameters
@@ -77,8 +87,18 @@ def drift(before: Counted, after: Counted, *, rows: Any = None) -> Drift:
         If their plans differ.
     UsageError
         If one holds fewer than two rows, or counts a second pass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import Feature, Plan, Schema, Sketch, drift
+    >>> plan = Plan.draw(Schema([Feature.numeric("load", low=0, high=100)]), random_state=0)
+    >>> months = [np.random.default_rng(0).normal(mean, 5, (500, 1)) for mean in (40, 60)]
+    >>> found = drift(*(Sketch.from_data(plan, month) for month in months))
+    >>> found.overall > found.level
+    True
     """
-    if not all(isinstance(one, Counted) for one in (before, after)):
+    if mergeable(before) is None or mergeable(after) is None:
         kinds = f"{type(before).__name__} and {type(after).__name__}"
         raise UsageError(f"drift needs two sketches or releases, not {kinds}")
     plan = before.plan
@@ -95,12 +115,8 @@ def drift(before: Counted, after: Counted, *, rows: Any = None) -> Drift:
     elif isinstance(plan.family, RandomFeature):
         pairs = _halves(plan, plan.family, both)
     found = {name: _measured(some) for name, some in pairs.items()}
-    return Drift(
-        overall,
-        {name: x for name, (x, _) in found.items()},
-        level,
-        {name: x for name, (_, x) in found.items()},
-    )
+    features, levels = ({name: pair[i] for name, pair in found.items()} for i in (0, 1))
+    return Drift(overall, features, level, levels)
 
 
 def _measured(pairs: list[Pair], squared: float | None = None) -> tuple[float, float]:
@@ -122,7 +138,7 @@ def _histograms(plan: Plan, both: Pair) -> dict[str, list[Pair]]:
     found, offsets = {}, both.offsets
     for j, name in enumerate(plan.schema.names):
         cells = slice(offsets[j], offsets[j + 1])
-        a, b = (side.part(side.counts[cells]) for side in (both.before, both.after))
+        a, b = (side.histogram(side.counts[cells]) for side in (both.before, both.after))
         ends = np.array([0, offsets[j + 1] - offsets[j]])
         found[name] = [Pair(a, b, ends, np.array([0]))]
     return found
@@ -140,7 +156,7 @@ def _halves(plan: Plan, family: RandomFeature, both: Pair) -> dict[str, list[Pai
                 # The first function has the highest bit.
                 shape = (1 << h, 2, 1 << (depth - h - 1))
                 a, b = (
-                    side.part(
+                    side.histogram(
                         side.counts[start:stop].reshape(shape).sum(axis=(0, 2)), 1 << (depth - 1)
                     )
                     for side in (both.before, both.after)

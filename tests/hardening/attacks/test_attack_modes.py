@@ -12,10 +12,10 @@ from round_helpers import SCHEMA, Consortium
 from hushtable import HushTable, Plan, Schema, Sketch, files, load
 from hushtable.cli import main
 from hushtable.errors import FileError, PrivacyError
-from hushtable.federation.collect import Sealed
 from hushtable.federation.hidden import draw_hidden, read_plan, read_secret
 from hushtable.federation.layout import Layout
 from hushtable.federation.policy_file import write_policy
+from hushtable.federation.sealed import Sealed
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
 

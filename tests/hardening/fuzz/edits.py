@@ -204,7 +204,7 @@ def _packed(
     more: dict[str, Any] = {"digest": digest}
     if sign is not None:
         kind = manifest.get("kind")
-        more["signature"] = sign(kind if kind in files.KINDS else "", digest)
+        more["signature"] = sign(kind if kind in list(files.KINDS) else "", digest)
     text = f"{text[:-1]},{json.dumps(more)[1:]}"
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     return safetensors.numpy.save(contiguous, metadata={"hushtable": text})

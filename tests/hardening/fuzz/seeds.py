@@ -16,7 +16,7 @@ from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, files
 from hushtable.federation import site
 from hushtable.federation.approval import Approval
 from hushtable.federation.book.book import Book
-from hushtable.federation.collect import Sealed, with_seal
+from hushtable.federation.collect import with_seal
 from hushtable.federation.keys import Keys, crypto
 from hushtable.federation.layout import Layout
 from hushtable.federation.online import secure_sum
@@ -26,6 +26,7 @@ from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.policy import Policy
 from hushtable.federation.policy_file import write_policy
 from hushtable.federation.round import Round
+from hushtable.federation.sealed import Sealed
 from hushtable.federation.submission import Part, Submission
 from hushtable.privacy import noise as mechanism
 from hushtable.privacy.ledger import Share

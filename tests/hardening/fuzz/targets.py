@@ -39,16 +39,17 @@ from hushtable import (
 from hushtable.cli.inspect_ import inspect
 from hushtable.data.infer import schema_from_data
 from hushtable.data.readers import as_reader
-from hushtable.engines.parts import Part
+from hushtable.engines.files import ScoreFile
 from hushtable.federation.approval import Approval
 from hushtable.federation.book.book import Book
-from hushtable.federation.collect import Collection, Sealed
+from hushtable.federation.collect import Collection
 from hushtable.federation.hidden import read_secret
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.layout import Layout
 from hushtable.federation.online.messages import STEPS, Message
 from hushtable.federation.policy_file import load_policy
 from hushtable.federation.round import Round
+from hushtable.federation.sealed import Sealed
 from hushtable.federation.submission import Submission
 from hushtable.scores.scorer import Scorer
 
@@ -424,7 +425,7 @@ def _rows_edited(program: bytes) -> None:
 
 def _scores(content: bytes) -> None:
     source = _file(b"x", "rows.csv")
-    Part(source, _file(content, "rows.scores.parquet"), "m" * 64).is_done()
+    ScoreFile(source, _file(content, "rows.scores.parquet"), "m" * 64).is_done()
 
 
 def _scores_edited(program: bytes) -> None:

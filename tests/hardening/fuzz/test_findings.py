@@ -12,12 +12,12 @@ from edits import Program, _packed, edited, relink
 from pyarrow import parquet
 
 from hushtable import Feature, LocalModel, Plan, Schema, Sketch, files, load
-from hushtable.engines.parts import Part
+from hushtable.engines.files import ScoreFile
 from hushtable.errors import DataError, FileError, PlanError, UsageError
 from hushtable.federation.book.book import Book
-from hushtable.federation.collect import Sealed
 from hushtable.federation.layout import Layout
 from hushtable.federation.round import Round
+from hushtable.federation.sealed import Sealed
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_files_that_are_no_scores(tmp_path, stamp):
     for content in (whole, whole[:20] + b"\xff" * 40 + whole[60:], whole[:4] + whole[-90:]):
         (tmp_path / "a.parquet").write_bytes(content)
         with pytest.raises(UsageError, match="no file of scores"):
-            Part(tmp_path / "a.parquet", tmp_path / "a.parquet", "m").is_done()
+            ScoreFile(tmp_path / "a.parquet", tmp_path / "a.parquet", "m").is_done()
 
 
 def read_all(path, round_):

@@ -6,11 +6,10 @@ from typing import Annotated, Any
 from hushtable.cli._options import Json, Output, argument, option
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.cli._signed import signed_by, standing
+from hushtable.counts.base import Counts, Noised
 from hushtable.counts.local import LocalModel
-from hushtable.counts.release import Release
 from hushtable.errors import RoundError, UsageError
 from hushtable.federation.book.book import Book
-from hushtable.federation.collect import Sealed
 from hushtable.federation.hidden import read_plan
 from hushtable.federation.result import open_result
 from hushtable.federation.round import shown_time
@@ -42,7 +41,7 @@ def model(
         )
     read = open_result(result)
     opened = _opened(result, read, plan)
-    made: Release | LocalModel = opened if book is None else _local(opened, book)
+    made: Counts = opened if book is None else _local(opened, book)
     verified = None if book is None else _verified(read, book)
     target.save(made)
     facts: dict[str, Any] = {
@@ -71,9 +70,8 @@ def model(
     finish(as_json, facts, text)
 
 
-def _opened(path: Path, read: Release | Sealed, plan: Path | None) -> Release:
-
-    if isinstance(read, Release):
+def _opened(path: Path, read: Noised, plan: Path | None) -> Noised:
+    if not read.hidden:
         return read
     if plan is None:
         raise UsageError(
@@ -83,7 +81,7 @@ def _opened(path: Path, read: Release | Sealed, plan: Path | None) -> Release:
     return read.open(read_plan(plan))
 
 
-def _verified(result: Release | Sealed, book: Path) -> str | None:
+def _verified(result: Noised, book: Path) -> str | None:
     """Return when this site verified the result, as its book has it."""
     if result.seal is None:
         return None
@@ -92,8 +90,7 @@ def _verified(result: Release | Sealed, book: Path) -> str | None:
     return None if at is None else shown_time(at)
 
 
-def _local(result: Release, book: Path) -> LocalModel:
-
+def _local(result: Noised, book: Path) -> LocalModel:
     shares = {share.release for share in result.ledger.shares}
     with Book.open(book) as notes:
         for answer in notes.answers():

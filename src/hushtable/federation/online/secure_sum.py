@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counts.release import Release
+from hushtable.counts.base import Noised
 from hushtable.errors import HushTableError, RoundError
-from hushtable.federation.collect import Sealed, total, with_seal
+from hushtable.federation.collect import total, with_seal
 from hushtable.federation.keys import Keys, crypto
 from hushtable.federation.masks.masking import pairwise_mask, stream
 from hushtable.federation.masks.sealing import commitment, mask_key, place
@@ -60,7 +60,7 @@ class SecureSum:
         self.reached: dict[str, str] = {}
         self.lost: dict[str, str] = {}
 
-    def run(self) -> Release | Sealed:
+    def run(self) -> Noised:
         """Run the round.
 
         Returns

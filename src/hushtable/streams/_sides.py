@@ -1,4 +1,4 @@
-"""Counts of two sets of rows beside each other, and how far apart they are."""
+"""Counts of two sets of rows beside each other, and the distance between them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,15 +6,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counts.release import Release
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.base import Counts
 from hushtable.errors import UsageError
 from hushtable.privacy.mechanisms import named
 
-__all__ = ["Counted", "Floats", "Pair", "Side", "distance"]
+__all__ = ["Floats", "Pair", "Side", "distance"]
 
 Floats = NDArray[np.float64]
-Counted = Sketch | Release
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Side:
     fourth: float
 
     @classmethod
-    def of(cls, counted: Counted) -> "Side":
+    def of(cls, counted: Counts) -> "Side":
         """Return the side of all cells; raises `UsageError` if there are too few rows."""
         rows = float(counted.counts.sum()) / counted.plan.family.n_histograms
         if rows < 2.0:
@@ -48,7 +46,7 @@ class Side:
         fourth = kurtosis * variance**2
         return cls(counted.counts.astype(np.float64), rows, variance, fourth)
 
-    def part(self, counts: Floats, cells: int = 1) -> "Side":
+    def histogram(self, counts: Floats, cells: int = 1) -> "Side":
         """Return the side of one histogram, each count the sum of so many cells."""
         return Side(counts, self.rows, cells * self.variance, cells * self.fourth)
 

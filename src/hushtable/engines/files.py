@@ -1,4 +1,4 @@
-"""Files of rows, and the file of scores that each becomes: what is to do, and what is done."""
+"""Files of rows beside the files of their scores: which are done, and which are to be made."""
 
 import hashlib
 import json
@@ -6,19 +6,19 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from hushtable.counts.base import Counts
 from hushtable.data.readers import paths
-from hushtable.engines.work import Model
 from hushtable.errors import UsageError
 
-__all__ = ["STAMP", "Part", "parts_of"]
+__all__ = ["STAMP", "ScoreFile", "score_files_of"]
 
 #: Where a Parquet file of scores says what it was made of, and by which model.
 STAMP = b"hushtable.scores"
 
 
 @dataclass(frozen=True)
-class Part:
-    """One file.
+class ScoreFile:
+    """A file of rows, and the file that its scores go to.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Part:
     model: str
 
     def stamp(self) -> bytes:
-        """Return what the target says of itself, as JSON."""
+        """Return the note that the target carries: which model scored which rows."""
         seen = self.source.stat()
         stamp = {"model": self.model, "bytes": seen.st_size, "changed_ns": seen.st_mtime_ns}
         return json.dumps(stamp).encode()
@@ -61,9 +61,8 @@ class Part:
             )
         if model != self.model:
             raise UsageError(
-                f"{self.target} holds scores by another model or threshold, or "
-                "other columns: give another folder, "
-                "or remove it"
+                f"{self.target} holds scores by another model or threshold, or other columns: "
+                "give another folder, or remove it"
             )
         return stamp == self.stamp()
 
@@ -83,7 +82,7 @@ class Part:
 
 
 def _model_of(stamp: bytes) -> str | None:
-    """Return the digest of the model that a stamp names; None if it is no stamp of ours."""
+    """Return the digest of the model that a stamp names; None if hushtable made no such stamp."""
     try:
         content = json.loads(stamp)
     except (ValueError, RecursionError):
@@ -92,13 +91,13 @@ def _model_of(stamp: bytes) -> str | None:
     return model if isinstance(model, str) else None
 
 
-def parts_of(
-    model: Model,
+def score_files_of(
+    model: Counts,
     data: str,
     folder: str | os.PathLike[str],
     offset: float | None = None,
     details: str = "",
-) -> list[Part]:
+) -> list[ScoreFile]:
     """Pair every file of rows with its file of scores.
 
     Parameters
@@ -113,7 +112,7 @@ def parts_of(
     offset : float, optional
         Threshold, if outliers are to be marked.
     details : str, default=""
-        What else is written of each row: files that lack it are no files of the same scores.
+        Which other columns are written: files without them are made again.
 
     Raises
     ------
@@ -121,24 +120,24 @@ def parts_of(
         If two files would have the same name, or the folder is one that rows are read from.
     """
     sources = paths(data)
-    top = (
-        Path(data) if Path(data).is_dir() else Path(os.path.commonpath([s.parent for s in sources]))
-    )
-    if Path(folder).resolve().is_relative_to(top.resolve()) and Path(data).is_dir():
+    within = Path(data).is_dir()
+    top = Path(data) if within else Path(os.path.commonpath([s.parent for s in sources]))
+    if within and Path(folder).resolve().is_relative_to(top.resolve()):
         raise UsageError(f"{folder} lies within {data}, where rows are read from: give another")
     digest = _digest(model, offset, details)
-    parts = []
+    pairs = []
     for source in sources:
-        name = f"{source.name.split('.')[0]}.scores.parquet"
-        parts.append(Part(source, Path(folder) / source.parent.relative_to(top) / name, digest))
-    if len({part.target for part in parts}) < len(parts):
+        target = Path(folder) / source.parent.relative_to(top)
+        target /= f"{source.name.split('.')[0]}.scores.parquet"
+        pairs.append(ScoreFile(source, target, digest))
+    if len({pair.target for pair in pairs}) < len(pairs):
         raise UsageError(
             f"{data}: several files have the same name but for its ending: score them apart"
         )
-    return parts
+    return pairs
 
 
-def _digest(model: Model, offset: float | None, details: str) -> str:
+def _digest(model: Counts, offset: float | None, details: str) -> str:
     about = f"{model.plan.plan_id} {model.noise_sd} {offset} {details}".rstrip()
     digest = hashlib.sha256(about.encode())
     digest.update(model.counts.tobytes())

@@ -1,0 +1,36 @@
+"""Readers of files by kind: what `hushtable.load` and the commands build of a file."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hushtable import files
+from hushtable.counts.base import Counts
+from hushtable.counts.local import LocalModel
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
+from hushtable.plans.plan import Plan
+
+__all__ = ["READERS", "counts_from_file", "register"]
+
+#: By kind. The detectors' room adds its own.
+READERS: dict[str, Callable[[files.Content], Any]] = {
+    "plan": Plan.from_file,
+    "sketch": Sketch.from_file,
+    "release": Release.from_file,
+    "local": LocalModel.from_file,
+}
+
+
+def register(name: str, kind: files.Kind, reader: Callable[[files.Content], Any]) -> None:
+    """Add a kind of file: its words, and what builds its object, which `hushtable.load` returns."""
+    files.KINDS[name], READERS[name] = kind, reader
+
+
+def counts_from_file(content: files.Content) -> Counts:
+    """Build the counts that a file carries; raises `PlanError` if it holds none."""
+    kinds: tuple[type[Counts], ...] = (Sketch, Release, LocalModel)
+    made = {one.kind: one for one in kinds}.get(content.kind)
+    if made is None:  # a detector, of any counts
+        entries = content.manifest
+        made = LocalModel if "own" in entries else Release if "ledger" in entries else Sketch
+    return made.from_file(content)
