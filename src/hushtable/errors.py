@@ -24,6 +24,15 @@ class HushTableError(Exception):
     word : str
         In a round, all that others are told of it (`hushtable.federation.refusals.Refusal`);
         empty elsewhere.
+
+    Examples
+    --------
+    >>> from hushtable import Feature, HushTableError
+    >>> try:
+    ...     Feature.numeric("age", low=120, high=0)
+    ... except HushTableError as error:
+    ...     print(error)
+    feature 'age': low 120.0 is above high 0.0: swap them
     """
 
     word = ""

@@ -50,6 +50,14 @@ class FeatureCheck:
     used : float
         Part of the range, from 0 to 1, in which the middle 98% of the values of a numeric feature
         lie; 1 for a categorical feature and where there are no values.
+
+    Examples
+    --------
+    >>> from hushtable import Feature, Schema
+    >>> from hushtable.data import check_rows
+    >>> schema = Schema([Feature.numeric("weight", low=0, high=1000, unit="kg")])
+    >>> check_rows(schema, [[0.07], [0.08], [0.06]])[0].finding
+    'narrow'
     """
 
     feature: Feature
@@ -105,6 +113,15 @@ def check_rows(schema: Schema, X: Any, *, n_jobs: int | None = None) -> list[Fea
     DataError
         If there are no rows, the columns are not the schema's, or a value is of the wrong kind;
         the message names the column.
+
+    Examples
+    --------
+    >>> from hushtable import Feature, Schema
+    >>> from hushtable.data import check_rows
+    >>> schema = Schema([Feature.numeric("age", low=0, high=120)])
+    >>> [age] = check_rows(schema, [[31], [58], [700]])
+    >>> age.rows, age.above
+    (3, 1)
     """
     reader = as_reader(X, text_columns=schema.categorical_names)
     encoder = Encoder(schema)
