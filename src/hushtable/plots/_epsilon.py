@@ -32,10 +32,18 @@ class EpsilonDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Where the values were drawn.
-    figure_ : matplotlib Figure
-        What holds the axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where the values are drawn.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from hushtable.plots import EpsilonDisplay
+    >>> auc = {"HushTable": [0.81, 0.93]}
+    >>> display = EpsilonDisplay.from_values([0.1, 1.0], auc, levels={"HushTable": 0.95})
+    >>> display.ax_.get_ylabel()
+    'ROC-AUC'
     """
 
     def __init__(
@@ -96,19 +104,7 @@ class EpsilonDisplay(Display):
             raise UsageError(f"levels of {strangers}: needs names that have values")
         return cls(epsilons[order], tables, dict(levels or {}), metric=metric).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw a curve for each system, dashed the level without noise.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        EpsilonDisplay
-        """
-        ax = self._axes(ax)
+    def _draw(self, ax: Any) -> None:
         for k, (system, values) in enumerate(self.values.items()):
             mean, spread = values.mean(axis=1), values.std(axis=1)
             look = {"color": f"C{k}", "marker": _MARKERS[k % len(_MARKERS)], "ms": 4}
@@ -125,4 +121,3 @@ class EpsilonDisplay(Display):
         ax.minorticks_off()
         ax.set(xlabel="total epsilon for one person", ylabel=self.metric)
         ax.legend(frameon=False)
-        return self
