@@ -14,8 +14,6 @@ from hushtable.threads import for_each, n_threads
 
 __all__ = ["LODA", "candidates"]
 
-#: Rows whose projections are held at a time in scoring.
-_ROWS = 16_384
 #: Every number of bins up to here is tried; beyond, steps of 2%.
 _EACH = 200
 
@@ -62,6 +60,15 @@ class LODA(Baseline):
     T. Pevny. Loda: lightweight on-line detector of anomalies. Machine Learning 102, 2016.
     L. Birgé and Y. Rozenholc. How many bins should be put in a regular histogram. ESAIM:
     Probability and Statistics 10, 2006.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable.baselines import LODA
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> X[7] = 9.0
+    >>> int(LODA(random_state=0).fit(X).scores_.argmin())
+    7
     """
 
     def __init__(
@@ -108,20 +115,13 @@ class LODA(Baseline):
 
         for_each(learn, [range(m)], n_threads(self.n_jobs))
 
-    def _scores(self, X: Floats) -> Floats:
-        scores = np.empty(len(X))
-
-        def fill(start: int) -> None:
-            rows = X[start : start + _ROWS]
-            total = np.zeros(len(rows))
-            for t, densities in enumerate(self._densities):
-                z = kernels.project_sparse(rows, self._features[t], self._weights[t])
-                unit = _unit(z, self._low[t], self._high[t])
-                total += densities[kernels.bins_of(unit, len(densities) - 1)]
-            scores[start : start + _ROWS] = total / len(self._densities)
-
-        for_each(fill, [range(0, len(X), _ROWS)], n_threads(self.n_jobs))
-        return scores
+    def _score(self, rows: Floats) -> Floats:
+        total = np.zeros(len(rows))
+        for t, densities in enumerate(self._densities):
+            z = kernels.project_sparse(rows, self._features[t], self._weights[t])
+            unit = _unit(z, self._low[t], self._high[t])
+            total += densities[kernels.bins_of(unit, len(densities) - 1)]
+        return total / len(self._densities)
 
 
 def candidates(n: int) -> NDArray[np.int64]:

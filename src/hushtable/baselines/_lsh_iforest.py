@@ -9,12 +9,8 @@ from hushtable.arguments import whole
 from hushtable.baselines import _kernels as kernels
 from hushtable.baselines._base import Baseline, Floats
 from hushtable.errors import UsageError
-from hushtable.threads import for_each, n_threads
 
 __all__ = ["LSHiForest"]
-
-#: Rows whose projections are held at a time.
-_ROWS = 4096
 
 
 class _Tree(NamedTuple):
@@ -76,7 +72,18 @@ class LSHiForest(Baseline):
     ----------
     X. Zhang et al. LSHiForest: a generic framework for fast tree isolation based ensemble
     anomaly analysis. ICDE 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable.baselines import LSHiForest
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> X[7] = 9.0
+    >>> int(LSHiForest(random_state=0).fit(X).scores_.argmin())
+    7
     """
+
+    _rows = 4096
 
     def __init__(
         self,
@@ -120,21 +127,14 @@ class LSHiForest(Baseline):
             )
         ]
 
-    def _scores(self, X: Floats) -> Floats:
-        scores = np.empty(len(X))
-
-        def fill(start: int) -> None:
-            rows = X[start : start + _ROWS]
-            total = np.zeros(len(rows))
-            for tree, directions, shifts in zip(
-                self._trees, self._directions, self._shifts, strict=True
-            ):
-                depths = kernels.path_lengths(_hashes(rows, directions, shifts), *tree[:5])
-                total -= 2.0 ** (-depths / tree.typical)
-            scores[start : start + _ROWS] = total / len(self._trees)
-
-        for_each(fill, [range(0, len(X), _ROWS)], n_threads(self.n_jobs))
-        return scores
+    def _score(self, rows: Floats) -> Floats:
+        total = np.zeros(len(rows))
+        for tree, directions, shifts in zip(
+            self._trees, self._directions, self._shifts, strict=True
+        ):
+            depths = kernels.path_lengths(_hashes(rows, directions, shifts), *tree[:5])
+            total -= 2.0 ** (-depths / tree.typical)
+        return total / len(self._trees)
 
 
 def _hashes(X: Floats, directions: Floats, shifts: Floats) -> NDArray[np.int64]:
