@@ -123,7 +123,7 @@ def report(
 
         ranked = None if ranks is None else Ranks(read_counts(ranks), scorer)
         reader = open_rows(data, columns, drop, scorer.plan.schema).repeatable()
-        with watched(reader, passes=passes(scorer.sketch, rows), quiet=as_json) as watch:
+        with watched(reader, passes=passes(scorer.sketch), quiet=as_json) as watch:
             scores = score_rows(
                 scorer,
                 math.nan if offset is None else offset,

@@ -43,6 +43,10 @@ class Codes:
         """Whether values are missing."""
         return len(self.codes) > len(self.tally)
 
+    def row(self, i: int) -> "Codes":
+        """Return one row by itself; its tally stays that of the batch."""
+        return Codes(np.ascontiguousarray(self.codes[:, i : i + 1]), self.tally)
+
 
 class Encoder:
     """Turns batches into codes under one schema."""

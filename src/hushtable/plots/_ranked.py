@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.plots._display import OfScores, as_scores
+from hushtable.scores.lowest import lowest_rows
 from hushtable.scores.ranks import WITHIN
 
 __all__ = ["RankedOutliersDisplay"]
@@ -82,8 +83,7 @@ class RankedOutliersDisplay(OfScores):
         RankedOutliersDisplay
         """
         scores = as_scores(scores)
-        # Equal scores stand in the order of the rows.
-        rows = np.argsort(scores, kind="stable")[:n_rows]
+        rows = lowest_rows(scores, n_rows)
         return cls(rows, scores[rows], threshold=threshold, unit=unit)
 
     def _draw(self, ax: Any) -> None:

@@ -2,9 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +10,14 @@ from numpy.typing import NDArray
 from hushtable.counts.local import LocalModel
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
-from hushtable.data.encoding import Codes
 from hushtable.data.readers import Reader
 from hushtable.errors import DataError, UsageError
-from hushtable.plots import RankedOutliersDisplay, ScoreDisplay
-from hushtable.report.lowest import LowestRows
-from hushtable.report.reasons import Reasoned, explaining
+from hushtable.plots import ScoreDisplay
+from hushtable.report.lowest import LowestRows, Reasoned
+from hushtable.scores.details import Details
+from hushtable.scores.lowest import Lowest
 from hushtable.scores.ranks import Ranks
+from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Scorer
 from hushtable.streams import Drift, drift
 
@@ -186,59 +185,64 @@ def score_rows(
     n_jobs : int, optional
         Threads.
     """
-    parts = []
-    tally = np.zeros((len(scorer.plan.schema), 2), np.int64)
-    reasons, no_reasons = explaining(scorer, n_shown)
-    batches: Iterator[tuple[Any, ...]] = (
-        scorer.batches(reader, _scores_and_tally, n_jobs=n_jobs)
-        if reasons is None
-        else reasons.batches(reader, n_jobs=n_jobs)
-    )
-    for batch, counts, *_ in batches:
-        parts.append(batch)
-        tally += counts
+    reasons, no_reasons = _reasons(scorer, n_shown)
+    several = scorer.plan.family.n_tables > 1  # one table gives no standard error
+    details = Details(scorer, errors=several, ranks=ranks if several else None, reasons=reasons)
+    parts, tally = [], np.zeros((len(scorer.plan.schema), 2), np.int64)
+    lowest, n_rows = Lowest(n_shown), 0
+    for batch in details.batches(reader, lambda batch: batch, n_jobs=n_jobs):
+        lowest.add(batch, n_rows)
+        parts.append(batch.scores)
+        tally += batch.codes.tally
+        n_rows += len(batch.scores)
     if not parts:
         raise DataError(f"{reader.source} has no rows: there is nothing to report")
     scores = np.concatenate(parts)
     if contamination is not None:
         threshold = float(np.percentile(scores, 100.0 * contamination))
-    look: dict[str, Any] = {"threshold": threshold, "unit": scorer.plan.score.unit}
-    lowest = None
-    if n_shown:
-        why = []
-        if reasons is not None:
-            why = [Reasoned.of(low, reasons.typical, len(tally)) for low in reasons.lowest]
-        shown = RankedOutliersDisplay.of(scores, n_rows=n_shown, **look)
-        lowest = LowestRows.of(shown, scorer, reader, ranks, why, no_reasons)
-    flagged = None
-    if ranks is not None and not math.isnan(threshold):
-        at = np.array([threshold])
-        flagged = np.append(ranks.of(at), ranks.between(at, np.zeros(1)))
-    moved, reason = _drift(scorer, reader, len(scores), n_jobs)
+    unit, why = scorer.plan.score.unit, []
+    if reasons is not None:
+        typical = reasons.explainer.typical
+        why = [Reasoned.of(row, typical, len(tally)) for row in lowest.rows]
+    moved, reason = _drift(scorer, reader, n_rows, n_jobs)
     return Scores(
         source=reader.source,
-        n_rows=len(scores),
+        n_rows=n_rows,
         n_outliers=None if math.isnan(threshold) else int((scores < threshold).sum()),
         threshold=threshold,
         chosen=contamination,
-        unit=scorer.plan.score.unit,
+        unit=unit,
         median=float(np.median(scores)),
-        display=ScoreDisplay.of(scores, **look),
-        flagged=flagged,
-        lowest=lowest,
+        display=ScoreDisplay.of(scores, threshold=threshold, unit=unit),
+        flagged=_flagged(ranks, threshold),
+        lowest=LowestRows.of(lowest.rows, threshold, unit, why, no_reasons) if n_shown else None,
         tally=tally,
         drift=moved,
         no_drift=reason,
     )
 
 
-def _scores_and_tally(codes: Codes, scores: NDArray[np.float64]) -> tuple[Any, Any]:
-    return scores, codes.tally
+def _reasons(scorer: Scorer, n_shown: int) -> tuple[Reasons | None, str]:
+    """Return what explains the lowest rows, or why nothing does."""
+    if not n_shown:
+        return None, "nobody asked for single rows"
+    try:
+        return Reasons(scorer, values=False), ""
+    except UsageError as error:
+        return None, str(error)
 
 
-def passes(counted: Sketch | Release | LocalModel, n_shown: int) -> int:
+def _flagged(ranks: Ranks | None, threshold: float) -> NDArray[np.float64] | None:
+    """Return the rank of the threshold, and two that it lies between, where both are known."""
+    if ranks is None or math.isnan(threshold):
+        return None
+    at = np.array([threshold])
+    return np.append(ranks.of(at), ranks.between(at, np.zeros(1)))
+
+
+def passes(counted: Sketch | Release | LocalModel) -> int:
     """Return how often `score_rows` reads the rows."""
-    return 1 + (2 if not _why_no_drift(counted) else 0) + (n_shown > 0)
+    return 1 if _why_no_drift(counted) else 3
 
 
 def _why_no_drift(counted: Sketch | Release | LocalModel) -> str:

@@ -1,0 +1,146 @@
+"""Findings of rows besides their scores: standard errors, ranks, and reasons."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.data.encoding import Codes
+from hushtable.scores.ranks import Ranks
+from hushtable.scores.reasons import Reason, Reasons, Top
+from hushtable.scores.scorer import Scorer
+
+__all__ = ["Detail", "Details", "Scored"]
+
+Floats = NDArray[np.float64]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Detail:
+    """Findings of one row besides its score; None where they were not asked for.
+
+    Attributes
+    ----------
+    error : float or None
+        Standard error of the score.
+    ranks : tuple of float, or None
+        The share of the rows of all sites that is at least as rare, and the two shares between
+        which it lies.
+    reasons : list of Reason, or None
+        Features that lower the score, the strongest first.
+    """
+
+    error: float | None = None
+    ranks: tuple[float, ...] | None = None
+    reasons: list[Reason] | None = None
+
+    @property
+    def rank_words(self) -> list[str]:
+        """The rank, and the two that it lies between, for a table; empty where none is known."""
+        if self.ranks is None:
+            return []
+        rank, low, high = self.ranks
+        return [f"{rank:.2%}", f"{low:.2%} and {high:.2%}"]
+
+    def facts(self) -> dict[str, Any]:
+        """Return ranks and reasons for machines."""
+        facts: dict[str, Any] = {}
+        if self.ranks is not None:
+            facts |= {"rank": self.ranks[0], "between": list(self.ranks[1:])}
+        if self.reasons is not None:
+            facts["reasons"] = [reason.facts() for reason in self.reasons]
+        return facts
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A batch of rows, scored.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n,), float64
+        Low is abnormal.
+    codes : Codes
+        What the values are encoded to, and how many are missing or outside the plan.
+    top : list of (ndarray of shape (n,), ndarray of shape (n,))
+        The features that lower each score most, and their shares: the strongest of every row,
+        the second, ...; empty if no reasons were asked for.
+    detail : callable
+        From the number of a row in the batch to its `Detail`.
+    """
+
+    scores: Floats
+    codes: Codes
+    top: Top
+    detail: Callable[[int], Detail]
+
+
+class Details:
+    """Scores rows, and finds what else is asked for.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        Of the model.
+    errors : bool, default=False
+        Whether to find standard errors.
+    ranks : Ranks, optional
+        Finds ranks among the rows of all sites.
+    reasons : Reasons, optional
+        Finds the features that lower a score.
+    """
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        *,
+        errors: bool = False,
+        ranks: Ranks | None = None,
+        reasons: Reasons | None = None,
+    ) -> None:
+        self._scorer, self._errors = scorer, errors
+        self.ranks, self.reasons = ranks, reasons
+
+    def batches(
+        self, X: Any, reduce: Callable[[Scored], T], *, n_jobs: int | None = None
+    ) -> Iterator[T]:
+        """Yield ``reduce`` of each batch, in order.
+
+        ``reduce`` is called by the threads. Memory stays flat if it keeps little of a batch.
+        """
+        reasons = self.reasons
+        if reasons is None:
+            return self._scorer.batches(
+                X, lambda codes, scores: reduce(self._scored(codes, scores)), n_jobs=n_jobs
+            )
+        return reasons.explainer.batches(
+            X,
+            lambda batch: reduce(self._scored(batch.codes, batch.scores, *reasons.of(batch))),
+            n_jobs=n_jobs,
+        )
+
+    def ranked(self, codes: Codes, scores: Floats) -> Floats:
+        """Return the ranks (n, 3) of scores (n,): the rank, and two between which it lies."""
+        assert self.ranks is not None
+        ends = self.ranks.between(scores, self._scorer.errors(codes, scores))
+        return np.column_stack([self.ranks.of(scores), ends])
+
+    def _scored(
+        self,
+        codes: Codes,
+        scores: Floats,
+        top: Top | None = None,
+        reasons: Callable[[int], list[Reason] | None] = lambda _: None,
+    ) -> Scored:
+        def detail(i: int) -> Detail:
+            one, score = codes.row(i), scores[i : i + 1]
+            return Detail(
+                error=float(self._scorer.errors(one, score)[0]) if self._errors else None,
+                ranks=None if self.ranks is None else tuple(self.ranked(one, score)[0].tolist()),
+                reasons=reasons(i),
+            )
+
+        return Scored(scores, codes, top or [], detail)
