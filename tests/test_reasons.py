@@ -117,4 +117,4 @@ def test_what_is_found_of_a_row_is_what_is_found_of_all(scorer, X):
     np.testing.assert_array_equal(details.ranked(batch.codes, batch.scores), expected)
     for i in (0, 7, len(X) - 1):
         found = batch.detail(i)
-        assert (found.error, list(found.ranks), found.reasons) == (errors[i], [*expected[i]], None)
+        assert (found.error, found.ranks, found.reasons) == (errors[i], [*expected[i]], None)

@@ -13,8 +13,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hushtable.errors import UsageError
 from hushtable.threads import for_each, n_threads
 
-__all__ = ["Baseline", "Floats"]
-
 Floats = NDArray[np.float64]
 
 

@@ -12,8 +12,6 @@ from hushtable.baselines._base import Baseline, Floats
 from hushtable.errors import UsageError
 from hushtable.threads import for_each, n_threads
 
-__all__ = ["LODA", "candidates"]
-
 #: Every number of bins up to here is tried; beyond, steps of 2%.
 _EACH = 200
 

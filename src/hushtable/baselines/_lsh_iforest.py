@@ -10,8 +10,6 @@ from hushtable.baselines import _kernels as kernels
 from hushtable.baselines._base import Baseline, Floats
 from hushtable.errors import UsageError
 
-__all__ = ["LSHiForest"]
-
 
 class _Tree(NamedTuple):
     """A prefix tree, level by level: node v asks function ``level[v]``, -1 for a leaf.

@@ -12,8 +12,6 @@ from hushtable.baselines import _kernels as kernels
 from hushtable.baselines._base import Baseline, Floats
 from hushtable.errors import UsageError
 
-__all__ = ["EnsembleKNN", "EnsembleLOF"]
-
 #: A sample, the search for neighbours in it, and what else a member keeps.
 _Member: TypeAlias = tuple[Any, ...]
 

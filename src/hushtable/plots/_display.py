@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushtable.errors import MissingExtraError, UsageError
 
-__all__ = ["Display", "OfScores", "as_scores", "legend"]
-
 
 class Display(ABC):
     """Holds the numbers of a picture, and the axes that it is drawn in."""

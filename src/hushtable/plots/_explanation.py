@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from hushtable.errors import UsageError
 from hushtable.plots._display import Display
 
-__all__ = ["ExplanationDisplay"]
-
 #: Letters of a feature's name.
 _LETTERS = 28
 

@@ -9,8 +9,6 @@ from hushtable.counts.local import LocalModel
 from hushtable.counts.release import Release
 from hushtable.plots._display import Display, legend
 
-__all__ = ["NoiseDisplay"]
-
 #: Points that a curve of all cells is drawn with.
 _POINTS = 400
 

@@ -9,8 +9,6 @@ from hushtable.plots._display import OfScores, as_scores
 from hushtable.scores.lowest import lowest_rows
 from hushtable.scores.ranks import WITHIN
 
-__all__ = ["RankedOutliersDisplay"]
-
 
 class RankedOutliersDisplay(OfScores):
     """The rows with the lowest scores, lowest first.

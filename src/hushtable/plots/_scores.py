@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushtable.plots._display import OfScores, as_scores
 
-__all__ = ["ScoreDisplay"]
-
 
 class ScoreDisplay(OfScores):
     """Distribution of outlier scores, with the threshold below which rows are outliers.

@@ -26,15 +26,14 @@ class Detail:
     ----------
     error : float or None
         Standard error of the score.
-    ranks : tuple of float, or None
-        The share of the rows of all sites that is at least as rare, and the two shares between
-        which it lies.
+    ranks : list of float, or None
+        Proportion of the rows of all sites that is at least as rare, and two between which it lies.
     reasons : list of Reason, or None
         Features that lower the score, the strongest first.
     """
 
     error: float | None = None
-    ranks: tuple[float, ...] | None = None
+    ranks: list[float] | None = None
     reasons: list[Reason] | None = None
 
     @property
@@ -47,12 +46,11 @@ class Detail:
 
     def facts(self) -> dict[str, Any]:
         """Return ranks and reasons for machines."""
-        facts: dict[str, Any] = {}
-        if self.ranks is not None:
-            facts |= {"rank": self.ranks[0], "between": list(self.ranks[1:])}
-        if self.reasons is not None:
-            facts["reasons"] = [reason.facts() for reason in self.reasons]
-        return facts
+        ranks, reasons = self.ranks, self.reasons
+        return {
+            **({} if ranks is None else {"rank": ranks[0], "between": ranks[1:]}),
+            **({} if reasons is None else {"reasons": [reason.facts() for reason in reasons]}),
+        }
 
 
 @dataclass(frozen=True)
@@ -66,8 +64,7 @@ class Scored:
     codes : Codes
         What the values are encoded to, and how many are missing or outside the plan.
     top : list of (ndarray of shape (n,), ndarray of shape (n,))
-        The features that lower each score most, and their shares: the strongest of every row,
-        the second, ...; empty if no reasons were asked for.
+        As `Reasons.of` returns them; empty if no reasons were asked for.
     detail : callable
         From the number of a row in the batch to its `Detail`.
     """
@@ -78,6 +75,7 @@ class Scored:
     detail: Callable[[int], Detail]
 
 
+@dataclass(frozen=True)
 class Details:
     """Scores rows, and finds what else is asked for.
 
@@ -93,28 +91,18 @@ class Details:
         Finds the features that lower a score.
     """
 
-    def __init__(
-        self,
-        scorer: Scorer,
-        *,
-        errors: bool = False,
-        ranks: Ranks | None = None,
-        reasons: Reasons | None = None,
-    ) -> None:
-        self._scorer, self._errors = scorer, errors
-        self.ranks, self.reasons = ranks, reasons
+    scorer: Scorer
+    errors: bool = False
+    ranks: Ranks | None = None
+    reasons: Reasons | None = None
 
     def batches(
         self, X: Any, reduce: Callable[[Scored], T], *, n_jobs: int | None = None
     ) -> Iterator[T]:
-        """Yield ``reduce`` of each batch, in order.
-
-        ``reduce`` is called by the threads. Memory stays flat if it keeps little of a batch.
-        """
-        reasons = self.reasons
-        if reasons is None:
-            return self._scorer.batches(
-                X, lambda codes, scores: reduce(self._scored(codes, scores)), n_jobs=n_jobs
+        """Yield ``reduce`` of each batch, in order; it is called by the threads."""
+        if (reasons := self.reasons) is None:
+            return self.scorer.batches(
+                X, lambda *found: reduce(self._scored(*found)), n_jobs=n_jobs
             )
         return reasons.explainer.batches(
             X,
@@ -125,7 +113,7 @@ class Details:
     def ranked(self, codes: Codes, scores: Floats) -> Floats:
         """Return the ranks (n, 3) of scores (n,): the rank, and two between which it lies."""
         assert self.ranks is not None
-        ends = self.ranks.between(scores, self._scorer.errors(codes, scores))
+        ends = self.ranks.between(scores, self.scorer.errors(codes, scores))
         return np.column_stack([self.ranks.of(scores), ends])
 
     def _scored(
@@ -137,10 +125,8 @@ class Details:
     ) -> Scored:
         def detail(i: int) -> Detail:
             one, score = codes.row(i), scores[i : i + 1]
-            return Detail(
-                error=float(self._scorer.errors(one, score)[0]) if self._errors else None,
-                ranks=None if self.ranks is None else tuple(self.ranked(one, score)[0].tolist()),
-                reasons=reasons(i),
-            )
+            error = float(self.scorer.errors(one, score)[0]) if self.errors else None
+            ranks = None if self.ranks is None else self.ranked(one, score)[0].tolist()
+            return Detail(error, ranks, reasons(i))
 
         return Scored(scores, codes, top or [], detail)

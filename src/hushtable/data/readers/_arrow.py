@@ -15,8 +15,6 @@ from hushtable.data.readers._reader import (
     split,
 )
 
-__all__ = ["arrow", "c_stream", "has_stream", "is_arrow", "stream"]
-
 
 def is_arrow(data: Any) -> bool:
     """Whether this is a pyarrow RecordBatch, RecordBatchReader, Table or Dataset."""

@@ -17,8 +17,6 @@ from hushtable.data.readers._reader import (
     split,
 )
 
-__all__ = ["COMPRESSIONS", "csv_file"]
-
 #: By the last ending of a file's name.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 

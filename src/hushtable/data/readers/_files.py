@@ -11,8 +11,6 @@ from hushtable.data.readers._reader import Reader, named_errors, one_after_other
 from hushtable.data.readers._registry import FORMATS, OpenFile, opened
 from hushtable.errors import DataError, HushTableError
 
-__all__ = ["files", "paths"]
-
 
 def _format(path: Path) -> tuple[str, OpenFile] | None:
     suffixes = [s.lower() for s in path.suffixes]

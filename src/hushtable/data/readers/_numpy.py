@@ -8,8 +8,6 @@ import pyarrow as pa
 from hushtable.data.readers._reader import Batch, Reader, integer_too_large, slices
 from hushtable.errors import DataError, DataTypeError
 
-__all__ = ["matrix"]
-
 
 def matrix(data: Any) -> Reader:
     """Read a NumPy array, or anything that NumPy makes one of."""

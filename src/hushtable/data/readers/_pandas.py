@@ -8,8 +8,6 @@ import pyarrow as pa
 from hushtable.data.readers._reader import Batch, Reader, library_of, slices
 from hushtable.errors import DataError, DataTypeError
 
-__all__ = ["frame", "is_frame"]
-
 
 def is_frame(data: Any) -> bool:
     """Whether this is a frame, or a series."""

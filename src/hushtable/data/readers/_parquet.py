@@ -8,8 +8,6 @@ import pyarrow as pa
 
 from hushtable.data.readers._reader import Batch, Reader, column_names, of_file, rows_at_a_time
 
-__all__ = ["parquet_file"]
-
 #: Bytes read at a time of each column: without, a whole row group is held.
 _BUFFER = 1 << 18
 

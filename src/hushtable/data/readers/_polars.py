@@ -5,8 +5,6 @@ from typing import Any
 from hushtable.data.readers._arrow import stream
 from hushtable.data.readers._reader import Reader, library_of, split
 
-__all__ = ["frame", "is_frame"]
-
 
 def is_frame(data: Any) -> bool:
     """Whether this is a frame, eager or lazy."""

@@ -13,24 +13,6 @@ from numpy.typing import NDArray
 from hushtable.errors import DataError
 from hushtable.threads import FEW_ROWS
 
-__all__ = [
-    "BATCH_ROWS",
-    "FILE_ROWS",
-    "Batch",
-    "Reader",
-    "column_names",
-    "integer_too_large",
-    "library_of",
-    "named_errors",
-    "no_rows",
-    "of_file",
-    "one_after_other",
-    "rows_at_a_time",
-    "slices",
-    "split",
-    "taken",
-]
-
 #: Rows in a batch in memory, and values: few enough for the cache, many enough that what a batch
 #: costs in Python, which threads do not share, is little.
 BATCH_ROWS, BATCH_VALUES = 16_384, 1 << 21

@@ -6,8 +6,6 @@ from typing import Any, TypeAlias
 
 from hushtable.data.readers._reader import Reader
 
-__all__ = ["FORMATS", "SOURCES", "OpenFile", "opened", "register_format", "register_source"]
-
 OpenFile: TypeAlias = Callable[[Path, frozenset[str]], Any]
 
 #: By the ending of a file's name: what the format is called, and what opens such a file.
