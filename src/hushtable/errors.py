@@ -22,7 +22,7 @@ class HushTableError(Exception):
     Attributes
     ----------
     word : str
-        In a round, all that others are told of it (`hushtable.federation.refusals.Refusal`);
+        In a round, all that others get to know of it (`hushtable.federation.refusals.Refusal`);
         empty elsewhere.
 
     Examples

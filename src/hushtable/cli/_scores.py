@@ -1,4 +1,4 @@
-"""Scores as they are written: a row each, and what they come to."""
+"""Scores as they are written, a row each, and what they add up to."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""How rows fit a schema: what is missing, outside, constant, or crowded into a corner.
+"""Comparing rows with a schema: what is missing, outside, constant, or crowded into a corner.
 
 What comes out describes the rows: it is for whoever holds them, and no range may be made of it.
 """
@@ -31,7 +31,7 @@ _NARROW = 0.01
 
 @dataclass(frozen=True)
 class FeatureCheck:
-    """How the rows fit one feature.
+    """The fit of the rows to one feature.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ def check_rows(schema: Schema, X: Any, *, n_jobs: int | None = None) -> list[Fea
 
 
 class _Counts:
-    """What is counted of some rows; that of all rows is the sum."""
+    """Counts of some rows; those of all rows are the sum."""
 
     def __init__(self, schema: Schema) -> None:
         d = len(schema)

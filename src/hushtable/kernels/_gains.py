@@ -1,4 +1,4 @@
-"""What a row's score in each table would gain if one of its features had another value."""
+"""Gains of a row's score in each table if one of its features had another value."""
 
 import numpy as np
 

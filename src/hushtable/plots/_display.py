@@ -1,4 +1,4 @@
-"""What the displays share: the axes, and the way from scores to a picture."""
+"""Bases of the displays: the axes, and the way from scores to a picture."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable

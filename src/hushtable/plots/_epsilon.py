@@ -1,4 +1,4 @@
-"""What privacy costs in accuracy."""
+"""Accuracy against the cost of privacy."""
 
 from collections.abc import Mapping
 from typing import Any, Self

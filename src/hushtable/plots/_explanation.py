@@ -1,4 +1,4 @@
-"""Which features make a row's score low."""
+"""Features that make a row's score low."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -16,8 +16,8 @@ _LETTERS = 28
 class ExplanationDisplay(Display):
     """Features with their shares of what a score falls short of a typical one, largest first.
 
-    Make one with `from_estimator` or `from_shares`. The shares of one row tell of it: keep them
-    where the rows are.
+    Make one with `from_estimator` or `from_shares`. The shares of one row describe it: keep
+    them where the rows are.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which rows score lowest."""
+"""The rows that score lowest."""
 
 from typing import Any, Self
 

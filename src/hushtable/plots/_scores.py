@@ -1,4 +1,4 @@
-"""How scores are distributed."""
+"""The distribution of scores."""
 
 from typing import Any, Self
 

@@ -1,4 +1,4 @@
-"""What a report says of features: what they may be, what was counted, how far they moved."""
+"""Features in a report: their ranges or categories, counts, and drift."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ class Features:
 
 
 def features_of(
-    plan: Plan, counted: Sketch | None, n_rows: int, scores: Scores | None, told: bool
+    plan: Plan, counted: Sketch | None, n_rows: int, scores: Scores | None, shown: bool
 ) -> Features:
     """Return the features of a plan.
 
@@ -61,13 +61,13 @@ def features_of(
         Rows that were counted.
     scores : Scores or None
         Of other rows, where there are some.
-    told : bool
+    shown : bool
         Whether to show ranges and categories.
     """
     schema = plan.schema
     columns = {
         "feature": schema.names[:MOST],
-        "range or categories": [values(f, told) for f in schema.features[:MOST]],
+        "range or categories": [values(f, shown) for f in schema.features[:MOST]],
     }
     tallies = {}
     if counted is not None:

@@ -20,7 +20,7 @@ _ABOVE = 1.01
 
 @dataclass(frozen=True)
 class Reasoned:
-    """Why a row has a low score: features and their shares, and no value.
+    """Reasons of a low score: features and their shares, and no value.
 
     Attributes
     ----------

@@ -1,7 +1,8 @@
-"""What a report says of rows: their scores and reasons, what is missing, how far they drifted."""
+"""Rows in a report: their scores and reasons, what is missing, how far they drifted."""
 
 import itertools
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +15,7 @@ from hushtable.data.readers import Reader
 from hushtable.errors import DataError, UsageError
 from hushtable.plots import ScoreDisplay
 from hushtable.report.lowest import LowestRows, Reasoned
-from hushtable.scores.details import Details
+from hushtable.scores.details import Details, Scored
 from hushtable.scores.lowest import Lowest
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Reasons
@@ -23,7 +24,7 @@ from hushtable.streams import Drift, drift
 
 __all__ = ["Scores", "passes", "score_rows"]
 
-#: Rows that tell how far chance moves them.
+#: Rows that show how far chance moves them.
 _SAMPLED = 500
 #: Features that are named as those that moved most.
 _FURTHEST = 5
@@ -80,7 +81,7 @@ class Scores:
 
     @property
     def lines(self) -> dict[str, str]:
-        """What the scores come to."""
+        """The scores in sum."""
         lines = {"Rows": f"{self.n_rows:,} of {self.source}"}
         if self.n_outliers is not None:
             lines["Outliers"] = f"{self.n_outliers:,} ({self.n_outliers / self.n_rows:.2%})"
@@ -136,7 +137,7 @@ class Scores:
 
     @property
     def drift_words(self) -> str:
-        """What the drift comes to."""
+        """The drift in sentences."""
         if self.drift is None:
             return ""
         beyond, n = self.drift.beyond_chance, len(self.drift.features)
@@ -188,26 +189,20 @@ def score_rows(
     reasons, no_reasons = _reasons(scorer, n_shown)
     several = scorer.plan.family.n_tables > 1  # one table gives no standard error
     details = Details(scorer, errors=several, ranks=ranks if several else None, reasons=reasons)
-    parts, tally = [], np.zeros((len(scorer.plan.schema), 2), np.int64)
-    lowest, n_rows = Lowest(n_shown), 0
-    for batch in details.batches(reader, lambda batch: batch, n_jobs=n_jobs):
-        lowest.add(batch, n_rows)
-        parts.append(batch.scores)
-        tally += batch.codes.tally
-        n_rows += len(batch.scores)
-    if not parts:
+    lowest = Lowest(n_shown)
+    scores, tally = _passed(details.batches(reader, lambda batch: batch, n_jobs=n_jobs), lowest)
+    if not len(scores):
         raise DataError(f"{reader.source} has no rows: there is nothing to report")
-    scores = np.concatenate(parts)
     if contamination is not None:
         threshold = float(np.percentile(scores, 100.0 * contamination))
     unit, why = scorer.plan.score.unit, []
     if reasons is not None:
         typical = reasons.explainer.typical
         why = [Reasoned.of(row, typical, len(tally)) for row in lowest.rows]
-    moved, reason = _drift(scorer, reader, n_rows, n_jobs)
+    moved, reason = _drift(scorer, reader, len(scores), n_jobs)
     return Scores(
         source=reader.source,
-        n_rows=n_rows,
+        n_rows=len(scores),
         n_outliers=None if math.isnan(threshold) else int((scores < threshold).sum()),
         threshold=threshold,
         chosen=contamination,
@@ -220,6 +215,19 @@ def score_rows(
         drift=moved,
         no_drift=reason,
     )
+
+
+def _passed(
+    batches: Iterable[Scored], lowest: Lowest
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return all scores, and the tally; the lowest rows are kept."""
+    parts, tally, n_rows = [np.empty(0)], np.zeros(2, np.int64), 0
+    for batch in batches:
+        lowest.add(batch, n_rows)
+        parts.append(batch.scores)
+        tally = tally + batch.codes.tally
+        n_rows += len(batch.scores)
+    return np.concatenate(parts), tally
 
 
 def _reasons(scorer: Scorer, n_shown: int) -> tuple[Reasons | None, str]:
@@ -257,7 +265,7 @@ def _why_no_drift(counted: Sketch | Release | LocalModel) -> str:
 def _drift(
     scorer: Scorer, reader: Reader, n_rows: int, n_jobs: int | None
 ) -> tuple[Drift | None, str]:
-    """Return how far the rows lie from those counted, or why that cannot be told."""
+    """Return how far the rows lie from those counted, or why that is not known."""
     counted, reason = scorer.sketch, _why_no_drift(scorer.sketch)
     if reason or isinstance(counted, LocalModel):
         return None, reason

@@ -1,4 +1,4 @@
-"""Why rows score low: the features with the largest shares, and words for people."""
+"""Reasons why rows score low: the features with the largest shares, in words."""
 
 import itertools
 import math
@@ -81,7 +81,7 @@ class Reasons:
     Raises
     ------
     UsageError
-        If the model's tables do not tell features apart.
+        If the model's tables do not keep features apart.
     """
 
     def __init__(

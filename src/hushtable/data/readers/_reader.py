@@ -63,7 +63,7 @@ class Reader:
 
     @property
     def parts(self) -> tuple["Reader", ...]:
-        """What can be read at the same time: the files, or the reader itself."""
+        """Readers that can be read at the same time: the files, or the reader itself."""
         return self.files or (self,)
 
     def select(self, names: Sequence[str]) -> "Reader":
