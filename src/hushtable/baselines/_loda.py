@@ -1,6 +1,7 @@
 """LODA: histograms of sparse random projections."""
 
 import math
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -16,6 +17,7 @@ from hushtable.threads import for_each, n_threads
 _EACH = 200
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LODA(Baseline):
     """LODA (Pevny, 2016): one histogram for each of many sparse random projections.
 
@@ -69,20 +71,11 @@ class LODA(Baseline):
     7
     """
 
-    def __init__(
-        self,
-        *,
-        n_projections: int = 100,
-        max_features: Literal["sqrt", "all"] = "sqrt",
-        contamination: float = 0.1,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_projections = n_projections
-        self.max_features = max_features
-        self.contamination = contamination
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_projections: int = 100
+    max_features: Literal["sqrt", "all"] = "sqrt"
+    contamination: float = 0.1
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _fit(self, X: Floats, rng: np.random.Generator) -> None:
         m = whole("n_projections", self.n_projections, 1)

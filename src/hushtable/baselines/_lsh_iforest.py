@@ -1,5 +1,6 @@
 """LSHiForest: isolation in prefix trees of p-stable hash functions."""
 
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ class _Tree(NamedTuple):
     typical: float
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LSHiForest(Baseline):
     """LSHiForest (Zhang et al., 2017) with p-stable hash functions, as the paper runs it.
 
@@ -83,26 +85,14 @@ class LSHiForest(Baseline):
 
     _rows = 4096
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 100,
-        max_samples: int = 256,
-        metric: Literal["l2", "l1"] = "l2",
-        width: float = 4.0,
-        max_depth: int = 8,
-        contamination: float = 0.1,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.metric = metric
-        self.width = width
-        self.max_depth = max_depth
-        self.contamination = contamination
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_estimators: int = 100
+    max_samples: int = 256
+    metric: Literal["l2", "l1"] = "l2"
+    width: float = 4.0
+    max_depth: int = 8
+    contamination: float = 0.1
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _fit(self, X: Floats, rng: np.random.Generator) -> None:
         trees = whole("n_estimators", self.n_estimators, 1)

@@ -1,6 +1,7 @@
 """Ensembles of nearest neighbours: mean distance, and local outlier factor, in samples."""
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,25 +17,16 @@ from hushtable.errors import UsageError
 _Member: TypeAlias = tuple[Any, ...]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _Ensemble(Baseline):
     """Members that each score rows by their neighbours in a sample."""
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 100,
-        n_neighbors: int = 5,
-        max_samples: int | str = "auto",
-        contamination: float = 0.1,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.n_neighbors = n_neighbors
-        self.max_samples = max_samples
-        self.contamination = contamination
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_estimators: int = 100
+    n_neighbors: int = 5
+    max_samples: int | str = "auto"
+    contamination: float = 0.1
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _fit(self, X: Floats, rng: np.random.Generator) -> None:
         members = whole("n_estimators", self.n_estimators, 1)
@@ -131,6 +123,7 @@ class EnsembleKNN(_Ensemble):
         return scores
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EnsembleLOF(_Ensemble):
     """Local outlier factor (Breunig et al., 2000) in a sample, mean over many samples.
 
@@ -184,26 +177,7 @@ class EnsembleLOF(_Ensemble):
     7
     """
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 100,
-        n_neighbors: int = 5,
-        max_samples: int | str = "auto",
-        relative: bool = True,
-        contamination: float = 0.1,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            n_estimators=n_estimators,
-            n_neighbors=n_neighbors,
-            max_samples=max_samples,
-            contamination=contamination,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.relative = relative
+    relative: bool = True
 
     def _member(self, sample: Floats) -> _Member:
         member = super()._member(sample)

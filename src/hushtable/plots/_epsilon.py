@@ -1,6 +1,7 @@
 """Accuracy against the cost of privacy."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from hushtable.plots._display import Display
 _MARKERS = "os^Dv"
 
 
+@dataclass(eq=False, repr=False)
 class EpsilonDisplay(Display):
     """Accuracy against epsilon, for each of several systems beside its level without noise.
 
@@ -35,8 +37,6 @@ class EpsilonDisplay(Display):
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from hushtable.plots import EpsilonDisplay
     >>> auc = {"HushTable": [0.81, 0.93]}
     >>> display = EpsilonDisplay.from_values([0.1, 1.0], auc, levels={"HushTable": 0.95})
@@ -44,16 +44,11 @@ class EpsilonDisplay(Display):
     'ROC-AUC'
     """
 
-    def __init__(
-        self,
-        epsilons: NDArray[np.float64],
-        values: Mapping[str, NDArray[np.float64]],
-        levels: Mapping[str, float],
-        *,
-        metric: str = "ROC-AUC",
-    ) -> None:
-        self.epsilons, self.values, self.levels = epsilons, values, levels
-        self.metric = metric
+    epsilons: NDArray[np.float64]
+    values: Mapping[str, NDArray[np.float64]]
+    levels: Mapping[str, float]
+    _: KW_ONLY
+    metric: str = "ROC-AUC"
 
     @classmethod
     def from_values(

@@ -39,8 +39,6 @@ class ExplanationDisplay(Display):
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from hushtable.plots import ExplanationDisplay
     >>> names = ["age", "weight", "height"]
     >>> display = ExplanationDisplay.from_shares([0.1, 2.5, 0.2], features=names, n_features=2)

@@ -32,8 +32,6 @@ class NoiseDisplay(Display):
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> import numpy as np
     >>> from hushtable.plots import NoiseDisplay
     >>> NoiseDisplay(np.array([3, 250, -4, 120]), noise_sd=10.0).plot().standing_out

@@ -1,5 +1,6 @@
 """The rows that score lowest."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from hushtable.scores.lowest import lowest_rows
 from hushtable.scores.ranks import WITHIN
 
 
+@dataclass(eq=False, repr=False)
 class RankedOutliersDisplay(OfScores):
     """The rows with the lowest scores, lowest first.
 
@@ -36,25 +38,18 @@ class RankedOutliersDisplay(OfScores):
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from hushtable.plots import RankedOutliersDisplay
     >>> display = RankedOutliersDisplay.from_predictions([5.0, 1.0, 4.0, 5.0], n_rows=2)
     >>> display.rows
     array([1, 2])
     """
 
-    def __init__(
-        self,
-        rows: NDArray[np.int64],
-        scores: NDArray[np.float64],
-        *,
-        threshold: float = float("nan"),
-        unit: str = "",
-        errors: NDArray[np.float64] | None = None,
-    ) -> None:
-        self.rows, self.scores, self.errors = rows, scores, errors
-        self.threshold, self.unit = threshold, unit
+    rows: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    _: KW_ONLY
+    threshold: float = float("nan")
+    unit: str = ""
+    errors: NDArray[np.float64] | None = None
 
     @classmethod
     def of(

@@ -1,5 +1,6 @@
 """The distribution of scores."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from hushtable.plots._display import OfScores, as_scores
 
 
+@dataclass(eq=False, repr=False)
 class ScoreDisplay(OfScores):
     """Distribution of outlier scores, with the threshold below which rows are outliers.
 
@@ -33,24 +35,17 @@ class ScoreDisplay(OfScores):
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("Agg")
     >>> from hushtable.plots import ScoreDisplay
     >>> display = ScoreDisplay.from_predictions([1.0, 4.0, 5.0, 5.0], threshold=2.0, bins=4)
     >>> display.counts
     array([1, 0, 0, 3])
     """
 
-    def __init__(
-        self,
-        counts: NDArray[np.int64],
-        edges: NDArray[np.float64],
-        *,
-        threshold: float = float("nan"),
-        unit: str = "",
-    ) -> None:
-        self.counts, self.edges = counts, edges
-        self.threshold, self.unit = threshold, unit
+    counts: NDArray[np.int64]
+    edges: NDArray[np.float64]
+    _: KW_ONLY
+    threshold: float = float("nan")
+    unit: str = ""
 
     @classmethod
     def of(
