@@ -63,10 +63,8 @@ class LSHiForest(Baseline):
         Scores of the rows of `fit`, as `score_samples` gives them.
     offset_ : float
         Score below which a row is an outlier.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of str
-        Names of the features, where the data had some.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of features seen in `fit`, and their names, where the data had some.
 
     References
     ----------

@@ -94,10 +94,8 @@ class EnsembleKNN(_Ensemble):
         Scores of the rows of `fit`, as `score_samples` gives them.
     offset_ : float
         Score below which a row is an outlier: minus a distance, in the rows' own units.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of str
-        Names of the features, where the data had some.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of features seen in `fit`, and their names, where the data had some.
 
     Notes
     -----
@@ -152,10 +150,8 @@ class EnsembleLOF(_Ensemble):
         Scores of the rows of `fit`, as `score_samples` gives them.
     offset_ : float
         Score below which a row is an outlier: minus a local outlier factor.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of str
-        Names of the features, where the data had some.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of features seen in `fit`, and their names, where the data had some.
 
     Notes
     -----

@@ -5,12 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from hushtable.cli._counts import read_counts
 from hushtable.cli._output import print_sentences, print_table, shown
-from hushtable.data.columns import as_column
+from hushtable.data.columns import as_column, texts_column
 from hushtable.scores import details
 from hushtable.scores.details import Scored
 from hushtable.scores.lowest import LowRow
@@ -65,7 +64,7 @@ class Details:
         for k in range(1, reasons.n_top + 1 if reasons else 1):
             self.fields += [(f"reason_{k}", pa.string()), (f"share_{k}", pa.float64())]
         self._details = details.Details(scorer, ranks=self.ranks, reasons=reasons)
-        self._names = _texts([feature.name for feature in features])
+        self._names = texts_column([feature.name for feature in features])
 
     def batches(
         self, reader: Any, *, n_jobs: int | None = None
@@ -109,10 +108,3 @@ def _sentence(row: LowRow, reasons: list[Reason]) -> str:
     place = f"Row {row.row:,} of {shown(row.file)}" if row.file else f"Row {row.row:,}"
     found = [f"{shown(reason.words)} ({reason.share:.2f})" for reason in worth_a_word(reasons)]
     return f"{place}: {'; '.join(found) or 'no feature stands out'}."
-
-
-def _texts(texts: list[str]) -> pa.StringArray:
-    """Return an Arrow array of texts, without ``pa.array``: see `as_column`."""
-    data = [text.encode() for text in texts]
-    ends = np.cumsum([0, *map(len, data)], dtype=np.int32)
-    return pa.StringArray.from_buffers(len(data), pa.py_buffer(ends), pa.py_buffer(b"".join(data)))

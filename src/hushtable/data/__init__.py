@@ -6,7 +6,14 @@ import `privacy`, `kernels` and what lies below; tested in ``tests/test_inputs.p
 Names load on first use.
 """
 
+from typing import TYPE_CHECKING
+
 from hushtable.lazy import exports
+
+if TYPE_CHECKING:
+    from hushtable.data.check import FeatureCheck, check_rows
+    from hushtable.data.readers import register_format, register_source
+    from hushtable.data.schema import Feature, Schema
 
 __all__ = ["Feature", "FeatureCheck", "Schema", "check_rows", "register_format", "register_source"]
 

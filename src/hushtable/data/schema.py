@@ -3,7 +3,7 @@
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal
@@ -60,6 +60,8 @@ class Feature:
     def __post_init__(self) -> None:
         if not is_text(self.name) or not self.name:
             raise PlanError(f"a column's name is {self.name!r}: name it, or leave the column out")
+        if not is_text(self.unit):
+            raise PlanError(f"feature {self.name!r}: unit {self.unit!r}: needs a text")
         if self.kind == "numeric":
             self._check_range()
         elif self.kind == "categorical":
@@ -81,8 +83,6 @@ class Feature:
                 f"feature {self.name!r}: range [{self.low!r:.80}, {self.high!r:.80}]: needs two "
                 "finite numbers"
             )
-        if not is_text(self.unit):
-            raise PlanError(f"feature {self.name!r}: unit {self.unit!r}: needs a text")
         if low > high:
             raise PlanError(f"feature {self.name!r}: low {low} is above high {high}: swap them")
         # -0.0 and 0.0 are one range, and must give one plan id.
@@ -90,7 +90,8 @@ class Feature:
         object.__setattr__(self, "high", high + 0.0)
 
     def _check_categories(self) -> None:
-        listed = isinstance(self.categories, Iterable) and not isinstance(self.categories, str)
+        single = isinstance(self.categories, str | Mapping)
+        listed = isinstance(self.categories, Iterable) and not single
         categories = tuple(self.categories) if listed else ()
         if not listed or not all(map(is_text, categories)):
             raise PlanError(f"feature {self.name!r}: categories must be a list of texts")
@@ -146,10 +147,6 @@ class Feature:
         for key in ("low", "high"):
             if type(content.get(key, 0)) not in (int, float):
                 raise PlanError(f"feature {name!r}: {key} {content[key]!r} is not a number")
-        if not isinstance(content.get("unit", ""), str):
-            raise PlanError(f"feature {name!r}: unit {content['unit']!r} is not a text")
-        if not isinstance(content.get("categories", []), list):
-            raise PlanError(f"feature {name!r}: categories must be a list of texts")
         return cls(**{"name": name, **content})
 
 

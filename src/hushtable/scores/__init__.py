@@ -5,7 +5,14 @@ May import `counts` and what lies below; tested in ``tests/test_explain.py``, ``
 and ``test_ranks.py``. Names load on first use.
 """
 
+from typing import TYPE_CHECKING
+
 from hushtable.lazy import exports
+
+if TYPE_CHECKING:
+    from hushtable.scores.explain import Explained, Explainer
+    from hushtable.scores.ranks import Ranks
+    from hushtable.scores.scorer import Scorer
 
 __all__ = ["Explained", "Explainer", "Ranks", "Scorer"]
 
