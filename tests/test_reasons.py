@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import FileError, PlanError
-from hushtable.scores.details import Detail, Details, Scored
+from hushtable.scores.details import Detail, Details, Scored, lowest_rows
 from hushtable.scores.explain import Explainer
-from hushtable.scores.lowest import Lowest, lowest_rows
+from hushtable.scores.lowest import Lowest
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Frequencies, Reason, Reasons, worth_a_word
 from hushtable.scores.scorer import Scorer
@@ -25,7 +25,7 @@ def scorer(X):
 
 def lowest(scorer, rows, n=3, **options):
     kept, n_rows = Lowest(n), 0
-    details = Details(scorer, reasons=Reasons(scorer, **options))
+    details = Details(scorer, n, reasons=Reasons(scorer, **options))
     for batch in details.batches(rows, lambda batch: batch, n_jobs=2):
         kept.add(batch, n_rows)
         n_rows += len(batch.scores)
@@ -96,9 +96,8 @@ def test_the_lowest_are_those_of_all_rows_in_any_batches_and_files(batches, most
     for name, own in files.items():
         kept, n_rows = Lowest(most, name), 0
         for scores in map(np.array, own):
-            kept.add(
-                Scored(scores.astype(float), None, [], lambda i: Detail(error=float(i))), n_rows
-            )
+            few = lowest_rows(scores.astype(float), most)
+            kept.add(Scored(scores.astype(float), None, few, None, [], lambda k: Detail()), n_rows)
             every += [(score, name, n_rows + i) for i, score in enumerate(scores.tolist())]
             n_rows += len(scores)
         total.merge(kept.rows)
@@ -110,11 +109,12 @@ def test_the_lowest_are_those_of_all_rows_in_any_batches_and_files(batches, most
 
 def test_what_is_found_of_a_row_is_what_is_found_of_all(scorer, X):
     ranks = Ranks(Sketch.from_data(Plan.ranks(scorer.sketch), X), scorer)
-    details = Details(scorer, errors=True, ranks=ranks)
+    details = Details(scorer, 7, every_rank=True, errors=True, ranks=ranks)
     scores, errors = scorer.score_with_errors(X)
     expected = np.column_stack([ranks.of(scores), ranks.between(scores, errors)])
     (batch,) = details.batches(X, lambda batch: batch)
-    np.testing.assert_array_equal(details.ranked(batch.codes, batch.scores), expected)
-    for i in (0, 7, len(X) - 1):
-        found = batch.detail(i)
+    np.testing.assert_array_equal(batch.ranks, expected)
+    assert batch.lowest.tolist() == np.argsort(scores, kind="stable")[:7].tolist()
+    for k, i in enumerate(batch.lowest):
+        found = batch.detail(k)
         assert (found.error, found.ranks, found.reasons) == (errors[i], [*expected[i]], None)

@@ -17,7 +17,10 @@ from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Frequencies, Reason, Reasons, worth_a_word
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["Details", "print_lowest"]
+__all__ = ["SHOWN", "Details", "print_lowest"]
+
+#: Lowest scores that are listed.
+SHOWN = 5
 
 
 class Details:
@@ -63,7 +66,9 @@ class Details:
             self.stamp += hashlib.sha256(counts.counts.tobytes()).hexdigest()
         for k in range(1, reasons.n_top + 1 if reasons else 1):
             self.fields += [(f"reason_{k}", pa.string()), (f"share_{k}", pa.float64())]
-        self._details = details.Details(scorer, ranks=self.ranks, reasons=reasons)
+        self._details = details.Details(
+            scorer, SHOWN, every_rank=True, ranks=self.ranks, reasons=reasons
+        )
         self._names = texts_column([feature.name for feature in features])
 
     def batches(
@@ -76,8 +81,8 @@ class Details:
 
     def _columns(self, batch: Scored) -> list[pa.Array]:
         columns: list[pa.Array] = []
-        if self.ranks is not None:
-            columns += map(as_column, self._details.ranked(batch.codes, batch.scores).T)
+        if batch.ranks is not None:
+            columns += map(as_column, batch.ranks.T)
         for best, share in batch.top:
             # Null where nothing falls short.
             falls = share > 0.0

@@ -9,15 +9,14 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import csv, parquet
 
+from hushtable.cli._details import SHOWN
 from hushtable.data.columns import as_column
 from hushtable.files import replacing
 from hushtable.scores.details import Scored
 from hushtable.scores.lowest import Lowest, LowRow
 
-__all__ = ["SHOWN", "Summary", "write_scores"]
+__all__ = ["Summary", "write_scores"]
 
-#: Lowest scores that are listed.
-SHOWN = 5
 #: Rows written at a time: a Parquet row group of about 4 MB.
 _GROUP_ROWS = 1 << 18
 
@@ -52,7 +51,7 @@ class Summary:
         for batch, columns in batches:
             outliers = None if math.isnan(self.offset) else batch.scores < self.offset
             self.n_outliers += 0 if outliers is None else int(outliers.sum())
-            self.tally += batch.codes.tally
+            self.tally += batch.tally
             self._lowest.add(batch, self.n_rows)
             yield self.n_rows, batch.scores, outliers, *columns
             self.n_rows += len(batch.scores)

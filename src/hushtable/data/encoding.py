@@ -43,9 +43,9 @@ class Codes:
         """Whether values are missing."""
         return len(self.codes) > len(self.tally)
 
-    def row(self, i: int) -> "Codes":
-        """Return one row by itself; its tally stays that of the batch."""
-        return Codes(np.ascontiguousarray(self.codes[:, i : i + 1]), self.tally)
+    def take(self, rows: NDArray[np.int64]) -> "Codes":
+        """Return some rows, by their numbers; the tally stays that of the batch."""
+        return Codes(np.ascontiguousarray(self.codes[:, rows]), self.tally)
 
 
 class Encoder:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable.plots._display import OfScores, as_scores
-from hushtable.scores.lowest import lowest_rows
+from hushtable.scores.details import lowest_rows
 from hushtable.scores.ranks import WITHIN
 
 

@@ -188,7 +188,9 @@ def score_rows(
     """
     reasons, no_reasons = _reasons(scorer, n_shown)
     several = scorer.plan.family.n_tables > 1  # one table gives no standard error
-    details = Details(scorer, errors=several, ranks=ranks if several else None, reasons=reasons)
+    details = Details(
+        scorer, n_shown, errors=several, ranks=ranks if several else None, reasons=reasons
+    )
     lowest = Lowest(n_shown)
     scores, tally = _passed(details.batches(reader, lambda batch: batch, n_jobs=n_jobs), lowest)
     if not len(scores):
@@ -225,7 +227,7 @@ def _passed(
     for batch in batches:
         lowest.add(batch, n_rows)
         parts.append(batch.scores)
-        tally = tally + batch.codes.tally
+        tally = tally + batch.tally
         n_rows += len(batch.scores)
     return np.concatenate(parts), tally
 

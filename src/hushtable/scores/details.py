@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.data.encoding import Codes
+from hushtable.scores.explain import Explained
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Reason, Reasons, Top
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["Detail", "Details", "Scored"]
+__all__ = ["Detail", "Details", "Scored", "lowest_rows"]
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
@@ -61,16 +62,22 @@ class Scored:
     ----------
     scores : ndarray of shape (n,), float64
         Low is abnormal.
-    codes : Codes
-        What the values are encoded to, and how many are missing or outside the plan.
+    tally : ndarray of shape (d, 2), int64
+        Missing and outside values of each feature.
+    lowest : ndarray of shape (k,), int64
+        Numbers in the batch of the lowest rows, lowest first.
+    ranks : ndarray of shape (n, 3), float64, or None
+        The rank of each row, and two between which it lies.
     top : list of (ndarray of shape (n,), ndarray of shape (n,))
         As `Reasons.of` returns them; empty if no reasons were asked for.
     detail : callable
-        From the number of a row in the batch to its `Detail`.
+        From a place in ``lowest`` to the row's `Detail`.
     """
 
     scores: Floats
-    codes: Codes
+    tally: NDArray[np.int64]
+    lowest: NDArray[np.int64]
+    ranks: Floats | None
     top: Top
     detail: Callable[[int], Detail]
 
@@ -83,6 +90,10 @@ class Details:
     ----------
     scorer : Scorer
         Of the model.
+    most : int, default=0
+        Rows of each batch, the lowest, whose details may be asked for.
+    every_rank : bool, default=False
+        Whether to find the ranks of all rows, and not of the lowest alone.
     errors : bool, default=False
         Whether to find standard errors.
     ranks : Ranks, optional
@@ -92,6 +103,8 @@ class Details:
     """
 
     scorer: Scorer
+    most: int = 0
+    every_rank: bool = False
     errors: bool = False
     ranks: Ranks | None = None
     reasons: Reasons | None = None
@@ -104,13 +117,14 @@ class Details:
             return self.scorer.batches(
                 X, lambda *found: reduce(self._scored(*found)), n_jobs=n_jobs
             )
-        return reasons.explainer.batches(
-            X,
-            lambda batch: reduce(self._scored(batch.codes, batch.scores, *reasons.of(batch))),
-            n_jobs=n_jobs,
-        )
 
-    def ranked(self, codes: Codes, scores: Floats) -> Floats:
+        def explained(batch: Explained) -> T:
+            top, words = reasons.of(batch, lowest_rows(batch.scores, self.most))
+            return reduce(self._scored(batch.codes, batch.scores, top, words))
+
+        return reasons.explainer.batches(X, explained, n_jobs=n_jobs)
+
+    def _ranked(self, codes: Codes, scores: Floats) -> Floats:
         """Return the ranks (n, 3) of scores (n,): the rank, and two between which it lies."""
         assert self.ranks is not None
         ends = self.ranks.between(scores, self.scorer.errors(codes, scores))
@@ -123,10 +137,23 @@ class Details:
         top: Top | None = None,
         reasons: Callable[[int], list[Reason] | None] = lambda _: None,
     ) -> Scored:
-        def detail(i: int) -> Detail:
-            one, score = codes.row(i), scores[i : i + 1]
-            error = float(self.scorer.errors(one, score)[0]) if self.errors else None
-            ranks = None if self.ranks is None else self.ranked(one, score)[0].tolist()
-            return Detail(error, ranks, reasons(i))
+        # Of the codes, what is kept while others are scored is that of the lowest rows alone.
+        lowest = lowest_rows(scores, self.most)
+        few = codes.take(lowest)
 
-        return Scored(scores, codes, top or [], detail)
+        def detail(k: int) -> Detail:
+            one, score = few.take(np.array([k])), scores[lowest[[k]]]
+            error = float(self.scorer.errors(one, score)[0]) if self.errors else None
+            ranks = None if self.ranks is None else self._ranked(one, score)[0].tolist()
+            return Detail(error, ranks, reasons(k))
+
+        ranks = self._ranked(codes, scores) if self.every_rank and self.ranks else None
+        return Scored(scores, codes.tally, lowest, ranks, top or [], detail)
+
+
+def lowest_rows(scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:
+    """Return the numbers of the lowest scores, lowest first; of equal ones, the earlier first."""
+    if 0 < most < len(scores):
+        few = np.flatnonzero(scores <= np.partition(scores, most - 1)[most - 1])
+        return few[np.argsort(scores[few], kind="stable")[:most]]
+    return np.argsort(scores, kind="stable")[:most]

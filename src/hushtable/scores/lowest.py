@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushtable.scores.details import Detail, Scored
 
-__all__ = ["LowRow", "Lowest", "lowest_rows"]
+__all__ = ["LowRow", "Lowest"]
 
 
 @dataclass(frozen=True, order=True)
@@ -64,20 +63,12 @@ class Lowest:
         """Take in the next batch; ``start`` is the number of its first row."""
         # Of equal scores, the one that is here already is the earlier.
         bar = self.rows[-1].score if self.rows and len(self.rows) == self.most else np.inf
-        lowest = lowest_rows(batch.scores, self.most)
         self.merge(
-            LowRow(float(batch.scores[i]), self.file, start + i, batch.detail(i))
-            for i in lowest[batch.scores[lowest] < bar].tolist()
+            LowRow(float(batch.scores[i]), self.file, start + i, batch.detail(k))
+            for k, i in enumerate(batch.lowest.tolist())
+            if batch.scores[i] < bar
         )
 
     def merge(self, rows: Iterable[LowRow]) -> None:
         """Take in rows that were found elsewhere."""
         self.rows = heapq.nsmallest(self.most, [*self.rows, *rows])
-
-
-def lowest_rows(scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:
-    """Return the numbers of the lowest scores, lowest first; of equal ones, the earlier first."""
-    if 0 < most < len(scores):
-        few = np.flatnonzero(scores <= np.partition(scores, most - 1)[most - 1])
-        return few[np.argsort(scores[few], kind="stable")[:most]]
-    return np.argsort(scores, kind="stable")[:most]

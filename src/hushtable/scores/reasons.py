@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.columns import as_numbers, as_texts
-from hushtable.data.readers import Batch
+from hushtable.data.readers import Batch, taken
 from hushtable.data.schema import Feature
 from hushtable.errors import FileError, PlanError
 from hushtable.privacy.denoise import onto_simplex
@@ -96,22 +96,29 @@ class Reasons:
         """Features named for each row."""
         return min(TOP, len(self._features))
 
-    def of(self, batch: Explained) -> tuple[Top, Callable[[int], list[Reason]]]:
-        """Return the largest shares of a batch, and a function from a row's number to its reasons.
+    def of(
+        self, batch: Explained, few: NDArray[np.int64]
+    ) -> tuple[Top, Callable[[int], list[Reason]]]:
+        """Return the largest shares of a batch, and a function to the reasons of a few rows.
 
-        The batch's shares are overwritten.
+        It takes a place in ``few``. The batch's shares are overwritten.
         """
-        rows, left, every, top = batch.rows, batch.shares, np.arange(len(batch.shares)), []
+        rows, left, every, top = (
+            taken(batch.rows, few),
+            batch.shares,
+            np.arange(len(batch.shares)),
+            [],
+        )
         for _ in range(self.n_top):
             best = left.argmax(axis=1)
             top.append((best, left[every, best]))
             left[every, best] = -np.inf
 
-        def reasons(i: int) -> list[Reason]:
+        def reasons(k: int) -> list[Reason]:
             return [
-                self._reason(int(best[i]), float(share[i]), rows, i)
+                self._reason(int(best[few[k]]), float(share[few[k]]), rows, k)
                 for best, share in top
-                if share[i] > 0.0
+                if share[few[k]] > 0.0
             ]
 
         return top, reasons
