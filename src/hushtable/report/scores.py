@@ -187,10 +187,9 @@ def score_rows(
         Threads.
     """
     reasons, no_reasons = _reasons(scorer, n_shown)
-    several = scorer.plan.family.n_tables > 1  # one table gives no standard error
-    details = Details(
-        scorer, n_shown, errors=several, ranks=ranks if several else None, reasons=reasons
-    )
+    errors = scorer.plan.family.n_tables > 1  # one table gives none
+    ranked = ranks if errors else None
+    details = Details(scorer, n_shown, errors=errors, ranks=ranked, reasons=reasons)
     lowest = Lowest(n_shown)
     scores, tally = _passed(details.batches(reader, lambda batch: batch, n_jobs=n_jobs), lowest)
     if not len(scores):
