@@ -63,7 +63,7 @@ def csv(tmp_path, text, name="a.csv"):
         (",b\n1,2\n3,4\n", "name is ''"),
         (b"a,b\n1,\xff\n2,x\n", "'b' has type binary.*not UTF-8"),
         (b"a,\xff\n1,2\n3,4\n", "column names are not UTF-8"),
-        (b"\x00\x01\x02\x03", "not a csv file that can be read"),
+        (b"\x00\x01\x02\x03", "not a CSV file that can be read"),
     ],
 )
 def test_files_that_cannot_be_fitted(make, tmp_path, text, message):
@@ -77,7 +77,7 @@ def test_paths_that_are_not_there(tmp_path):
             HushTable().fit(tmp_path / path)
     with pytest.raises(DataError, match="ends in"):
         HushTable().fit(csv(tmp_path, "a\n1\n", "a.xlsx"))
-    with pytest.raises(DataError, match="not a parquet file"):
+    with pytest.raises(DataError, match="not a Parquet file"):
         HushTable().fit(csv(tmp_path, "a\n1\n", "a.parquet"))
     pq.write_table(pa.table({"a": [1.0, 2.0]}), tmp_path / "b.parquet")
     (tmp_path / "b.parquet").write_bytes((tmp_path / "b.parquet").read_bytes()[:-40])

@@ -1,13 +1,18 @@
-"""Reasons of the lowest rows, from rows in memory as from files, with and without values."""
+"""The lowest rows and their reasons, from rows in memory as from files, with and without values."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import FileError, PlanError
+from hushtable.scores.details import Detail, Details, Scored, lowest_rows
 from hushtable.scores.explain import Explainer
-from hushtable.scores.reasons import Lowest, Marginals, Reason, Reasons
+from hushtable.scores.lowest import Lowest
+from hushtable.scores.ranks import Ranks
+from hushtable.scores.reasons import Frequencies, Reason, Reasons, worth_a_word
 from hushtable.scores.scorer import Scorer
 
 SCHEMA = Schema([Feature.numeric(name, low=-9, high=9, unit="mm") for name in "abcd"])
@@ -19,9 +24,12 @@ def scorer(X):
 
 
 def lowest(scorer, rows, n=3, **options):
-    reasons = Reasons(scorer, n, **options)
-    n_rows = sum(len(scores) for scores, *_ in reasons.batches(rows, n_jobs=2))
-    return n_rows, reasons.lowest
+    kept, n_rows = Lowest(n), 0
+    details = Details(scorer, n, reasons=Reasons(scorer, **options))
+    for batch in details.batches(rows, lambda batch: batch, n_jobs=2):
+        kept.add(batch, n_rows)
+        n_rows += len(batch.scores)
+    return n_rows, kept.rows
 
 
 def test_they_are_the_explainers(scorer, X):
@@ -33,39 +41,80 @@ def test_they_are_the_explainers(scorer, X):
     assert [one.row for one in found] == [first, first + len(X), first + 2 * len(X)]
     for one in found:
         assert one.score == scores[first]
-        assert [r.share for r in one.reasons] == sorted(shares[first][shares[first] > 0])[::-1][:3]
-        assert one.reasons == found[0].reasons
+        assert [r.share for r in one.detail.reasons] == sorted(shares[first][shares[first] > 0])[
+            ::-1
+        ][:3]
+        assert one.detail.reasons == found[0].detail.reasons
 
 
 def test_the_same_of_arrays_and_of_arrow(scorer, X):
     table = pa.table(dict(zip("abcd", X.T, strict=True)))
-    assert lowest(scorer, X) == lowest(scorer, table)
+    of_array, of_table = lowest(scorer, X), lowest(scorer, table)
+    assert of_array == of_table
+    assert [row.detail for row in of_array[1]] == [row.detail for row in of_table[1]]
 
 
 def test_values_only_where_they_are_wanted(scorer, X):
     (row,) = lowest(scorer, X, n=1)[1]
-    j = "abcd".index(row.reasons[0].feature)
-    assert row.reasons[0].words == f"{'abcd'[j]} {X[row.row, j]:.6g} mm"
+    j = "abcd".index(row.detail.reasons[0].feature)
+    assert row.detail.reasons[0].words == f"{'abcd'[j]} {X[row.row, j]:.6g} mm"
     (bare,) = lowest(scorer, X, n=1, values=False)[1]
-    assert [reason.words for reason in bare.reasons] == [r.feature for r in row.reasons]
+    assert [reason.words for reason in bare.detail.reasons] == [
+        r.feature for r in row.detail.reasons
+    ]
     odd = np.where(np.arange(4) == 2, np.nan, X[:1])
-    missing = [r.words for r in lowest(scorer, odd)[1][0].reasons if r.feature == "c"]
+    missing = [r.words for r in lowest(scorer, odd)[1][0].detail.reasons if r.feature == "c"]
     assert missing == ["c is missing"]
 
 
 def test_what_is_worth_a_word():
     reasons = [Reason(name, share, name) for name, share in (("a", 2.0), ("b", 0.2), ("c", 0.1))]
-    assert [r.feature for r in Lowest(1.0, 0, reasons).telling] == ["a", "b"]
-    assert Lowest(1.0, 0, []).telling == []
+    assert [r.feature for r in worth_a_word(reasons)] == ["a", "b"]
+    assert worth_a_word([]) == []
 
 
 def test_marginals_are_checked(scorer, X):
     counts = Sketch.from_data(Plan.marginals(SCHEMA), X)
-    marginals = Marginals(counts, "m.hush")
-    assert all(shares.sum() == pytest.approx(1.0) for shares in marginals.shares)
+    marginals = Frequencies(counts, "m.hush")
+    assert all(cells.sum() == pytest.approx(1.0) for cells in marginals.cells)
     marginals.check(SCHEMA.features)
     with pytest.raises(PlanError, match=r"m\.hush: the marginals are not of the model's features"):
         marginals.check(SCHEMA.features[::-1])
     with pytest.raises(FileError, match="marginals takes a merged"):
-        Marginals(scorer.sketch, "a.hush")
+        Frequencies(scorer.sketch, "a.hush")
     assert marginals.words(0, 9.0).endswith("% of the merged rows")
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([0.0, 1.0, 1.5, 2.0]), max_size=9), max_size=6),
+    st.integers(0, 7),
+    st.integers(1, 3),
+)
+def test_the_lowest_are_those_of_all_rows_in_any_batches_and_files(batches, most, n_files):
+    files = {f"{name}": batches[name::n_files] for name in range(n_files)}
+    total, every = Lowest(most), []
+    for name, own in files.items():
+        kept, n_rows = Lowest(most, name), 0
+        for scores in map(np.array, own):
+            few = lowest_rows(scores.astype(float), most)
+            kept.add(Scored(scores.astype(float), None, few, None, [], lambda k: Detail()), n_rows)
+            every += [(score, name, n_rows + i) for i, score in enumerate(scores.tolist())]
+            n_rows += len(scores)
+        total.merge(kept.rows)
+    assert [(row.score, row.file, row.row) for row in total.rows] == sorted(every)[:most]
+    scores = np.array([score for score, *_ in every])
+    expected = np.argsort(scores, kind="stable")[:most]
+    np.testing.assert_array_equal(lowest_rows(scores, most), expected)
+
+
+def test_what_is_found_of_a_row_is_what_is_found_of_all(scorer, X):
+    ranks = Ranks(Sketch.from_data(Plan.ranks(scorer.sketch), X), scorer)
+    details = Details(scorer, 7, every_rank=True, errors=True, ranks=ranks)
+    scores, errors = scorer.score_with_errors(X)
+    expected = np.column_stack([ranks.of(scores), ranks.between(scores, errors)])
+    (batch,) = details.batches(X, lambda batch: batch)
+    np.testing.assert_array_equal(batch.ranks, expected)
+    assert batch.lowest.tolist() == np.argsort(scores, kind="stable")[:7].tolist()
+    for k, i in enumerate(batch.lowest):
+        found = batch.detail(k)
+        assert (found.error, found.ranks, found.reasons) == (errors[i], [*expected[i]], None)

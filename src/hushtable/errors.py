@@ -22,8 +22,17 @@ class HushTableError(Exception):
     Attributes
     ----------
     word : str
-        In a round, all that others are told of it (`hushtable.federation.refusals.Refusal`);
+        In a round, all that others get to know of it (`hushtable.federation.refusals.Refusal`);
         empty elsewhere.
+
+    Examples
+    --------
+    >>> from hushtable import Feature, HushTableError
+    >>> try:
+    ...     Feature.numeric("age", low=120, high=0)
+    ... except HushTableError as error:
+    ...     print(error)
+    feature 'age': low 120.0 is above high 0.0: swap them
     """
 
     word = ""

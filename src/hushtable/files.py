@@ -100,7 +100,7 @@ _A_DAY = 86_400.0
 
 @dataclass(frozen=True)
 class Content:
-    """What a file says: where it lies, its kind, its manifest's entries, its arrays."""
+    """A file that was read: where it lies, its kind, its manifest's entries, its arrays."""
 
     path: str | os.PathLike[str]
     kind: str

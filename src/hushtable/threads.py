@@ -74,7 +74,7 @@ def for_each(
 
     Items of one source are read in order; otherwise anything may come before anything else. Half
     as many sources are open at a time as there are threads. The first exception stops the
-    others after their current item, and is raised. If that may take long, ``stop`` can tell
+    others after their current item, and is raised. If that may take long, ``stop`` can end
     them: it is called once an exception has come.
     """
     # Reading is less than half of the work, and an open file takes memory.

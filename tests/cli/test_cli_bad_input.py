@@ -65,9 +65,9 @@ def test_no_file_an_empty_file_or_no_rows(refused, readers, csv, parquet, tmp_pa
 def test_files_that_are_no_table(refused, readers, csv, command):
     arguments = readers[command]
     refused(*arguments, csv("1\n", "bad.xlsx"), says=["ends in", ".csv"])
-    refused(*arguments, csv("no", "bad.parquet"), says="not a parquet file that can be read")
+    refused(*arguments, csv("no", "bad.parquet"), says="not a Parquet file that can be read")
     refused(*arguments, csv("age,income,ward\n1,2,north\n3\n"), says="Expected 3 columns, got 1")
-    refused(*arguments, csv("no", "bad.csv.gz"), says=["bad.csv.gz", "not a csv"])
+    refused(*arguments, csv("no", "bad.csv.gz"), says=["bad.csv.gz", "not a CSV"])
     message = refused(*arguments, csv("age,income,ward\n1,2,north\n\x1b[2J\n"))
     assert "\x1b" not in message
 

@@ -14,13 +14,15 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.report.content import Model, gather
+from hushtable.report.lowest import Reasoned
 from hushtable.report.page import page
-from hushtable.report.reasons import Reasoned
 from hushtable.report.scores import score_rows
 from hushtable.report.sites import sites_of_parts
+from hushtable.scores.details import Detail
 from hushtable.scores.explain import Explainer
+from hushtable.scores.lowest import LowRow
 from hushtable.scores.ranks import Ranks
-from hushtable.scores.reasons import Lowest, Reason
+from hushtable.scores.reasons import Reason
 from hushtable.scores.scorer import Scorer
 from hushtable.streams import drift
 
@@ -122,16 +124,20 @@ def test_one_table_tells_no_error(schema, X):
     assert scores.lowest.headers == ["row", "score", "features that lower it most"]
 
 
+def low_row(score, reasons):
+    return LowRow(score, "", 7, Detail(reasons=reasons))
+
+
 def test_a_row_in_which_nothing_stands_out():
-    reasoned = Reasoned.of(Lowest(3.0, 7, []), typical=2.5, n_features=3)
+    reasoned = Reasoned.of(low_row(3.0, []), typical=2.5, n_features=3)
     assert reasoned.listed == "no feature stands out"
     assert reasoned.display.rest == -0.5
     alike = [Reason(name, 0.25, name) for name in "abc"]
-    assert Reasoned.of(Lowest(1.0, 7, alike), 2.0, 4).listed == "no feature stands out"
+    assert Reasoned.of(low_row(1.0, alike), 2.0, 4).listed == "no feature stands out"
     first = [Reason("a", 0.5, "a"), *alike[1:]]
-    assert Reasoned.of(Lowest(1.0, 7, first), 2.5, 5).listed == "a (0.50 bits)"
+    assert Reasoned.of(low_row(1.0, first), 2.5, 5).listed == "a (0.50 bits)"
     # Where all are named, no others are there to be alike.
-    assert Reasoned.of(Lowest(1.0, 7, alike), 1.75, 3).listed.startswith("a (0.25 bits), b (0.25)")
+    assert Reasoned.of(low_row(1.0, alike), 1.75, 3).listed.startswith("a (0.25 bits), b (0.25)")
 
 
 def test_a_share_of_the_rows_to_flag(of_rows):

@@ -1,6 +1,7 @@
 """Detectors that do not merge: what the paper compares with, as scikit-learn estimators.
 
-They keep rows, or what only all rows together tell, and are here to be measured against.
+They keep rows, or need all rows at once, and are here to be measured against. Tested in
+``tests/test_baselines.py``.
 Isolation forest is scikit-learn's own.
 """
 

@@ -1,4 +1,4 @@
-"""What every baseline does alike: check the rows, draw the line."""
+"""Steps that every baseline takes alike: check the rows, score them in blocks, draw the line."""
 
 from abc import ABC, abstractmethod
 from numbers import Real
@@ -11,9 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hushtable.errors import UsageError
-from hushtable.threads import n_threads
-
-__all__ = ["Baseline", "Floats"]
+from hushtable.threads import for_each, n_threads
 
 Floats = NDArray[np.float64]
 
@@ -27,13 +25,26 @@ class Baseline(OutlierMixin, BaseEstimator, ABC):
     random_state: Any
     offset_: float
 
+    #: Rows that are scored at a time.
+    _rows = 16_384
+
     @abstractmethod
     def _fit(self, X: Floats, rng: np.random.Generator) -> None:
         """Learn from the rows; whatever is drawn comes from ``rng``."""
 
     @abstractmethod
+    def _score(self, rows: Floats) -> Floats:
+        """Return a score for each of some rows; low is abnormal."""
+
     def _scores(self, X: Floats) -> Floats:
-        """Return a score for each row; low is abnormal."""
+        scores = np.empty(len(X))
+
+        def fill(start: int) -> None:
+            here = slice(start, start + self._rows)
+            scores[here] = self._score(X[here])
+
+        for_each(fill, [range(0, len(X), self._rows)], n_threads(self.n_jobs))
+        return scores
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit to rows.

@@ -1,6 +1,7 @@
 """LODA: histograms of sparse random projections."""
 
 import math
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -12,14 +13,11 @@ from hushtable.baselines._base import Baseline, Floats
 from hushtable.errors import UsageError
 from hushtable.threads import for_each, n_threads
 
-__all__ = ["LODA", "candidates"]
-
-#: Rows whose projections are held at a time in scoring.
-_ROWS = 16_384
 #: Every number of bins up to here is tried; beyond, steps of 2%.
 _EACH = 200
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LODA(Baseline):
     """LODA (Pevny, 2016): one histogram for each of many sparse random projections.
 
@@ -52,32 +50,30 @@ class LODA(Baseline):
         Scores of the rows of `fit`, as `score_samples` gives them.
     offset_ : float
         Score below which a row is an outlier.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of str
-        Names of the features, where the data had some.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of features seen in `fit`, and their names, where the data had some.
 
     References
     ----------
     T. Pevny. Loda: lightweight on-line detector of anomalies. Machine Learning 102, 2016.
     L. Birgé and Y. Rozenholc. How many bins should be put in a regular histogram. ESAIM:
     Probability and Statistics 10, 2006.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable.baselines import LODA
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> X[7] = 9.0
+    >>> int(LODA(random_state=0).fit(X).scores_.argmin())
+    7
     """
 
-    def __init__(
-        self,
-        *,
-        n_projections: int = 100,
-        max_features: Literal["sqrt", "all"] = "sqrt",
-        contamination: float = 0.1,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_projections = n_projections
-        self.max_features = max_features
-        self.contamination = contamination
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_projections: int = 100
+    max_features: Literal["sqrt", "all"] = "sqrt"
+    contamination: float = 0.1
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _fit(self, X: Floats, rng: np.random.Generator) -> None:
         m = whole("n_projections", self.n_projections, 1)
@@ -108,20 +104,13 @@ class LODA(Baseline):
 
         for_each(learn, [range(m)], n_threads(self.n_jobs))
 
-    def _scores(self, X: Floats) -> Floats:
-        scores = np.empty(len(X))
-
-        def fill(start: int) -> None:
-            rows = X[start : start + _ROWS]
-            total = np.zeros(len(rows))
-            for t, densities in enumerate(self._densities):
-                z = kernels.project_sparse(rows, self._features[t], self._weights[t])
-                unit = _unit(z, self._low[t], self._high[t])
-                total += densities[kernels.bins_of(unit, len(densities) - 1)]
-            scores[start : start + _ROWS] = total / len(self._densities)
-
-        for_each(fill, [range(0, len(X), _ROWS)], n_threads(self.n_jobs))
-        return scores
+    def _score(self, rows: Floats) -> Floats:
+        total = np.zeros(len(rows))
+        for t, densities in enumerate(self._densities):
+            z = kernels.project_sparse(rows, self._features[t], self._weights[t])
+            unit = _unit(z, self._low[t], self._high[t])
+            total += densities[kernels.bins_of(unit, len(densities) - 1)]
+        return total / len(self._densities)
 
 
 def candidates(n: int) -> NDArray[np.int64]:

@@ -1,5 +1,6 @@
 """LSHiForest: isolation in prefix trees of p-stable hash functions."""
 
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -9,12 +10,6 @@ from hushtable.arguments import whole
 from hushtable.baselines import _kernels as kernels
 from hushtable.baselines._base import Baseline, Floats
 from hushtable.errors import UsageError
-from hushtable.threads import for_each, n_threads
-
-__all__ = ["LSHiForest"]
-
-#: Rows whose projections are held at a time.
-_ROWS = 4096
 
 
 class _Tree(NamedTuple):
@@ -32,6 +27,7 @@ class _Tree(NamedTuple):
     typical: float
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class LSHiForest(Baseline):
     """LSHiForest (Zhang et al., 2017) with p-stable hash functions, as the paper runs it.
 
@@ -67,37 +63,34 @@ class LSHiForest(Baseline):
         Scores of the rows of `fit`, as `score_samples` gives them.
     offset_ : float
         Score below which a row is an outlier.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of str
-        Names of the features, where the data had some.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of features seen in `fit`, and their names, where the data had some.
 
     References
     ----------
     X. Zhang et al. LSHiForest: a generic framework for fast tree isolation based ensemble
     anomaly analysis. ICDE 2017.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable.baselines import LSHiForest
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> X[7] = 9.0
+    >>> int(LSHiForest(random_state=0).fit(X).scores_.argmin())
+    7
     """
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 100,
-        max_samples: int = 256,
-        metric: Literal["l2", "l1"] = "l2",
-        width: float = 4.0,
-        max_depth: int = 8,
-        contamination: float = 0.1,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_samples = max_samples
-        self.metric = metric
-        self.width = width
-        self.max_depth = max_depth
-        self.contamination = contamination
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    _rows = 4096
+
+    n_estimators: int = 100
+    max_samples: int = 256
+    metric: Literal["l2", "l1"] = "l2"
+    width: float = 4.0
+    max_depth: int = 8
+    contamination: float = 0.1
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _fit(self, X: Floats, rng: np.random.Generator) -> None:
         trees = whole("n_estimators", self.n_estimators, 1)
@@ -120,21 +113,14 @@ class LSHiForest(Baseline):
             )
         ]
 
-    def _scores(self, X: Floats) -> Floats:
-        scores = np.empty(len(X))
-
-        def fill(start: int) -> None:
-            rows = X[start : start + _ROWS]
-            total = np.zeros(len(rows))
-            for tree, directions, shifts in zip(
-                self._trees, self._directions, self._shifts, strict=True
-            ):
-                depths = kernels.path_lengths(_hashes(rows, directions, shifts), *tree[:5])
-                total -= 2.0 ** (-depths / tree.typical)
-            scores[start : start + _ROWS] = total / len(self._trees)
-
-        for_each(fill, [range(0, len(X), _ROWS)], n_threads(self.n_jobs))
-        return scores
+    def _score(self, rows: Floats) -> Floats:
+        total = np.zeros(len(rows))
+        for tree, directions, shifts in zip(
+            self._trees, self._directions, self._shifts, strict=True
+        ):
+            depths = kernels.path_lengths(_hashes(rows, directions, shifts), *tree[:5])
+            total -= 2.0 ** (-depths / tree.typical)
+        return total / len(self._trees)
 
 
 def _hashes(X: Floats, directions: Floats, shifts: Floats) -> NDArray[np.int64]:

@@ -1,7 +1,8 @@
 """Ensembles of nearest neighbours: mean distance, and local outlier factor, in samples."""
 
 from abc import abstractmethod
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,33 +12,21 @@ from hushtable.arguments import whole
 from hushtable.baselines import _kernels as kernels
 from hushtable.baselines._base import Baseline, Floats
 from hushtable.errors import UsageError
-from hushtable.threads import for_each, n_threads
 
-__all__ = ["EnsembleKNN", "EnsembleLOF"]
-
-#: Rows whose neighbours are held at a time.
-_ROWS = 16_384
+#: A sample, the search for neighbours in it, and what else a member keeps.
+_Member: TypeAlias = tuple[Any, ...]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class _Ensemble(Baseline):
     """Members that each score rows by their neighbours in a sample."""
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 100,
-        n_neighbors: int = 5,
-        max_samples: int | str = "auto",
-        contamination: float = 0.1,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.n_neighbors = n_neighbors
-        self.max_samples = max_samples
-        self.contamination = contamination
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_estimators: int = 100
+    n_neighbors: int = 5
+    max_samples: int | str = "auto"
+    contamination: float = 0.1
+    n_jobs: int | None = None
+    random_state: Any = None
 
     def _fit(self, X: Floats, rng: np.random.Generator) -> None:
         members = whole("n_estimators", self.n_estimators, 1)
@@ -54,21 +43,14 @@ class _Ensemble(Baseline):
         samples = [rng.choice(len(X), size, replace=False) for _ in range(members)]
         self._members = [self._member(X[rows]) for rows in samples]
 
-    def _scores(self, X: Floats) -> Floats:
-        scores = np.empty(len(X))
+    def _score(self, rows: Floats) -> Floats:
+        total = np.zeros(len(rows))
+        for member in self._members:
+            total += self._score_by(member, *self._neighbours(rows, *member[:2]))
+        return total / len(self._members)
 
-        def fill(start: int) -> None:
-            rows = X[start : start + _ROWS]
-            total = np.zeros(len(rows))
-            for member in self._members:
-                total += self._score(member, *self._neighbours(rows, *member[:2]))
-            scores[start : start + _ROWS] = total / len(self._members)
-
-        for_each(fill, [range(0, len(X), _ROWS)], n_threads(self.n_jobs))
-        return scores
-
-    def _member(self, sample: Floats) -> tuple[Any, ...]:
-        """Return what a member keeps: its sample, the search for neighbours in it, and more."""
+    def _member(self, sample: Floats) -> _Member:
+        """Return what a member keeps of its sample."""
         search = NearestNeighbors(n_neighbors=self._k + 1, algorithm="brute").fit(sample)
         return sample, search
 
@@ -84,9 +66,7 @@ class _Ensemble(Baseline):
         return distances, numbers
 
     @abstractmethod
-    def _score(
-        self, member: tuple[Any, ...], distances: Floats, numbers: NDArray[np.int64]
-    ) -> Floats:
+    def _score_by(self, member: _Member, distances: Floats, numbers: NDArray[np.int64]) -> Floats:
         """Score rows by their neighbours."""
 
 
@@ -114,10 +94,8 @@ class EnsembleKNN(_Ensemble):
         Scores of the rows of `fit`, as `score_samples` gives them.
     offset_ : float
         Score below which a row is an outlier: minus a distance, in the rows' own units.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of str
-        Names of the features, where the data had some.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of features seen in `fit`, and their names, where the data had some.
 
     Notes
     -----
@@ -127,15 +105,23 @@ class EnsembleKNN(_Ensemble):
     ----------
     A. Zimek, M. Gaudet, R. J. G. B. Campello and J. Sander. Subsampling for efficient and
     effective unsupervised outlier detection ensembles. KDD 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable.baselines import EnsembleKNN
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> X[7] = 9.0
+    >>> int(EnsembleKNN(random_state=0).fit(X).scores_.argmin())
+    7
     """
 
-    def _score(
-        self, member: tuple[Any, ...], distances: Floats, numbers: NDArray[np.int64]
-    ) -> Floats:
+    def _score_by(self, member: _Member, distances: Floats, numbers: NDArray[np.int64]) -> Floats:
         scores: Floats = -distances.mean(axis=1)
         return scores
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EnsembleLOF(_Ensemble):
     """Local outlier factor (Breunig et al., 2000) in a sample, mean over many samples.
 
@@ -164,10 +150,8 @@ class EnsembleLOF(_Ensemble):
         Scores of the rows of `fit`, as `score_samples` gives them.
     offset_ : float
         Score below which a row is an outlier: minus a local outlier factor.
-    n_features_in_ : int
-        Number of features seen in `fit`.
-    feature_names_in_ : ndarray of str
-        Names of the features, where the data had some.
+    n_features_in_, feature_names_in_ : int, ndarray of str
+        Number of features seen in `fit`, and their names, where the data had some.
 
     Notes
     -----
@@ -178,38 +162,26 @@ class EnsembleLOF(_Ensemble):
     ----------
     A. Zimek, M. Gaudet, R. J. G. B. Campello and J. Sander. Subsampling for efficient and
     effective unsupervised outlier detection ensembles. KDD 2013.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable.baselines import EnsembleLOF
+    >>> X = np.random.default_rng(0).normal(size=(200, 3))
+    >>> X[7] = 9.0
+    >>> int(EnsembleLOF(random_state=0).fit(X).scores_.argmin())
+    7
     """
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 100,
-        n_neighbors: int = 5,
-        max_samples: int | str = "auto",
-        relative: bool = True,
-        contamination: float = 0.1,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            n_estimators=n_estimators,
-            n_neighbors=n_neighbors,
-            max_samples=max_samples,
-            contamination=contamination,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.relative = relative
+    relative: bool = True
 
-    def _member(self, sample: Floats) -> tuple[Any, ...]:
+    def _member(self, sample: Floats) -> _Member:
         member = super()._member(sample)
         distances, numbers = self._neighbours(sample, *member)
         reach = distances[:, -1]
         return *member, reach, _density(distances, reach[numbers])
 
-    def _score(
-        self, member: tuple[Any, ...], distances: Floats, numbers: NDArray[np.int64]
-    ) -> Floats:
+    def _score_by(self, member: _Member, distances: Floats, numbers: NDArray[np.int64]) -> Floats:
         _, _, reach, densities = member
         score: Floats = -1.0 / _density(distances, reach[numbers])
         return score * densities[numbers].mean(axis=1) if self.relative else score

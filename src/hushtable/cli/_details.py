@@ -1,4 +1,4 @@
-"""What is written of rows besides their scores: ranks, and reasons."""
+"""Ranks and reasons as ``hushtable score`` writes and prints them."""
 
 import hashlib
 from collections.abc import Iterator
@@ -9,18 +9,22 @@ import pyarrow as pa
 
 from hushtable.cli._counts import read_counts
 from hushtable.cli._output import print_sentences, print_table, shown
-from hushtable.cli._reasons import Reasons, sentence
-from hushtable.cli._scores import Lowest, Scored
-from hushtable.data.encoding import Codes
-from hushtable.scores.explain import Explained
+from hushtable.data.columns import as_column, texts_column
+from hushtable.scores import details
+from hushtable.scores.details import Scored
+from hushtable.scores.lowest import LowRow
 from hushtable.scores.ranks import Ranks
+from hushtable.scores.reasons import Frequencies, Reason, Reasons, worth_a_word
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["Details", "print_lowest"]
+__all__ = ["SHOWN", "Details", "print_lowest"]
+
+#: Lowest scores that are listed.
+SHOWN = 5
 
 
 class Details:
-    """Scores rows, and finds what else was asked for.
+    """Scores rows, with a column for all else that options ask for.
 
     Parameters
     ----------
@@ -31,7 +35,7 @@ class Details:
     explain : bool
         Whether to give reasons.
     marginals : Path, optional
-        With reasons, says how far out a value lies.
+        Merged sketch or release under marginals: puts how far out a value lies into the reasons.
 
     Attributes
     ----------
@@ -46,71 +50,66 @@ class Details:
     def __init__(
         self, scorer: Scorer, ranks: Path | None, explain: bool, marginals: Path | None
     ) -> None:
-
-        self._scorer = scorer
-        self._reasons = Reasons(scorer, marginals) if explain else None
-        self.ranks, self.fields, self.stamp = None, [], "explained" if explain else ""
+        features = scorer.plan.schema.features
+        self.fields: list[tuple[str, pa.DataType]] = []
+        self.stamp = "explained" if explain else ""
+        self.ranks, frequencies, reasons = None, None, None
+        if explain:
+            if marginals is not None:
+                frequencies = Frequencies(read_counts(marginals), str(marginals))
+                frequencies.check(features)
+            reasons = Reasons(scorer, frequencies=frequencies)
         if ranks is not None:
             counts = read_counts(ranks)
             self.ranks = Ranks(counts, scorer)
             self.fields += [(name, pa.float64()) for name in ("rank", "rank_low", "rank_high")]
             self.stamp += hashlib.sha256(counts.counts.tobytes()).hexdigest()
-        if self._reasons is not None:
-            self.fields += self._reasons.fields
+        for k in range(1, reasons.n_top + 1 if reasons else 1):
+            self.fields += [(f"reason_{k}", pa.string()), (f"share_{k}", pa.float64())]
+        self._details = details.Details(
+            scorer, SHOWN, every_rank=True, ranks=self.ranks, reasons=reasons
+        )
+        self._names = texts_column([feature.name for feature in features])
 
-    def batches(self, reader: Any, *, n_jobs: int | None = None) -> Iterator[Scored]:
-        """Yield each batch of rows, in order."""
-        if self._reasons is None:
-            return self._scorer.batches(reader, self._ranked, n_jobs=n_jobs)
-        return self._reasons.explainer.batches(reader, self._explained, n_jobs=n_jobs)
+    def batches(
+        self, reader: Any, *, n_jobs: int | None = None
+    ) -> Iterator[tuple[Scored, list[pa.Array]]]:
+        """Yield each batch of rows with its columns, in order."""
+        return self._details.batches(
+            reader, lambda batch: (batch, self._columns(batch)), n_jobs=n_jobs
+        )
 
-    def _ranked(self, codes: Codes, scores: Any) -> Scored:
-
-        if self.ranks is None:
-            return Scored(scores, codes.tally)
-        ranks = self.ranks.of(scores)
-        low, high = self.ranks.between(scores, self._scorer.errors(codes, scores)).T
-
-        def details(i: int) -> dict[str, Any]:
-            return {"rank": float(ranks[i]), "between": [float(low[i]), float(high[i])]}
-
-        def column(values: Any) -> Any:
-            # Not pa.array, which imports pandas where it is installed: a quarter of a second.
-            return pa.Array.from_buffers(
-                pa.float64(), len(values), [None, pa.py_buffer(values.copy())]
-            )
-
-        return Scored(scores, codes.tally, tuple(map(column, (ranks, low, high))), details)
-
-    def _explained(self, batch: Explained) -> Scored:
-        assert self._reasons is not None
-        ranked = self._ranked(batch.codes, batch.scores)
-        columns, reasons = self._reasons.of(batch)
-
-        def details(i: int) -> dict[str, Any]:
-            return {**ranked.details(i), "reasons": reasons(i)}
-
-        return Scored(ranked.scores, ranked.tally, (*ranked.columns, *columns), details)
+    def _columns(self, batch: Scored) -> list[pa.Array]:
+        columns: list[pa.Array] = []
+        if batch.ranks is not None:
+            columns += map(as_column, batch.ranks.T)
+        for best, share in batch.top:
+            # Null where nothing falls short.
+            falls = share > 0.0
+            columns += [self._names.take(as_column(best, falls)), as_column(share, falls)]
+        return columns
 
 
-def print_lowest(lowest: list[Lowest]) -> None:
-    """Print the rows with the lowest scores, and what is said of them."""
+def print_lowest(lowest: list[LowRow]) -> None:
+    """Print the rows with the lowest scores, their ranks and reasons."""
     print("The lowest scores (rows are numbered from 0):\n")
     headers, left = ["row", "score"], 0
     lines = [[f"{one.row:,}", f"{one.score:.4f}"] for one in lowest]
     if lowest[0].file:
         headers, left = ["file", *headers], 1
         lines = [[shown(one.file), *line] for one, line in zip(lowest, lines, strict=True)]
-    if "rank" in lowest[0].details:
+    if lowest[0].detail.ranks is not None:
         headers += ["rank among all", "between"]
         for one, line in zip(lowest, lines, strict=True):
-            low, high = one.details["between"]
-            line += [f"{one.details['rank']:.2%}", f"{low:.2%} and {high:.2%}"]
+            line += one.detail.rank_words
     print_table(headers, lines, left=left)
-    if "reasons" in lowest[0].details:
+    if lowest[0].detail.reasons is not None:
         print("\nWhy (features and their shares of what a score falls short of a typical one):\n")
-        print_sentences(sentence(_place(one), one.details["reasons"]) for one in lowest)
+        print_sentences(_sentence(one, one.detail.reasons or []) for one in lowest)
 
 
-def _place(row: Lowest) -> str:
-    return f"Row {row.row:,} of {shown(row.file)}" if row.file else f"Row {row.row:,}"
+def _sentence(row: LowRow, reasons: list[Reason]) -> str:
+    """Return why a row has its score."""
+    place = f"Row {row.row:,} of {shown(row.file)}" if row.file else f"Row {row.row:,}"
+    found = [f"{shown(reason.words)} ({reason.share:.2f})" for reason in worth_a_word(reasons)]
+    return f"{place}: {'; '.join(found) or 'no feature stands out'}."

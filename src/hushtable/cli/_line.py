@@ -1,4 +1,4 @@
-"""Where outliers begin, as options say it."""
+"""The line below which rows are outliers, as options draw it."""
 
 from dataclasses import dataclass
 from typing import Any

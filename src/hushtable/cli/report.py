@@ -125,7 +125,7 @@ def _scores(
     ranks: Ranks | None,
 ) -> Scores:
     reader = rows.open(scorer.plan.schema).repeatable()
-    with watched(reader, passes=passes(scorer.sketch, n_shown), quiet=rows.quiet) as watch:
+    with watched(reader, passes=passes(scorer.sketch), quiet=rows.quiet) as watch:
         return score_rows(
             scorer,
             math.nan if offset is None else offset,

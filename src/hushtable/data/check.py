@@ -1,4 +1,4 @@
-"""How rows fit a schema: what is missing, outside, constant, or crowded into a corner.
+"""Comparing rows with a schema: what is missing, outside, constant, or crowded into a corner.
 
 What comes out describes the rows: it is for whoever holds them, and no range may be made of it.
 """
@@ -31,7 +31,7 @@ _NARROW = 0.01
 
 @dataclass(frozen=True)
 class FeatureCheck:
-    """How the rows fit one feature.
+    """The fit of the rows to one feature.
 
     Attributes
     ----------
@@ -50,6 +50,14 @@ class FeatureCheck:
     used : float
         Part of the range, from 0 to 1, in which the middle 98% of the values of a numeric feature
         lie; 1 for a categorical feature and where there are no values.
+
+    Examples
+    --------
+    >>> from hushtable import Feature, Schema
+    >>> from hushtable.data import check_rows
+    >>> schema = Schema([Feature.numeric("weight", low=0, high=1000, unit="kg")])
+    >>> check_rows(schema, [[0.07], [0.08], [0.06]])[0].finding
+    'narrow'
     """
 
     feature: Feature
@@ -105,6 +113,15 @@ def check_rows(schema: Schema, X: Any, *, n_jobs: int | None = None) -> list[Fea
     DataError
         If there are no rows, the columns are not the schema's, or a value is of the wrong kind;
         the message names the column.
+
+    Examples
+    --------
+    >>> from hushtable import Feature, Schema
+    >>> from hushtable.data import check_rows
+    >>> schema = Schema([Feature.numeric("age", low=0, high=120)])
+    >>> [age] = check_rows(schema, [[31], [58], [700]])
+    >>> age.rows, age.above
+    (3, 1)
     """
     reader = as_reader(X, text_columns=schema.categorical_names)
     encoder = Encoder(schema)
@@ -125,7 +142,7 @@ def check_rows(schema: Schema, X: Any, *, n_jobs: int | None = None) -> list[Fea
 
 
 class _Counts:
-    """What is counted of some rows; that of all rows is the sum."""
+    """Counts of some rows; those of all rows are the sum."""
 
     def __init__(self, schema: Schema) -> None:
         d = len(schema)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable import kernels
-from hushtable.data.columns import as_numbers, as_texts, filled
+from hushtable.data.columns import as_numbers, as_texts, filled, texts_column
 from hushtable.data.readers import Batch, Reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import DataError
@@ -43,6 +43,10 @@ class Codes:
         """Whether values are missing."""
         return len(self.codes) > len(self.tally)
 
+    def take(self, rows: NDArray[np.int64]) -> "Codes":
+        """Return some rows, by their numbers; the tally stays that of the batch."""
+        return Codes(np.ascontiguousarray(self.codes[:, rows]), self.tally)
+
 
 class Encoder:
     """Turns batches into codes under one schema."""
@@ -61,7 +65,7 @@ class Encoder:
     @cached_property
     def _categories(self) -> dict[str, pa.Array]:
         return {
-            f.name: pa.array(f.categories, pa.string())
+            f.name: texts_column(f.categories)
             for f in self.schema.features
             if f.kind == "categorical"
         }

@@ -1,7 +1,7 @@
 """A schema read off the data: kinds, ranges and categories. Never public."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from queue import SimpleQueue
 from typing import Any
 
@@ -28,116 +28,80 @@ _LONG = 30
 _CODE = re.compile(r"(?=(?:\D*\d){3})\S{8,}")
 
 
-class _Ranges:
-    """Running minima and maxima of some numeric columns."""
-
-    def __init__(self, names: list[str]) -> None:
-        self.names = names
-        self.low = np.full(len(names), np.inf)
-        self.high = np.full(len(names), -np.inf)
-
-    def add(self, X: NDArray[Any], start: int, columns: slice = slice(None)) -> None:
-        row, column = kernels.column_ranges(X, self.low[columns], self.high[columns])
-        if row >= 0:
-            raise infinite(self.names[columns][column], start + row)
-
-    def merge(self, other: "_Ranges") -> None:
-        self.low = np.minimum(self.low, other.low)
-        self.high = np.maximum(self.high, other.high)
-
-    def feature(self, j: int) -> Feature:
-        if self.low[j] > self.high[j]:
-            raise _all_missing(self.names[j])
-        try:
-            return Feature.numeric(self.names[j], low=self.low[j], high=self.high[j])
-        except ValueError as error:
-            raise DataError(str(error)) from None
-
-
-class _Categories:
-    """The distinct texts of one column so far."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.seen: set[str] = set()
-
-    def add(self, column: Any) -> None:
-        self.update(pc.unique(as_texts(column, self.name)).drop_null().to_pylist())
-
-    def update(self, texts: Iterable[str]) -> None:
-        self.seen.update(texts)
-
-    def feature(self) -> Feature:
-        if not self.seen:
-            raise _all_missing(self.name)
-        return Feature.categorical(self.name, sorted(self.seen))
-
-
-def _too_many(names: list[str]) -> DataError:
-    which = f"column {names[0]!r} has" if len(names) == 1 else f"columns {names} each have"
-    return DataError(
-        f"{which} more than {MAX_CATEGORIES:,} different texts, more categories than a plan "
-        "allows: leave identifiers out, and free text (hushtable fit --drop), or group rare "
-        "categories"
-    )
-
-
-def _all_missing(name: str) -> DataError:
-    return DataError(
-        f"column {name!r} is missing in every row: no range can be read off it; leave the column "
-        "out, or state its range in a schema"
-    )
-
-
 class _Found:
-    """What some of the batches show."""
+    """Ranges and texts seen in some of the batches."""
 
     def __init__(self, names: list[str]) -> None:
         self.names = names
         self.n_rows = 0
-        self.ranges = _Ranges(names)
-        self.categories: dict[int, _Categories] = {}
+        self.low = np.full(len(names), np.inf)
+        self.high = np.full(len(names), -np.inf)
+        #: By number of the column, its different texts.
+        self.texts: dict[int, set[str]] = {}
 
     def add(self, start: int, batch: Batch) -> None:
         self.n_rows += len(batch)
         if isinstance(batch, np.ndarray):
-            self.ranges.add(batch, start)
+            self._add_numbers(batch, start, slice(None))
             return
         for j, column in enumerate(batch.columns):
             if is_text(column.type):
-                self._categories(j).add(column)
+                texts = pc.unique(as_texts(column, self.names[j])).drop_null().to_pylist()
+                self.texts.setdefault(j, set()).update(texts)
             else:
                 numbers = as_numbers(column, self.names[j], start)
-                self.ranges.add(numbers[:, np.newaxis], start, slice(j, j + 1))
-        self._check_categories()
+                self._add_numbers(numbers[:, np.newaxis], start, slice(j, j + 1))
+        self._check_texts()
+
+    def _add_numbers(self, X: NDArray[Any], start: int, columns: slice) -> None:
+        row, column = kernels.column_ranges(X, self.low[columns], self.high[columns])
+        if row >= 0:
+            raise infinite(self.names[columns][column], start + row)
 
     def merge(self, other: "_Found") -> None:
         self.n_rows += other.n_rows
-        self.ranges.merge(other.ranges)
-        for j, categories in other.categories.items():
-            self._categories(j).update(categories.seen)
-        self._check_categories()
+        self.low = np.minimum(self.low, other.low)
+        self.high = np.maximum(self.high, other.high)
+        for j, texts in other.texts.items():
+            self.texts.setdefault(j, set()).update(texts)
+        self._check_texts()
 
-    def _check_categories(self) -> None:
-        found = self.categories
-        crowded = [found[j].name for j in sorted(found) if len(found[j].seen) > MAX_CATEGORIES]
+    def _check_texts(self) -> None:
+        crowded = [self.names[j] for j in sorted(self.texts) if len(self.texts[j]) > MAX_CATEGORIES]
         if crowded:
-            raise _too_many(crowded)
-
-    def _categories(self, j: int) -> _Categories:
-        return self.categories.setdefault(j, _Categories(self.names[j]))
+            which = (
+                f"column {crowded[0]!r} has"
+                if len(crowded) == 1
+                else f"columns {crowded} each have"
+            )
+            raise DataError(
+                f"{which} more than {MAX_CATEGORIES:,} different texts, more categories than a "
+                "plan allows: leave identifiers out, and free text (hushtable fit --drop), or "
+                "group rare categories"
+            )
 
     def features(self) -> tuple[Feature, ...]:
-        for j in self.categories:
-            if self.ranges.high[j] >= self.ranges.low[j]:
+        for j in self.texts:
+            if self.high[j] >= self.low[j]:
                 raise DataError(
                     f"column {self.names[j]!r} holds numbers in some rows and text in others: "
                     "make it one or the other"
                 )
-        return tuple(
-            self.categories[j].feature() if j in self.categories else self.ranges.feature(j)
-            for j in range(len(self.names))
-        )
+        return tuple(map(self._feature, range(len(self.names))))
+
+    def _feature(self, j: int) -> Feature:
+        name = self.names[j]
+        if not self.texts.get(j) and self.low[j] > self.high[j]:
+            raise DataError(
+                f"column {name!r} is missing in every row: no range can be read off it; leave the "
+                "column out, or state its range in a schema"
+            )
+        if j in self.texts:
+            return Feature.categorical(name, sorted(self.texts[j]))
+        try:
+            return Feature.numeric(name, low=self.low[j], high=self.high[j])
+        except ValueError as error:
+            raise DataError(str(error)) from None
 
 
 def schema_from_data(
@@ -190,7 +154,7 @@ def schema_from_data(
 
 
 def doubtful_texts(schema: Schema, n_values: Sequence[int]) -> dict[str, str]:
-    """Find columns whose texts may tell of single rows: identifiers, names, free text.
+    """Find columns whose texts may identify single rows: identifiers, names, free text.
 
     Parameters
     ----------

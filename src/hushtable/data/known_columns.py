@@ -42,7 +42,7 @@ class Range:
 
 @dataclass(frozen=True)
 class KnownColumn:
-    """What is publicly known of a column with a well-known name.
+    """Public knowledge of a column with a well-known name.
 
     Attributes
     ----------

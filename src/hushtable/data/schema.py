@@ -1,13 +1,15 @@
 """Features and schemas: what the columns are, and their public ranges and categories."""
 
 import math
+import tomllib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Literal
 
 from hushtable.arguments import is_text
+from hushtable.entries import entries
 from hushtable.errors import PlanError
 from hushtable.privacy.budget import Spent
 
@@ -38,6 +40,14 @@ class Feature:
         Categories of a categorical feature; any other value counts as unseen.
     unit : str
         Unit of a numeric feature, for people; empty if unknown.
+
+    Examples
+    --------
+    >>> from hushtable import Feature
+    >>> Feature.numeric("age", low=0, high=120, unit="year").high
+    120.0
+    >>> Feature.categorical("ward", ["north", "south"]).categories
+    ('north', 'south')
     """
 
     name: str
@@ -50,6 +60,8 @@ class Feature:
     def __post_init__(self) -> None:
         if not is_text(self.name) or not self.name:
             raise PlanError(f"a column's name is {self.name!r}: name it, or leave the column out")
+        if not is_text(self.unit):
+            raise PlanError(f"feature {self.name!r}: unit {self.unit!r}: needs a text")
         if self.kind == "numeric":
             self._check_range()
         elif self.kind == "categorical":
@@ -71,8 +83,6 @@ class Feature:
                 f"feature {self.name!r}: range [{self.low!r:.80}, {self.high!r:.80}]: needs two "
                 "finite numbers"
             )
-        if not is_text(self.unit):
-            raise PlanError(f"feature {self.name!r}: unit {self.unit!r}: needs a text")
         if low > high:
             raise PlanError(f"feature {self.name!r}: low {low} is above high {high}: swap them")
         # -0.0 and 0.0 are one range, and must give one plan id.
@@ -80,7 +90,8 @@ class Feature:
         object.__setattr__(self, "high", high + 0.0)
 
     def _check_categories(self) -> None:
-        listed = isinstance(self.categories, Iterable) and not isinstance(self.categories, str)
+        single = isinstance(self.categories, str | Mapping)
+        listed = isinstance(self.categories, Iterable) and not single
         categories = tuple(self.categories) if listed else ()
         if not listed or not all(map(is_text, categories)):
             raise PlanError(f"feature {self.name!r}: categories must be a list of texts")
@@ -134,15 +145,9 @@ class Feature:
         if unknown:
             raise PlanError(f"feature {name!r}: unknown entries {sorted(unknown)}")
         for key in ("low", "high"):
-            if isinstance(content.get(key, 0), bool) or not isinstance(
-                content.get(key, 0), int | float
-            ):
+            if type(content.get(key, 0)) not in (int, float):
                 raise PlanError(f"feature {name!r}: {key} {content[key]!r} is not a number")
-        if not isinstance(content.get("unit", ""), str):
-            raise PlanError(f"feature {name!r}: unit {content['unit']!r} is not a text")
-        if not isinstance(content.get("categories", []), list):
-            raise PlanError(f"feature {name!r}: categories must be a list of texts")
-        return cls(**{"name": name, **content, "categories": tuple(content.get("categories", ()))})
+        return cls(**{"name": name, **content})
 
 
 @dataclass(frozen=True)
@@ -161,6 +166,13 @@ class Schema:
     paid : tuple of Spent
         Private releases that the ranges were read off (`Release.ranges`), which every release
         under this schema has to count. Such ranges are as good as public.
+
+    Examples
+    --------
+    >>> from hushtable import Feature, Schema
+    >>> age = Feature.numeric("age", low=0, high=120)
+    >>> Schema([age, Feature.categorical("ward", ["north", "south"])]).names
+    ['age', 'ward']
     """
 
     features: tuple[Feature, ...]
@@ -204,13 +216,8 @@ class Schema:
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> "Schema":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        if not isinstance(content, dict) or not isinstance(content.get("features"), list):
-            raise PlanError("a schema must be a table with a list of features")
-        for key in ("public", "named"):
-            if not isinstance(content.get(key), bool):
-                raise PlanError(f"schema: {key} must be true or false")
-        if not isinstance(content.get("paid", []), list):
-            raise PlanError("schema: paid must be a list of earlier releases")
+        needed = {"features": list, "public": bool, "named": bool}
+        entries(content, "a schema", needed, {"paid": list})
         features = tuple(Feature.from_dict(feature) for feature in content["features"])
         paid = tuple(Spent.from_dict(spent) for spent in content.get("paid", ()))
         return cls(features, content["public"], content["named"], paid)
@@ -226,8 +233,6 @@ class Schema:
         OSError
             If the file cannot be read.
         """
-        import tomllib
-
         try:
             with open(path, "rb") as file:
                 content = tomllib.load(file)

@@ -1,4 +1,4 @@
-"""What the kernels share: codes, adding."""
+"""Codes, and adding, which the kernels share."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What a row's score in each table would gain if one of its features had another value."""
+"""Gains of a row's score in each table if one of its features had another value."""
 
 import numpy as np
 
@@ -13,9 +13,9 @@ EVERY_BIT = np.uint32(0xFFFFFFFF)
 
 
 @inlined
-def _full_codes(begin, end, start, stop, codes, functions, upper, lower, full):
+def _full_codes(begin, end, start, stop, codes, functions, halves, full):
     """Write (h_begin(x), ..., h_end-1(x)), at most 32 bits, into ``full`` for each row."""
-    half = max(begin, end - 16)
+    half, upper, lower = max(begin, end - 16), halves[0], halves[1]
     _concatenate(half, end, start, stop, codes, functions, lower)
     upper[: stop - start] = 0
     if begin < half:
@@ -35,6 +35,19 @@ def _changed_cells(n, codes, keep, flip, folded, size, cells):
             cells[i] = np.uint16(np.uint32(codes[i] & keep) ^ flip)
 
 
+@inlined
+def _rare_rows(n, table, cells, limit, total, rare_rows):
+    """Add each row's value to ``total``; write the numbers of those below the limit, and count."""
+    rare = 0
+    for i in range(n):
+        value = table[cells[i]]
+        total[i] += value
+        # Written for every row, and kept for the rare ones: no branch.
+        rare_rows[rare] = i
+        rare += value < limit
+    return rare
+
+
 @kernel
 def gain_random_feature(codes, functions, reachable, values, limits, gains, totals):
     """Write each row's sum of ``values``, and what another value of each feature would gain.
@@ -51,7 +64,7 @@ def gain_random_feature(codes, functions, reachable, values, limits, gains, tota
     """
     n, d, first, offsets = codes.shape[1], gains.shape[1], functions[0], functions[6]
     groups, feature, bits, at, patterns = reachable
-    upper, lower = np.empty(ROWS, np.uint16), np.empty(ROWS, np.uint16)
+    halves = np.empty((2, ROWS), np.uint16)
     full, rare_codes = np.empty(ROWS, np.uint32), np.empty(ROWS, np.uint32)
     rare_rows, cells = np.empty(ROWS, np.int32), np.empty(ROWS, np.uint16)
     own, best = np.empty(ROWS, np.float64), np.empty(ROWS, np.float64)
@@ -64,15 +77,9 @@ def gain_random_feature(codes, functions, reachable, values, limits, gains, tota
             begin, end, size = first[t], first[t + 1], offsets[t + 1] - offsets[t]
             folded, limit = size < np.int64(1) << (end - begin), limits[t]
             table = values[offsets[t] : offsets[t + 1]]
-            _full_codes(begin, end, start, stop, codes, functions, upper, lower, full)
+            _full_codes(begin, end, start, stop, codes, functions, halves, full)
             _changed_cells(stop - start, full, EVERY_BIT, np.uint32(0), folded, size, cells)
-            rare = 0
-            for i in range(stop - start):
-                value = table[cells[i]]
-                total[i] += value
-                # Written for every row, and kept for the rare ones: no branch.
-                rare_rows[rare] = i
-                rare += value < limit
+            rare = _rare_rows(stop - start, table, cells, limit, total, rare_rows)
             for i in range(rare):
                 rare_codes[i] = full[rare_rows[i]]
                 own[i] = table[cells[rare_rows[i]]]
@@ -91,7 +98,5 @@ def gain_random_feature(codes, functions, reachable, values, limits, gains, tota
                             best[i] = max(best[i], table[cells[i]])
                     for i in range(rare):
                         gain[rare_rows[i]] += best[i] - own[i]
-        for i in range(stop - start):
-            totals[start + i] = total[i]
-            for j in range(d):
-                gains[start + i, j] = gained[j, i]
+        totals[start:stop] = total[: stop - start]
+        gains[start:stop] = gained[:, : stop - start].T

@@ -1,7 +1,7 @@
 """Plots of scores, reasons, noised counts and accuracy, in scikit-learn's convention for displays.
 
 A display holds the numbers of a picture. ``plot`` draws them with matplotlib (extra ``report``),
-which loads only then.
+which loads only then. May import `scores` and what lies below; tested in ``tests/test_plots.py``.
 """
 
 from hushtable.plots._epsilon import EpsilonDisplay

@@ -1,6 +1,7 @@
-"""What privacy costs in accuracy."""
+"""Accuracy against the cost of privacy."""
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -9,11 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from hushtable.errors import UsageError
 from hushtable.plots._display import Display
 
-__all__ = ["EpsilonDisplay"]
-
 _MARKERS = "os^Dv"
 
 
+@dataclass(eq=False, repr=False)
 class EpsilonDisplay(Display):
     """Accuracy against epsilon, for each of several systems beside its level without noise.
 
@@ -32,22 +32,23 @@ class EpsilonDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Where the values were drawn.
-    figure_ : matplotlib Figure
-        What holds the axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where the values are drawn.
+
+    Examples
+    --------
+    >>> from hushtable.plots import EpsilonDisplay
+    >>> auc = {"HushTable": [0.81, 0.93]}
+    >>> display = EpsilonDisplay.from_values([0.1, 1.0], auc, levels={"HushTable": 0.95})
+    >>> display.ax_.get_ylabel()
+    'ROC-AUC'
     """
 
-    def __init__(
-        self,
-        epsilons: NDArray[np.float64],
-        values: Mapping[str, NDArray[np.float64]],
-        levels: Mapping[str, float],
-        *,
-        metric: str = "ROC-AUC",
-    ) -> None:
-        self.epsilons, self.values, self.levels = epsilons, values, levels
-        self.metric = metric
+    epsilons: NDArray[np.float64]
+    values: Mapping[str, NDArray[np.float64]]
+    levels: Mapping[str, float]
+    _: KW_ONLY
+    metric: str = "ROC-AUC"
 
     @classmethod
     def from_values(
@@ -96,19 +97,7 @@ class EpsilonDisplay(Display):
             raise UsageError(f"levels of {strangers}: needs names that have values")
         return cls(epsilons[order], tables, dict(levels or {}), metric=metric).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw a curve for each system, dashed the level without noise.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        EpsilonDisplay
-        """
-        ax = self._axes(ax)
+    def _draw(self, ax: Any) -> None:
         for k, (system, values) in enumerate(self.values.items()):
             mean, spread = values.mean(axis=1), values.std(axis=1)
             look = {"color": f"C{k}", "marker": _MARKERS[k % len(_MARKERS)], "ms": 4}
@@ -125,4 +114,3 @@ class EpsilonDisplay(Display):
         ax.minorticks_off()
         ax.set(xlabel="total epsilon for one person", ylabel=self.metric)
         ax.legend(frameon=False)
-        return self

@@ -1,4 +1,4 @@
-"""Which features make a row's score low."""
+"""Features that make a row's score low."""
 
 from collections.abc import Sequence
 from typing import Any, Self
@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from hushtable.errors import UsageError
 from hushtable.plots._display import Display
 
-__all__ = ["ExplanationDisplay"]
-
 #: Letters of a feature's name.
 _LETTERS = 28
 
@@ -18,8 +16,8 @@ _LETTERS = 28
 class ExplanationDisplay(Display):
     """Features with their shares of what a score falls short of a typical one, largest first.
 
-    Make one with `from_estimator` or `from_shares`. The shares of one row tell of it: keep them
-    where the rows are.
+    Make one with `from_estimator` or `from_shares`. The shares of one row describe it: keep
+    them where the rows are.
 
     Parameters
     ----------
@@ -36,10 +34,16 @@ class ExplanationDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Where the shares were drawn.
-    figure_ : matplotlib Figure
-        What holds the axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where the shares are drawn.
+
+    Examples
+    --------
+    >>> from hushtable.plots import ExplanationDisplay
+    >>> names = ["age", "weight", "height"]
+    >>> display = ExplanationDisplay.from_shares([0.1, 2.5, 0.2], features=names, n_features=2)
+    >>> display.features
+    ['weight', 'height']
     """
 
     def __init__(
@@ -133,19 +137,7 @@ class ExplanationDisplay(Display):
         """Bars of the picture."""
         return len(self.features) + bool(self.n_rest)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw a bar for each feature, the largest on top, and one for the others together.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        ExplanationDisplay
-        """
-        ax = self._axes(ax)
+    def _draw(self, ax: Any) -> None:
         names, sizes = list(self.features), self.shares.tolist()
         if self.n_rest:
             names.append(f"{self.n_rest:,} others" if self.n_rest > 1 else "1 other")
@@ -161,7 +153,6 @@ class ExplanationDisplay(Display):
         ax.invert_yaxis()
         ax.tick_params(axis="y", length=0)
         ax.set(xlabel=self.label)
-        return self
 
 
 def _short(name: str) -> str:

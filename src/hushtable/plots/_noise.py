@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from hushtable.counts.base import Counts
 from hushtable.plots._display import Display, legend
 
-__all__ = ["NoiseDisplay"]
-
 #: Points that a curve of all cells is drawn with.
 _POINTS = 400
 
@@ -28,10 +26,15 @@ class NoiseDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Where the counts were drawn.
-    figure_ : matplotlib Figure
-        What holds the axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where the counts are drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable.plots import NoiseDisplay
+    >>> NoiseDisplay(np.array([3, 250, -4, 120]), noise_sd=10.0).plot().standing_out
+    0.5
     """
 
     def __init__(self, counts: NDArray[np.int64], noise_sd: float) -> None:
@@ -62,19 +65,7 @@ class NoiseDisplay(Display):
         """
         return float(np.mean(self.counts > 2.0 * self.noise_sd))
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw the counts from the largest to the smallest, and a band of twice the noise.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        NoiseDisplay
-        """
-        ax = self._axes(ax)
+    def _draw(self, ax: Any) -> None:
         last = len(self.counts) - 1
         # Closer together at both ends, where the curve is steep.
         places = np.sin(np.linspace(0.0, np.pi / 2, min(_POINTS, last + 1))) ** 2
@@ -87,4 +78,3 @@ class NoiseDisplay(Display):
         ax.set_xlim(0.0, 100.0)
         ax.set(xlabel="cells from the largest count, %", ylabel="rows in the cell, with noise")
         legend(ax)
-        return self

@@ -1,21 +1,22 @@
-"""Which rows score lowest."""
+"""The rows that score lowest."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushtable.plots._display import Display, as_scores, labelled, legend, unit_of
+from hushtable.plots._display import OfScores, as_scores
+from hushtable.scores.details import lowest_rows
 from hushtable.scores.ranks import WITHIN
 
-__all__ = ["RankedOutliersDisplay"]
 
-
-class RankedOutliersDisplay(Display):
+@dataclass(eq=False, repr=False)
+class RankedOutliersDisplay(OfScores):
     """The rows with the lowest scores, lowest first.
 
-    Make one with `from_estimator` or `from_predictions`. It shows single rows: keep it where
-    the rows are.
+    Make one with `from_estimator` or `from_predictions`; either takes ``n_rows``, how many rows to
+    show, by default 10. It shows single rows: keep it where the rows are.
 
     Parameters
     ----------
@@ -28,82 +29,27 @@ class RankedOutliersDisplay(Display):
     unit : str, default=""
         Of the scores.
     errors : ndarray of shape (n_rows,), float64, optional
-        Standard errors of the scores.
+        Standard errors of the scores. Lines reach 1.96 of them to each side: 19 times of 20.
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Where the rows were drawn.
-    figure_ : matplotlib Figure
-        What holds the axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where the rows are drawn.
+
+    Examples
+    --------
+    >>> from hushtable.plots import RankedOutliersDisplay
+    >>> display = RankedOutliersDisplay.from_predictions([5.0, 1.0, 4.0, 5.0], n_rows=2)
+    >>> display.rows
+    array([1, 2])
     """
 
-    def __init__(
-        self,
-        rows: NDArray[np.int64],
-        scores: NDArray[np.float64],
-        *,
-        threshold: float = float("nan"),
-        unit: str = "",
-        errors: NDArray[np.float64] | None = None,
-    ) -> None:
-        self.rows, self.scores, self.errors = rows, scores, errors
-        self.threshold, self.unit = threshold, unit
-
-    @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, *, n_rows: int = 10, ax: Any = None) -> Self:
-        """Score rows and draw the lowest.
-
-        Parameters
-        ----------
-        estimator : fitted outlier detector
-            Of hushtable, or any with ``score_samples`` and ``offset_``.
-        X : array, data frame, Arrow object or path
-            Rows.
-        n_rows : int, default=10
-            How many to show.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        RankedOutliersDisplay
-        """
-        scores = estimator.score_samples(X)
-        return cls.from_predictions(
-            scores, threshold=estimator.offset_, unit=unit_of(estimator), n_rows=n_rows, ax=ax
-        )
-
-    @classmethod
-    def from_predictions(
-        cls,
-        scores: ArrayLike,
-        *,
-        threshold: float = float("nan"),
-        unit: str = "",
-        n_rows: int = 10,
-        ax: Any = None,
-    ) -> Self:
-        """Draw the lowest scores.
-
-        Parameters
-        ----------
-        scores : array-like of shape (n,)
-            Low is abnormal.
-        threshold : float, default=nan
-            Rows with a lower score are outliers.
-        unit : str, default=""
-            Of the scores.
-        n_rows : int, default=10
-            How many to show.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        RankedOutliersDisplay
-        """
-        return cls.of(scores, threshold=threshold, unit=unit, n_rows=n_rows).plot(ax)
+    rows: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    _: KW_ONLY
+    threshold: float = float("nan")
+    unit: str = ""
+    errors: NDArray[np.float64] | None = None
 
     @classmethod
     def of(
@@ -119,49 +65,29 @@ class RankedOutliersDisplay(Display):
         Parameters
         ----------
         scores : array-like of shape (n,)
-            Low is abnormal.
         threshold : float, default=nan
-            Rows with a lower score are outliers.
         unit : str, default=""
-            Of the scores.
+            As in `from_predictions`.
         n_rows : int, default=10
-            How many to show.
+            How many to show. Equal scores stand in the order of the rows.
 
         Returns
         -------
         RankedOutliersDisplay
         """
         scores = as_scores(scores)
-        # Equal scores stand in the order of the rows.
-        rows = np.argsort(scores, kind="stable")[:n_rows]
+        rows = lowest_rows(scores, n_rows)
         return cls(rows, scores[rows], threshold=threshold, unit=unit)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw a line for each row, the lowest score on top.
-
-        Where standard errors are known, it reaches 1.96 of them to each side: 19 times of 20.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        RankedOutliersDisplay
-        """
-        ax = self._axes(ax)
+    def _draw(self, ax: Any) -> None:
         at = np.arange(len(self.rows))
         colours = ["C1" if score < self.threshold else "C0" for score in self.scores]
         ax.scatter(self.scores, at, color=colours, zorder=2)
         if self.errors is not None:
             ends = WITHIN * self.errors
             ax.hlines(at, self.scores - ends, self.scores + ends, colors=colours, lw=1.5)
-        if not np.isnan(self.threshold):
-            ax.axvline(self.threshold, color="C1", ls="--", lw=1.0, label="threshold")
-            legend(ax)
+        self._draw_threshold(ax)
         ax.set_yticks(at, [f"{row:,}" for row in self.rows])
         ax.invert_yaxis()
         ax.grid(axis="y", lw=0.4, alpha=0.5)
-        ax.set(xlabel=labelled("score", self.unit), ylabel="row (numbered from 0)")
-        return self
+        ax.set_ylabel("row (numbered from 0)")

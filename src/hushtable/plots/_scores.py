@@ -1,19 +1,20 @@
-"""How scores are distributed."""
+"""The distribution of scores."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hushtable.plots._display import Display, as_scores, labelled, legend, unit_of
-
-__all__ = ["ScoreDisplay"]
+from hushtable.plots._display import OfScores, as_scores
 
 
-class ScoreDisplay(Display):
+@dataclass(eq=False, repr=False)
+class ScoreDisplay(OfScores):
     """Distribution of outlier scores, with the threshold below which rows are outliers.
 
-    Make one with `from_estimator` or `from_predictions`.
+    Make one with `from_estimator` or `from_predictions`; either takes ``bins``, about how many bins
+    there should be: by default the square root of the number of rows, within 10 and 40.
 
     Parameters
     ----------
@@ -29,81 +30,22 @@ class ScoreDisplay(Display):
 
     Attributes
     ----------
-    ax_ : matplotlib Axes
-        Where the scores were drawn.
-    figure_ : matplotlib Figure
-        What holds the axes.
+    ax_, figure_ : matplotlib Axes and Figure
+        Where the scores are drawn.
+
+    Examples
+    --------
+    >>> from hushtable.plots import ScoreDisplay
+    >>> display = ScoreDisplay.from_predictions([1.0, 4.0, 5.0, 5.0], threshold=2.0, bins=4)
+    >>> display.counts
+    array([1, 0, 0, 3])
     """
 
-    def __init__(
-        self,
-        counts: NDArray[np.int64],
-        edges: NDArray[np.float64],
-        *,
-        threshold: float = float("nan"),
-        unit: str = "",
-    ) -> None:
-        self.counts, self.edges = counts, edges
-        self.threshold, self.unit = threshold, unit
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, *, bins: int | None = None, ax: Any = None
-    ) -> Self:
-        """Score rows and draw the distribution.
-
-        Parameters
-        ----------
-        estimator : fitted outlier detector
-            Of hushtable, or any with ``score_samples`` and ``offset_``.
-        X : array, data frame, Arrow object or path
-            Rows.
-        bins : int, optional
-            How many bins, or one more; by default the square root of the number of rows, within
-            10 and 40.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        ScoreDisplay
-        """
-        scores = estimator.score_samples(X)
-        return cls.from_predictions(
-            scores, threshold=estimator.offset_, unit=unit_of(estimator), bins=bins, ax=ax
-        )
-
-    @classmethod
-    def from_predictions(
-        cls,
-        scores: ArrayLike,
-        *,
-        threshold: float = float("nan"),
-        unit: str = "",
-        bins: int | None = None,
-        ax: Any = None,
-    ) -> Self:
-        """Draw the distribution of scores.
-
-        Parameters
-        ----------
-        scores : array-like of shape (n,)
-            Low is abnormal.
-        threshold : float, default=nan
-            Rows with a lower score are outliers.
-        unit : str, default=""
-            Of the scores.
-        bins : int, optional
-            How many bins, or one more; by default the square root of the number of rows, within
-            10 and 40.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        ScoreDisplay
-        """
-        return cls.of(scores, threshold=threshold, unit=unit, bins=bins).plot(ax)
+    counts: NDArray[np.int64]
+    edges: NDArray[np.float64]
+    _: KW_ONLY
+    threshold: float = float("nan")
+    unit: str = ""
 
     @classmethod
     def of(
@@ -119,11 +61,9 @@ class ScoreDisplay(Display):
         Parameters
         ----------
         scores : array-like of shape (n,)
-            Low is abnormal.
         threshold : float, default=nan
-            Rows with a lower score are outliers.
         unit : str, default=""
-            Of the scores.
+            As in `from_predictions`.
         bins : int, optional
             How many bins, or one more; by default the square root of the number of rows, within
             10 and 40.
@@ -151,19 +91,7 @@ class ScoreDisplay(Display):
         edges = start + width * np.arange(first, last + 2, dtype=np.float64)
         return cls(counts, edges, threshold=threshold, unit=unit)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw a bar for each bin, those of outliers in another colour.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        ScoreDisplay
-        """
-        ax = self._axes(ax)
+    def _draw(self, ax: Any) -> None:
         outlier = self.edges[:-1] < self.threshold
         for these, colour, label in ((~outlier, "C0", "other rows"), (outlier, "C1", "outliers")):
             if these.any():
@@ -175,10 +103,7 @@ class ScoreDisplay(Display):
                     color=colour,
                     label=label,
                 )
-        if not np.isnan(self.threshold):
-            ax.axvline(self.threshold, color="C1", ls="--", lw=1.0, label="threshold")
-            legend(ax)
+        self._draw_threshold(ax)
         ax.yaxis.get_major_locator().set_params(integer=True)
         ax.yaxis.set_major_formatter("{x:,.0f}")
-        ax.set(xlabel=labelled("score", self.unit), ylabel="rows")
-        return self
+        ax.set_ylabel("rows")

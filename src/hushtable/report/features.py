@@ -1,4 +1,4 @@
-"""What a report says of features: what they may be, what was counted, how far they moved."""
+"""Features in a report: their ranges or categories, counts, and drift."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ class Features:
         return list(zip(*self.columns.values(), strict=True))
 
 
-def features_of(counts: Counts, scores: Scores | None, told: bool) -> Features:
+def features_of(counts: Counts, scores: Scores | None, shown: bool) -> Features:
     """Return the features of the plan of these counts.
 
     Parameters
@@ -54,13 +54,13 @@ def features_of(counts: Counts, scores: Scores | None, told: bool) -> Features:
         Not with hidden hash functions.
     scores : Scores or None
         Of other rows, where there are some.
-    told : bool
+    shown : bool
         Whether to show ranges and categories.
     """
     schema = counts.plan.schema
     columns = {
         "feature": schema.names[:MOST],
-        "range or categories": [values(f, told) for f in schema.features[:MOST]],
+        "range or categories": [values(f, shown) for f in schema.features[:MOST]],
     }
     tallies = {}
     if counts.tally is not None:

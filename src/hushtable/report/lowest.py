@@ -1,22 +1,79 @@
-"""What a report says of the rows with the lowest scores: how sure, how rare, and why."""
+"""The rows with the lowest scores in a report: how sure, how rare, and why; and no value."""
 
+import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushtable.data.readers import Reader
-from hushtable.plots import RankedOutliersDisplay
-from hushtable.report.reasons import Reasoned
-from hushtable.scores.ranks import Ranks
-from hushtable.scores.scorer import Scorer
+from hushtable.plots import ExplanationDisplay, RankedOutliersDisplay
+from hushtable.scores.lowest import LowRow
+from hushtable.scores.reasons import worth_a_word
 
-__all__ = ["LowestRows"]
+__all__ = ["LowestRows", "Reasoned"]
 
 #: Rows of which a figure shows the reasons.
 _PICTURED = 4
+#: A feature stands out if its share is so many times the mean of those that are not among the top.
+_ABOVE = 1.01
 
-Floats = NDArray[np.float64]
+
+@dataclass(frozen=True)
+class Reasoned:
+    """Reasons of a low score: features and their shares, and no value.
+
+    Attributes
+    ----------
+    row : str
+        Its number.
+    shortfall : float
+        What its score falls short of a typical one, in bits.
+    display : ExplanationDisplay
+        The shares.
+    """
+
+    row: str
+    shortfall: float
+    display: ExplanationDisplay
+
+    @classmethod
+    def of(cls, row: LowRow, typical: float, n_features: int) -> "Reasoned":
+        """Return why one of the lowest rows has its score."""
+        shortfall, reasons = typical - row.score, row.detail.reasons or []
+        known = sum(reason.share for reason in reasons)
+        others = (shortfall - known) / max(1, n_features - len(reasons))
+        # What all features share alike makes none of them stand out.
+        named = [r for r in worth_a_word(reasons) if r.share > _ABOVE * others]
+        shares = np.array([reason.share for reason in named])
+        display = ExplanationDisplay(
+            [reason.feature for reason in named],
+            shares,
+            rest=shortfall - float(shares.sum()),
+            n_rest=n_features - len(named),
+        )
+        return cls(f"{row.row:,}", shortfall, display)
+
+    @property
+    def listed(self) -> str:
+        """The features and their shares."""
+        units = itertools.chain([" bits"], itertools.repeat(""))
+        named = [
+            f"{name} ({share:.2f}{unit})"
+            for name, share, unit in zip(
+                self.display.features, self.display.shares.tolist(), units, strict=False
+            )
+        ]
+        return ", ".join(named) or "no feature stands out"
+
+    @property
+    def words(self) -> str:
+        """The shares, for those who do not see the figure."""
+        rest = self.display.rest
+        others = f"; the others together {rest:.2f}" if self.display.n_rest else ""
+        return (
+            f"Row {self.row} falls {self.shortfall:.2f} bits short of a typical score: "
+            f"{self.listed}{others}."
+        )
 
 
 @dataclass(frozen=True)
@@ -25,49 +82,45 @@ class LowestRows:
 
     Attributes
     ----------
+    found : list of LowRow
+        The rows, with their standard errors and ranks where these are known.
     display : RankedOutliersDisplay
         Their numbers, scores and standard errors.
-    ranks : ndarray of shape (n, 3), or None
-        For each, the share of the rows of all sites that is at least as rare, and two shares
-        between which it lies; None where no ranks were given.
     reasons : list of Reasoned
-        Why they have these scores; empty if that cannot be told.
+        Why they have these scores; empty if the model gives no reasons.
     no_reasons : str
-        Why it cannot.
+        Why it gives none.
     """
 
+    found: list[LowRow]
     display: RankedOutliersDisplay
-    ranks: Floats | None
     reasons: list[Reasoned]
     no_reasons: str
 
     @classmethod
     def of(
         cls,
-        display: RankedOutliersDisplay,
-        scorer: Scorer,
-        reader: Reader,
-        ranks: Ranks | None,
+        found: list[LowRow],
+        threshold: float,
+        unit: str,
         reasons: list[Reasoned],
         no_reasons: str,
     ) -> "LowestRows":
-        """Find how sure the scores of these rows are; reads the rows once."""
-        if scorer.plan.family.n_tables < 2:  # one table tells no error
-            return cls(display, None, reasons, no_reasons)
-        order = np.argsort(display.rows)
-        errors = np.empty(len(order))
-        _, errors[order] = scorer.score_with_errors(reader.take(display.rows[order]))
+        """Return the rows with their picture."""
+        errors = np.array([math.nan if r.detail.error is None else r.detail.error for r in found])
         display = RankedOutliersDisplay(
-            display.rows,
-            display.scores,
-            threshold=display.threshold,
-            unit=display.unit,
-            errors=errors,
+            np.array([row.row for row in found]),
+            np.array([row.score for row in found]),
+            threshold=threshold,
+            unit=unit,
+            errors=None if np.isnan(errors).any() else errors,
         )
-        if ranks is None:
-            return cls(display, None, reasons, no_reasons)
-        shares = ranks.of(display.scores), ranks.between(display.scores, errors)
-        return cls(display, np.column_stack(shares), reasons, no_reasons)
+        return cls(found, display, reasons, no_reasons)
+
+    @property
+    def ranked(self) -> bool:
+        """Whether ranks are known."""
+        return self.found[0].detail.ranks is not None
 
     @property
     def headers(self) -> list[str]:
@@ -75,7 +128,7 @@ class LowestRows:
         return [
             *("row", "score"),
             *([] if self.display.errors is None else ["standard error"]),
-            *([] if self.ranks is None else ["rank among all", "between"]),
+            *(["rank among all", "between"] if self.ranked else []),
             *(["features that lower it most"] if self.reasons else []),
         ]
 
@@ -87,18 +140,12 @@ class LowestRows:
     @property
     def rows(self) -> list[list[str]]:
         """A table row for each of the rows."""
-        shown = self.display
-        pairs = zip(shown.rows.tolist(), shown.scores.tolist(), strict=True)
-        table = [[f"{row:,}", f"{score:.4f}"] for row, score in pairs]
-        for i, line in enumerate(table):
-            if shown.errors is not None:
-                line.append(f"{shown.errors[i]:.4f}")
-            if self.ranks is not None:
-                rank, low, high = self.ranks[i]
-                line += [f"{rank:.2%}", f"{low:.2%} and {high:.2%}"]
-            if self.reasons:
-                line.append(self.reasons[i].listed)
-        return table
+        errors = [[] if r.detail.error is None else [f"{r.detail.error:.4f}"] for r in self.found]
+        listed = [[one.listed] for one in self.reasons] or [[] for _ in self.found]
+        return [
+            [f"{row.row:,}", f"{row.score:.4f}", *error, *row.detail.rank_words, *why]
+            for row, error, why in zip(self.found, errors, listed, strict=True)
+        ]
 
     @property
     def pictured(self) -> list[Reasoned]:
@@ -108,4 +155,4 @@ class LowestRows:
     @property
     def words(self) -> str:
         """The scores, for those who do not see the figure."""
-        return f"The {len(self.display.rows)} lowest scores; the table has them."
+        return f"The {len(self.found)} lowest scores; the table has them."

@@ -1,4 +1,4 @@
-"""What a report says of marginals: a histogram for each feature."""
+"""Marginals in a report: a histogram for each feature."""
 
 import itertools
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ class Histogram:
         Rows without a value.
     noise_sd : float
         Standard deviation of the noise on a count.
-    told : bool
+    shown : bool
         Whether to show its range or categories: otherwise cells stand side by side, unnamed.
     """
 
@@ -42,11 +42,11 @@ class Histogram:
     counts: NDArray[np.int64]
     missing: int
     noise_sd: float
-    told: bool
+    shown: bool
 
     @property
     def caption(self) -> str:
-        """What stands under the figure."""
+        """The text under the figure."""
         numeric = self.feature.kind == "numeric"
         unit = f", {self.feature.unit}" if numeric and self.feature.unit else ""
         noise = ", with noise" if self.noise_sd else ""
@@ -56,7 +56,7 @@ class Histogram:
     def words(self) -> str:
         """The counts, for those who do not see the figure."""
         most = int(self.counts.argmax())
-        if not self.told:
+        if not self.shown:
             where = ""
         elif self.feature.kind == "numeric":
             low, high = self._edges[most : most + 2]
@@ -64,7 +64,7 @@ class Histogram:
         else:
             where = f" {self._categories[most]}"
         return (
-            f"Histogram of {self.feature.name}, {values(self.feature, self.told)}: "
+            f"Histogram of {self.feature.name}, {values(self.feature, self.shown)}: "
             f"{len(self.counts)} cells, the fullest{where} with a count of "
             f"{self.counts[most]:,}; missing {self.missing:,}."
         )
@@ -72,7 +72,7 @@ class Histogram:
     def plot(self, ax: Any = None) -> "Histogram":
         """Draw a bar for each cell, and a band of twice the noise."""
         ax.spines[["top", "right"]].set_visible(False)
-        if not self.told:
+        if not self.shown:
             ax.stairs(self.counts, fill=True, color="C0")
             ax.set_xticks([])
         elif self.feature.kind == "numeric":
@@ -102,10 +102,10 @@ class Histogram:
         return [*self.feature.categories, "(others)"]
 
 
-def histograms(counts: Counts, told: bool) -> list[Histogram]:
+def histograms(counts: Counts, shown: bool) -> list[Histogram]:
     """Return the histograms of the first features, from counts under `Plan.marginals`.
 
-    ``told`` is whether to show ranges and categories.
+    ``shown`` is whether to show ranges and categories.
     """
     plan = counts.plan
     ends = itertools.pairwise(plan.family.offsets.tolist())
@@ -114,5 +114,5 @@ def histograms(counts: Counts, told: bool) -> list[Histogram]:
         zip(plan.schema.features, ends, strict=True), MOST
     ):
         cells = counts.counts[first:last]
-        found.append(Histogram(feature, cells[:-1], int(cells[-1]), counts.noise_sd, told))
+        found.append(Histogram(feature, cells[:-1], int(cells[-1]), counts.noise_sd, shown))
     return found

@@ -1,29 +1,29 @@
-"""What a report says of rows: their scores and reasons, what is missing, how far they drifted."""
+"""Rows in a report: their scores and reasons, what is missing, how far they drifted."""
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.counts.base import Counts
 from hushtable.counts.sketch import Sketch
-from hushtable.data.encoding import Codes
 from hushtable.data.readers import Reader
 from hushtable.errors import DataError, UsageError
-from hushtable.plots import RankedOutliersDisplay, ScoreDisplay
-from hushtable.report.lowest import LowestRows
-from hushtable.report.reasons import Reasoned, explaining
+from hushtable.plots import ScoreDisplay
+from hushtable.report.lowest import LowestRows, Reasoned
+from hushtable.scores.details import Details, Scored
+from hushtable.scores.lowest import Lowest
 from hushtable.scores.ranks import Ranks
+from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Scorer
 from hushtable.streams import Drift, drift
 
 __all__ = ["Scores", "passes", "score_rows"]
 
-#: Rows that tell how far chance moves them.
+#: Rows that show how far chance moves them.
 _SAMPLED = 500
 #: Features that are named as those that moved most.
 _FURTHEST = 5
@@ -80,7 +80,7 @@ class Scores:
 
     @property
     def lines(self) -> dict[str, str]:
-        """What the scores come to."""
+        """The scores in sum."""
         lines = {"Rows": f"{self.n_rows:,} of {self.source}"}
         if self.n_outliers is not None:
             lines["Outliers"] = f"{self.n_outliers:,} ({self.n_outliers / self.n_rows:.2%})"
@@ -136,7 +136,7 @@ class Scores:
 
     @property
     def drift_words(self) -> str:
-        """What the drift comes to."""
+        """The drift in sentences."""
         if self.drift is None:
             return ""
         beyond, n = self.drift.beyond_chance, len(self.drift.features)
@@ -185,34 +185,20 @@ def score_rows(
     n_jobs : int, optional
         Threads.
     """
-    parts = []
-    tally = np.zeros((len(scorer.plan.schema), 2), np.int64)
-    reasons, no_reasons = explaining(scorer, n_shown)
-    batches: Iterator[tuple[Any, ...]] = (
-        scorer.batches(reader, _scores_and_tally, n_jobs=n_jobs)
-        if reasons is None
-        else reasons.batches(reader, n_jobs=n_jobs)
-    )
-    for batch, counts, *_ in batches:
-        parts.append(batch)
-        tally += counts
-    if not parts:
+    reasons, no_reasons = _reasons(scorer, n_shown)
+    errors = scorer.plan.family.n_tables > 1  # one table gives none
+    ranked = ranks if errors else None
+    details = Details(scorer, n_shown, errors=errors, ranks=ranked, reasons=reasons)
+    lowest = Lowest(n_shown)
+    scores, tally = _passed(details.batches(reader, lambda batch: batch, n_jobs=n_jobs), lowest)
+    if not len(scores):
         raise DataError(f"{reader.source} has no rows: there is nothing to report")
-    scores = np.concatenate(parts)
     if contamination is not None:
         threshold = float(np.percentile(scores, 100.0 * contamination))
-    look: dict[str, Any] = {"threshold": threshold, "unit": scorer.plan.score.unit}
-    lowest = None
-    if n_shown:
-        why = []
-        if reasons is not None:
-            why = [Reasoned.of(low, reasons.typical, len(tally)) for low in reasons.lowest]
-        shown = RankedOutliersDisplay.of(scores, n_rows=n_shown, **look)
-        lowest = LowestRows.of(shown, scorer, reader, ranks, why, no_reasons)
-    flagged = None
-    if ranks is not None and not math.isnan(threshold):
-        at = np.array([threshold])
-        flagged = np.append(ranks.of(at), ranks.between(at, np.zeros(1)))
+    unit, why = scorer.plan.score.unit, []
+    if reasons is not None:
+        typical = reasons.explainer.typical
+        why = [Reasoned.of(row, typical, len(tally)) for row in lowest.rows]
     moved, reason = _drift(scorer, reader, len(scores), n_jobs)
     return Scores(
         source=reader.source,
@@ -220,24 +206,51 @@ def score_rows(
         n_outliers=None if math.isnan(threshold) else int((scores < threshold).sum()),
         threshold=threshold,
         chosen=contamination,
-        unit=scorer.plan.score.unit,
+        unit=unit,
         median=float(np.median(scores)),
-        display=ScoreDisplay.of(scores, **look),
-        flagged=flagged,
-        lowest=lowest,
+        display=ScoreDisplay.of(scores, threshold=threshold, unit=unit),
+        flagged=_flagged(ranks, threshold),
+        lowest=LowestRows.of(lowest.rows, threshold, unit, why, no_reasons) if n_shown else None,
         tally=tally,
         drift=moved,
         no_drift=reason,
     )
 
 
-def _scores_and_tally(codes: Codes, scores: NDArray[np.float64]) -> tuple[Any, Any]:
-    return scores, codes.tally
+def _passed(
+    batches: Iterable[Scored], lowest: Lowest
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return all scores, and the tally; the lowest rows are kept."""
+    parts, tally, n_rows = [np.empty(0)], np.zeros(2, np.int64), 0
+    for batch in batches:
+        lowest.add(batch, n_rows)
+        parts.append(batch.scores)
+        tally = tally + batch.tally
+        n_rows += len(batch.scores)
+    return np.concatenate(parts), tally
 
 
-def passes(counted: Counts, n_shown: int) -> int:
+def _reasons(scorer: Scorer, n_shown: int) -> tuple[Reasons | None, str]:
+    """Return what explains the lowest rows, or why nothing does."""
+    if not n_shown:
+        return None, "nobody asked for single rows"
+    try:
+        return Reasons(scorer, values=False), ""
+    except UsageError as error:
+        return None, str(error)
+
+
+def _flagged(ranks: Ranks | None, threshold: float) -> NDArray[np.float64] | None:
+    """Return the rank of the threshold, and two that it lies between, where both are known."""
+    if ranks is None or math.isnan(threshold):
+        return None
+    at = np.array([threshold])
+    return np.append(ranks.of(at), ranks.between(at, np.zeros(1)))
+
+
+def passes(counted: Counts) -> int:
     """Return how often `score_rows` reads the rows."""
-    return 1 + (2 if not _why_no_drift(counted) else 0) + (n_shown > 0)
+    return 1 if _why_no_drift(counted) else 3
 
 
 def _why_no_drift(counted: Counts) -> str:
@@ -252,7 +265,7 @@ def _why_no_drift(counted: Counts) -> str:
 def _drift(
     scorer: Scorer, reader: Reader, n_rows: int, n_jobs: int | None
 ) -> tuple[Drift | None, str]:
-    """Return how far the rows lie from those counted, or why that cannot be told."""
+    """Return how far the rows lie from those counted, or why that is not known."""
     counted, reason = scorer.sketch, _why_no_drift(scorer.sketch)
     if reason:
         return None, reason

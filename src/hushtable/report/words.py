@@ -1,4 +1,4 @@
-"""What commands print and reports say of plans, ledgers and rounds, in the same words."""
+"""Plans, ledgers and rounds in the words that commands and reports share."""
 
 import math
 from typing import TYPE_CHECKING
@@ -26,12 +26,12 @@ __all__ = [
 LEDGER_HEADERS = ["release", "what", "noise scale", "rho"]
 
 
-def values(feature: "Feature", told: bool = True, most: int = 3) -> str:
+def values(feature: "Feature", shown: bool = True, most: int = 3) -> str:
     """Return a feature's range, or the first few of its categories.
 
-    Those of a schema that is not public are rows' values: ``told`` is whether to show them.
+    Those of a schema that is not public are rows' values: ``shown`` is whether to show them.
     """
-    if not told:
+    if not shown:
         numeric = feature.kind == "numeric"
         what = "a range" if numeric else f"{len(feature.categories):,} categories"
         return f"{what} read off rows"
@@ -69,7 +69,7 @@ def values_of_rows(schema: "Schema", most: int = 20) -> str:
 
 
 def dependence(plan: "Plan") -> str:
-    """Return whether the plan tells of rows, and through what."""
+    """Return whether the plan depends on rows, and through what."""
     if not plan.data_dependent and plan.behind:
         return "through private releases only: their cost counts in every release under it"
     if not plan.data_dependent:

@@ -1,4 +1,4 @@
-"""Which features make a row's score low: a share each, from counts alone.
+"""Shares of the features in a row's low score, from counts alone.
 
 For each feature and table, the row's cell is compared with the cells that the row reaches if this
 feature's value changes and all others stay. What the score would gain by that is the feature's
@@ -22,12 +22,12 @@ from hushtable.data.encoding import Codes
 from hushtable.data.readers import Batch
 from hushtable.data.weights import Numbered, numbered
 from hushtable.scores.scorer import Scorer
-from hushtable.threads import for_each, map_in_order, n_threads
+from hushtable.threads import map_in_order, n_threads
 
 __all__ = ["Explained", "Explainer"]
 
-#: A table tells of a row if the row's cell is among the rarest, which hold at most this share of
-#: the counted rows: enough to tell what makes an outlier, at a tenth of the work.
+#: A table counts for a row if the row's cell is among the rarest, which hold at most this part of
+#: the counted rows: enough to find what makes an outlier, at a tenth of the work.
 RARE = 0.1
 
 Floats = NDArray[np.float64]
@@ -51,6 +51,18 @@ class Explained:
     codes : Codes
         What the values are encoded to, and how many of each feature are missing or outside the
         plan.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import HushTable
+    >>> from hushtable.scores import Explainer, Scorer
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> X[7, 2] = 9.0
+    >>> explainer = Explainer(Scorer(HushTable(random_state=0).fit(X).sketch_))
+    >>> [shares] = explainer.batches(X, lambda batch: batch.shares)
+    >>> shares.shape
+    (500, 3)
     """
 
     start: int
@@ -66,7 +78,7 @@ class Explainer:
     Parameters
     ----------
     scorer : Scorer
-        Of a plan whose tables tell features apart: `HushTable` or `LSHiTables`.
+        Of a plan whose tables keep features apart: `HushTable` or `LSHiTables`.
 
     Attributes
     ----------
@@ -77,6 +89,17 @@ class Explainer:
     ------
     UsageError
         If the plan is another detector's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import HushTable
+    >>> from hushtable.scores import Explainer, Scorer
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> X[7, 2] = 9.0
+    >>> explainer = Explainer(Scorer(HushTable(random_state=0).fit(X).sketch_))
+    >>> int(explainer.explain(X)[7].argmax())
+    2
     """
 
     def __init__(self, scorer: Scorer) -> None:
@@ -105,18 +128,8 @@ class Explainer:
             In bits; high makes the row an outlier. A row's shares add up to `typical` minus its
             score. A feature that takes one value only, or has no hash function, has none.
         """
-        reader = self._scorer.open(X)
-        if reader.n_rows is None:
-            parts = list(self.batches(reader, lambda batch: batch.shares, n_jobs=n_jobs))
-            return np.concatenate(parts) if parts else np.empty((0, reader.n_columns))
-        result = np.empty((reader.n_rows, reader.n_columns))
-
-        def fill(item: Numbered) -> None:
-            batch = self._explain(item)
-            result[batch.start : batch.start + len(batch.shares)] = batch.shares
-
-        for_each(fill, numbered(reader), n_threads(n_jobs, reader.n_rows))
-        return result
+        shape = (len(self._equal),)
+        return self._scorer.filled(X, lambda item: self._explain(item).shares, shape, n_jobs)
 
     def importances(self, X: Any, *, n_jobs: int | None = None) -> Floats:
         """Return the mean size of each feature's share over these rows; memory stays flat.
@@ -124,7 +137,7 @@ class Explainer:
         Parameters
         ----------
         X : array, data frame, Arrow object or path
-            Rows. Of outliers only, it says what makes them so.
+            Rows; give outliers alone to see what makes them so.
         n_jobs : int, optional
             Threads; None is one, -1 every core.
 

@@ -1,4 +1,4 @@
-"""Ranks: which share of all counted rows is at least as rare as a row, from a sum of histograms."""
+"""Ranks of rows among all counted rows, from a sum of histograms."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,18 @@ class Ranks:
         If the counts are not of this model's scores.
     UsageError
         If no rows were counted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import HushTable, Plan, Sketch
+    >>> from hushtable.scores import Ranks, Scorer
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> model = HushTable(random_state=0).fit(X).sketch_
+    >>> scorer = Scorer(model)
+    >>> ranks = Ranks(Sketch.from_data(Plan.ranks(model), X), scorer)
+    >>> bool(ranks.of(scorer.score(X)).max() == 1.0)
+    True
     """
 
     def __init__(self, counts: Counts, scorer: Scorer) -> None:

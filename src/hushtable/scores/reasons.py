@@ -1,9 +1,8 @@
-"""Why rows score low: the features with the largest shares, and words for people."""
+"""Reasons why rows score low: the features with the largest shares, in words."""
 
-import heapq
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,14 +12,14 @@ from numpy.typing import NDArray
 
 from hushtable.counts.base import Counts
 from hushtable.data.columns import as_numbers, as_texts
-from hushtable.data.readers import Batch
+from hushtable.data.readers import Batch, taken
 from hushtable.data.schema import Feature
 from hushtable.errors import FileError, PlanError
 from hushtable.privacy.denoise import onto_simplex
 from hushtable.scores.explain import Explained, Explainer
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["Lowest", "Marginals", "Reason", "Reasons", "Top"]
+__all__ = ["Frequencies", "Reason", "Reasons", "Top", "worth_a_word"]
 
 #: Features named for each row.
 TOP = 3
@@ -56,115 +55,69 @@ class Reason:
         return {"feature": self.feature, "share": self.share, "words": self.words}
 
 
-@dataclass(frozen=True)
-class Lowest:
-    """One of the rows with the lowest scores.
-
-    Attributes
-    ----------
-    score : float
-        In bits.
-    row : int
-        Its number.
-    reasons : list of Reason
-        The strongest first.
-    """
-
-    score: float
-    row: int
-    reasons: list[Reason]
-
-    @property
-    def telling(self) -> list[Reason]:
-        """Its reasons that are worth a word beside the strongest."""
-        return [r for r in self.reasons if r.share >= WORTH_A_WORD * self.reasons[0].share]
+def worth_a_word(reasons: list[Reason]) -> list[Reason]:
+    """Return the reasons that are worth a word beside the strongest, which is the first."""
+    return [r for r in reasons if r.share >= WORTH_A_WORD * reasons[0].share]
 
 
 class Reasons:
-    """Explains rows as they are scored, and keeps the reasons of the lowest ones.
+    """Finds the features that lower the scores of rows, and puts them in words.
 
     Parameters
     ----------
     scorer : Scorer
         Of the model.
-    n_lowest : int, default=0
-        Rows with the lowest scores whose reasons are kept.
     values : bool, default=True
         Whether the words hold the rows' values.
-    marginals : Marginals, optional
-        Says how far out a value lies.
+    frequencies : Frequencies, optional
+        Adds to the words how far out a value lies.
 
     Attributes
     ----------
     explainer : Explainer
-        What divides scores among features.
-    typical : float
-        A typical score, which the shares divide the distance from.
+        Divides scores among features.
 
     Raises
     ------
     UsageError
-        If the model's tables do not tell features apart.
+        If the model's tables do not keep features apart.
     """
 
     def __init__(
-        self,
-        scorer: Scorer,
-        n_lowest: int = 0,
-        *,
-        values: bool = True,
-        marginals: "Marginals | None" = None,
+        self, scorer: Scorer, *, values: bool = True, frequencies: "Frequencies | None" = None
     ) -> None:
         self.explainer = Explainer(scorer)
         self._features = scorer.plan.schema.features
-        self._n_lowest, self._values, self._marginals = n_lowest, values, marginals
-        self._lowest: list[tuple[float, int, list[Reason]]] = []
-        self.typical = self.explainer.typical
+        self._values, self._frequencies = values, frequencies
 
     @property
     def n_top(self) -> int:
         """Features named for each row."""
         return min(TOP, len(self._features))
 
-    @property
-    def lowest(self) -> list[Lowest]:
-        """The rows with the lowest scores so far, the lowest first."""
-        return [Lowest(*found) for found in self._lowest]
+    def of(
+        self, batch: Explained, few: NDArray[np.int64]
+    ) -> tuple[Top, Callable[[int], list[Reason]]]:
+        """Return the largest shares of a batch, and a function to the reasons of a few rows.
 
-    def batches(
-        self, reader: Any, *, n_jobs: int | None = None
-    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64], Top]]:
-        """Yield (scores, tally, top) of each batch of rows, in order; memory stays flat."""
-        for batch, lowest in self.explainer.batches(reader, self._batch, n_jobs=n_jobs):
-            # Scores and numbers of rows differ: the reasons are never compared.
-            self._lowest = heapq.nsmallest(self._n_lowest, [*self._lowest, *lowest])
-            yield batch
-
-    def _batch(self, batch: Explained) -> tuple[tuple[Any, Any, Top], list[Any]]:
-        """Reduce a batch to its largest shares, and to the reasons of its lowest rows."""
-        top, reasons = self.of(batch)
-        lowest = [
-            (float(batch.scores[i]), batch.start + i, reasons(i))
-            for i in np.argsort(batch.scores, kind="stable")[: self._n_lowest].tolist()
-        ]
-        return (batch.scores, batch.codes.tally, top), lowest
-
-    def of(self, batch: Explained) -> tuple[Top, Callable[[int], list[Reason]]]:
-        """Return the largest shares of a batch of rows, and what tells the reasons of one of them.
-
-        It takes the batch's shares apart.
+        It takes a place in ``few``. The batch's shares are overwritten.
         """
-        left, every, top = batch.shares, np.arange(len(batch.shares)), []
+        rows, left, every, top = (
+            taken(batch.rows, few),
+            batch.shares,
+            np.arange(len(batch.shares)),
+            [],
+        )
         for _ in range(self.n_top):
             best = left.argmax(axis=1)
             top.append((best, left[every, best]))
             left[every, best] = -np.inf
 
-        def reasons(i: int) -> list[Reason]:
+        def reasons(k: int) -> list[Reason]:
             return [
-                self._reason(int(best[i]), float(share[i]), batch.rows, i)
+                self._reason(int(best[few[k]]), float(share[few[k]]), rows, k)
                 for best, share in top
-                if share[i] > 0.0
+                if share[few[k]] > 0.0
             ]
 
         return top, reasons
@@ -190,13 +143,13 @@ class Reasons:
             missing = value is None
             what = str(value)
         words = f"{feature.name} is missing" if missing else f"{feature.name} {what}"
-        if self._marginals is not None:
-            words += self._marginals.words(j, None if missing else value)
+        if self._frequencies is not None:
+            words += self._frequencies.words(j, None if missing else value)
         return words
 
 
-class Marginals:
-    """Shares of the merged rows, feature by feature.
+class Frequencies:
+    """Relative frequencies of values among the merged rows, feature by feature.
 
     Parameters
     ----------
@@ -209,8 +162,8 @@ class Marginals:
     ----------
     features : tuple of Feature
         What was counted.
-    shares : list of ndarray, float64
-        For each feature, the share of the rows in each cell, with the noise smoothed out: of a
+    cells : list of ndarray, float64
+        For each feature, the relative frequency of each cell, with the noise smoothed out: of a
         range from low to high, or of the categories; the last cell is that of missing values.
 
     Raises
@@ -228,12 +181,12 @@ class Marginals:
             )
         self.features, self._name = plan.schema.features, name
         n_rows = max(1.0, float(counts.counts.sum()) / len(self.features))
-        self.shares = []
+        self.cells = []
         for first, last in itertools.pairwise(plan.family.offsets):
-            cells = counts.counts[first:last].astype(np.float64)
+            rows = counts.counts[first:last].astype(np.float64)
             if counts.noise_sd > 0.0:
-                cells = onto_simplex(cells, n_rows)
-            self.shares.append(cells / max(1.0, cells.sum()))
+                rows = onto_simplex(rows, n_rows)
+            self.cells.append(rows / max(1.0, rows.sum()))
 
     def check(self, features: Sequence[Feature]) -> None:
         """Raise `PlanError` unless these are the features that were counted."""
@@ -244,15 +197,15 @@ class Marginals:
 
     def words(self, j: int, value: Any) -> str:
         """Say where a value, a number or a category or None, lies among the merged rows."""
-        feature, shares = self.features[j], self.shares[j]
+        feature, cells = self.features[j], self.cells[j]
         if value is None:
-            return f", as in {_percent(shares[-1])} of the merged rows"
+            return f", as in {_percent(cells[-1])} of the merged rows"
         if feature.kind == "categorical":
             if value not in feature.categories:
                 return ", none of the plan's categories"
-            same = shares[feature.categories.index(value)]
+            same = cells[feature.categories.index(value)]
             return f", as in {_percent(same)} of the merged rows"
-        numbers = shares[:-1]
+        numbers = cells[:-1]
         place = 0.0 if feature.constant else (value - feature.low) / (feature.high - feature.low)
         cell = min(max(math.floor(place * len(numbers)), 0), len(numbers) - 1)
         below, above = float(numbers[:cell].sum()), float(numbers[cell + 1 :].sum())

@@ -84,15 +84,26 @@ class Scorer:
         -------
         ndarray of shape (n,), float64
         """
+        return self.filled(X, lambda item: self._score(item)[1], (), n_jobs)
+
+    def filled(
+        self,
+        X: Any,
+        found: Callable[[Numbered], Floats],
+        shape: tuple[int, ...],
+        n_jobs: int | None,
+    ) -> Floats:
+        """Return what is found of all rows, (n, *shape), each batch written where it belongs."""
         reader = self.open(X)
         if reader.n_rows is None:
-            parts = list(self.batches(reader, lambda _, scores: scores, n_jobs=n_jobs))
-            return np.concatenate(parts) if parts else np.empty(0)
-        result = np.empty(reader.n_rows)
+            items = itertools.chain.from_iterable(numbered(reader))
+            parts = list(map_in_order(found, items, n_threads(n_jobs)))
+            return np.concatenate(parts) if parts else np.empty((0, *shape))
+        result = np.empty((reader.n_rows, *shape))
 
         def fill(item: Numbered) -> None:
-            _, scores = self._score(item)
-            result[item[0] : item[0] + len(scores)] = scores
+            some = found(item)
+            result[item[0] : item[0] + len(some)] = some
 
         for_each(fill, numbered(reader), n_threads(n_jobs, reader.n_rows))
         return result
@@ -101,7 +112,7 @@ class Scorer:
         """Return the standard error (n,) of each score (n,): see `score_with_errors`."""
         m, centres = self.plan.family.n_tables, self._centres
         if m < 2:
-            raise UsageError("one table tells no standard error: needs 2 tables or more")
+            raise UsageError("one table gives no standard error: needs 2 tables or more")
         squares, products = (summed(codes) for summed in self._moments)
         above = m * scores - centres.sum()
         spread = squares - 2.0 * products + (centres**2).sum() - above**2 / m
@@ -145,7 +156,7 @@ class Scorer:
 
     @cached_property
     def _moments(self) -> tuple[Summing, Summing]:
-        """What sums the squares of cells' scores, and their products with the table's centre.
+        """Sums of the squares of cells' scores, and of their products with the table's centre.
 
         In a CountMin table, the least score has the least square and product: its scores are 0
         or more.

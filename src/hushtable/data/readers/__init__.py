@@ -1,18 +1,17 @@
 """Anything with rows and columns, as batches: NumPy blocks or Arrow record batches.
 
 A matrix stays NumPy (no copy); everything else becomes Arrow. A `Reader` can be read more
-than once unless its source is a one-shot stream.
+than once unless its source is a one-shot stream. A new input is one file beside these, and one
+line below; users register their own with `register_source` and `register_format`.
 """
 
 import os
 from typing import Any
 
-import pyarrow as pa
-
-from hushtable.data.readers import _files, _memory
+from hushtable.data.readers import _arrow, _csv, _numpy, _pandas, _parquet, _polars
+from hushtable.data.readers._files import files, paths
 from hushtable.data.readers._reader import (
     BATCH_ROWS,
-    FILE_ROWS,
     Batch,
     Reader,
     integer_too_large,
@@ -20,8 +19,7 @@ from hushtable.data.readers._reader import (
     one_after_other,
     taken,
 )
-
-paths = _files.paths
+from hushtable.data.readers._registry import opened, register_format, register_source
 
 __all__ = [
     "BATCH_ROWS",
@@ -32,8 +30,20 @@ __all__ = [
     "no_rows",
     "one_after_other",
     "paths",
+    "register_format",
+    "register_source",
     "taken",
 ]
+
+register_format("CSV", (".csv", ".tsv", ".txt"), _csv.csv_file)
+register_format("Parquet", (".parquet", ".pq"), _parquet.parquet_file)
+
+# The last is asked first: frames have Arrow's interface, too, and anything may be a matrix.
+register_source(lambda data: True, _numpy.matrix)
+register_source(_arrow.has_stream, _arrow.c_stream)
+register_source(_polars.is_frame, _polars.frame)
+register_source(_pandas.is_frame, _pandas.frame)
+register_source(_arrow.is_arrow, _arrow.arrow)
 
 
 def as_reader(data: Any, *, text_columns: frozenset[str] = frozenset()) -> Reader:
@@ -45,9 +55,9 @@ def as_reader(data: Any, *, text_columns: frozenset[str] = frozenset()) -> Reade
         NumPy array or nested list of shape (n, d); pandas or polars frame (eager or lazy);
         pyarrow Table, RecordBatch, RecordBatchReader or Dataset; anything with
         ``__arrow_c_stream__`` (such as a duckdb relation); the path of a CSV or Parquet file,
-        of a folder of them, or a glob pattern.
+        of a folder of them, or a glob pattern; whatever else is registered.
     text_columns : frozenset of str
-        CSV columns to be read as text even where they look like numbers.
+        Columns of a file to be read as text even where they look like numbers.
 
     Returns
     -------
@@ -60,37 +70,6 @@ def as_reader(data: Any, *, text_columns: frozenset[str] = frozenset()) -> Reade
     DataTypeError
         If the container is of a kind that hushtable does not take.
     """
-    if isinstance(data, Reader):
-        return data
     if isinstance(data, str | os.PathLike):
-        return _files.files(os.fspath(data), text_columns)
-    if isinstance(data, pa.RecordBatch):
-        data = pa.Table.from_batches([data])
-    if isinstance(data, pa.Table):
-        return _memory.table(data)
-    if isinstance(data, pa.RecordBatchReader):
-        return _memory.stream(data.schema, lambda: data, one_shot=True)
-    module = type(data).__module__.partition(".")[0]
-    if module == "pandas" and hasattr(data, "iloc"):
-        return _memory.pandas_frame(data)
-    if module == "pyarrow" and hasattr(data, "to_batches"):
-        # The defaults read far ahead: 20 times the memory of these settings.
-        return _memory.stream(
-            data.schema,
-            lambda: data.to_batches(
-                batch_size=FILE_ROWS, batch_readahead=1, fragment_readahead=1, use_threads=False
-            ),
-        )
-    if module == "polars" and hasattr(data, "collect_batches"):
-        schema = data.head(0).collect().to_arrow().schema
-        return _memory.stream(
-            schema,
-            lambda: (b for frame in data.collect_batches() for b in frame.to_arrow().to_batches()),
-        )
-    if module == "polars" and hasattr(data, "collect"):
-        data = data.collect()  # before polars 1.34, a lazy frame gave no batches
-    if module == "polars" and hasattr(data, "to_arrow"):
-        return _memory.polars_frame(data)
-    if hasattr(data, "__arrow_c_stream__"):
-        return _memory.c_stream(data)
-    return _memory.matrix(data)
+        return files(os.fspath(data), text_columns)
+    return opened(data)

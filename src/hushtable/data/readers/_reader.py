@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -11,8 +12,6 @@ from numpy.typing import NDArray
 
 from hushtable.errors import DataError
 from hushtable.threads import FEW_ROWS
-
-__all__ = ["BATCH_ROWS", "FILE_ROWS", "Batch", "Reader", "integer_too_large", "no_rows", "taken"]
 
 #: Rows in a batch in memory, and values: few enough for the cache, many enough that what a batch
 #: costs in Python, which threads do not share, is little.
@@ -46,7 +45,7 @@ class Reader:
     n_bytes : int or None
         Size of the files.
     bytes_read : callable
-        Says how many of these bytes have been read in this pass.
+        Returns how many of these bytes have been read in this pass.
     files : tuple of Reader
         Where the rows are several files one after the other: each of them.
     """
@@ -64,7 +63,7 @@ class Reader:
 
     @property
     def parts(self) -> tuple["Reader", ...]:
-        """What can be read at the same time: the files, or the reader itself."""
+        """Readers that can be read at the same time: the files, or the reader itself."""
         return self.files or (self,)
 
     def select(self, names: Sequence[str]) -> "Reader":
@@ -122,6 +121,39 @@ def one_after_other(files: Sequence[Reader], source: str) -> Reader:
         bytes_read=lambda: sum(file.bytes_read() for file in files),
         files=tuple(files),
     )
+
+
+def of_file(
+    path: Path,
+    names: tuple[str, ...],
+    batches: Callable[[list[str] | None], Iterator[tuple[int, Batch]]],
+    n_rows: int | None = None,
+) -> Reader:
+    """Read a file; ``batches`` yields how many bytes it has read, and rows of the columns asked."""
+    position = [0]
+
+    def project(columns: list[str] | None) -> Callable[[], Iterator[Batch]]:
+        def read() -> Iterator[Batch]:
+            for position[0], batch in named_errors(batches(columns), str(path)):
+                yield batch
+
+        return read
+
+    return Reader(
+        names,
+        len(names),
+        n_rows,
+        project(None),
+        source=str(path),
+        project=project,
+        n_bytes=path.stat().st_size,
+        bytes_read=lambda: position[0],
+    )
+
+
+def library_of(data: Any) -> str:
+    """Return the name of the library that an object's type is from."""
+    return type(data).__module__.partition(".")[0]
 
 
 def taken(batch: Batch, rows: NDArray[np.int64]) -> Batch:

@@ -1,0 +1,44 @@
+"""Rows in a pandas frame."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from hushtable.data.readers._reader import Batch, Reader, library_of, slices
+from hushtable.errors import DataError, DataTypeError
+
+
+def is_frame(data: Any) -> bool:
+    """Whether this is a frame, or a series."""
+    return library_of(data) == "pandas" and hasattr(data, "iloc")
+
+
+def frame(data: Any) -> Reader:
+    """Read a pandas frame, made Arrow one batch at a time."""
+    if data.ndim != 2:
+        raise DataError("Expected 2D array, got 1D array instead. Reshape your data")
+    n, d = data.shape
+    if d == 0:
+        raise DataError(f"0 feature(s) (shape={data.shape}) while a minimum of 1 is required.")
+    names = list(data.columns)
+    texts = [isinstance(name, str) for name in names]
+    if any(texts) and not all(texts):
+        raise DataTypeError(
+            "Feature names are only supported if all input features have string names, but the "
+            f"column names are of several types: {sorted({type(name).__name__ for name in names})}"
+        )
+
+    def batches() -> Iterator[Batch]:
+        for here in slices(n, d):
+            part = data.iloc[here]
+            try:
+                # As a table, since text of a frame put together of others comes in several chunks.
+                rows = pa.Table.from_pandas(part, preserve_index=False, nthreads=1)
+            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+                raise DataTypeError(
+                    f"a column mixes types: {error}; convert it to numbers or to text"
+                ) from None
+            yield from rows.combine_chunks().to_batches()
+
+    return Reader(tuple(names) if all(texts) else None, d, n, batches)

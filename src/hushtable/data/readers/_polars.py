@@ -1,0 +1,25 @@
+"""Rows in a polars frame, eager or lazy."""
+
+from typing import Any
+
+from hushtable.data.readers._arrow import stream
+from hushtable.data.readers._reader import Reader, library_of, split
+
+
+def is_frame(data: Any) -> bool:
+    """Whether this is a frame, eager or lazy."""
+    return library_of(data) == "polars" and (hasattr(data, "collect") or hasattr(data, "to_arrow"))
+
+
+def frame(data: Any) -> Reader:
+    """Read a frame, as often as asked; a lazy one batch by batch."""
+    if hasattr(data, "collect_batches"):
+        schema = data.head(0).collect().to_arrow().schema
+        return stream(
+            schema,
+            lambda: (b for part in data.collect_batches() for b in part.to_arrow().to_batches()),
+        )
+    if hasattr(data, "collect"):
+        data = data.collect()  # before polars 1.34, a lazy frame gave no batches
+    names = tuple(data.columns)
+    return Reader(names, len(names), len(data), lambda: split(iter(data.to_arrow().to_batches())))

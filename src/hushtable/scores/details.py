@@ -1,0 +1,159 @@
+"""Findings of rows besides their scores: standard errors, ranks, and reasons."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.data.encoding import Codes
+from hushtable.scores.explain import Explained
+from hushtable.scores.ranks import Ranks
+from hushtable.scores.reasons import Reason, Reasons, Top
+from hushtable.scores.scorer import Scorer
+
+__all__ = ["Detail", "Details", "Scored", "lowest_rows"]
+
+Floats = NDArray[np.float64]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Detail:
+    """Findings of one row besides its score; None where they were not asked for.
+
+    Attributes
+    ----------
+    error : float or None
+        Standard error of the score.
+    ranks : list of float, or None
+        Proportion of the rows of all sites that is at least as rare, and two between which it lies.
+    reasons : list of Reason, or None
+        Features that lower the score, the strongest first.
+    """
+
+    error: float | None = None
+    ranks: list[float] | None = None
+    reasons: list[Reason] | None = None
+
+    @property
+    def rank_words(self) -> list[str]:
+        """The rank, and the two that it lies between, for a table; empty where none is known."""
+        if self.ranks is None:
+            return []
+        rank, low, high = self.ranks
+        return [f"{rank:.2%}", f"{low:.2%} and {high:.2%}"]
+
+    def facts(self) -> dict[str, Any]:
+        """Return ranks and reasons for machines."""
+        ranks, reasons = self.ranks, self.reasons
+        return {
+            **({} if ranks is None else {"rank": ranks[0], "between": ranks[1:]}),
+            **({} if reasons is None else {"reasons": [reason.facts() for reason in reasons]}),
+        }
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A batch of rows, scored.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n,), float64
+        Low is abnormal.
+    tally : ndarray of shape (d, 2), int64
+        Missing and outside values of each feature.
+    lowest : ndarray of shape (k,), int64
+        Numbers in the batch of the lowest rows, lowest first.
+    ranks : ndarray of shape (n, 3), float64, or None
+        The rank of each row, and two between which it lies.
+    top : list of (ndarray of shape (n,), ndarray of shape (n,))
+        As `Reasons.of` returns them; empty if no reasons were asked for.
+    detail : callable
+        From a place in ``lowest`` to the row's `Detail`.
+    """
+
+    scores: Floats
+    tally: NDArray[np.int64]
+    lowest: NDArray[np.int64]
+    ranks: Floats | None
+    top: Top
+    detail: Callable[[int], Detail]
+
+
+@dataclass(frozen=True)
+class Details:
+    """Scores rows, and finds what else is asked for.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        Of the model.
+    most : int, default=0
+        Rows of each batch, the lowest, whose details may be asked for.
+    every_rank : bool, default=False
+        Whether to find the ranks of all rows, and not of the lowest alone.
+    errors : bool, default=False
+        Whether to find standard errors.
+    ranks : Ranks, optional
+        Finds ranks among the rows of all sites.
+    reasons : Reasons, optional
+        Finds the features that lower a score.
+    """
+
+    scorer: Scorer
+    most: int = 0
+    every_rank: bool = False
+    errors: bool = False
+    ranks: Ranks | None = None
+    reasons: Reasons | None = None
+
+    def batches(
+        self, X: Any, reduce: Callable[[Scored], T], *, n_jobs: int | None = None
+    ) -> Iterator[T]:
+        """Yield ``reduce`` of each batch, in order; it is called by the threads."""
+        if (reasons := self.reasons) is None:
+            return self.scorer.batches(
+                X, lambda *found: reduce(self._scored(*found)), n_jobs=n_jobs
+            )
+
+        def explained(batch: Explained) -> T:
+            top, words = reasons.of(batch, lowest_rows(batch.scores, self.most))
+            return reduce(self._scored(batch.codes, batch.scores, top, words))
+
+        return reasons.explainer.batches(X, explained, n_jobs=n_jobs)
+
+    def _ranked(self, codes: Codes, scores: Floats) -> Floats:
+        """Return the ranks (n, 3) of scores (n,): the rank, and two between which it lies."""
+        assert self.ranks is not None
+        ends = self.ranks.between(scores, self.scorer.errors(codes, scores))
+        return np.column_stack([self.ranks.of(scores), ends])
+
+    def _scored(
+        self,
+        codes: Codes,
+        scores: Floats,
+        top: Top | None = None,
+        reasons: Callable[[int], list[Reason] | None] = lambda _: None,
+    ) -> Scored:
+        # Of the codes, what is kept while others are scored is that of the lowest rows alone.
+        lowest = lowest_rows(scores, self.most)
+        few = codes.take(lowest)
+
+        def detail(k: int) -> Detail:
+            one, score = few.take(np.array([k])), scores[lowest[[k]]]
+            error = float(self.scorer.errors(one, score)[0]) if self.errors else None
+            ranks = None if self.ranks is None else self._ranked(one, score)[0].tolist()
+            return Detail(error, ranks, reasons(k))
+
+        ranks = self._ranked(codes, scores) if self.every_rank and self.ranks else None
+        return Scored(scores, codes.tally, lowest, ranks, top or [], detail)
+
+
+def lowest_rows(scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:
+    """Return the numbers of the lowest scores, lowest first; of equal ones, the earlier first."""
+    if 0 < most < len(scores):
+        few = np.flatnonzero(scores <= np.partition(scores, most - 1)[most - 1])
+        return few[np.argsort(scores[few], kind="stable")[:most]]
+    return np.argsort(scores, kind="stable")[:most]
