@@ -12,7 +12,6 @@ __all__ = [
     "Columns",
     "Data",
     "Delta",
-    "Detector",
     "Drop",
     "Epsilon",
     "ExpectedRows",
@@ -24,21 +23,6 @@ __all__ = [
     "Tables",
     "Threads",
 ]
-
-
-class Detector(StrEnum):
-    """Detectors as the command line spells them."""
-
-    ACE = "ace"
-    HUSHTABLE = "hushtable"
-    LSH_ITABLES = "lsh-itables"
-    ROTATED_RS_HASH = "rotated-rs-hash"
-    RS_HASH = "rs-hash"
-
-    @property
-    def recipe(self) -> str:
-        """The detector's name in plans."""
-        return self.value.replace("-", "_")
 
 
 class Adjacency(StrEnum):

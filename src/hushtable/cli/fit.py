@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hushtable.cli._detectors import HUSHTABLE, Detector
 from hushtable.cli._options import (
     Columns,
     Data,
-    Detector,
     Drop,
     Json,
     Output,
@@ -42,7 +42,7 @@ def _contamination(value: str) -> str | float:
 def fit(
     data: Data,
     output: Output,
-    detector: Annotated[Detector, typer.Option(help="Detector to fit.")] = Detector.HUSHTABLE,
+    detector: Annotated[Detector, typer.Option(help="Detector to fit.")] = HUSHTABLE,
     tables: Tables = 100,
     passes: Annotated[
         int,
@@ -81,7 +81,7 @@ def fit(
     share = _contamination(contamination)
     if passes not in (1, 2):
         raise UsageError(f"--passes {passes}: needs 1 or 2")
-    if passes == 2 and detector is not Detector.HUSHTABLE:
+    if passes == 2 and detector is not HUSHTABLE:
         raise UsageError("--passes 2 needs --detector hushtable")
     target = Target(output, [data])
     reader = open_rows(data, columns, drop)
@@ -91,10 +91,10 @@ def fit(
         raise DataError(f"--keep-text: {lacking} are not among the columns in use, {used}")
 
     # scikit-learn takes a second to import: only once the files are known to be there.
-    from hushtable.detectors._by_recipe import BY_RECIPE
+    from hushtable.detectors._by_draw import BY_DRAW
 
-    model = BY_RECIPE[detector.recipe]()
-    if detector is Detector.HUSHTABLE:
+    model = BY_DRAW[detector.draw]()
+    if detector is HUSHTABLE:
         model.set_params(passes=passes)
         readings = 2 + passes
     else:  # to sample rows, it must know their number

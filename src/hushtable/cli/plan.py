@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hushtable.cli._detectors import HUSHTABLE, Detector
 from hushtable.cli._options import (
     Delta,
-    Detector,
     Epsilon,
     ExpectedRows,
     Json,
@@ -43,9 +43,7 @@ _Ranges = Annotated[
 def draw(
     schema: _SchemaFile,
     output: Output,
-    detector: Annotated[
-        Detector, typer.Option(help="Detector whose tables to draw.")
-    ] = Detector.HUSHTABLE,
+    detector: Annotated[Detector, typer.Option(help="Detector whose tables to draw.")] = HUSHTABLE,
     tables: Annotated[
         int | None,
         typer.Option(
@@ -104,7 +102,7 @@ def draw(
         parameters["n_tables"] = tables
     features = _schema(schema, ranges)
     terms: dict[str, Any] = {
-        "detector": detector.recipe,
+        "detector": detector.draw,
         "marginals": counts,
         "epsilon": epsilon,
         "delta": delta,
@@ -330,7 +328,7 @@ def _save(
             ])  # fmt: skip
         elif not plan.data_dependent:
             print("It depends on no data, only on the schema, the seed and public numbers.")
-        if design is not None and plan.detector not in ("marginals", "ranges"):
+        if design is not None and plan.purpose.scores_rows:
             print_sentences([design.words()])
         for line in notes:
             print(line)

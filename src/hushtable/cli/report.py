@@ -210,7 +210,6 @@ def _open(path: Path) -> tuple["Model", "Scorer | None", float | None]:
     from hushtable import files
     from hushtable.counts.sketch import counts_from_file
     from hushtable.federation.collect import Sealed
-    from hushtable.plans.plan import HISTOGRAMS
     from hushtable.report.content import Model
     from hushtable.scores.scorer import Scorer
 
@@ -225,7 +224,7 @@ def _open(path: Path) -> tuple["Model", "Scorer | None", float | None]:
         return Model(path.name, content.kind, sealed, size(path)), None, None
     counts = content.build(counts_from_file)
     subject = Model(path.name, content.kind, counts, size(path))
-    if counts.plan.detector in HISTOGRAMS:
+    if not counts.plan.purpose.scores_rows:
         return subject, None, None
     scorer = Scorer(counts)
     return subject, scorer, threshold(content, scorer)

@@ -206,7 +206,6 @@ def _open_model(path: Path) -> tuple["Scorer", float]:
     """Read a detector or a sketch without scikit-learn, which takes a second to import."""
     from hushtable import files
     from hushtable.counts.sketch import counts_from_file
-    from hushtable.plans.plan import HISTOGRAMS
     from hushtable.scores.scorer import Scorer
 
     content = files.read(path)
@@ -216,16 +215,16 @@ def _open_model(path: Path) -> tuple["Scorer", float]:
             "or a local model"
         )
     counts = content.build(counts_from_file)
-    if counts.plan.detector == "ranks":
-        raise FileError(
-            f"{path} holds ranks, which do not score: give the model as --model, and this file as "
-            "--ranks"
-        )
-    if counts.plan.detector in HISTOGRAMS:
+    if counts.plan.purpose.refines:
         raise FileError(
             f"{path} holds {counts.plan.detector}, which do not score: draw a plan with them "
             f"(hushtable plan draw schema.toml --{counts.plan.detector} {path} -o plan.hush) and "
             "sketch again"
+        )
+    if not counts.plan.purpose.scores_rows:
+        raise FileError(
+            f"{path} holds ranks, which do not score: give the model as --model, and this file as "
+            "--ranks"
         )
     scorer = Scorer(counts)
     return scorer, threshold_of(content, scorer)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hushtable import files
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy import noise
 from hushtable.privacy.budget import (
@@ -29,7 +30,6 @@ from hushtable.privacy.budget import (
 )
 from hushtable.privacy.composition import Spent, split_history
 from hushtable.privacy.denoise import span
-from hushtable.privacy.layout import MARGINAL_SHARE, RANGE_SHARE
 from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.seal import Seal, write
 
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from hushtable.counts.sketch import Sketch
 
 __all__ = ["Release", "check_counts", "check_plan", "release_counts", "share_of_budget"]
-
-#: What a first round takes of the budget, unless the call says otherwise.
-_SHARES = {"marginals": MARGINAL_SHARE, "ranges": RANGE_SHARE}
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +136,7 @@ class Release:
         PrivacyError
             If there are too few rows for the noise; the message names the feature.
         """
-        if self.plan.detector != "ranges":
+        if self.plan.purpose is not Purpose.RANGES:
             raise UsageError(
                 f"a release of a {self.plan.detector!r} plan tells no ranges: sketch and release "
                 "under Plan.ranges(schema, ...)"
@@ -225,7 +222,7 @@ def release_counts(
 
 def share_of_budget(share: float | None, plan: Plan) -> float | None:
     """Return which share of the budget a release takes; None is all that is left."""
-    return _SHARES.get(plan.detector) if share is None else check_share(share)
+    return plan.purpose.share_of_budget if share is None else check_share(share)
 
 
 def check_plan(plan: Plan) -> None:

@@ -32,10 +32,10 @@ Floats = NDArray[np.float64]
 class TableDetector(FittedTables, BaseEstimator, ABC):
     """A detector that counts rows into tables.
 
-    A subclass names its recipe and says how it draws its plan and counts its rows.
+    A subclass names its draw and says how it draws its plan and counts its rows.
     """
 
-    _recipe: ClassVar[str]
+    _detector: ClassVar[str]
 
     # Parameters that every subclass stores in __init__.
     contamination: str | float
@@ -126,10 +126,10 @@ class TableDetector(FittedTables, BaseEstimator, ABC):
         UsageError
             If no row was counted.
         """
-        if sketch.plan.detector != cls._recipe:
+        if sketch.plan.detector != cls._detector:
             raise PlanError(
                 f"these counts are of a {sketch.plan.detector!r} plan, {cls.__name__} needs "
-                f"{cls._recipe!r}: use the detector that drew the plan"
+                f"{cls._detector!r}: use the detector that drew the plan"
             )
         self = cls(**cls._parameters_of(sketch.plan), n_jobs=n_jobs)
         self._set_columns(sketch.plan.schema)

@@ -57,4 +57,4 @@ class LSHiTables(SampledDetector):
     0
     """
 
-    _recipe: ClassVar[str] = "lsh_itables"
+    _detector: ClassVar[str] = "lsh_itables"

@@ -64,7 +64,7 @@ class RSHash(SampledDetector):
     0
     """
 
-    _recipe: ClassVar[str] = "rs_hash"
+    _detector: ClassVar[str] = "rs_hash"
 
 
 class RotatedRSHash(SampledDetector):
@@ -123,4 +123,4 @@ class RotatedRSHash(SampledDetector):
     0
     """
 
-    _recipe: ClassVar[str] = "rotated_rs_hash"
+    _detector: ClassVar[str] = "rotated_rs_hash"

@@ -55,7 +55,7 @@ class SampledDetector(TableDetector):
     def _draw_plan(self, schema: Schema, reader: Reader, weights: Any, n_rows: int) -> Plan:
         return Plan.draw(
             schema,
-            detector=self._recipe,
+            detector=self._detector,
             random_state=self._rng,
             n_tables=self.n_tables,
             max_samples=min(whole("max_samples", self.max_samples), n_rows),

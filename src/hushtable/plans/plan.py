@@ -14,26 +14,15 @@ from hushtable import files
 from hushtable.arguments import generator
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.plans import content, histograms
 from hushtable.plans.counted import Counted
-from hushtable.plans.draws import MARGINAL_BINS, RECIPES, Marginals, recipe
-from hushtable.plans.families import EquiWidth, HashFamily, ScoreHistogram, family_from_content
+from hushtable.plans.draws import DRAWS, Draw, Marginals, Purpose, draw_of, purpose_of
+from hushtable.plans.families import EquiWidth, HashFamily
 from hushtable.plans.score_rule import ScoreRule
 from hushtable.privacy.budget import Spent
-from hushtable.privacy.layout import MARGINAL_BINS as PRIVATE_MARGINAL_BINS
-from hushtable.privacy.layout import RANGE_BINS, Design
+from hushtable.privacy.layout import Design
 
-__all__ = ["HISTOGRAMS", "Plan"]
-
-#: The array of the first pass's counts, beside the family's own arrays.
-_FIRST = "first_counts"
-#: Names, as detectors, of the plans whose counts do not score rows; what they are made of.
-HISTOGRAMS: dict[str, type[HashFamily]] = {
-    "marginals": EquiWidth,
-    "ranges": EquiWidth,
-    "ranks": ScoreHistogram,
-}
-#: Cells of a histogram of scores: each carries noise, so that fewer are more accurate under it.
-RANK_BINS, PRIVATE_RANK_BINS = 4096, 128
+__all__ = ["Plan"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +69,7 @@ class Plan:
     hidden: bool = False
 
     def __post_init__(self) -> None:
-        _check_purpose(self.detector, self.family)
+        purpose_of(self.detector, self.family)
         if not set(self.schema.paid) <= set(self.behind):
             raise PlanError("the plan leaves out releases that its ranges were read off")
         first = self.first_counts
@@ -153,46 +142,47 @@ class Plan:
         PrivacyError
             If epsilon or delta do not protect, or the marginals of a private plan are exact.
         """
-        chosen = recipe(detector)
+        chosen = draw_of(detector)
         design = _design(epsilon, delta, expected_rows, sites)
         if design is not None:
-            if not chosen.takes_marginals:
+            laid_out = design.parameters()
+            if not set(laid_out) <= set(chosen.parameters):
                 raise UsageError(f"detector {detector!r} has one layout: leave epsilon out")
-            parameters = design.parameters() | parameters
+            parameters = laid_out | parameters
         behind = {spent.release: spent for spent in schema.paid}
         if marginals is not None:
-            if not chosen.takes_marginals:
-                raise UsageError(f"detector {detector!r} takes no marginals: leave them out")
-            source = marginals.plan
-            if source.detector != "marginals" or source.schema != schema:
-                raise PlanError(
-                    "the marginals were counted under another plan: "
-                    + cls.marginals(schema).difference(source)
-                )
+            parameters["marginals"] = cls._checked_marginals(chosen, schema, marginals, design)
             behind |= {spent.release: spent for spent in marginals.spent()}
-            if marginals.ledger is None and design is not None:
-                raise PrivacyError(
-                    "these marginals are exact counts, and a private plan must not depend on "
-                    "them: release them first, sketch.release(epsilon=...)"
-                )
-            parameters["marginals"] = Marginals(
-                marginals.counts, source.family.offsets, marginals.noise_sd
-            )
-        rng = generator(random_state)
-        try:
-            family = chosen.draw(schema, rng, **parameters)
-        except TypeError as error:
-            raise UsageError(f"detector {detector!r}: {error}") from None
         raw_marginals = marginals is not None and marginals.ledger is None
         return cls(
             schema,
-            family,
+            chosen.draw(schema, generator(random_state), **parameters),
             chosen.score,
             detector,
             data_dependent=not schema.public or raw_marginals,
             behind=tuple(behind.values()),
             design=design,
         )
+
+    @classmethod
+    def _checked_marginals(
+        cls, chosen: Draw, schema: Schema, counts: Counted, design: Design | None
+    ) -> Marginals:
+        """Return the marginals for a draw; raises if it may not, or cannot, use these counts."""
+        if "marginals" not in chosen.parameters:
+            raise UsageError(f"detector {chosen.name!r} takes no marginals: leave them out")
+        source = counts.plan
+        if source.purpose is not Purpose.MARGINALS or source.schema != schema:
+            raise PlanError(
+                "the marginals were counted under another plan: "
+                + cls.marginals(schema).difference(source)
+            )
+        if counts.ledger is None and design is not None:
+            raise PrivacyError(
+                "these marginals are exact counts, and a private plan must not depend on "
+                "them: release them first, sketch.release(epsilon=...)"
+            )
+        return Marginals(counts.counts, source.family.offsets, counts.noise_sd)
 
     @classmethod
     def marginals(
@@ -220,13 +210,7 @@ class Plan:
             If there would be too few rows for private marginals to pay: draw in one round.
         """
         design = _design(epsilon, delta, expected_rows, sites)
-        if design is not None and not design.pays_marginals(len(schema)):
-            raise PrivacyError(
-                f"a first round does not pay: {design.expected_rows:,} rows and {len(schema):,} "
-                f"features at epsilon {design.epsilon:g} leave mostly noise in the marginals; "
-                "draw the plan in one round, without them"
-            )
-        bins = MARGINAL_BINS if design is None else PRIVATE_MARGINAL_BINS
+        bins = histograms.marginal_bins(schema, design)
         return cls._histograms(schema, bins, "marginals", design)
 
     @classmethod
@@ -258,15 +242,7 @@ class Plan:
             If there would be too few rows to find a range under the noise.
         """
         design = _design(epsilon, delta, expected_rows, sites)
-        if design is None:
-            raise UsageError("epsilon=None: ranges are found by a private release: give its budget")
-        if not design.finds_ranges(len(schema)):
-            raise PrivacyError(
-                f"ranges cannot be found privately: {design.expected_rows:,} rows and "
-                f"{len(schema):,} features at epsilon {design.epsilon:g} do not stand out of the "
-                "noise; give public ranges in the schema"
-            )
-        return cls._histograms(schema, RANGE_BINS, "ranges", design)
+        return cls._histograms(schema, histograms.range_bins(schema, design), "ranges", design)
 
     @classmethod
     def ranks(cls, model: Counted) -> "Plan":
@@ -288,21 +264,10 @@ class Plan:
         UsageError
             If the counts are of histograms that do not score.
         """
-        if model.plan.detector in HISTOGRAMS:
-            raise UsageError(
-                f"counts of a {model.plan.detector!r} plan do not score rows: ranks need a "
-                "detector's counts"
-            )
-        scores = model.plan.cell_scores(model.counts, model.noise_sd)
         return cls(
             model.plan.schema,
-            ScoreHistogram(
-                model.plan.schema,
-                model.plan.family,
-                np.rint(scores * 2.0**20).astype(np.int64),
-                RANK_BINS if model.ledger is None else PRIVATE_RANK_BINS,
-            ),
-            ScoreRule("log2"),
+            histograms.score_histogram(model),
+            DRAWS["ranks"].score,
             "ranks",
             data_dependent=model.plan.data_dependent or model.ledger is None,
             behind=model.spent(),
@@ -314,7 +279,7 @@ class Plan:
         return cls(
             schema,
             EquiWidth(schema, bins),
-            ScoreRule("log2"),
+            DRAWS[name].score,
             name,
             data_dependent=not schema.public,
             behind=schema.paid,
@@ -342,6 +307,11 @@ class Plan:
         if first.ledger is not None:
             raise UsageError("a second pass needs exact counts of the first, not a release")
         return replace(self, first_counts=first.counts, data_dependent=True)
+
+    @property
+    def purpose(self) -> Purpose:
+        """The use of the counts under this plan: to score rows, or as marginals, ranges, ranks."""
+        return purpose_of(self.detector)
 
     @property
     def expected_rows(self) -> int | None:
@@ -392,37 +362,13 @@ class Plan:
 
     def arrays(self) -> files.Arrays:
         """Return the drawn arrays, and the counts of the first pass where there are some."""
-        first = {} if self.first_counts is None else {_FIRST: self.first_counts}
+        first = {} if self.first_counts is None else {content.FIRST: self.first_counts}
         return {**self.family.arrays(), **first}
 
     @classmethod
-    def from_content(cls, content: Any, arrays: files.Arrays) -> "Plan":
+    def from_content(cls, described: Any, arrays: files.Arrays) -> "Plan":
         """Build the plan that `to_dict` and `arrays` described; raises `PlanError` otherwise."""
-        shape = {"detector": str, "data_dependent": bool, "schema": dict, "family": dict}
-        shape["score"] = dict
-        if (
-            not isinstance(content, dict)
-            or set(content) - {"behind", "design"} != set(shape)
-            or not isinstance(content.get("behind", []), list)
-            or not all(isinstance(content[key], kind) for key, kind in shape.items())
-        ):
-            raise PlanError(f"a plan needs the entries {sorted(shape)}, each of its kind")
-        schema = Schema.from_dict(content["schema"])
-        family, score = dict(content["family"]), content["score"]
-        arrays = dict(arrays)
-        first = arrays.pop(_FIRST, None)
-        if set(score) != {"name", "smoothing"} or not isinstance(score["smoothing"], int | float):
-            raise PlanError("a plan's score needs a name and a number, smoothing")
-        return cls(
-            schema,
-            family_from_content(str(family.pop("name", "")), family, arrays, schema),
-            ScoreRule(score["name"], float(score["smoothing"])),
-            content["detector"],
-            content["data_dependent"],
-            first,
-            tuple(Spent.from_dict(spent) for spent in content.get("behind", ())),
-            Design.from_dict(content["design"]) if "design" in content else None,
-        )
+        return cls(**content.plan_arguments(described, arrays))
 
     def entries(self) -> tuple[dict[str, Any], files.Arrays]:
         """Return what a file of any kind carries of its plan: manifest entries and arrays."""
@@ -431,17 +377,17 @@ class Plan:
         return {"plan_id": self.plan_id, "plan": self.to_dict(), **hidden}, arrays
 
     @classmethod
-    def from_file(cls, content: files.Content) -> "Plan":
+    def from_file(cls, file: files.Content) -> "Plan":
         """Build the plan that a file of any kind carries; raises `PlanError` if it does not fit."""
         arrays = {
             name.removeprefix("plan."): array
-            for name, array in content.arrays.items()
+            for name, array in file.arrays.items()
             if name.startswith("plan.")
         }
-        plan = cls.from_content(content.manifest.get("plan"), arrays)
-        if plan.plan_id != content.manifest.get("plan_id"):
+        plan = cls.from_content(file.manifest.get("plan"), arrays)
+        if plan.plan_id != file.manifest.get("plan_id"):
             raise PlanError("the plan's content does not have the plan id that the file states")
-        hidden = content.manifest.get("hidden", False)
+        hidden = file.manifest.get("hidden", False)
         if not isinstance(hidden, bool):
             raise PlanError(f"hidden={hidden!r}: needs true or false")
         return replace(plan, hidden=True) if hidden else plan
@@ -459,45 +405,17 @@ class Plan:
     @cached_property
     def plan_id(self) -> str:
         """SHA-256 of the plan's canonical content (RFC 8785) with the digests of its arrays."""
-        content = self.to_dict() | {"arrays": files.array_digests(self.arrays())}
-        return hashlib.sha256(rfc8785.dumps(content)).hexdigest()
+        described = self.to_dict() | {"arrays": files.array_digests(self.arrays())}
+        return hashlib.sha256(rfc8785.dumps(described)).hexdigest()
 
     def difference(self, other: "Plan") -> str:
-        """Say in words what two plans differ in."""
-        parts = []
-        theirs_all = other.to_dict()
-        for key, mine in self.to_dict().items():
-            theirs = theirs_all.get(key)
-            if mine != theirs:
-                parts.append(
-                    _schema_difference(self.schema, other.schema)
-                    if key == "schema"
-                    else f"{key} {mine!r} against {theirs!r}"
-                )
-        if not parts and self.plan_id != other.plan_id:
-            parts.append("same schema and settings, but other hash functions were drawn")
-        return "; ".join(parts) or "nothing"
+        """Say in words how two plans differ."""
+        return content.difference(self, other)
 
     def __repr__(self) -> str:
         return (
             f"Plan({self.detector!r}, {len(self.schema)} features, {self.family.n_tables} tables, "
             f"{self.family.n_cells} cells, plan_id={self.plan_id[:12]!r})"
-        )
-
-
-def _check_purpose(detector: str, family: HashFamily) -> None:
-    """Raise `PlanError` unless the tables are of the kind that their name says.
-
-    Budgets, and what is done with the counts, go by the name.
-    """
-    kinds = HISTOGRAMS | {name: recipe.family for name, recipe in RECIPES.items()}
-    needed = kinds.get(detector)
-    if needed is None:
-        raise PlanError(f"a plan of {detector!r} is unknown: needs one of {sorted(kinds)}")
-    if type(family) is not needed:
-        raise PlanError(
-            f"a plan of {detector!r} needs the hash family {needed.name}, and this one has "
-            f"{family.name}: get the plan again from whoever drew it"
         )
 
 
@@ -514,15 +432,3 @@ def _design(
             "tables are laid out for it before any row is seen"
         )
     return Design(epsilon, delta, expected_rows, sites)
-
-
-def _schema_difference(mine: Schema, theirs: Schema) -> str:
-    if mine.names != theirs.names:
-        return f"features {mine.names} against {theirs.names}"
-    for a, b in zip(mine.features, theirs.features, strict=True):
-        if a != b and not (mine.public and theirs.public):
-            # What was read off rows is rows' values: no message shows it.
-            return f"feature {a.name!r} has another kind, range or categories, read off rows"
-        if a != b:
-            return f"feature {a.name!r}: {a.to_dict()} against {b.to_dict()}"
-    return "one schema is public, the other was read off data"

@@ -9,6 +9,7 @@ from hushtable.counts.local import LocalModel
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.federation.collect import Sealed
+from hushtable.plans.draws import Purpose
 from hushtable.plots import NoiseDisplay
 from hushtable.privacy.ledger import rounded_up
 from hushtable.report.features import Features, features_of
@@ -201,7 +202,7 @@ def _no_values(scores: Scores | None, of_rows: str, told: bool) -> list[str]:
 
 def _histograms(model: Model, told: bool) -> list[Histogram]:
     counts = model.counts
-    if isinstance(counts, Sketch | Release) and counts.plan.detector == "marginals":
+    if isinstance(counts, Sketch | Release) and counts.plan.purpose is Purpose.MARGINALS:
         return histograms(counts, told)
     return []
 

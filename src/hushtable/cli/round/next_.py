@@ -52,10 +52,12 @@ def next_(
     Example:
       hushtable round next first.hush *.submission.hush --key lead.key -o second.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
+    from hushtable.plans.draws import Purpose
+
     target = Target(output, [round_, *submissions])
     other = None if result is None else Target(result, [round_, *submissions])
     asked = read_round(round_)
-    if asked.layout.detector != "marginals" or asked.plan is None:
+    if asked.layout.purpose is not Purpose.MARGINALS or asked.plan is None:
         raise RoundError(
             f"{round_} is about {asked.layout.detector}: round next goes on from marginals; the "
             "result of this one is made by hushtable round collect"

@@ -1,26 +1,31 @@
-"""What every hash family does, whatever its hash functions are."""
+"""The base of all hash families: what they declare of their arrays, and what they do with rows."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from hushtable.data.encoding import Codes
-from hushtable.errors import UsageError
+from hushtable.data.schema import Schema
+from hushtable.errors import PlanError, UsageError
 from hushtable.files import Arrays
 
 __all__ = [
     "EVERY_ROW_ONCE",
     "MAX_CELLS",
+    "Drawn",
     "Gaining",
     "HashFamily",
     "KernelFamily",
     "Kernels",
     "Summing",
+    "drawn",
+    "indices",
+    "whole_number",
 ]
 
 #: From codes of n rows to n sums.
@@ -30,6 +35,58 @@ MAX_CELLS = 1 << 16
 
 #: Weights of rows that all count once.
 EVERY_ROW_ONCE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What a family declares of an array: see `drawn`."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[str, ...]
+    low: int | None
+    below: int | str | None
+
+    def check(self, name: str, array: NDArray[Any], family: "HashFamily") -> None:
+        """Raise `PlanError` unless the array has the family's shape and lies within bounds."""
+        needed = tuple(getattr(family, size) for size in self.shape)
+        if array.shape != needed:
+            raise PlanError(f"hash functions: {name} has shape {array.shape}: needs {needed}")
+        below = getattr(family, self.below) if isinstance(self.below, str) else self.below
+        low = np.iinfo(array.dtype).min if self.low is None else self.low
+        end = np.iinfo(array.dtype).max + 1 if below is None else below
+        if array.size and not (low <= int(array.min()) and int(array.max()) < end):
+            raise PlanError(f"hash functions: {name} must be from {low} to {end - 1}")
+
+
+def drawn(
+    dtype: DTypeLike, *shape: str, low: int | None = None, below: int | str | None = None
+) -> Any:
+    """Declare an array of a family, as a dataclass field.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Of whole numbers, without conversion.
+    *shape : str
+        The attributes of the family that are its sizes, such as ``"n_tables"``. They may follow
+        from arrays declared before.
+    low, below : int or str
+        The least value, and the one after the largest: a number, or an attribute of the family.
+        An index of a feature is ``below="n_features"``.
+    """
+    return field(repr=False, metadata={"drawn": Drawn(np.dtype(dtype), shape, low, below)})
+
+
+def whole_number(low: int, high: int) -> Any:
+    """Declare a parameter of a family, from ``low`` to ``high``, as a dataclass field."""
+    return field(metadata={"numbers": (low, high)})
+
+
+def indices(array: NDArray[Any], below: int, low: int = 0) -> NDArray[Any]:
+    """Return an array computed for a kernel; raise `PlanError` unless in [``low``, ``below``)."""
+    if array.size and not low <= int(array.min()) <= int(array.max()) < below:
+        raise PlanError(f"hash functions: an index that is not from {low} to {below - 1}")
+    return array
 
 
 class Gaining(Protocol):
@@ -42,34 +99,73 @@ class Gaining(Protocol):
     def __call__(self, codes: Codes) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 
 
-@dataclass(frozen=True)
-class Kernels:
-    """The compiled loops of a family."""
-
-    count: Callable[..., None]
-    count_pairs: Callable[..., None]
-    sum: Callable[..., None]
-
-
+@dataclass(frozen=True, eq=False)
 class HashFamily(ABC):
     """Tables of cells. A row falls into exactly one cell of each of a table's histograms.
 
     Most families have one histogram a table; with CountMin sketches it is several.
 
+    A family is a frozen dataclass with a decorator `hushtable.plans.families.register`. Its
+    arrays are fields made by `drawn`, its parameters fields made by `whole_number`. They are
+    checked, copied and made read-only before anything reads them, and a file carries them.
+
     Attributes
     ----------
     name : str
         The family's name in files.
-    offsets : ndarray of shape (n_histograms + 1,), int64
-        First cell of each histogram in the vector of all cells.
+    of_model : bool
+        Whether it counts by another family's tables.
     """
 
     name: ClassVar[str]
-    offsets: NDArray[np.int64]
+    of_model: ClassVar[bool] = False
+
+    schema: Schema = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in self._declared("numbers").items():
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+                raise PlanError(f"{name}={value!r}: needs a whole number from {low} to {high:,}")
+        declared = self._declared("drawn")
+        for name, array in declared.items():
+            value, kind = getattr(self, name), (array.dtype, len(array.shape))
+            if not isinstance(value, np.ndarray) or (value.dtype, value.ndim) != kind:
+                raise PlanError(
+                    f"hash functions: {name} must be {kind[0]} of {kind[1]} dimension(s)"
+                )
+            # A copy of its own, read-only: the plan's id stands for its content.
+            own = np.array(value, order="C")
+            own.setflags(write=False)
+            object.__setattr__(self, name, own)
+        for name, array in declared.items():
+            array.check(name, getattr(self, name), self)
+        self._check()
+
+    def _check(self) -> None:
+        """Raise `PlanError` if arrays within their bounds do not fit each other."""
+        if self.offsets[0] != 0 or (np.diff(self.offsets) < 1).any():
+            raise PlanError("hash functions: needs histograms of one cell or more each")
+        if self.n_histograms % self.n_tables:
+            raise PlanError("hash functions: needs as many histograms in each table")
+
+    @classmethod
+    def _declared(cls, kind: str) -> dict[str, Any]:
+        return {f.name: f.metadata[kind] for f in fields(cls) if kind in f.metadata}
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out of a pickle what follows from the rest, such as how kernels run over tables."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @property
+    @abstractmethod
+    def offsets(self) -> NDArray[np.int64]:
+        """First cell of each histogram in the vector of all cells, and the end of the last."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of the schema."""
+        return len(self.schema)
 
     @property
     def n_tables(self) -> int:
@@ -86,13 +182,44 @@ class HashFamily(ABC):
         """Number of cells of all tables together."""
         return int(self.offsets[-1])
 
-    @abstractmethod
     def parameters(self) -> dict[str, Any]:
         """Return what the family needs besides arrays, as JSON carries it."""
+        return {name: getattr(self, name) for name in self._declared("numbers")}
 
-    @abstractmethod
     def arrays(self) -> Arrays:
         """Return the drawn arrays: all that a reader in another language needs."""
+        return {name: getattr(self, name) for name in self._declared("drawn")}
+
+    @classmethod
+    def from_content(cls, schema: Schema, parameters: Any, arrays: Arrays) -> Self:
+        """Build the family that `parameters` and `arrays` described; raises `PlanError` if not."""
+        numbers, needed = cls._declared("numbers"), cls._declared("drawn")
+        if set(parameters) != set(numbers) or set(arrays) != set(needed):
+            raise PlanError(
+                f"hash family {cls.name!r} needs the parameters {sorted(numbers)} and the arrays "
+                f"{sorted(needed)}, and nothing else"
+            )
+        return cls(schema=schema, **parameters, **arrays)
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON Schema of the family's entry in a manifest."""
+        numbers = {
+            name: {"type": "integer", "minimum": low, "maximum": high}
+            for name, (low, high) in cls._declared("numbers").items()
+        }
+        return {
+            "description": str(cls.__doc__).partition("\n")[0],
+            "type": "object",
+            "required": ["name", *numbers],
+            "properties": {"name": {"const": cls.name}, **numbers},
+            "additionalProperties": False,
+        }
+
+    @classmethod
+    def dtypes(cls) -> set[str]:
+        """Return the dtypes of the family's arrays."""
+        return {str(array.dtype) for array in cls._declared("drawn").values()}
 
     @abstractmethod
     def count(
@@ -134,12 +261,21 @@ class HashFamily(ABC):
         Raises
         ------
         UsageError
-            If a row's cell does not tell which feature put it there.
+            If a row's cell does not show which feature put it there.
         """
         raise UsageError(
             f"{self.name} tables do not tell which feature makes a row rare: explanations need "
             "HushTable or LSHiTables"
         )
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The compiled loops of a family."""
+
+    count: Callable[..., None]
+    count_pairs: Callable[..., None]
+    sum: Callable[..., None]
 
 
 class KernelFamily(HashFamily):
