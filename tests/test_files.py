@@ -28,6 +28,7 @@ from hushtable import (
     files,
     load,
 )
+from hushtable.detectors._by_draw import BY_DRAW
 from hushtable.errors import FileError, HushTableError
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -180,8 +181,8 @@ def test_the_manifest_keeps_its_published_schema(tmp_path, X):
     weights.save(tmp_path / "w.hush")
     Sketch.from_data(plan, table(), max_samples=2).save(tmp_path / "fresh.hush")
     HushTable().fit(X).save(tmp_path / "d.hush")
-    for detector in (ACE(n_tables=3), LSHiTables(), RSHash(), RotatedRSHash()):
-        detector.fit(X).save(tmp_path / f"{type(detector).__name__}.hush")
+    for detector in BY_DRAW.values():
+        detector(n_tables=3).fit(X).save(tmp_path / f"{detector.__name__}.hush")
     for file in tmp_path.glob("*.hush"):
         validator.validate(files.read(file).manifest)
     # ... and says something: it refuses what the reader refuses.

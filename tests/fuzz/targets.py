@@ -169,7 +169,7 @@ _HUSH = ("plan", "sketch", "release", "local")
 
 @cache
 def _hush_seeds() -> list[bytes]:
-    return [*seeds.golden(*_HUSH), seeds.detector(), seeds.signed()]
+    return [*seeds.golden(*_HUSH), seeds.detector(), seeds.signed(), *seeds.registered()]
 
 
 def _hush_edited(program: bytes) -> None:
