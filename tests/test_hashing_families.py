@@ -244,8 +244,8 @@ BROKEN = [
 
 
 def test_no_array_of_any_family_is_used_unchecked(monkeypatch):
-    schema = unit_schema(2)
-    plans = plans_of_every_kind(schema, np.zeros((9, 2)))
+    schema = Schema((*unit_schema(1).features, Feature.categorical("c", ["a", "b"])))
+    plans = plans_of_every_kind(schema, np.array([[0.5, "a"], [0.7, "b"]], object))
     for family in FAMILIES.values():
         for method in ("count", "count_pairs", "sum", "summing"):
             monkeypatch.setattr(family, method, lambda *_: pytest.fail("it was used"))

@@ -11,8 +11,8 @@ from strategies import plans_of_every_kind
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import PlanError, UsageError
 from hushtable.federation.layout import Layout
-from hushtable.plans.content import manifest_schema
 from hushtable.plans.draws import DRAWS, detectors
+from hushtable.plans.manifest import manifest_schema
 
 PUBLIC = Schema((Feature.numeric("x", low=0, high=1), Feature.categorical("c", ["a", "b"])))
 ROWS = np.array([[0.1, "a"], [0.9, "b"], [None, "a"]], dtype=object)

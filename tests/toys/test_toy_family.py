@@ -13,10 +13,10 @@ from strategies import tampered
 
 from hushtable import Feature, Plan, Release, Schema, Sketch, files, load
 from hushtable.errors import FileError, UsageError
-from hushtable.plans.content import manifest_schema
 from hushtable.plans.draws import DRAWS, detectors
 from hushtable.plans.draws import register as register_draw
 from hushtable.plans.families import FAMILIES, register
+from hushtable.plans.manifest import manifest_schema
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.scorer import Scorer
 

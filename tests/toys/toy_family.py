@@ -7,8 +7,7 @@ import numpy as np
 
 from hushtable.plans.draws import Draw
 from hushtable.plans.draws import register as register_draw
-from hushtable.plans.families import HashFamily, register
-from hushtable.plans.families._family import drawn, whole_number
+from hushtable.plans.families import HashFamily, drawn, register, whole_number
 from hushtable.plans.score_rule import ScoreRule
 
 

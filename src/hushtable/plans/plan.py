@@ -1,32 +1,26 @@
 """The plan: schema, drawn hash functions and score rule. Immutable, named by its content."""
 
-import hashlib
 from dataclasses import dataclass, replace
-from functools import cached_property
-from os import PathLike
 from typing import Any
 
 import numpy as np
-import rfc8785
 from numpy.typing import NDArray
 
-from hushtable import files
 from hushtable.arguments import generator
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.plans import content, histograms
+from hushtable.plans import histograms
+from hushtable.plans.content import PlanContent
 from hushtable.plans.counted import Counted
-from hushtable.plans.draws import DRAWS, Draw, Marginals, Purpose, draw_of, purpose_of
-from hushtable.plans.families import EquiWidth, HashFamily
-from hushtable.plans.score_rule import ScoreRule
-from hushtable.privacy.budget import Spent
+from hushtable.plans.draws import DRAWS, Draw, Marginals, Purpose, draw_of
+from hushtable.plans.families import EquiWidth
 from hushtable.privacy.layout import Design
 
 __all__ = ["Plan"]
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(PlanContent):
     """What all sites share: which hash functions count the rows, and how counts become scores.
 
     Make one with `Plan.draw` or `Plan.marginals`. Two sketches add only if their plans have
@@ -57,31 +51,6 @@ class Plan:
         Whether only the sites may know the hash functions: whatever is saved with them, its
         owner alone may read. It is no part of the plan's id.
     """
-
-    schema: Schema
-    family: HashFamily
-    score: ScoreRule
-    detector: str
-    data_dependent: bool
-    first_counts: NDArray[np.int64] | None = None
-    behind: tuple[Spent, ...] = ()
-    design: Design | None = None
-    hidden: bool = False
-
-    def __post_init__(self) -> None:
-        purpose_of(self.detector, self.family)
-        if not set(self.schema.paid) <= set(self.behind):
-            raise PlanError("the plan leaves out releases that its ranges were read off")
-        first = self.first_counts
-        if first is None:
-            return
-        if first.dtype != np.int64 or first.shape != (self.family.n_cells,) or first.min() < 0:
-            raise PlanError("the first pass's counts do not fit the plan's tables")
-        if self.first_rows == 0:
-            raise PlanError("the first pass counted no rows: nothing to refine by")
-        first = first.copy()
-        first.setflags(write=False)
-        object.__setattr__(self, "first_counts", first)
 
     @classmethod
     def draw(
@@ -308,25 +277,6 @@ class Plan:
             raise UsageError("a second pass needs exact counts of the first, not a release")
         return replace(self, first_counts=first.counts, data_dependent=True)
 
-    @property
-    def purpose(self) -> Purpose:
-        """The use of the counts under this plan: to score rows, or as marginals, ranges, ranks."""
-        return purpose_of(self.detector)
-
-    @property
-    def expected_rows(self) -> int | None:
-        """Public number of rows that the plan was laid out for; None if it was for none."""
-        return None if self.design is None else int(self.design.expected_rows)
-
-    @property
-    def first_rows(self) -> int:
-        """Rows that the first pass counted."""
-        return 0 if self.first_counts is None else self.rows_counted(self.first_counts)
-
-    def rows_counted(self, counts: NDArray[np.int64]) -> int:
-        """Return how many rows a vector of counts holds (by its first table)."""
-        return int(counts[: self.family.offsets[1]].sum())
-
     def cell_scores(self, counts: NDArray[np.int64], noise_sd: float = 0.0) -> NDArray[np.float64]:
         """Return the score of every cell, in bits, given the merged counts.
 
@@ -345,72 +295,6 @@ class Plan:
         if n_rows == 0:
             raise UsageError("no rows were counted: add sketches of data before scoring")
         return self.score.values(counts, n_rows)
-
-    # --- content and identity ---------------------------------------------------------------
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plan without its arrays, as JSON carries it."""
-        return {
-            "detector": self.detector,
-            "data_dependent": self.data_dependent,
-            "schema": self.schema.to_dict(),
-            "family": {"name": self.family.name, **self.family.parameters()},
-            "score": self.score.to_dict(),
-            **({"behind": [spent.to_dict() for spent in self.behind]} if self.behind else {}),
-            **({} if self.design is None else {"design": self.design.to_dict()}),
-        }
-
-    def arrays(self) -> files.Arrays:
-        """Return the drawn arrays, and the counts of the first pass where there are some."""
-        first = {} if self.first_counts is None else {content.FIRST: self.first_counts}
-        return {**self.family.arrays(), **first}
-
-    @classmethod
-    def from_content(cls, described: Any, arrays: files.Arrays) -> "Plan":
-        """Build the plan that `to_dict` and `arrays` described; raises `PlanError` otherwise."""
-        return cls(**content.plan_arguments(described, arrays))
-
-    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
-        """Return what a file of any kind carries of its plan: manifest entries and arrays."""
-        arrays = {f"plan.{name}": array for name, array in self.arrays().items()}
-        hidden = {"hidden": True} if self.hidden else {}
-        return {"plan_id": self.plan_id, "plan": self.to_dict(), **hidden}, arrays
-
-    @classmethod
-    def from_file(cls, file: files.Content) -> "Plan":
-        """Build the plan that a file of any kind carries; raises `PlanError` if it does not fit."""
-        arrays = {
-            name.removeprefix("plan."): array
-            for name, array in file.arrays.items()
-            if name.startswith("plan.")
-        }
-        plan = cls.from_content(file.manifest.get("plan"), arrays)
-        if plan.plan_id != file.manifest.get("plan_id"):
-            raise PlanError("the plan's content does not have the plan id that the file states")
-        hidden = file.manifest.get("hidden", False)
-        if not isinstance(hidden, bool):
-            raise PlanError(f"hidden={hidden!r}: needs true or false")
-        return replace(plan, hidden=True) if hidden else plan
-
-    def save(self, path: "str | PathLike[str]") -> None:
-        """Write the plan to a .hush file, atomically.
-
-        Parameters
-        ----------
-        path : path
-            Where; an existing file is replaced only by a complete new one.
-        """
-        files.write(path, "plan", *self.entries())
-
-    @cached_property
-    def plan_id(self) -> str:
-        """SHA-256 of the plan's canonical content (RFC 8785) with the digests of its arrays."""
-        described = self.to_dict() | {"arrays": files.array_digests(self.arrays())}
-        return hashlib.sha256(rfc8785.dumps(described)).hexdigest()
-
-    def difference(self, other: "Plan") -> str:
-        """Say in words how two plans differ."""
-        return content.difference(self, other)
 
     def __repr__(self) -> str:
         return (

@@ -3,6 +3,7 @@
 A new draw is one file with a function, and one call of `register`, here or anywhere else.
 """
 
+from hushtable.plans import families
 from hushtable.plans.draws._hushtable import MARGINAL_BINS, Marginals, draw_hushtable
 from hushtable.plans.draws._papers import draw_lsh_itables, draw_rs_hash
 from hushtable.plans.draws._projection import draw_ace, draw_rotated_rs_hash
@@ -15,39 +16,25 @@ from hushtable.plans.draws.registry import (
     purpose_of,
     register,
 )
-from hushtable.plans.families import (
-    EquiWidth,
-    RandomFeature,
-    RandomProjection,
-    ScoreHistogram,
-    SimHash,
-    SubspaceGrid,
-)
 from hushtable.plans.score_rule import ScoreRule
 
 __all__ = [
-    "DRAWS",
-    "MARGINAL_BINS",
-    "Draw",
-    "Marginals",
-    "Purpose",
-    "detectors",
-    "draw_of",
-    "purpose_of",
+    "DRAWS", "MARGINAL_BINS", "Draw", "Marginals", "Purpose", "detectors", "draw_of", "purpose_of",
     "register",
-]
+]  # fmt: skip
 
-_LOG2 = ScoreRule("log2")
-_SMOOTHED = ScoreRule("smoothed_log2", 0.05)
+_LOG2, _SMOOTHED = ScoreRule("log2"), ScoreRule("smoothed_log2", 0.05)
 
 for _draw in (
-    Draw("ace", SimHash, ScoreRule("count"), draw_ace, "ACE"),
-    Draw("hushtable", RandomFeature, _SMOOTHED, draw_hushtable, "HushTable"),
-    Draw("lsh_itables", RandomFeature, _LOG2, draw_lsh_itables, "LSHiTables"),
-    Draw("marginals", EquiWidth, _LOG2, purpose=Purpose.MARGINALS),
-    Draw("ranges", EquiWidth, _LOG2, purpose=Purpose.RANGES),
-    Draw("ranks", ScoreHistogram, _LOG2, purpose=Purpose.RANKS),
-    Draw("rotated_rs_hash", RandomProjection, _LOG2, draw_rotated_rs_hash, "RotatedRSHash"),
-    Draw("rs_hash", SubspaceGrid, _LOG2, draw_rs_hash, "RSHash"),
+    Draw("ace", families.SimHash, ScoreRule("count"), draw_ace, "ACE"),
+    Draw("hushtable", families.RandomFeature, _SMOOTHED, draw_hushtable, "HushTable"),
+    Draw("lsh_itables", families.RandomFeature, _LOG2, draw_lsh_itables, "LSHiTables"),
+    Draw("marginals", families.EquiWidth, _LOG2, purpose=Purpose.MARGINALS),
+    Draw("ranges", families.EquiWidth, _LOG2, purpose=Purpose.RANGES),
+    Draw("ranks", families.ScoreHistogram, _LOG2, purpose=Purpose.RANKS),
+    Draw(
+        "rotated_rs_hash", families.RandomProjection, _LOG2, draw_rotated_rs_hash, "RotatedRSHash"
+    ),
+    Draw("rs_hash", families.SubspaceGrid, _LOG2, draw_rs_hash, "RSHash"),
 ):
     register(_draw)

@@ -2,12 +2,12 @@
 
 A family lays its tables end to end in one vector of cells. Everything above (sketches, files,
 noise, scores) sees that vector and ``offsets`` only, never which family it is. A new family is
-one file: a subclass of `HashFamily`, or of `KernelFamily`, that declares its arrays, with the
-decorator `register`.
+one file: a subclass of `HashFamily` that declares its arrays by `drawn` and its parameters by
+`whole_number`, with the decorator `register`.
 """
 
 from hushtable.plans.families._equi_width import EquiWidth
-from hushtable.plans.families._family import HashFamily, Summing
+from hushtable.plans.families._family import HashFamily, Summing, drawn, whole_number
 from hushtable.plans.families._projection import n_dimensions
 from hushtable.plans.families._random_feature import RandomFeature
 from hushtable.plans.families._random_projection import RandomProjection
@@ -17,16 +17,7 @@ from hushtable.plans.families._subspace_grid import SubspaceGrid
 from hushtable.plans.families.registry import FAMILIES, family_from_content, register
 
 __all__ = [
-    "FAMILIES",
-    "EquiWidth",
-    "HashFamily",
-    "RandomFeature",
-    "RandomProjection",
-    "ScoreHistogram",
-    "SimHash",
-    "SubspaceGrid",
-    "Summing",
-    "family_from_content",
-    "n_dimensions",
-    "register",
-]
+    "FAMILIES", "EquiWidth", "HashFamily", "RandomFeature", "RandomProjection", "ScoreHistogram",
+    "SimHash", "SubspaceGrid", "Summing", "drawn", "family_from_content", "n_dimensions",
+    "register", "whole_number",
+]  # fmt: skip

@@ -15,21 +15,14 @@ from hushtable.errors import PlanError, UsageError
 from hushtable.files import Arrays
 
 __all__ = [
-    "EVERY_ROW_ONCE",
-    "MAX_CELLS",
-    "Drawn",
-    "Gaining",
-    "HashFamily",
-    "KernelFamily",
-    "Kernels",
-    "Summing",
-    "drawn",
-    "indices",
-    "whole_number",
-]
+    "EVERY_ROW_ONCE", "MAX_CELLS", "Floats", "Gaining", "HashFamily", "Ints", "KernelFamily",
+    "Kernels", "Summing", "drawn", "indices", "whole_number",
+]  # fmt: skip
 
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 #: From codes of n rows to n sums.
-Summing = Callable[[Codes], NDArray[np.float64]]
+Summing = Callable[[Codes], Floats]
 #: Cells that one table may have: a cell is numbered in 16 bits.
 MAX_CELLS = 1 << 16
 
@@ -96,7 +89,7 @@ class Gaining(Protocol):
     def features(self) -> NDArray[np.bool_]:
         """Features (d,) by which a row can gain."""
 
-    def __call__(self, codes: Codes) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def __call__(self, codes: Codes) -> tuple[Floats, Floats]: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +152,7 @@ class HashFamily(ABC):
 
     @property
     @abstractmethod
-    def offsets(self) -> NDArray[np.int64]:
+    def offsets(self) -> Ints:
         """First cell of each histogram in the vector of all cells, and the end of the last."""
 
     @property
@@ -222,36 +215,25 @@ class HashFamily(ABC):
         return {str(array.dtype) for array in cls._declared("drawn").values()}
 
     @abstractmethod
-    def count(
-        self,
-        codes: Codes,
-        counts: NDArray[np.int64],
-        weights: NDArray[np.int64] | None = None,
-    ) -> None:
+    def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
         """Add every row, ``weights`` (n,) times, to ``counts`` (n_cells,), in every table."""
 
     @abstractmethod
-    def count_pairs(
-        self,
-        codes: Codes,
-        rows: NDArray[np.int64],
-        tables: NDArray[np.int64],
-        counts: NDArray[np.int64],
-    ) -> None:
+    def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
         """Add, for each pair p, row ``rows[p]`` to ``counts`` in table ``tables[p]`` only."""
 
     @abstractmethod
-    def sum(self, codes: Codes, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sum(self, codes: Codes, values: Floats) -> Floats:
         """Return, for each row, the sum over the tables of its cell's ``values`` (n_cells,).
 
         Where a table has several histograms, the least of the row's values in them counts.
         """
 
-    def summing(self, values: NDArray[np.float64]) -> Summing:
+    def summing(self, values: Floats) -> Summing:
         """Return `sum` of these values, for one batch of codes after the other."""
         return partial(self.sum, values=values)
 
-    def gaining(self, values: NDArray[np.float64], limits: NDArray[np.float64]) -> Gaining:
+    def gaining(self, values: Floats, limits: Floats) -> Gaining:
         """Return `sum` of these values, with what rows would gain by a change of one feature.
 
         A row's gain by a feature is the sum, over the tables, of what its value there would
@@ -287,25 +269,14 @@ class KernelFamily(HashFamily):
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
         """Return what the kernels take between the codes of these rows and their own arguments."""
 
-    def count(
-        self,
-        codes: Codes,
-        counts: NDArray[np.int64],
-        weights: NDArray[np.int64] | None = None,
-    ) -> None:
+    def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
         weights = EVERY_ROW_ONCE if weights is None else weights
         self._kernels.count(codes.codes, *self._arguments(codes), weights, counts)
 
-    def count_pairs(
-        self,
-        codes: Codes,
-        rows: NDArray[np.int64],
-        tables: NDArray[np.int64],
-        counts: NDArray[np.int64],
-    ) -> None:
+    def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
         self._kernels.count_pairs(codes.codes, *self._arguments(codes), rows, tables, counts)
 
-    def sum(self, codes: Codes, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sum(self, codes: Codes, values: Floats) -> Floats:
         totals = np.empty(codes.n_rows)
         self._kernels.sum(codes.codes, *self._arguments(codes), values, totals)
         return totals

@@ -14,7 +14,9 @@ from hushtable.plans.families._concatenated import Concatenated
 from hushtable.plans.families._family import (
     EVERY_ROW_ONCE,
     MAX_CELLS,
+    Floats,
     Gaining,
+    Ints,
     Kernels,
     Summing,
     drawn,
@@ -91,7 +93,7 @@ class RandomFeature(Concatenated):
         return int(self._subset_sizes.sum())
 
     @cached_property
-    def offsets(self) -> NDArray[np.int64]:
+    def offsets(self) -> Ints:
         cells = np.minimum(1 << self.depth.astype(np.int64), self.max_cells)
         return np.concatenate([[0], np.cumsum(cells)])
 
@@ -108,7 +110,7 @@ class RandomFeature(Concatenated):
     def _laid_out(self, tables: JoinedTables) -> "_Layout":
         chosen = tables.functions
 
-        def functions(rows: NDArray[np.int64]) -> tuple[Any, ...]:
+        def functions(rows: Ints) -> tuple[Any, ...]:
             cuts, subset_at = self.cut[chosen], self._subset_at[chosen]
             at = tables.first, rows[chosen], cuts, subset_at
             return (*at, self.subsets, self._folded, tables.offsets)
@@ -117,7 +119,7 @@ class RandomFeature(Concatenated):
         return _Layout(tables, functions(complete), functions(missing))
 
     @cached_property
-    def _rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _rows(self) -> tuple[Ints, Ints]:
         """Row of the codes that each hash function reads: none missing, and some missing."""
         feature = self.feature.astype(np.int64)
         # A set of categories holds the side of a missing value itself.
@@ -125,7 +127,7 @@ class RandomFeature(Concatenated):
         return feature, indices(feature + high * self.n_features, 2 * self.n_features)
 
     @cached_property
-    def _subset_at(self) -> NDArray[np.int64]:
+    def _subset_at(self) -> Ints:
         """Where each hash function's sides begin in ``subsets``; -1 on a numeric feature."""
         sizes = self._subset_sizes
         return indices(np.where(sizes > 0, np.cumsum(sizes) - sizes, -1), len(self.subsets), -1)
@@ -143,29 +145,24 @@ class RandomFeature(Concatenated):
         return True if (1 << self.depth.astype(np.int64) > self.max_cells).any() else None
 
     @cached_property
-    def _subset_sizes(self) -> NDArray[np.int64]:
+    def _subset_sizes(self) -> Ints:
         """Sides that each hash function keeps in ``subsets``: none on a numeric feature."""
         entries = [
             len(f.categories) + 2 if f.kind == "categorical" else 0 for f in self.schema.features
         ]
         return np.array(entries, np.int64)[self.feature]
 
-    def count(
-        self,
-        codes: Codes,
-        counts: NDArray[np.int64],
-        weights: NDArray[np.int64] | None = None,
-    ) -> None:
+    def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
         many = weights is None and codes.n_rows >= JOINED_ROWS
         layout = self._joined if many else self._apart
         weights = EVERY_ROW_ONCE if weights is None else weights
         functions = layout.functions(codes)
         kernels.count_random_feature(codes.codes, functions, layout.tables.parts, weights, counts)
 
-    def summing(self, values: NDArray[np.float64]) -> Summing:
+    def summing(self, values: Floats) -> Summing:
         return _Sum(self, values)
 
-    def gaining(self, values: NDArray[np.float64], limits: NDArray[np.float64]) -> Gaining:
+    def gaining(self, values: Floats, limits: Floats) -> Gaining:
         return _Gain(self, values, limits)
 
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
@@ -189,16 +186,16 @@ class _Sum:
     """`RandomFeature.sum` of the same values, by joined tables where a batch repays it."""
 
     family: RandomFeature
-    values: NDArray[np.float64]
+    values: Floats
 
     def __getstate__(self) -> dict[str, Any]:
         return {"family": self.family, "values": self.values}  # the joined values follow
 
     @cached_property
-    def _joined_values(self) -> NDArray[np.float64]:
+    def _joined_values(self) -> Floats:
         return self.family._joined.tables.values(self.values)
 
-    def __call__(self, codes: Codes) -> NDArray[np.float64]:
+    def __call__(self, codes: Codes) -> Floats:
         if codes.n_rows < JOINED_ROWS:
             return self.family.sum(codes, self.values)
         totals = np.empty(codes.n_rows)
@@ -212,8 +209,8 @@ class _Gain:
     """What rows would gain by a change of one feature: see `HashFamily.gaining`."""
 
     family: RandomFeature
-    values: NDArray[np.float64]
-    limits: NDArray[np.float64]
+    values: Floats
+    limits: Floats
 
     @cached_property
     def features(self) -> NDArray[np.bool_]:
@@ -221,7 +218,7 @@ class _Gain:
         found &= np.isin(np.arange(len(found)), self.family.feature)
         return found
 
-    def __call__(self, codes: Codes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def __call__(self, codes: Codes) -> tuple[Floats, Floats]:
         totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
         functions, reached = self.family._apart.functions(codes), self.family._reachable
         kernels.gain_random_feature(

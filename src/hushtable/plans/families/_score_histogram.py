@@ -6,14 +6,20 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushtable.data.encoding import Codes
 from hushtable.data.schema import Schema
 from hushtable.entries import entries
 from hushtable.errors import PlanError
 from hushtable.files import Arrays
-from hushtable.plans.families._family import MAX_CELLS, HashFamily, drawn, whole_number
+from hushtable.plans.families._family import (
+    MAX_CELLS,
+    Floats,
+    HashFamily,
+    Ints,
+    drawn,
+    whole_number,
+)
 from hushtable.plans.families.registry import family_from_content, register
 
 __all__ = ["ScoreHistogram"]
@@ -45,7 +51,7 @@ class ScoreHistogram(HashFamily):
     of_model: ClassVar[bool] = True
 
     model: HashFamily = field()
-    value: NDArray[np.int64] = drawn(np.int64, "n_model_cells")
+    value: Ints = drawn(np.int64, "n_model_cells")
     bins: int = whole_number(2, MAX_CELLS)
 
     def _check(self) -> None:
@@ -62,11 +68,11 @@ class ScoreHistogram(HashFamily):
         return self.model.n_cells
 
     @property
-    def offsets(self) -> NDArray[np.int64]:
+    def offsets(self) -> Ints:
         return np.array([0, self.bins])
 
     @cached_property
-    def edges(self) -> NDArray[np.float64]:
+    def edges(self) -> Floats:
         """Scores between which the cells lie (bins + 1,); a row's score is a mean over tables."""
         first, width = self._layout
         edges = (first + width * np.arange(self.bins + 1)) * (_UNIT / self.model.n_tables)
@@ -83,7 +89,7 @@ class ScoreHistogram(HashFamily):
         return least, (int(high.sum()) - least) // self.bins + 1
 
     @cached_property
-    def _sums(self) -> Callable[[Codes], NDArray[np.float64]]:
+    def _sums(self) -> Callable[[Codes], Floats]:
         return self.model.summing(np.asarray(self.value * _UNIT, np.float64))
 
     def parameters(self) -> dict[str, Any]:
@@ -114,29 +120,21 @@ class ScoreHistogram(HashFamily):
         found["properties"]["model"] = {"$ref": "#/$defs/tables"}
         return found
 
-    def cells(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    def cells(self, scores: Floats) -> Ints:
         """Return the cell (n,) of each score (n,): the model's, a mean over its tables."""
         # Whole numbers, as all scores are when counted: the same cell on every machine.
         units = np.rint(scores * (self.model.n_tables / _UNIT)).astype(np.int64)
         least, width = self._layout
         return np.clip((units - least) // width, 0, self.bins - 1)
 
-    def _cells(self, codes: Codes) -> NDArray[np.int64]:
+    def _cells(self, codes: Codes) -> Ints:
         return self.cells(self._sums(codes) / self.model.n_tables)
 
-    def count(
-        self, codes: Codes, counts: NDArray[np.int64], weights: NDArray[np.int64] | None = None
-    ) -> None:
+    def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
         np.add.at(counts, self._cells(codes), 1 if weights is None else weights)
 
-    def count_pairs(
-        self,
-        codes: Codes,
-        rows: NDArray[np.int64],
-        tables: NDArray[np.int64],
-        counts: NDArray[np.int64],
-    ) -> None:
+    def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
         np.add.at(counts, self._cells(codes)[rows], 1)
 
-    def sum(self, codes: Codes, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sum(self, codes: Codes, values: Floats) -> Floats:
         return np.asarray(values[self._cells(codes)], np.float64)
