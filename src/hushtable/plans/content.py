@@ -1,4 +1,4 @@
-"""What a plan holds: its fields, their form in files, and the id that follows from them."""
+"""The content of a plan: its fields, their form in files, and the id that follows."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ _NEEDED = {"detector": str, "data_dependent": bool, "schema": dict, "family": di
 
 @dataclass(frozen=True, eq=False)
 class PlanContent:
-    """What a plan holds; `hushtable.Plan` says what each field is, and makes plans."""
+    """The content of a plan; `hushtable.Plan` describes the fields, and makes plans."""
 
     schema: Schema
     family: HashFamily

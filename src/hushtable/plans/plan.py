@@ -21,7 +21,7 @@ __all__ = ["Plan"]
 
 @dataclass(frozen=True, eq=False)
 class Plan(PlanContent):
-    """What all sites share: which hash functions count the rows, and how counts become scores.
+    """The plan that all sites share: their hash functions, and how counts become scores.
 
     Make one with `Plan.draw` or `Plan.marginals`. Two sketches add only if their plans have
     the same `plan_id`.
@@ -38,7 +38,7 @@ class Plan(PlanContent):
         Which detector's draw this is, as `draw` names them; ``"marginals"`` and
         ``"ranges"`` for the histograms of a first round, ``"ranks"`` for those of scores.
     data_dependent : bool
-        Whether ranges, cuts or weights were read off raw data, so that the plan itself tells
+        Whether ranges, cuts or weights were read off raw data, so that the plan itself discloses
         something about rows. A plan from a public schema, or from private releases, is not.
     first_counts : ndarray of shape (n_cells,), int64, or None
         In a plan of the second pass: the merged counts of the first.
@@ -50,6 +50,16 @@ class Plan(PlanContent):
     hidden : bool
         Whether only the sites may know the hash functions: whatever is saved with them, its
         owner alone may read. It is no part of the plan's id.
+
+    Examples
+    --------
+    >>> from hushtable import Feature, Plan, Schema
+    >>> schema = Schema([Feature.numeric("age", low=0, high=120)])
+    >>> plan = Plan.draw(schema, n_tables=3, random_state=0)
+    >>> plan
+    Plan('hushtable', 1 features, 3 tables, 768 cells, plan_id='...')
+    >>> plan.data_dependent
+    False
     """
 
     @classmethod
@@ -163,7 +173,7 @@ class Plan(PlanContent):
         expected_rows: int | None = None,
         sites: int = 1,
     ) -> "Plan":
-        """One histogram a feature: the plan of an optional first round that refines the next.
+        """Make the plan of an optional first round, which refines the next: a histogram a feature.
 
         Parameters
         ----------
@@ -192,7 +202,7 @@ class Plan(PlanContent):
         expected_rows: int,
         sites: int = 1,
     ) -> "Plan":
-        """Histograms that narrow ranges known only roughly: an optional round before all others.
+        """Make the plan of an optional round before all others, which narrows loose ranges.
 
         ``Sketch.from_data(plan, X).release(epsilon).ranges()`` is the schema with narrower
         ranges. It takes a twentieth of the budget, and pays where public ranges are more than
@@ -215,11 +225,10 @@ class Plan(PlanContent):
 
     @classmethod
     def ranks(cls, model: Counted) -> "Plan":
-        """One histogram of scores: the plan of an optional last round that tells rows' ranks.
+        """Make the plan of an optional last round, which gives rows ranks: a histogram of scores.
 
-        A row counts in the cell of the score that the model gives it. The sum over the sites
-        says which share of all their rows is at least as rare as a row: see
-        `hushtable.scores.ranks.Ranks`.
+        A row counts in the cell of the score that the model gives it. By the sum over the sites,
+        `hushtable.scores.ranks.Ranks` ranks a row among the rows of all sites.
 
         Parameters
         ----------

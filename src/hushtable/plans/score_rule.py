@@ -54,7 +54,7 @@ class ScoreRule:
 
     @property
     def unit(self) -> str:
-        """What scores are measured in: bits, or rows."""
+        """Unit of the scores: bits, or rows."""
         return "rows" if self.name == "count" else "bits"
 
     def values(self, counts: Counts, n_rows: int) -> NDArray[np.float64]:
@@ -97,7 +97,7 @@ class ScoreRule:
 
 
 def gate_values(first: Counts, n_rows: int) -> tuple[NDArray[np.float64], float]:
-    """Return what decides which rows the second pass counts.
+    """Return values and threshold that choose the rows of the second pass.
 
     Parameters
     ----------

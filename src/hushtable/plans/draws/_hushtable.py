@@ -77,7 +77,7 @@ def _stratified(
 
 
 class _Profile:
-    """What the marginals say of each feature: its weight, and where its cuts fall."""
+    """The weight of each feature, and where its cuts fall, by the marginals."""
 
     def __init__(self, schema: Schema, marginals: Marginals | None) -> None:
         self._cumulative: dict[int, Floats] = {}
@@ -90,7 +90,7 @@ class _Profile:
     def _read(self, schema: Schema, marginals: Marginals) -> None:
         varying = self.weights > 0.0
         offsets, noise_sd = marginals.offsets, marginals.noise_sd
-        # All histograms count all rows: together they tell the number best.
+        # All histograms count all rows: together they estimate the number best.
         n_rows = max(1.0, float(marginals.counts.sum()) / len(schema))
         bins = 0
         for j, feature in enumerate(schema.features):

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -16,7 +16,7 @@ from hushtable.files import Arrays
 
 __all__ = [
     "EVERY_ROW_ONCE", "MAX_CELLS", "Floats", "Gaining", "HashFamily", "Ints", "KernelFamily",
-    "Kernels", "Summing", "drawn", "indices", "whole_number",
+    "Kernels", "Summing", "bounded", "drawn", "whole_number",
 ]  # fmt: skip
 
 Ints = NDArray[np.int64]
@@ -30,25 +30,13 @@ MAX_CELLS = 1 << 16
 EVERY_ROW_ONCE = np.empty(0, np.int64)
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """What a family declares of an array: see `drawn`."""
+class Drawn(NamedTuple):
+    """The declaration of an array: see `drawn`."""
 
     dtype: np.dtype[Any]
     shape: tuple[str, ...]
     low: int | None
     below: int | str | None
-
-    def check(self, name: str, array: NDArray[Any], family: "HashFamily") -> None:
-        """Raise `PlanError` unless the array has the family's shape and lies within bounds."""
-        needed = tuple(getattr(family, size) for size in self.shape)
-        if array.shape != needed:
-            raise PlanError(f"hash functions: {name} has shape {array.shape}: needs {needed}")
-        below = getattr(family, self.below) if isinstance(self.below, str) else self.below
-        low = np.iinfo(array.dtype).min if self.low is None else self.low
-        end = np.iinfo(array.dtype).max + 1 if below is None else below
-        if array.size and not (low <= int(array.min()) and int(array.max()) < end):
-            raise PlanError(f"hash functions: {name} must be from {low} to {end - 1}")
 
 
 def drawn(
@@ -75,10 +63,12 @@ def whole_number(low: int, high: int) -> Any:
     return field(metadata={"numbers": (low, high)})
 
 
-def indices(array: NDArray[Any], below: int, low: int = 0) -> NDArray[Any]:
-    """Return an array computed for a kernel; raise `PlanError` unless in [``low``, ``below``)."""
+def bounded(name: str, array: NDArray[Any], below: int | None, low: int | None = 0) -> NDArray[Any]:
+    """Return the array; raise `PlanError` unless all of it is in [``low``, ``below``)."""
+    low = np.iinfo(array.dtype).min if low is None else low
+    below = np.iinfo(array.dtype).max + 1 if below is None else below
     if array.size and not low <= int(array.min()) <= int(array.max()) < below:
-        raise PlanError(f"hash functions: an index that is not from {low} to {below - 1}")
+        raise PlanError(f"hash functions: {name} must be from {low} to {below - 1}")
     return array
 
 
@@ -121,18 +111,19 @@ class HashFamily(ABC):
             if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
                 raise PlanError(f"{name}={value!r}: needs a whole number from {low} to {high:,}")
         declared = self._declared("drawn")
-        for name, array in declared.items():
-            value, kind = getattr(self, name), (array.dtype, len(array.shape))
-            if not isinstance(value, np.ndarray) or (value.dtype, value.ndim) != kind:
-                raise PlanError(
-                    f"hash functions: {name} must be {kind[0]} of {kind[1]} dimension(s)"
-                )
+        for name, (dtype, shape, *_) in declared.items():
+            array, ndim = getattr(self, name), len(shape)
+            if not isinstance(array, np.ndarray) or (array.dtype, array.ndim) != (dtype, ndim):
+                raise PlanError(f"hash functions: {name} must be {dtype} of {ndim} dimension(s)")
             # A copy of its own, read-only: the plan's id stands for its content.
-            own = np.array(value, order="C")
+            own = np.array(array, order="C")
             own.setflags(write=False)
             object.__setattr__(self, name, own)
-        for name, array in declared.items():
-            array.check(name, getattr(self, name), self)
+        for name, (_, shape, low, below) in declared.items():
+            array, needed = getattr(self, name), tuple(getattr(self, size) for size in shape)
+            if array.shape != needed:
+                raise PlanError(f"hash functions: {name} has shape {array.shape}: needs {needed}")
+            bounded(name, array, getattr(self, below) if isinstance(below, str) else below, low)
         self._check()
 
     def _check(self) -> None:
@@ -246,7 +237,7 @@ class HashFamily(ABC):
             If a row's cell does not show which feature put it there.
         """
         raise UsageError(
-            f"{self.name} tables do not tell which feature makes a row rare: explanations need "
+            f"{self.name} tables do not show which feature makes a row rare: explanations need "
             "HushTable or LSHiTables"
         )
 

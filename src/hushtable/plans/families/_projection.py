@@ -1,4 +1,4 @@
-"""What the families of random projections share: weights in whole numbers, and their bounds."""
+"""The base of the random projections: weights in whole numbers, and exact products."""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -19,8 +19,8 @@ from hushtable.plans.families._family import (
     Ints,
     Kernels,
     Summing,
+    bounded,
     drawn,
-    indices,
     whole_number,
 )
 from hushtable.plans.families._joined import JOINED_ROWS, JoinedTables
@@ -124,13 +124,14 @@ class RandomFeature(Concatenated):
         feature = self.feature.astype(np.int64)
         # A set of categories holds the side of a missing value itself.
         high = (self.missing == 1) & (self._subset_sizes == 0)
-        return feature, indices(feature + high * self.n_features, 2 * self.n_features)
+        return feature, bounded("feature", feature + high * self.n_features, 2 * self.n_features)
 
     @cached_property
     def _subset_at(self) -> Ints:
         """Where each hash function's sides begin in ``subsets``; -1 on a numeric feature."""
         sizes = self._subset_sizes
-        return indices(np.where(sizes > 0, np.cumsum(sizes) - sizes, -1), len(self.subsets), -1)
+        at = np.where(sizes > 0, np.cumsum(sizes) - sizes, -1)
+        return bounded("subsets", at, len(self.subsets), -1)
 
     @cached_property
     def _reachable(self) -> tuple[Any, ...]:
@@ -206,7 +207,7 @@ class _Sum:
 
 @dataclass(frozen=True)
 class _Gain:
-    """What rows would gain by a change of one feature: see `HashFamily.gaining`."""
+    """The gains of rows by a change of one feature: see `HashFamily.gaining`."""
 
     family: RandomFeature
     values: Floats
