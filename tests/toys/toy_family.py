@@ -1,17 +1,15 @@
-"""A hash family and a detector's draw, as somebody else would add them: this file, two calls."""
+"""A hash family and a detector's draw, as somebody else would add them: this file, one call."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from hushtable.plans.draws import Draw
-from hushtable.plans.draws import register as register_draw
-from hushtable.plans.families import HashFamily, drawn, register, whole_number
+from hushtable.plans.draws import Draw, register
+from hushtable.plans.families import HashFamily, drawn, whole_number
 from hushtable.plans.score_rule import ScoreRule
 
 
-@register
 @dataclass(frozen=True, eq=False)
 class Stripes(HashFamily):
     """Stripes of one feature: table t counts the values of ``feature[t]`` in a ring of cells."""
@@ -48,4 +46,4 @@ def draw_stripes(schema, rng, *, n_tables=20, n_cells=16):
     return Stripes(schema, feature, start, n_tables, n_cells)
 
 
-STRIPES = register_draw(Draw("stripes", Stripes, ScoreRule("log2"), draw_stripes))
+STRIPES = register(Draw("stripes", Stripes, ScoreRule("log2"), draw_stripes))

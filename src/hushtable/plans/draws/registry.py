@@ -11,6 +11,7 @@ import numpy as np
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.families import HashFamily
+from hushtable.plans.families import register as register_family
 from hushtable.plans.score_rule import ScoreRule
 from hushtable.privacy.layout import MARGINAL_SHARE, RANGE_SHARE
 
@@ -89,13 +90,14 @@ DRAWS: dict[str, Draw] = {}
 
 
 def register(draw: Draw) -> Draw:
-    """Add a kind of plan, whose family is registered; plans of this name can then be drawn.
+    """Add a kind of plan, and its family: plans of this name can then be drawn, saved and read.
 
     Raises
     ------
     UsageError
-        If another kind has its name.
+        If another kind, or another family, has its name.
     """
+    register_family(draw.family)
     if DRAWS.setdefault(draw.name, draw) is not draw:
         raise UsageError(f"a draw {draw.name!r} is registered already: rename one")
     return draw
