@@ -2,10 +2,12 @@
 
 import math
 
+import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from hushtable import Feature, Schema
+from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.plans.draws import DRAWS, detectors
 
 numbers = st.one_of(
     st.none(),
@@ -48,3 +50,30 @@ def as_table(schema, rows):
         kind = pa.float64() if feature.kind == "numeric" else pa.string()
         arrays.append(pa.array([row[j] for row in rows], kind))
     return pa.table(arrays, names=schema.names)
+
+
+def tampered(family):
+    """Yield (name, array) for each array of a family and each way in which it does not fit."""
+    for name, declared in family._declared("drawn").items():
+        array = family.arrays()[name]
+        yield name, array.astype(np.float32)
+        yield name, np.concatenate([array, array])
+        info = np.iinfo(array.dtype)
+        for bound in (info.min, info.max):
+            wrong = array.copy()
+            wrong[..., -1:] = bound
+            low = info.min if declared.low is None else declared.low
+            if array.size and (bound < low or (bound > low and declared.below is not None)):
+                yield name, wrong
+
+
+def plans_of_every_kind(schema, rows):
+    """Return a plan of every registered draw, by name; all are about these rows."""
+    plans = {
+        name: Plan.draw(schema, detector=name, n_tables=3, random_state=0) for name in detectors()
+    }
+    terms = {"epsilon": 1.0, "expected_rows": 1_000_000}
+    plans |= {"marginals": Plan.marginals(schema), "ranges": Plan.ranges(schema, **terms)}
+    plans["ranks"] = Plan.ranks(Sketch.from_data(plans["hushtable"], rows))
+    assert set(plans) == set(DRAWS)
+    return plans

@@ -1,12 +1,18 @@
 """Plans: what they are named by, what they say of each other, what they depend on."""
 
 import dataclasses
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
+from strategies import plans_of_every_kind
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import PlanError, UsageError
+from hushtable.federation.layout import Layout
+from hushtable.plans.draws import DRAWS, detectors
+from hushtable.plans.manifest import manifest_schema
 
 PUBLIC = Schema((Feature.numeric("x", low=0, high=1), Feature.categorical("c", ["a", "b"])))
 ROWS = np.array([[0.1, "a"], [0.9, "b"], [None, "a"]], dtype=object)
@@ -73,6 +79,25 @@ def test_rounds_that_do_not_fit_are_refused():
     second = plan.second_pass(counts)
     with pytest.raises(UsageError, match="a third gains nothing"):
         second.second_pass(Sketch.from_data(second, ROWS))
+
+
+def test_a_purpose_follows_from_the_name():
+    plans = plans_of_every_kind(PUBLIC, ROWS)
+    for name, plan in plans.items():
+        assert plan.purpose is DRAWS[name].purpose
+        assert plan.purpose.scores_rows == (name in detectors())
+        assert Layout.of(plan).purpose is plan.purpose if not plan.data_dependent else True
+    shares = {name: plan.purpose.share_of_budget for name, plan in plans.items()}
+    assert {name for name, share in shares.items() if share} == {"marginals", "ranges"}
+
+
+def test_the_published_schema_has_every_registered_family():
+    path = Path(__file__).parents[1] / "docs" / "hush-manifest-1.schema.json"
+    published = json.loads(path.read_text())
+    assert manifest_schema(published) == published
+    del published["$defs"]["tables"]["oneOf"][0], published["$defs"]["plan"]["properties"]["family"]
+    with pytest.raises(KeyError):  # it makes the branches, not the rest
+        manifest_schema(published)
 
 
 def test_a_plan_says_what_it_is():

@@ -15,10 +15,9 @@ from strategies import as_table, schemas_and_rows
 from hushtable import Feature, Plan, Schema, Sketch, load
 from hushtable.data.readers import _reader
 from hushtable.errors import DataError, PlanError, UsageError
+from hushtable.plans.draws import detectors
 
-DETECTORS = [
-    "ace", "hushtable", "lsh_itables", "marginals", "rotated_rs_hash", "rs_hash", "second pass",
-]  # fmt: skip
+DETECTORS = [*detectors(), "marginals", "second pass"]
 
 
 def draw(schema, detector, table, seed=0):

@@ -1,27 +1,11 @@
 """Arguments and options that several commands share."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from hushtable.privacy.mechanisms import Adjacency
-
-
-class Detector(StrEnum):
-    """Detectors as the command line spells them."""
-
-    ACE = "ace"
-    HUSHTABLE = "hushtable"
-    LSH_ITABLES = "lsh-itables"
-    ROTATED_RS_HASH = "rotated-rs-hash"
-    RS_HASH = "rs-hash"
-
-    @property
-    def draw(self) -> str:
-        """The detector's name in plans."""
-        return self.value.replace("-", "_")
 
 
 def _threads(value: int) -> int:

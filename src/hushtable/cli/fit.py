@@ -4,10 +4,10 @@ from typing import Annotated, Any
 
 import typer
 
+from hushtable.cli._detectors import HUSHTABLE, Detector
 from hushtable.cli._options import (
     Columns,
     Data,
-    Detector,
     Drop,
     Json,
     Output,
@@ -43,7 +43,7 @@ _KeepText = Annotated[
 def fit(
     data: Data,
     output: Output,
-    detector: _Detector = Detector.HUSHTABLE,
+    detector: _Detector = HUSHTABLE,
     tables: Tables = 100,
     passes: _Passes = 1,
     contamination: _Contamination = "auto",
@@ -70,9 +70,9 @@ def fit(
     }
     if passes not in (1, 2):
         raise UsageError(f"--passes {passes}: needs 1 or 2")
-    if passes == 2 and detector is not Detector.HUSHTABLE:
+    if passes == 2 and detector is not HUSHTABLE:
         raise UsageError("--passes 2 needs --detector hushtable")
-    if detector is Detector.HUSHTABLE:
+    if detector is HUSHTABLE:
         settings["passes"] = passes
     target = Target(output, [data])
     rows = Rows(data, columns, drop, threads, as_json)
@@ -94,9 +94,9 @@ def _fitted(
 ) -> tuple[Any, int]:
     """Return a detector fitted to the rows, and their number."""
     # scikit-learn takes a second to import: only once the files are known to be there.
-    from hushtable.detectors._by_recipe import BY_RECIPE
+    from hushtable.detectors._by_draw import BY_DRAW
 
-    model = BY_RECIPE[detector.draw]().set_params(**settings)
+    model = BY_DRAW[detector.draw]().set_params(**settings)
     passes = 2 + (settings["contamination"] != "auto")
     if "passes" in settings:
         passes += settings["passes"]

@@ -8,9 +8,9 @@ import typer
 
 from hushtable import files
 from hushtable.cli._counts import read_counts, read_release
+from hushtable.cli._detectors import HUSHTABLE, Detector
 from hushtable.cli._options import (
     Delta,
-    Detector,
     Epsilon,
     ExpectedRows,
     Json,
@@ -65,7 +65,7 @@ _Plan = Annotated[Path, argument("PLAN", "Plan of hushtable plan draw.")]
 def draw(
     schema: _SchemaFile,
     output: Output,
-    detector: _Detector = Detector.HUSHTABLE,
+    detector: _Detector = HUSHTABLE,
     tables: _Tables = None,
     seed: Seed = None,
     marginals: _Marginals = None,
@@ -282,7 +282,7 @@ def _print(plan: Plan, target: Target, notes: Sequence[str]) -> None:
     elif not plan.data_dependent:
         print("It depends on no data, only on the schema, the seed and public numbers.")
     design = plan.design
-    if design is not None and plan.detector not in ("marginals", "ranges"):
+    if design is not None and plan.purpose.scores_rows:
         print_sentences([design.words()])
     for line in notes:
         print(line)

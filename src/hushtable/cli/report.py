@@ -18,7 +18,6 @@ from hushtable.errors import FileError, UsageError
 from hushtable.federation.collect import Collection
 from hushtable.federation.sealed import Sealed
 from hushtable.files import write_bytes
-from hushtable.plans.plan import HISTOGRAMS
 from hushtable.report.content import Model, Report, gather
 from hushtable.report.page import check_extra, page
 from hushtable.report.scores import Scores, passes, score_rows
@@ -170,7 +169,7 @@ def _open(path: Path) -> tuple[Model, Scorer | None, float | None]:
     read = Sealed.from_file if content.kind == Sealed.kind else counts_from_file
     counts: Counts = content.build(read)
     subject = Model(path.name, content.kind, counts, size(path))
-    if counts.hidden or counts.detector in HISTOGRAMS:
+    if counts.hidden or not counts.plan.purpose.scores_rows:
         return subject, None, None
     scorer = Scorer(counts)
     return subject, scorer, threshold(content, scorer)

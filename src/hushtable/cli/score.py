@@ -27,7 +27,6 @@ from hushtable.cli._scores import Summary, write_scores
 from hushtable.cli._signed import signed_by, standing
 from hushtable.counts.kinds import counts_from_file
 from hushtable.errors import DataError, FileError, UsageError
-from hushtable.plans.plan import HISTOGRAMS
 from hushtable.scores.scorer import Scorer
 
 _Model = Annotated[Path, option("FILE", "Model of hushtable fit, or a (merged) sketch or release.")]
@@ -196,16 +195,16 @@ def _open_model(path: Path) -> tuple[Scorer, float]:
     """Read a detector or a sketch without scikit-learn, which takes a second to import."""
     content = files.read(path).expect("detector", "sketch", "release", "local")
     counts = content.build(counts_from_file)
-    if counts.plan.detector == "ranks":
-        raise FileError(
-            f"{path} holds ranks, which do not score: give the model as --model, and this file as "
-            "--ranks"
-        )
-    if counts.plan.detector in HISTOGRAMS:
+    if counts.plan.purpose.refines:
         raise FileError(
             f"{path} holds {counts.plan.detector}, which do not score: draw a plan with them "
             f"(hushtable plan draw schema.toml --{counts.plan.detector} {path} -o plan.hush) and "
             "sketch again"
+        )
+    if not counts.plan.purpose.scores_rows:
+        raise FileError(
+            f"{path} holds ranks, which do not score: give the model as --model, and this file as "
+            "--ranks"
         )
     scorer = Scorer(counts)
     return scorer, threshold_of(content, scorer)

@@ -12,6 +12,7 @@ from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.composition import Spent
 from hushtable.privacy.denoise import span
@@ -108,7 +109,7 @@ class Release(Noised):
         PrivacyError
             If there are too few rows for the noise; the message names the feature.
         """
-        if self.plan.detector != "ranges":
+        if self.plan.purpose is not Purpose.RANGES:
             raise UsageError(
                 f"a release of a {self.plan.detector!r} plan holds no ranges: sketch and release "
                 "under Plan.ranges(schema, ...)"

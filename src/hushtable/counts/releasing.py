@@ -12,15 +12,11 @@ from hushtable.plans.plan import Plan
 from hushtable.privacy import noise
 from hushtable.privacy.budget import check_public_delta, check_share
 from hushtable.privacy.composition import Spent, split_history
-from hushtable.privacy.layout import MARGINAL_SHARE, RANGE_SHARE
 from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.mechanisms import MECHANISMS, Cost, named
 from hushtable.privacy.terms import Terms
 
 __all__ = ["check_counts", "check_plan", "release_counts", "share_of_budget"]
-
-#: Share of the budget that a first round takes, unless the call says otherwise.
-_SHARES = {"marginals": MARGINAL_SHARE, "ranges": RANGE_SHARE}
 
 
 class Exact(Counted, Protocol):
@@ -59,7 +55,7 @@ def release_counts(
 
 def share_of_budget(share: float | None, plan: Plan) -> float | None:
     """Return which share of the budget a release takes; None is all that is left."""
-    return _SHARES.get(plan.detector) if share is None else check_share(share)
+    return plan.purpose.share_of_budget if share is None else check_share(share)
 
 
 def check_plan(plan: Plan) -> None:

@@ -48,7 +48,7 @@ class ACE(TableDetector):
     0
     """
 
-    _recipe: ClassVar[str] = "ace"
+    _detector: ClassVar[str] = "ace"
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class ACE(TableDetector):
     def _draw_plan(self, schema: Schema, reader: Reader, weights: Any, n_rows: int) -> Plan:
         return Plan.draw(
             schema,
-            detector=self._recipe,
+            detector=self._detector,
             random_state=self._rng,
             n_tables=self.n_tables,
             n_bits=self.n_bits,

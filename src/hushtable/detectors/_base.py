@@ -35,7 +35,7 @@ class TableDetector(FittedTables, AnyColumns, ABC):
     A subclass names the draw of its tables, and defines how it draws its plan and counts rows.
     """
 
-    _recipe: ClassVar[str]
+    _detector: ClassVar[str]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -152,10 +152,10 @@ class TableDetector(FittedTables, AnyColumns, ABC):
         UsageError
             If no row was counted.
         """
-        if sketch.plan.detector != cls._recipe:
+        if sketch.plan.detector != cls._detector:
             raise PlanError(
                 f"these counts are of a {sketch.plan.detector!r} plan, {cls.__name__} needs "
-                f"{cls._recipe!r}: use the detector that drew the plan"
+                f"{cls._detector!r}: use the detector that drew the plan"
             )
         self = cls(**cls._parameters_of(sketch.plan), n_jobs=n_jobs)
         self._set_columns(sketch.plan.schema)

@@ -54,7 +54,7 @@ class HushTable(TableDetector):
     0
     """
 
-    _recipe: ClassVar[str] = "hushtable"
+    _detector: ClassVar[str] = "hushtable"
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class HushTable(TableDetector):
         marginals = super()._sketch(Plan.marginals(schema), reader, weights)
         return Plan.draw(
             schema,
-            detector=self._recipe,
+            detector=self._detector,
             marginals=marginals,
             random_state=self._rng,
             n_tables=self.n_tables,

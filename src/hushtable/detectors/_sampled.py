@@ -55,7 +55,7 @@ class SampledDetector(TableDetector):
     def _draw_plan(self, schema: Schema, reader: Reader, weights: Any, n_rows: int) -> Plan:
         return Plan.draw(
             schema,
-            detector=self._recipe,
+            detector=self._detector,
             random_state=self._rng,
             n_tables=self.n_tables,
             max_samples=min(whole("max_samples", self.max_samples), n_rows),
@@ -105,7 +105,7 @@ class LSHiTables(SampledDetector):
     0
     """
 
-    _recipe: ClassVar[str] = "lsh_itables"
+    _detector: ClassVar[str] = "lsh_itables"
 
 
 class RSHash(SampledDetector):
@@ -148,7 +148,7 @@ class RSHash(SampledDetector):
     0
     """
 
-    _recipe: ClassVar[str] = "rs_hash"
+    _detector: ClassVar[str] = "rs_hash"
 
 
 class RotatedRSHash(SampledDetector):
@@ -190,4 +190,4 @@ class RotatedRSHash(SampledDetector):
     0
     """
 
-    _recipe: ClassVar[str] = "rotated_rs_hash"
+    _detector: ClassVar[str] = "rotated_rs_hash"

@@ -55,10 +55,10 @@ def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, Release, LocalMode
 
 def _detector(content: files.Content) -> Any:
     # scikit-learn takes a second to import: only for those who load a detector.
-    from hushtable.detectors._by_recipe import BY_RECIPE
+    from hushtable.detectors._by_draw import BY_DRAW
 
     name = content.manifest.get("detector")
-    known = {detector.__name__: detector for detector in BY_RECIPE.values()}
+    known = {detector.__name__: detector for detector in BY_DRAW.values()}
     if not isinstance(name, str) or name not in known:
         raise PlanError(f"detector {name!r} is none of {sorted(known)}: upgrade hushtable")
     return known[name].from_file(content)

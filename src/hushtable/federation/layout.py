@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hushtable import files
 from hushtable.counts.releasing import check_plan, share_of_budget
 from hushtable.errors import PlanError, UsageError
+from hushtable.plans.draws import Purpose, purpose_of
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import Spent, check_share
 
@@ -58,6 +59,11 @@ class Layout:
         cells = tuple(np.diff(plan.family.offsets).tolist())
         share = share_of_budget(None, plan)
         return cls(plan.plan_id, plan.detector, cells, plan.behind, share)
+
+    @property
+    def purpose(self) -> Purpose:
+        """The use of the counts, as far as the plan's name shows it."""
+        return purpose_of(self.detector)
 
     @property
     def n_cells(self) -> int:

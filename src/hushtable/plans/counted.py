@@ -1,4 +1,4 @@
-"""What plans need of counts, without knowing sketches or releases."""
+"""Counts as plans see them, without knowing sketches or releases."""
 
 from typing import TYPE_CHECKING, Protocol
 
@@ -15,19 +15,7 @@ __all__ = ["Counted"]
 
 
 class Counted(Protocol):
-    """Counts under a plan, of whichever kind; `hushtable.counts.base.Counts` is what they are.
-
-    Attributes
-    ----------
-    plan : Plan
-        What was counted under.
-    counts : ndarray of shape (n_cells,), int64
-        Rows in each cell.
-    ledger : Ledger or None
-        What the noise in them promises; None for exact counts.
-    noise_sd : float
-        Standard deviation of the noise on a cell; 0 for exact counts.
-    """
+    """Counts under a plan, of whichever kind; `hushtable.counts.base.Counts` describes them."""
 
     @property
     def plan(self) -> "Plan": ...  # noqa: D102

@@ -1,43 +1,27 @@
 """The plan: schema, drawn hash functions and score rule. Immutable, named by its content."""
 
-import hashlib
 from dataclasses import dataclass, replace
-from functools import cached_property
-from os import PathLike
 from typing import Any
 
 import numpy as np
-import rfc8785
 from numpy.typing import NDArray
 
-from hushtable import files
 from hushtable.arguments import generator
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.plans import histograms
+from hushtable.plans.content import PlanContent
 from hushtable.plans.counted import Counted
-from hushtable.plans.draws import MARGINAL_BINS, RECIPES, Marginals, recipe
-from hushtable.plans.families import EquiWidth, HashFamily, ScoreHistogram, family_from_content
-from hushtable.plans.score_rule import ScoreRule
-from hushtable.privacy.budget import Spent
-from hushtable.privacy.layout import PRIVATE_MARGINAL_BINS, RANGE_BINS, Design
+from hushtable.plans.draws import DRAWS, Draw, Marginals, Purpose, draw_of
+from hushtable.plans.families import EquiWidth
+from hushtable.privacy.layout import Design
 
-__all__ = ["HISTOGRAMS", "Plan"]
-
-#: The array of the first pass's counts, beside the family's own arrays.
-_FIRST = "first_counts"
-#: Names, as detectors, of the plans whose counts do not score rows; what they are made of.
-HISTOGRAMS: dict[str, type[HashFamily]] = {
-    "marginals": EquiWidth,
-    "ranges": EquiWidth,
-    "ranks": ScoreHistogram,
-}
-#: Cells of a histogram of scores: each carries noise, so that fewer are more accurate under it.
-RANK_BINS, PRIVATE_RANK_BINS = 4096, 128
+__all__ = ["Plan"]
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """What all sites share: which hash functions count the rows, and how counts become scores.
+class Plan(PlanContent):
+    """The plan that all sites share: their hash functions, and how counts become scores.
 
     Make one with `Plan.draw` or `Plan.marginals`. Two sketches add only if their plans have
     the same `plan_id`.
@@ -54,7 +38,7 @@ class Plan:
         Which detector's draw this is, as `draw` names them; ``"marginals"`` and
         ``"ranges"`` for the histograms of a first round, ``"ranks"`` for those of scores.
     data_dependent : bool
-        Whether ranges, cuts or weights were read off raw data, so that the plan itself tells
+        Whether ranges, cuts or weights were read off raw data, so that the plan itself discloses
         something about rows. A plan from a public schema, or from private releases, is not.
     first_counts : ndarray of shape (n_cells,), int64, or None
         In a plan of the second pass: the merged counts of the first.
@@ -66,32 +50,17 @@ class Plan:
     hidden : bool
         Whether only the sites may know the hash functions: whatever is saved with them, its
         owner alone may read. It is no part of the plan's id.
+
+    Examples
+    --------
+    >>> from hushtable import Feature, Plan, Schema
+    >>> schema = Schema([Feature.numeric("age", low=0, high=120)])
+    >>> plan = Plan.draw(schema, n_tables=3, random_state=0)
+    >>> plan
+    Plan('hushtable', 1 features, 3 tables, 768 cells, plan_id='...')
+    >>> plan.data_dependent
+    False
     """
-
-    schema: Schema
-    family: HashFamily
-    score: ScoreRule
-    detector: str
-    data_dependent: bool
-    first_counts: NDArray[np.int64] | None = None
-    behind: tuple[Spent, ...] = ()
-    design: Design | None = None
-    hidden: bool = False
-
-    def __post_init__(self) -> None:
-        _check_purpose(self.detector, self.family)
-        if not set(self.schema.paid) <= set(self.behind):
-            raise PlanError("the plan leaves out releases that its ranges were read off")
-        first = self.first_counts
-        if first is None:
-            return
-        if first.dtype != np.int64 or first.shape != (self.family.n_cells,) or first.min() < 0:
-            raise PlanError("the first pass's counts do not fit the plan's tables")
-        if self.first_rows == 0:
-            raise PlanError("the first pass counted no rows: nothing to refine by")
-        first = first.copy()
-        first.setflags(write=False)
-        object.__setattr__(self, "first_counts", first)
 
     @classmethod
     def draw(
@@ -152,46 +121,47 @@ class Plan:
         PrivacyError
             If epsilon or delta do not protect, or the marginals of a private plan are exact.
         """
-        chosen = recipe(detector)
+        chosen = draw_of(detector)
         design = _design(epsilon, delta, expected_rows, sites)
         if design is not None:
-            if not chosen.takes_marginals:
+            laid_out = design.parameters()
+            if not set(laid_out) <= set(chosen.parameters):
                 raise UsageError(f"detector {detector!r} has one layout: leave epsilon out")
-            parameters = design.parameters() | parameters
+            parameters = laid_out | parameters
         behind = {spent.release: spent for spent in schema.paid}
         if marginals is not None:
-            if not chosen.takes_marginals:
-                raise UsageError(f"detector {detector!r} takes no marginals: leave them out")
-            source = marginals.plan
-            if source.detector != "marginals" or source.schema != schema:
-                raise PlanError(
-                    "the marginals were counted under another plan: "
-                    + cls.marginals(schema).difference(source)
-                )
+            parameters["marginals"] = cls._checked_marginals(chosen, schema, marginals, design)
             behind |= {spent.release: spent for spent in marginals.spent()}
-            if marginals.ledger is None and design is not None:
-                raise PrivacyError(
-                    "these marginals are exact counts, and a private plan must not depend on "
-                    "them: release them first, sketch.release(epsilon=...)"
-                )
-            parameters["marginals"] = Marginals(
-                marginals.counts, source.family.offsets, marginals.noise_sd
-            )
-        rng = generator(random_state)
-        try:
-            family = chosen.draw(schema, rng, **parameters)
-        except TypeError as error:
-            raise UsageError(f"detector {detector!r}: {error}") from None
         raw_marginals = marginals is not None and marginals.ledger is None
         return cls(
             schema,
-            family,
+            chosen.draw(schema, generator(random_state), **parameters),
             chosen.score,
             detector,
             data_dependent=not schema.public or raw_marginals,
             behind=tuple(behind.values()),
             design=design,
         )
+
+    @classmethod
+    def _checked_marginals(
+        cls, chosen: Draw, schema: Schema, counts: Counted, design: Design | None
+    ) -> Marginals:
+        """Return the marginals for a draw; raises if it may not, or cannot, use these counts."""
+        if "marginals" not in chosen.parameters:
+            raise UsageError(f"detector {chosen.name!r} takes no marginals: leave them out")
+        source = counts.plan
+        if source.purpose is not Purpose.MARGINALS or source.schema != schema:
+            raise PlanError(
+                "the marginals were counted under another plan: "
+                + cls.marginals(schema).difference(source)
+            )
+        if counts.ledger is None and design is not None:
+            raise PrivacyError(
+                "these marginals are exact counts, and a private plan must not depend on "
+                "them: release them first, sketch.release(epsilon=...)"
+            )
+        return Marginals(counts.counts, source.family.offsets, counts.noise_sd)
 
     @classmethod
     def marginals(
@@ -203,7 +173,7 @@ class Plan:
         expected_rows: int | None = None,
         sites: int = 1,
     ) -> "Plan":
-        """One histogram a feature: the plan of an optional first round that refines the next.
+        """Make the plan of an optional first round, which refines the next: a histogram a feature.
 
         Parameters
         ----------
@@ -219,13 +189,7 @@ class Plan:
             If there would be too few rows for private marginals to pay: draw in one round.
         """
         design = _design(epsilon, delta, expected_rows, sites)
-        if design is not None and not design.pays_marginals(len(schema)):
-            raise PrivacyError(
-                f"a first round does not pay: {design.expected_rows:,} rows and {len(schema):,} "
-                f"features at epsilon {design.epsilon:g} leave mostly noise in the marginals; "
-                "draw the plan in one round, without them"
-            )
-        bins = MARGINAL_BINS if design is None else PRIVATE_MARGINAL_BINS
+        bins = histograms.marginal_bins(schema, design)
         return cls._histograms(schema, bins, "marginals", design)
 
     @classmethod
@@ -238,7 +202,7 @@ class Plan:
         expected_rows: int,
         sites: int = 1,
     ) -> "Plan":
-        """Histograms that narrow ranges known only roughly: an optional round before all others.
+        """Make the plan of an optional round before all others, which narrows loose ranges.
 
         ``Sketch.from_data(plan, X).release(epsilon).ranges()`` is the schema with narrower
         ranges. It takes a twentieth of the budget, and pays where public ranges are more than
@@ -257,23 +221,14 @@ class Plan:
             If there would be too few rows to find a range under the noise.
         """
         design = _design(epsilon, delta, expected_rows, sites)
-        if design is None:
-            raise UsageError("epsilon=None: ranges are found by a private release: give its budget")
-        if not design.finds_ranges(len(schema)):
-            raise PrivacyError(
-                f"ranges cannot be found privately: {design.expected_rows:,} rows and "
-                f"{len(schema):,} features at epsilon {design.epsilon:g} do not stand out of the "
-                "noise; give public ranges in the schema"
-            )
-        return cls._histograms(schema, RANGE_BINS, "ranges", design)
+        return cls._histograms(schema, histograms.range_bins(schema, design), "ranges", design)
 
     @classmethod
     def ranks(cls, model: Counted) -> "Plan":
-        """One histogram of scores: the plan of an optional last round that tells rows' ranks.
+        """Make the plan of an optional last round, which gives rows ranks: a histogram of scores.
 
-        A row counts in the cell of the score that the model gives it. The sum over the sites
-        says which share of all their rows is at least as rare as a row: see
-        `hushtable.scores.ranks.Ranks`.
+        A row counts in the cell of the score that the model gives it. By the sum over the sites,
+        `hushtable.scores.ranks.Ranks` ranks a row among the rows of all sites.
 
         Parameters
         ----------
@@ -287,21 +242,10 @@ class Plan:
         UsageError
             If the counts are of histograms that do not score.
         """
-        if model.plan.detector in HISTOGRAMS:
-            raise UsageError(
-                f"counts of a {model.plan.detector!r} plan do not score rows: ranks need a "
-                "detector's counts"
-            )
-        scores = model.plan.cell_scores(model.counts, model.noise_sd)
         return cls(
             model.plan.schema,
-            ScoreHistogram(
-                model.plan.schema,
-                model.plan.family,
-                np.rint(scores * 2.0**20).astype(np.int64),
-                RANK_BINS if model.ledger is None else PRIVATE_RANK_BINS,
-            ),
-            ScoreRule("log2"),
+            histograms.score_histogram(model),
+            DRAWS["ranks"].score,
             "ranks",
             data_dependent=model.plan.data_dependent or model.ledger is None,
             behind=model.spent(),
@@ -313,7 +257,7 @@ class Plan:
         return cls(
             schema,
             EquiWidth(schema, bins),
-            ScoreRule("log2"),
+            DRAWS[name].score,
             name,
             data_dependent=not schema.public,
             behind=schema.paid,
@@ -342,20 +286,6 @@ class Plan:
             raise UsageError("a second pass needs exact counts of the first, not a release")
         return replace(self, first_counts=first.counts, data_dependent=True)
 
-    @property
-    def expected_rows(self) -> int | None:
-        """Public number of rows that the plan was laid out for; None if it was for none."""
-        return None if self.design is None else int(self.design.expected_rows)
-
-    @property
-    def first_rows(self) -> int:
-        """Rows that the first pass counted."""
-        return 0 if self.first_counts is None else self.rows_counted(self.first_counts)
-
-    def rows_counted(self, counts: NDArray[np.int64]) -> int:
-        """Return how many rows a vector of counts holds (by its first table)."""
-        return int(counts[: self.family.offsets[1]].sum())
-
     def cell_scores(self, counts: NDArray[np.int64], noise_sd: float = 0.0) -> NDArray[np.float64]:
         """Return the score of every cell, in bits, given the merged counts.
 
@@ -375,128 +305,10 @@ class Plan:
             raise UsageError("no rows were counted: add sketches of data before scoring")
         return self.score.values(counts, n_rows)
 
-    # --- content and identity ---------------------------------------------------------------
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the plan without its arrays, as JSON carries it."""
-        return {
-            "detector": self.detector,
-            "data_dependent": self.data_dependent,
-            "schema": self.schema.to_dict(),
-            "family": {"name": self.family.name, **self.family.parameters()},
-            "score": self.score.to_dict(),
-            **({"behind": [spent.to_dict() for spent in self.behind]} if self.behind else {}),
-            **({} if self.design is None else {"design": self.design.to_dict()}),
-        }
-
-    def arrays(self) -> files.Arrays:
-        """Return the drawn arrays, and the counts of the first pass where there are some."""
-        first = {} if self.first_counts is None else {_FIRST: self.first_counts}
-        return {**self.family.arrays(), **first}
-
-    @classmethod
-    def from_content(cls, content: Any, arrays: files.Arrays) -> "Plan":
-        """Build the plan that `to_dict` and `arrays` described; raises `PlanError` otherwise."""
-        shape = {"detector": str, "data_dependent": bool, "schema": dict, "family": dict}
-        shape["score"] = dict
-        if (
-            not isinstance(content, dict)
-            or set(content) - {"behind", "design"} != set(shape)
-            or not isinstance(content.get("behind", []), list)
-            or not all(isinstance(content[key], kind) for key, kind in shape.items())
-        ):
-            raise PlanError(f"a plan needs the entries {sorted(shape)}, each of its kind")
-        schema = Schema.from_dict(content["schema"])
-        family, score = dict(content["family"]), content["score"]
-        arrays = dict(arrays)
-        first = arrays.pop(_FIRST, None)
-        if set(score) != {"name", "smoothing"} or not isinstance(score["smoothing"], int | float):
-            raise PlanError("a plan's score needs a name and a number, smoothing")
-        return cls(
-            schema,
-            family_from_content(str(family.pop("name", "")), family, arrays, schema),
-            ScoreRule(score["name"], float(score["smoothing"])),
-            content["detector"],
-            content["data_dependent"],
-            first,
-            tuple(Spent.from_dict(spent) for spent in content.get("behind", ())),
-            Design.from_dict(content["design"]) if "design" in content else None,
-        )
-
-    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
-        """Return what a file of any kind carries of its plan: manifest entries and arrays."""
-        arrays = {f"plan.{name}": array for name, array in self.arrays().items()}
-        hidden = {"hidden": True} if self.hidden else {}
-        return {"plan_id": self.plan_id, "plan": self.to_dict(), **hidden}, arrays
-
-    @classmethod
-    def from_file(cls, content: files.Content) -> "Plan":
-        """Build the plan that a file of any kind carries; raises `PlanError` if it does not fit."""
-        arrays = {
-            name.removeprefix("plan."): array
-            for name, array in content.arrays.items()
-            if name.startswith("plan.")
-        }
-        plan = cls.from_content(content.manifest.get("plan"), arrays)
-        if plan.plan_id != content.manifest.get("plan_id"):
-            raise PlanError("the plan's content does not have the plan id that the file states")
-        hidden = content.manifest.get("hidden", False)
-        if not isinstance(hidden, bool):
-            raise PlanError(f"hidden={hidden!r}: needs true or false")
-        return replace(plan, hidden=True) if hidden else plan
-
-    def save(self, path: "str | PathLike[str]") -> None:
-        """Write the plan to a .hush file, atomically.
-
-        Parameters
-        ----------
-        path : path
-            Where; an existing file is replaced only by a complete new one.
-        """
-        files.write(path, "plan", *self.entries())
-
-    @cached_property
-    def plan_id(self) -> str:
-        """SHA-256 of the plan's canonical content (RFC 8785) with the digests of its arrays."""
-        content = self.to_dict() | {"arrays": files.array_digests(self.arrays())}
-        return hashlib.sha256(rfc8785.dumps(content)).hexdigest()
-
-    def difference(self, other: "Plan") -> str:
-        """Say in words what two plans differ in."""
-        parts = []
-        theirs_all = other.to_dict()
-        for key, mine in self.to_dict().items():
-            theirs = theirs_all.get(key)
-            if mine != theirs:
-                parts.append(
-                    _schema_difference(self.schema, other.schema)
-                    if key == "schema"
-                    else f"{key} {mine!r} against {theirs!r}"
-                )
-        if not parts and self.plan_id != other.plan_id:
-            parts.append("same schema and settings, but other hash functions were drawn")
-        return "; ".join(parts) or "nothing"
-
     def __repr__(self) -> str:
         return (
             f"Plan({self.detector!r}, {len(self.schema)} features, {self.family.n_tables} tables, "
             f"{self.family.n_cells} cells, plan_id={self.plan_id[:12]!r})"
-        )
-
-
-def _check_purpose(detector: str, family: HashFamily) -> None:
-    """Raise `PlanError` unless the tables are of the kind that their name says.
-
-    Budgets, and what is done with the counts, go by the name.
-    """
-    kinds = HISTOGRAMS | {name: recipe.family for name, recipe in RECIPES.items()}
-    needed = kinds.get(detector)
-    if needed is None:
-        raise PlanError(f"a plan of {detector!r} is unknown: needs one of {sorted(kinds)}")
-    if type(family) is not needed:
-        raise PlanError(
-            f"a plan of {detector!r} needs the hash family {needed.name}, and this one has "
-            f"{family.name}: get the plan again from whoever drew it"
         )
 
 
@@ -513,15 +325,3 @@ def _design(
             "tables are laid out for it before any row is seen"
         )
     return Design(epsilon, delta, expected_rows, sites)
-
-
-def _schema_difference(mine: Schema, theirs: Schema) -> str:
-    if mine.names != theirs.names:
-        return f"features {mine.names} against {theirs.names}"
-    for a, b in zip(mine.features, theirs.features, strict=True):
-        if a != b and not (mine.public and theirs.public):
-            # What was read off rows is rows' values: no message shows it.
-            return f"feature {a.name!r} has another kind, range or categories, read off rows"
-        if a != b:
-            return f"feature {a.name!r}: {a.to_dict()} against {b.to_dict()}"
-    return "one schema is public, the other was read off data"

@@ -35,7 +35,7 @@ class ScoreRule:
         ``log2``: log2(max(c, 1)) (paper, Algorithm 2).
         ``smoothed_log2``: log2(c + smoothing * N), N the rows counted.
     smoothing : float
-        Share of the rows that is added to every count; 0 but for ``smoothed_log2``.
+        Fraction of the rows that is added to every count; 0 but for ``smoothed_log2``.
     """
 
     name: Literal["count", "log2", "smoothed_log2"]
@@ -49,12 +49,12 @@ class ScoreRule:
         if not 0.0 <= self.smoothing <= 1.0 or (self.smoothing > 0) != smoothed:
             raise PlanError(
                 f"score rule {self.name!r} with smoothing {self.smoothing}: smoothed_log2 needs a "
-                "share above 0 and at most 1, the others none"
+                "number above 0 and at most 1, the others none"
             )
 
     @property
     def unit(self) -> str:
-        """What scores are measured in: bits, or rows."""
+        """Unit of the scores: bits, or rows."""
         return "rows" if self.name == "count" else "bits"
 
     def values(self, counts: Counts, n_rows: int) -> NDArray[np.float64]:
@@ -97,7 +97,7 @@ class ScoreRule:
 
 
 def gate_values(first: Counts, n_rows: int) -> tuple[NDArray[np.float64], float]:
-    """Return what decides which rows the second pass counts.
+    """Return values and threshold that choose the rows of the second pass.
 
     Parameters
     ----------

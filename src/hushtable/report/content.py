@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 
+from hushtable.plans.draws import Purpose
 from hushtable.plots import NoiseDisplay
 from hushtable.privacy.ledger import rounded_up
 from hushtable.report.features import Features, features_of
@@ -186,7 +187,9 @@ def _no_values(scores: Scores | None, of_rows: str, told: bool) -> list[str]:
 
 def _histograms(model: Model, told: bool) -> list[Histogram]:
     counts = model.counts
-    return histograms(counts, told) if counts.adds and counts.detector == "marginals" else []
+    return (
+        histograms(counts, told) if counts.adds and counts.plan.purpose is Purpose.MARGINALS else []
+    )
 
 
 def _about(model: Model, threshold: float | None) -> dict[str, str]:

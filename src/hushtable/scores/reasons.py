@@ -15,6 +15,7 @@ from hushtable.data.columns import as_numbers, as_texts
 from hushtable.data.readers import Batch, taken
 from hushtable.data.schema import Feature
 from hushtable.errors import FileError, PlanError
+from hushtable.plans.draws import Purpose
 from hushtable.privacy.denoise import onto_simplex
 from hushtable.scores.explain import Explained, Explainer
 from hushtable.scores.scorer import Scorer
@@ -174,7 +175,7 @@ class Frequencies:
 
     def __init__(self, counts: Counts, name: str) -> None:
         plan = counts.plan
-        if plan.detector != "marginals":
+        if plan.purpose is not Purpose.MARGINALS:
             raise FileError(
                 f"{name} holds counts of a {plan.detector!r} plan: --marginals takes a merged "
                 "sketch or release under hushtable plan marginals"

@@ -28,6 +28,7 @@ from hushtable.federation.policy_file import write_policy
 from hushtable.federation.round import Round
 from hushtable.federation.sealed import Sealed
 from hushtable.federation.submission import Part, Submission
+from hushtable.plans.draws import detectors
 from hushtable.privacy import noise as mechanism
 from hushtable.privacy.ledger import Share
 
@@ -58,6 +59,21 @@ def golden(*kinds: str) -> list[bytes]:
     """Return the golden files of these kinds."""
     found = [path.read_bytes() for path in sorted(GOLDEN.rglob("*.hush"))]
     return [content for content in found if files.unpack(content, "golden").kind in kinds]
+
+
+@cache
+def registered() -> list[bytes]:
+    """Return files of the draws that are registered and have no golden file."""
+    plans = [files.unpack(content, "golden").manifest["plan"] for content in golden("plan")]
+    found = []
+    for name in sorted(set(detectors()) - {plan["detector"] for plan in plans}):
+        plan = Plan.draw(_schema(), detector=name, n_tables=3, random_state=0)
+        sketch = Sketch.from_data(plan, _rows())
+        with tempfile.TemporaryDirectory() as folder:
+            for thing in (plan, sketch, sketch.release(1.0)):
+                thing.save(f"{folder}/a.hush")
+                found.append(Path(folder, "a.hush").read_bytes())
+    return found
 
 
 @cache

@@ -51,6 +51,7 @@ from hushtable.federation.policy_file import load_policy
 from hushtable.federation.round import Round
 from hushtable.federation.sealed import Sealed
 from hushtable.federation.submission import Submission
+from hushtable.plans.draws import Purpose
 from hushtable.scores.scorer import Scorer
 
 __all__ = ["TARGETS", "Target"]
@@ -142,13 +143,13 @@ def _use(loaded: object) -> None:
     if isinstance(loaded, Release | LocalModel):
         loaded.ledger.words()
     if isinstance(loaded, Sketch | Release | LocalModel):
-        if plan.detector not in ("marginals", "ranges"):
+        if not plan.purpose.refines:
             scorer = Scorer(loaded)
             scorer.auto_offset()
             scorer.score(rows)
         if isinstance(loaded, Sketch):
             _ = (loaded + Sketch.from_data(plan, rows)) - loaded
-        elif isinstance(loaded, Release) and plan.detector == "ranges":
+        elif isinstance(loaded, Release) and plan.purpose is Purpose.RANGES:
             loaded.ranges()
         return
     loaded.score_samples(rows)
@@ -169,7 +170,7 @@ _HUSH = ("plan", "sketch", "release", "local")
 
 @cache
 def _hush_seeds() -> list[bytes]:
-    return [*seeds.golden(*_HUSH), seeds.detector(), seeds.signed()]
+    return [*seeds.golden(*_HUSH), seeds.detector(), seeds.signed(), *seeds.registered()]
 
 
 def _hush_edited(program: bytes) -> None:

@@ -79,9 +79,9 @@ def _print_next(asked: Round, output: Path) -> None:
     if asked.plan is None:
         print("Each opens it with the plan that they share:")
         print(f"  hushtable round model {output} --plan plan.hush -o model.hush")
-    elif asked.layout.detector in ("marginals", "ranges"):
+    elif asked.layout.purpose.refines:
         print("Go on with: hushtable round next")
-    elif asked.layout.detector == "ranks":
+    elif not asked.layout.purpose.scores_rows:
         print("At each site, with the model that they rank by:")
         print(f"  hushtable score DATA --model MODEL --ranks {output} -o scores.parquet")
     else:

@@ -21,6 +21,7 @@ from hushtable.counts.release import Release
 from hushtable.errors import RoundError
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round
+from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 
 _Result = Annotated[
@@ -48,7 +49,7 @@ def next_(
     target = Target(output, [round_, *submissions])
     other = None if result is None else Target(result, [round_, *submissions])
     asked = read_round(round_)
-    if asked.layout.detector != "marginals" or asked.plan is None:
+    if asked.layout.purpose is not Purpose.MARGINALS or asked.plan is None:
         raise RoundError(
             f"{round_} is about {asked.layout.detector}: round next goes on from marginals; the "
             "result of this one is made by hushtable round collect"

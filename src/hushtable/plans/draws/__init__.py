@@ -1,51 +1,40 @@
-"""The draws: which hash functions each detector takes, given a schema (and marginals)."""
+"""The draws: which hash functions each detector takes, given a schema (and marginals).
 
-from collections.abc import Callable
-from dataclasses import dataclass
+A new draw is one file with a function, and one call of `register`, here or anywhere else.
+"""
 
-from hushtable.errors import UsageError
+from hushtable.plans import families
 from hushtable.plans.draws._hushtable import MARGINAL_BINS, Marginals, draw_hushtable
 from hushtable.plans.draws._papers import draw_lsh_itables, draw_rs_hash
 from hushtable.plans.draws._projection import draw_ace, draw_rotated_rs_hash
-from hushtable.plans.families import (
-    HashFamily,
-    RandomFeature,
-    RandomProjection,
-    SimHash,
-    SubspaceGrid,
+from hushtable.plans.draws.registry import (
+    DRAWS,
+    Draw,
+    Purpose,
+    detectors,
+    draw_of,
+    purpose_of,
+    register,
 )
 from hushtable.plans.score_rule import ScoreRule
 
-__all__ = ["MARGINAL_BINS", "RECIPES", "Marginals", "Recipe", "recipe"]
+__all__ = [
+    "DRAWS", "MARGINAL_BINS", "Draw", "Marginals", "Purpose", "detectors", "draw_of", "purpose_of",
+    "register",
+]  # fmt: skip
 
+_LOG2, _SMOOTHED = ScoreRule("log2"), ScoreRule("smoothed_log2", 0.05)
 
-@dataclass(frozen=True)
-class Recipe:
-    """A detector's draw of hash functions, their family, and its score."""
-
-    draw: Callable[..., HashFamily]
-    family: type[HashFamily]
-    score: ScoreRule
-    takes_marginals: bool
-
-
-def recipe(detector: str) -> Recipe:
-    """Return the recipe of a detector by its name in plans."""
-    if not isinstance(detector, str) or detector not in RECIPES:
-        raise UsageError(f"detector {detector!r} is unknown: needs one of {sorted(RECIPES)}")
-    return RECIPES[detector]
-
-
-RECIPES: dict[str, Recipe] = {
-    "ace": Recipe(draw_ace, SimHash, ScoreRule("count"), takes_marginals=False),
-    "hushtable": Recipe(
-        draw_hushtable, RandomFeature, ScoreRule("smoothed_log2", 0.05), takes_marginals=True
+for _draw in (
+    Draw("ace", families.SimHash, ScoreRule("count"), draw_ace, "ACE"),
+    Draw("hushtable", families.RandomFeature, _SMOOTHED, draw_hushtable, "HushTable"),
+    Draw("lsh_itables", families.RandomFeature, _LOG2, draw_lsh_itables, "LSHiTables"),
+    Draw("marginals", families.EquiWidth, _LOG2, purpose=Purpose.MARGINALS),
+    Draw("ranges", families.EquiWidth, _LOG2, purpose=Purpose.RANGES),
+    Draw("ranks", families.ScoreHistogram, _LOG2, purpose=Purpose.RANKS),
+    Draw(
+        "rotated_rs_hash", families.RandomProjection, _LOG2, draw_rotated_rs_hash, "RotatedRSHash"
     ),
-    "lsh_itables": Recipe(
-        draw_lsh_itables, RandomFeature, ScoreRule("log2"), takes_marginals=False
-    ),
-    "rotated_rs_hash": Recipe(
-        draw_rotated_rs_hash, RandomProjection, ScoreRule("log2"), takes_marginals=False
-    ),
-    "rs_hash": Recipe(draw_rs_hash, SubspaceGrid, ScoreRule("log2"), takes_marginals=False),
-}
+    Draw("rs_hash", families.SubspaceGrid, _LOG2, draw_rs_hash, "RSHash"),
+):
+    register(_draw)

@@ -1,4 +1,4 @@
-"""What several draws share."""
+"""Hash functions that several draws make."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -16,8 +16,8 @@ __all__ = ["MARGINAL_BINS", "Marginals", "draw_hushtable"]
 
 #: Cells of a numeric feature's marginal histogram.
 MARGINAL_BINS = 64
-#: Share of the cuts that follow the marginal quantiles; the rest is uniform on the range.
-QUANTILE_SHARE = 0.25
+#: Fraction of the cuts that follow the marginal quantiles; the rest is uniform on the range.
+QUANTILE_FRACTION = 0.25
 
 
 class Marginals(NamedTuple):
@@ -65,19 +65,19 @@ def draw_hushtable(
 def _stratified(
     weights: Floats, pairs: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], Floats]:
-    """Draw (feature, cut) pairs: each feature gets its share to within one, its cuts spread out."""
+    """Draw (feature, cut) pairs: each feature by its weight, to within one, its cuts spread."""
     bounds = np.cumsum(weights) / weights.sum()
     feature = np.searchsorted(bounds, (np.arange(pairs) + rng.random()) / pairs, side="right")
     feature = np.minimum(feature, np.flatnonzero(weights)[-1])
-    share = np.bincount(feature, minlength=len(weights))
-    rank = np.arange(pairs) - (np.cumsum(share) - share)[feature]
-    cut = (rank + rng.random(pairs)) / share[feature]
+    size = np.bincount(feature, minlength=len(weights))
+    rank = np.arange(pairs) - (np.cumsum(size) - size)[feature]
+    cut = (rank + rng.random(pairs)) / size[feature]
     order = np.argsort(rng.random(pairs), kind="stable")
     return feature[order], cut[order]
 
 
 class _Profile:
-    """What the marginals say of each feature: its weight, and where its cuts fall."""
+    """The weight of each feature, and where its cuts fall, by the marginals."""
 
     def __init__(self, schema: Schema, marginals: Marginals | None) -> None:
         self._cumulative: dict[int, Floats] = {}
@@ -90,7 +90,7 @@ class _Profile:
     def _read(self, schema: Schema, marginals: Marginals) -> None:
         varying = self.weights > 0.0
         offsets, noise_sd = marginals.offsets, marginals.noise_sd
-        # All histograms count all rows: together they tell the number best.
+        # All histograms count all rows: together they estimate the number best.
         n_rows = max(1.0, float(marginals.counts.sum()) / len(schema))
         bins = 0
         for j, feature in enumerate(schema.features):
@@ -119,7 +119,7 @@ class _Profile:
         for j, steps in self._cumulative.items():
             mine = feature == j
             edges = np.linspace(0.0, 1.0, len(steps))
-            z = QUANTILE_SHARE * steps + (1.0 - QUANTILE_SHARE) * edges
+            z = QUANTILE_FRACTION * steps + (1.0 - QUANTILE_FRACTION) * edges
             position[mine] = np.interp(cut[mine], z, edges)
         return position
 
@@ -134,13 +134,13 @@ def _kurtosis(present: Floats, *, categorical: bool, narrowest: float = 0.0) -> 
     total = present.sum()
     if total == 0:
         return 1.0
-    share = present / total
+    mass = present / total
     if categorical:
-        place = -np.log2(share, out=np.zeros_like(share), where=share > 0)
+        place = -np.log2(mass, out=np.zeros_like(mass), where=mass > 0)
     else:
         place = np.arange(len(present), dtype=np.float64)
-    deviation = place - (share * place).sum()
-    variance = max(narrowest, float((share * deviation**2).sum()))
+    deviation = place - (mass * place).sum()
+    variance = max(narrowest, float((mass * deviation**2).sum()))
     if variance <= 0.0:
         return 1.0
-    return max(1.0, float((share * deviation**4).sum()) / variance**2)
+    return max(1.0, float((mass * deviation**4).sum()) / variance**2)

@@ -19,11 +19,7 @@ SKETCH_ROWS, SKETCH_CELLS = 4, 1000
 
 
 def draw_lsh_itables(
-    schema: Schema,
-    rng: np.random.Generator,
-    *,
-    n_tables: int = 100,
-    max_samples: int = 1000,
+    schema: Schema, rng: np.random.Generator, *, n_tables: int = 100, max_samples: int = 1000
 ) -> RandomFeature:
     """Draw as the paper does: uniform features, uniform cuts, the depths of section 3.3.
 
@@ -57,11 +53,7 @@ def papers_depths(
 
 
 def draw_rs_hash(
-    schema: Schema,
-    rng: np.random.Generator,
-    *,
-    n_tables: int = 100,
-    max_samples: int = 1000,
+    schema: Schema, rng: np.random.Generator, *, n_tables: int = 100, max_samples: int = 1000
 ) -> SubspaceGrid:
     """Draw as RS-Hash does: a grid of side f, shifted by U(0, f), on l distinct features.
 

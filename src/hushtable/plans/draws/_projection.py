@@ -16,11 +16,7 @@ __all__ = ["draw_ace", "draw_rotated_rs_hash"]
 
 
 def draw_rotated_rs_hash(
-    schema: Schema,
-    rng: np.random.Generator,
-    *,
-    n_tables: int = 100,
-    max_samples: int = 1000,
+    schema: Schema, rng: np.random.Generator, *, n_tables: int = 100, max_samples: int = 1000
 ) -> RandomProjection:
     """Draw RS-Hash's grids over random rotations: p-stable LSH of widths f R (section 3.1).
 
@@ -55,11 +51,7 @@ def draw_rotated_rs_hash(
 
 
 def draw_ace(
-    schema: Schema,
-    rng: np.random.Generator,
-    *,
-    n_tables: int = 100,
-    n_bits: int = 15,
+    schema: Schema, rng: np.random.Generator, *, n_tables: int = 100, n_bits: int = 15
 ) -> SimHash:
     """Draw as ACE does: signs of products with normal vectors, 2**n_bits cells a table.
 

@@ -1,6 +1,6 @@
 """One histogram a feature: the marginals."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.data.encoding import Codes
-from hushtable.data.schema import Schema
 from hushtable.errors import PlanError
-from hushtable.files import Arrays
-from hushtable.plans.families._family import KernelFamily, Kernels
+from hushtable.plans.families._family import KernelFamily, Kernels, whole_number
+from hushtable.plans.families.registry import register
 
 __all__ = ["EquiWidth"]
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class EquiWidth(KernelFamily):
     """One histogram a feature: the marginals.
@@ -38,16 +38,15 @@ class EquiWidth(KernelFamily):
         kernels.count_equi_width, kernels.count_pairs_equi_width, kernels.sum_equi_width
     )
 
-    schema: Schema = field(repr=False)
-    bins: int
+    bins: int = whole_number(2, 256)
 
-    def __post_init__(self) -> None:
-        power_of_two = isinstance(self.bins, int) and not self.bins & (self.bins - 1)
-        if not power_of_two or not 2 <= self.bins <= 256:
+    def _check(self) -> None:
+        super()._check()
+        if self.bins & (self.bins - 1):
             raise PlanError(f"bins={self.bins!r}: needs a power of two from 2 to 256")
 
     @cached_property
-    def offsets(self) -> NDArray[np.int64]:  # type: ignore[override]
+    def offsets(self) -> NDArray[np.int64]:
         sizes = [
             (self.bins if f.kind == "numeric" else len(f.categories) + 1) + 1
             for f in self.schema.features
@@ -59,12 +58,6 @@ class EquiWidth(KernelFamily):
         """Codes that a cell of each feature spans."""
         width = kernels.LEVELS // self.bins
         return np.array([width if f.kind == "numeric" else 1 for f in self.schema.features])
-
-    def parameters(self) -> dict[str, Any]:
-        return {"bins": self.bins}
-
-    def arrays(self) -> Arrays:
-        return {}
 
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
         return self._widths, self.offsets

@@ -1,35 +1,75 @@
-"""What every hash family does, whatever its hash functions are."""
+"""The base of all hash families: what they declare of their arrays, and what they do with rows."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from hushtable.data.encoding import Codes
-from hushtable.errors import UsageError
+from hushtable.data.schema import Schema
+from hushtable.errors import PlanError, UsageError
 from hushtable.files import Arrays
 
 __all__ = [
-    "EVERY_ROW_ONCE",
-    "MAX_CELLS",
-    "Gaining",
-    "HashFamily",
-    "KernelFamily",
-    "Kernels",
-    "Summing",
-]
+    "EVERY_ROW_ONCE", "MAX_CELLS", "Floats", "Gaining", "HashFamily", "Ints", "KernelFamily",
+    "Kernels", "Summing", "bounded", "drawn", "whole_number",
+]  # fmt: skip
 
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 #: From codes of n rows to n sums.
-Summing = Callable[[Codes], NDArray[np.float64]]
+Summing = Callable[[Codes], Floats]
 #: Cells that one table may have: a cell is numbered in 16 bits.
 MAX_CELLS = 1 << 16
 
 #: Weights of rows that all count once.
 EVERY_ROW_ONCE = np.empty(0, np.int64)
+
+
+class Drawn(NamedTuple):
+    """The declaration of an array: see `drawn`."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[str, ...]
+    low: int | None
+    below: int | str | None
+
+
+def drawn(
+    dtype: DTypeLike, *shape: str, low: int | None = None, below: int | str | None = None
+) -> Any:
+    """Declare an array of a family, as a dataclass field.
+
+    Parameters
+    ----------
+    dtype : dtype
+        Of whole numbers, without conversion.
+    *shape : str
+        The attributes of the family that are its sizes, such as ``"n_tables"``. They may follow
+        from arrays declared before.
+    low, below : int or str
+        The least value, and the one after the largest: a number, or an attribute of the family.
+        An index of a feature is ``below="n_features"``.
+    """
+    return field(repr=False, metadata={"drawn": Drawn(np.dtype(dtype), shape, low, below)})
+
+
+def whole_number(low: int, high: int) -> Any:
+    """Declare a parameter of a family, from ``low`` to ``high``, as a dataclass field."""
+    return field(metadata={"numbers": (low, high)})
+
+
+def bounded(name: str, array: NDArray[Any], below: int | None, low: int | None = 0) -> NDArray[Any]:
+    """Return the array; raise `PlanError` unless all of it is in [``low``, ``below``)."""
+    low = np.iinfo(array.dtype).min if low is None else low
+    below = np.iinfo(array.dtype).max + 1 if below is None else below
+    if array.size and not low <= int(array.min()) <= int(array.max()) < below:
+        raise PlanError(f"hash functions: {name} must be from {low} to {below - 1}")
+    return array
 
 
 class Gaining(Protocol):
@@ -39,37 +79,77 @@ class Gaining(Protocol):
     def features(self) -> NDArray[np.bool_]:
         """Features (d,) by which a row can gain."""
 
-    def __call__(self, codes: Codes) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+    def __call__(self, codes: Codes) -> tuple[Floats, Floats]: ...
 
 
-@dataclass(frozen=True)
-class Kernels:
-    """The compiled loops of a family."""
-
-    count: Callable[..., None]
-    count_pairs: Callable[..., None]
-    sum: Callable[..., None]
-
-
+@dataclass(frozen=True, eq=False)
 class HashFamily(ABC):
     """Tables of cells. A row falls into exactly one cell of each of a table's histograms.
 
     Most families have one histogram a table; with CountMin sketches it is several.
 
+    A family is a frozen dataclass with a decorator `hushtable.plans.families.register`. Its
+    arrays are fields made by `drawn`, its parameters fields made by `whole_number`. They are
+    checked, copied and made read-only before anything reads them, and a file carries them.
+
     Attributes
     ----------
     name : str
         The family's name in files.
-    offsets : ndarray of shape (n_histograms + 1,), int64
-        First cell of each histogram in the vector of all cells.
+    of_model : bool
+        Whether it counts by another family's tables.
     """
 
     name: ClassVar[str]
-    offsets: NDArray[np.int64]
+    of_model: ClassVar[bool] = False
+
+    schema: Schema = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in self._declared("numbers").items():
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+                raise PlanError(f"{name}={value!r}: needs a whole number from {low} to {high:,}")
+        declared = self._declared("drawn")
+        for name, (dtype, shape, *_) in declared.items():
+            array, ndim = getattr(self, name), len(shape)
+            if not isinstance(array, np.ndarray) or (array.dtype, array.ndim) != (dtype, ndim):
+                raise PlanError(f"hash functions: {name} must be {dtype} of {ndim} dimension(s)")
+            # A copy of its own, read-only: the plan's id stands for its content.
+            own = np.array(array, order="C")
+            own.setflags(write=False)
+            object.__setattr__(self, name, own)
+        for name, (_, shape, low, below) in declared.items():
+            array, needed = getattr(self, name), tuple(getattr(self, size) for size in shape)
+            if array.shape != needed:
+                raise PlanError(f"hash functions: {name} has shape {array.shape}: needs {needed}")
+            bounded(name, array, getattr(self, below) if isinstance(below, str) else below, low)
+        self._check()
+
+    def _check(self) -> None:
+        """Raise `PlanError` if arrays within their bounds do not fit each other."""
+        if self.offsets[0] != 0 or (np.diff(self.offsets) < 1).any():
+            raise PlanError("hash functions: needs histograms of one cell or more each")
+        if self.n_histograms % self.n_tables:
+            raise PlanError("hash functions: needs as many histograms in each table")
+
+    @classmethod
+    def _declared(cls, kind: str) -> dict[str, Any]:
+        return {f.name: f.metadata[kind] for f in fields(cls) if kind in f.metadata}
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out of a pickle what follows from the rest, such as how kernels run over tables."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @property
+    @abstractmethod
+    def offsets(self) -> Ints:
+        """First cell of each histogram in the vector of all cells, and the end of the last."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of the schema."""
+        return len(self.schema)
 
     @property
     def n_tables(self) -> int:
@@ -86,45 +166,65 @@ class HashFamily(ABC):
         """Number of cells of all tables together."""
         return int(self.offsets[-1])
 
-    @abstractmethod
     def parameters(self) -> dict[str, Any]:
         """Return what the family needs besides arrays, as JSON carries it."""
+        return {name: getattr(self, name) for name in self._declared("numbers")}
 
-    @abstractmethod
     def arrays(self) -> Arrays:
         """Return the drawn arrays: all that a reader in another language needs."""
+        return {name: getattr(self, name) for name in self._declared("drawn")}
+
+    @classmethod
+    def from_content(cls, schema: Schema, parameters: Any, arrays: Arrays) -> Self:
+        """Build the family that `parameters` and `arrays` described; raises `PlanError` if not."""
+        numbers, needed = cls._declared("numbers"), cls._declared("drawn")
+        if set(parameters) != set(numbers) or set(arrays) != set(needed):
+            raise PlanError(
+                f"hash family {cls.name!r} needs the parameters {sorted(numbers)} and the arrays "
+                f"{sorted(needed)}, and nothing else"
+            )
+        return cls(schema=schema, **parameters, **arrays)
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON Schema of the family's entry in a manifest."""
+        numbers = {
+            name: {"type": "integer", "minimum": low, "maximum": high}
+            for name, (low, high) in cls._declared("numbers").items()
+        }
+        return {
+            "description": str(cls.__doc__).partition("\n")[0],
+            "type": "object",
+            "required": ["name", *numbers],
+            "properties": {"name": {"const": cls.name}, **numbers},
+            "additionalProperties": False,
+        }
+
+    @classmethod
+    def dtypes(cls) -> set[str]:
+        """Return the dtypes of the family's arrays."""
+        return {str(array.dtype) for array in cls._declared("drawn").values()}
 
     @abstractmethod
-    def count(
-        self,
-        codes: Codes,
-        counts: NDArray[np.int64],
-        weights: NDArray[np.int64] | None = None,
-    ) -> None:
+    def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
         """Add every row, ``weights`` (n,) times, to ``counts`` (n_cells,), in every table."""
 
     @abstractmethod
-    def count_pairs(
-        self,
-        codes: Codes,
-        rows: NDArray[np.int64],
-        tables: NDArray[np.int64],
-        counts: NDArray[np.int64],
-    ) -> None:
+    def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
         """Add, for each pair p, row ``rows[p]`` to ``counts`` in table ``tables[p]`` only."""
 
     @abstractmethod
-    def sum(self, codes: Codes, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sum(self, codes: Codes, values: Floats) -> Floats:
         """Return, for each row, the sum over the tables of its cell's ``values`` (n_cells,).
 
         Where a table has several histograms, the least of the row's values in them counts.
         """
 
-    def summing(self, values: NDArray[np.float64]) -> Summing:
+    def summing(self, values: Floats) -> Summing:
         """Return `sum` of these values, for one batch of codes after the other."""
         return partial(self.sum, values=values)
 
-    def gaining(self, values: NDArray[np.float64], limits: NDArray[np.float64]) -> Gaining:
+    def gaining(self, values: Floats, limits: Floats) -> Gaining:
         """Return `sum` of these values, with what rows would gain by a change of one feature.
 
         A row's gain by a feature is the sum, over the tables, of what its value there would
@@ -134,12 +234,21 @@ class HashFamily(ABC):
         Raises
         ------
         UsageError
-            If a row's cell does not tell which feature put it there.
+            If a row's cell does not show which feature put it there.
         """
         raise UsageError(
-            f"{self.name} tables do not tell which feature makes a row rare: explanations need "
+            f"{self.name} tables do not show which feature makes a row rare: explanations need "
             "HushTable or LSHiTables"
         )
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The compiled loops of a family."""
+
+    count: Callable[..., None]
+    count_pairs: Callable[..., None]
+    sum: Callable[..., None]
 
 
 class KernelFamily(HashFamily):
@@ -151,25 +260,14 @@ class KernelFamily(HashFamily):
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
         """Return what the kernels take between the codes of these rows and their own arguments."""
 
-    def count(
-        self,
-        codes: Codes,
-        counts: NDArray[np.int64],
-        weights: NDArray[np.int64] | None = None,
-    ) -> None:
+    def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
         weights = EVERY_ROW_ONCE if weights is None else weights
         self._kernels.count(codes.codes, *self._arguments(codes), weights, counts)
 
-    def count_pairs(
-        self,
-        codes: Codes,
-        rows: NDArray[np.int64],
-        tables: NDArray[np.int64],
-        counts: NDArray[np.int64],
-    ) -> None:
+    def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
         self._kernels.count_pairs(codes.codes, *self._arguments(codes), rows, tables, counts)
 
-    def sum(self, codes: Codes, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sum(self, codes: Codes, values: Floats) -> Floats:
         totals = np.empty(codes.n_rows)
         self._kernels.sum(codes.codes, *self._arguments(codes), values, totals)
         return totals

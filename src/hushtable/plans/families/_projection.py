@@ -1,6 +1,6 @@
-"""What the families of random projections share: weights in whole numbers, and their bounds."""
+"""The base of the random projections: weights in whole numbers, and exact products."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from hushtable import kernels
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError
-from hushtable.files import Arrays
-from hushtable.plans.families._family import KernelFamily
+from hushtable.plans.families._concatenated import Concatenated
+from hushtable.plans.families._family import drawn
 
 __all__ = ["Projection", "n_dimensions"]
 
@@ -26,7 +26,7 @@ def n_dimensions(schema: Schema) -> NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Projection(KernelFamily):
+class Projection(Concatenated):
     """Hash functions of the product of weights and a row's vector.
 
     A number's coordinate is twice its level's distance from the middle of its feature's range,
@@ -36,43 +36,18 @@ class Projection(KernelFamily):
     product is below 2**53: it is exact in float64, in whatever order it is added up.
     """
 
-    schema: Schema = field(repr=False)
-    depth: NDArray[np.uint8]
-    weight: NDArray[np.int32]
-    salt: NDArray[np.uint32]
-
-    def __post_init__(self) -> None:
-        for key, kind in self._dtypes().items():
-            array, ndim = getattr(self, key), 2 if key == "weight" else 1
-            if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != ndim:
-                raise PlanError(
-                    f"hash functions: {key} must be {np.dtype(kind)} of {ndim} dimension(s)"
-                )
-        functions = int(self.depth.sum(dtype=np.int64))
-        if not len(self.depth) or self.depth.min() < 1:
-            raise PlanError("hash functions: needs tables of 1 function or more each")
-        needed = (functions, int(n_dimensions(self.schema).sum()))
-        if self.weight.shape != needed or self.salt.shape != (len(self.schema),):
-            raise PlanError(
-                f"hash functions: weights {self.weight.shape} and salts {self.salt.shape}; needs "
-                f"{needed} and ({len(self.schema)},)"
-            )
-        if int(self._reach.max()) >= EXACT // 2:
-            raise PlanError("hash functions: the weights are too large for exact products")
-        self._check()
-        for key in self._dtypes():
-            # A copy of its own, read-only: the plan's id stands for its content.
-            array = getattr(self, key).copy()
-            array.setflags(write=False)
-            object.__setattr__(self, key, array)
+    weight: NDArray[np.int32] = drawn(np.int32, "n_functions", "n_dimensions")
+    salt: NDArray[np.uint32] = drawn(np.uint32, "n_features")
 
     def _check(self) -> None:
-        """Raise `PlanError` if the family's own arrays do not fit."""
-        raise NotImplementedError
+        super()._check()
+        if int(self._reach.max()) >= EXACT // 2:
+            raise PlanError("hash functions: the weights are too large for exact products")
 
     @property
-    def n_tables(self) -> int:
-        return len(self.depth)
+    def n_dimensions(self) -> int:
+        """Number of dimensions of a row's vector."""
+        return int(n_dimensions(self.schema).sum())
 
     @cached_property
     def _reach(self) -> NDArray[np.int64]:
@@ -81,23 +56,8 @@ class Projection(KernelFamily):
         return reach * kernels.LEVELS
 
     @cached_property
-    def _table(self) -> NDArray[np.int64]:
-        """First hash function of each table, and the end of the last."""
-        return np.concatenate([[0], np.cumsum(self.depth, dtype=np.int64)])
-
-    @cached_property
-    def _rows(self) -> tuple[Any, ...]:
+    def _vectors(self) -> tuple[Any, ...]:
+        """How kernels make vectors of rows, and the weights that they multiply them with."""
         first = np.concatenate([[0], np.cumsum(n_dimensions(self.schema))])
         categorical = np.array([f.kind == "categorical" for f in self.schema.features])
-        return first, categorical, self.salt
-
-    @cached_property
-    def _weights(self) -> NDArray[np.float64]:
-        return self.weight.astype(np.float64)
-
-    @staticmethod
-    def _dtypes() -> dict[str, type[np.generic]]:
-        return {"depth": np.uint8, "weight": np.int32, "salt": np.uint32}
-
-    def arrays(self) -> Arrays:
-        return {key: getattr(self, key) for key in self._dtypes()}
+        return (first, categorical, self.salt), self.weight.astype(np.float64)

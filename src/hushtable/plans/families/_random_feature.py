@@ -1,6 +1,6 @@
 """Random-feature LSH."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -9,19 +9,23 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.data.encoding import Codes
-from hushtable.data.schema import Schema
 from hushtable.errors import PlanError
-from hushtable.files import Arrays
+from hushtable.plans.families._concatenated import Concatenated
 from hushtable.plans.families._family import (
     EVERY_ROW_ONCE,
     MAX_CELLS,
+    Floats,
     Gaining,
-    KernelFamily,
+    Ints,
     Kernels,
     Summing,
+    bounded,
+    drawn,
+    whole_number,
 )
 from hushtable.plans.families._joined import JOINED_ROWS, JoinedTables
 from hushtable.plans.families._reachable import reachable
+from hushtable.plans.families.registry import register
 
 __all__ = ["RandomFeature"]
 
@@ -29,9 +33,10 @@ __all__ = ["RandomFeature"]
 MAX_DEPTH = 32
 
 
+@register
 @dataclass(frozen=True, eq=False)
-class RandomFeature(KernelFamily):
-    """Random-feature LSH (paper, Definition 3): compare one random feature with a random cut.
+class RandomFeature(Concatenated):
+    """Random-feature LSH (paper, Definition 3): compares one random feature with a random cut.
 
     Hash function h asks whether feature ``feature[h]`` is at or above ``cut[h]``. Where the
     feature is categorical, a random set of its categories plays the part of the cut. A missing
@@ -64,24 +69,31 @@ class RandomFeature(KernelFamily):
         kernels.count_random_feature, kernels.count_pairs_random_feature, kernels.sum_random_feature
     )
 
-    schema: Schema = field(repr=False)
-    depth: NDArray[np.uint8]
-    feature: NDArray[np.uint16]
-    cut: NDArray[np.uint16]
-    missing: NDArray[np.uint8]
-    subsets: NDArray[np.uint8]
-    max_cells: int
+    depth: NDArray[np.uint8] = drawn(np.uint8, "n_tables", low=1, below=MAX_DEPTH + 1)
+    feature: NDArray[np.uint16] = drawn(np.uint16, "n_functions", below="n_features")
+    cut: NDArray[np.uint16] = drawn(np.uint16, "n_functions", below=kernels.LEVELS + 1)
+    missing: NDArray[np.uint8] = drawn(np.uint8, "n_functions", below=2)
+    subsets: NDArray[np.uint8] = drawn(np.uint8, "n_sides", below=2)
+    max_cells: int = whole_number(2, MAX_CELLS)
 
-    def __post_init__(self) -> None:
-        self._check()
-        for key in self._dtypes():
-            # A copy of its own, read-only: the plan's id stands for its content.
-            array = getattr(self, key).copy()
-            array.setflags(write=False)
-            object.__setattr__(self, key, array)
+    def _check(self) -> None:
+        super()._check()
+        if self.max_cells & (self.max_cells - 1):
+            raise PlanError(f"max_cells={self.max_cells}: needs a power of two up to {MAX_CELLS}")
+        categorical = self._subset_sizes > 0
+        if (self.cut[~categorical] < 2).any() or self.cut[categorical].any():
+            raise PlanError(
+                f"hash functions: cuts must be codes from 2 to {kernels.LEVELS}, and 0 on "
+                "categories"
+            )
+
+    @property
+    def n_sides(self) -> int:
+        """Number of sides in ``subsets``."""
+        return int(self._subset_sizes.sum())
 
     @cached_property
-    def offsets(self) -> NDArray[np.int64]:  # type: ignore[override]
+    def offsets(self) -> Ints:
         cells = np.minimum(1 << self.depth.astype(np.int64), self.max_cells)
         return np.concatenate([[0], np.cumsum(cells)])
 
@@ -98,7 +110,7 @@ class RandomFeature(KernelFamily):
     def _laid_out(self, tables: JoinedTables) -> "_Layout":
         chosen = tables.functions
 
-        def functions(rows: NDArray[np.int64]) -> tuple[Any, ...]:
+        def functions(rows: Ints) -> tuple[Any, ...]:
             cuts, subset_at = self.cut[chosen], self._subset_at[chosen]
             at = tables.first, rows[chosen], cuts, subset_at
             return (*at, self.subsets, self._folded, tables.offsets)
@@ -107,23 +119,24 @@ class RandomFeature(KernelFamily):
         return _Layout(tables, functions(complete), functions(missing))
 
     @cached_property
-    def _rows(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _rows(self) -> tuple[Ints, Ints]:
         """Row of the codes that each hash function reads: none missing, and some missing."""
         feature = self.feature.astype(np.int64)
         # A set of categories holds the side of a missing value itself.
-        high = (self.missing == 1) & (self._subset_sizes() == 0)
-        return feature, feature + high * len(self.schema)
+        high = (self.missing == 1) & (self._subset_sizes == 0)
+        return feature, bounded("feature", feature + high * self.n_features, 2 * self.n_features)
 
     @cached_property
-    def _subset_at(self) -> NDArray[np.int64]:
+    def _subset_at(self) -> Ints:
         """Where each hash function's sides begin in ``subsets``; -1 on a numeric feature."""
-        sizes = self._subset_sizes()
-        return np.where(sizes > 0, np.cumsum(sizes) - sizes, -1)
+        sizes = self._subset_sizes
+        at = np.where(sizes > 0, np.cumsum(sizes) - sizes, -1)
+        return bounded("subsets", at, len(self.subsets), -1)
 
     @cached_property
     def _reachable(self) -> tuple[Any, ...]:
         starts = np.maximum(0, self._subset_at)
-        sizes = np.maximum(0, self._subset_sizes() - 2)  # without missing and unseen
+        sizes = np.maximum(0, self._subset_sizes - 2)  # without missing and unseen
         sides = [self.subsets[a + 1 : a + 1 + k] for a, k in zip(starts, sizes, strict=True)]
         return reachable(self.schema.features, self.depth, self.feature, self.cut, sides)
 
@@ -132,68 +145,25 @@ class RandomFeature(KernelFamily):
         """True if any table folds its codes, else None: Numba compiles a lighter kernel for it."""
         return True if (1 << self.depth.astype(np.int64) > self.max_cells).any() else None
 
-    def _subset_sizes(self) -> NDArray[np.int64]:
+    @cached_property
+    def _subset_sizes(self) -> Ints:
         """Sides that each hash function keeps in ``subsets``: none on a numeric feature."""
         entries = [
             len(f.categories) + 2 if f.kind == "categorical" else 0 for f in self.schema.features
         ]
         return np.array(entries, np.int64)[self.feature]
 
-    def _check(self) -> None:
-        for key, kind in self._dtypes().items():
-            array = getattr(self, key)
-            if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
-                raise PlanError(f"hash functions: {key} must be one row of {np.dtype(kind)}")
-        functions = int(self.depth.sum(dtype=np.int64))
-        if not len(self.depth) or self.depth.min() < 1 or self.depth.max() > MAX_DEPTH:
-            raise PlanError(f"hash functions: needs tables of 1 to {MAX_DEPTH} functions each")
-        if any(len(getattr(self, key)) != functions for key in ("feature", "cut", "missing")):
-            raise PlanError(f"hash functions: the depths add up to {functions}, the arrays do not")
-        if not (2 <= self.max_cells <= MAX_CELLS) or self.max_cells & (self.max_cells - 1):
-            raise PlanError(f"max_cells={self.max_cells}: needs a power of two up to {MAX_CELLS}")
-        if self.feature.max() >= len(self.schema):
-            raise PlanError("hash functions: a feature that the schema does not have")
-        sizes = self._subset_sizes()
-        cuts = self.cut[sizes == 0]
-        if len(cuts) and (cuts.min() < 2 or cuts.max() > kernels.LEVELS):
-            raise PlanError(f"hash functions: cuts must be codes from 2 to {kernels.LEVELS}")
-        if self.cut[sizes > 0].any() or int(sizes.sum()) != len(self.subsets):
-            raise PlanError("hash functions: the sets of categories do not fit the schema")
-        if max(self.missing.max(initial=0), self.subsets.max(initial=0)) > 1:
-            raise PlanError("hash functions: a side must be 0 or 1")
-
-    @staticmethod
-    def _dtypes() -> dict[str, type[np.generic]]:
-        return {
-            "depth": np.uint8,
-            "feature": np.uint16,
-            "cut": np.uint16,
-            "missing": np.uint8,
-            "subsets": np.uint8,
-        }
-
-    def parameters(self) -> dict[str, Any]:
-        return {"max_cells": self.max_cells}
-
-    def arrays(self) -> Arrays:
-        return {key: getattr(self, key) for key in self._dtypes()}
-
-    def count(
-        self,
-        codes: Codes,
-        counts: NDArray[np.int64],
-        weights: NDArray[np.int64] | None = None,
-    ) -> None:
+    def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
         many = weights is None and codes.n_rows >= JOINED_ROWS
         layout = self._joined if many else self._apart
         weights = EVERY_ROW_ONCE if weights is None else weights
         functions = layout.functions(codes)
         kernels.count_random_feature(codes.codes, functions, layout.tables.parts, weights, counts)
 
-    def summing(self, values: NDArray[np.float64]) -> Summing:
+    def summing(self, values: Floats) -> Summing:
         return _Sum(self, values)
 
-    def gaining(self, values: NDArray[np.float64], limits: NDArray[np.float64]) -> Gaining:
+    def gaining(self, values: Floats, limits: Floats) -> Gaining:
         return _Gain(self, values, limits)
 
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
@@ -217,16 +187,16 @@ class _Sum:
     """`RandomFeature.sum` of the same values, by joined tables where a batch repays it."""
 
     family: RandomFeature
-    values: NDArray[np.float64]
+    values: Floats
 
     def __getstate__(self) -> dict[str, Any]:
         return {"family": self.family, "values": self.values}  # the joined values follow
 
     @cached_property
-    def _joined_values(self) -> NDArray[np.float64]:
+    def _joined_values(self) -> Floats:
         return self.family._joined.tables.values(self.values)
 
-    def __call__(self, codes: Codes) -> NDArray[np.float64]:
+    def __call__(self, codes: Codes) -> Floats:
         if codes.n_rows < JOINED_ROWS:
             return self.family.sum(codes, self.values)
         totals = np.empty(codes.n_rows)
@@ -237,11 +207,11 @@ class _Sum:
 
 @dataclass(frozen=True)
 class _Gain:
-    """What rows would gain by a change of one feature: see `HashFamily.gaining`."""
+    """The gains of rows by a change of one feature: see `HashFamily.gaining`."""
 
     family: RandomFeature
-    values: NDArray[np.float64]
-    limits: NDArray[np.float64]
+    values: Floats
+    limits: Floats
 
     @cached_property
     def features(self) -> NDArray[np.bool_]:
@@ -249,7 +219,7 @@ class _Gain:
         found &= np.isin(np.arange(len(found)), self.family.feature)
         return found
 
-    def __call__(self, codes: Codes) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def __call__(self, codes: Codes) -> tuple[Floats, Floats]:
         totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
         functions, reached = self.family._apart.functions(codes), self.family._reachable
         kernels.gain_random_feature(

@@ -10,14 +10,17 @@ from numpy.typing import NDArray
 from hushtable import kernels
 from hushtable.data.encoding import Codes
 from hushtable.errors import PlanError
-from hushtable.plans.families._family import MAX_CELLS, Kernels
+from hushtable.plans.families._concatenated import CountMin
+from hushtable.plans.families._family import Kernels, drawn
 from hushtable.plans.families._projection import EXACT, Projection
+from hushtable.plans.families.registry import register
 
 __all__ = ["RandomProjection"]
 
 
+@register
 @dataclass(frozen=True, eq=False)
-class RandomProjection(Projection):
+class RandomProjection(CountMin, Projection):
     """Random-projection LSH (Datar et al., 2004; paper, Definition 2): h(x) = (a.x + b) // w.
 
     Hash function h's place is (a row's product with ``weight[h]`` + ``shift[h]``) //
@@ -54,57 +57,20 @@ class RandomProjection(Projection):
         kernels.sum_random_projection,
     )
 
-    shift: NDArray[np.int64]
-    width: NDArray[np.int64]
-    multiplier: NDArray[np.uint32]
-    seed: NDArray[np.uint32]
-    sketch_rows: int
-    cells: int
-
-    @cached_property
-    def offsets(self) -> NDArray[np.int64]:  # type: ignore[override]
-        return np.arange(len(self.seed) + 1, dtype=np.int64) * self.cells
+    shift: NDArray[np.int64] = drawn(np.int64, "n_functions", low=0, below=EXACT // 2)
+    width: NDArray[np.int64] = drawn(np.int64, "n_functions", low=1)
 
     @cached_property
     def _functions(self) -> tuple[Any, ...]:
-        return (
-            self._table,
-            self.shift.astype(np.float64),
-            self.width.astype(np.float64),
-            self.multiplier,
-            self.seed.reshape(-1, self.sketch_rows),
-            self.cells,
-        )
+        grid = self._first, self.shift.astype(np.float64), self.width.astype(np.float64)
+        return *grid, *self._sketches
 
     def _check(self) -> None:
-        of_functions = ("shift", "width", "multiplier")
-        if any(len(getattr(self, key)) != len(self.weight) for key in of_functions):
-            raise PlanError("hash functions: the depths and the arrays differ in length")
-        if not 1 <= self.sketch_rows <= 16 or not 2 <= self.cells <= MAX_CELLS:
-            raise PlanError(
-                f"sketch_rows={self.sketch_rows}, cells={self.cells}: needs 1 to 16 rows of 2 to "
-                f"{MAX_CELLS} cells"
-            )
-        if len(self.seed) != len(self.depth) * self.sketch_rows:
-            raise PlanError("hash functions: needs a seed for each row of each table's sketch")
-        if self.width.min() < 1 or not (self.multiplier & 1).all():
-            raise PlanError("hash functions: a width below 1, or an even multiplier")
-        if (self.shift < self._reach).any() or self.shift.max() >= EXACT // 2:
-            raise PlanError("hash functions: a shift that leaves sums below 0, or above 2**53")
+        super()._check()
+        if (self.shift < self._reach).any():
+            raise PlanError("hash functions: a shift that leaves sums below 0")
         if ((self.shift + self._reach) // self.width).max() >= 1 << 31:
             raise PlanError("hash functions: a width that makes more than 2**31 places")
 
-    @staticmethod
-    def _dtypes() -> dict[str, type[np.generic]]:
-        return Projection._dtypes() | {
-            "shift": np.int64,
-            "width": np.int64,
-            "multiplier": np.uint32,
-            "seed": np.uint32,
-        }
-
-    def parameters(self) -> dict[str, Any]:
-        return {"sketch_rows": self.sketch_rows, "cells": self.cells}
-
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
-        return self._rows, self._weights, self._functions
+        return *self._vectors, self._functions

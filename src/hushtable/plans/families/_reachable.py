@@ -1,4 +1,4 @@
-"""Which bits one feature's hash functions can have in a table, whatever its value."""
+"""The bits that one feature's hash functions can have in a table, whatever its value."""
 
 from typing import Any
 
@@ -20,21 +20,9 @@ def reachable(
     """Lay out, for `hushtable.kernels.gain_random_feature`, what a change of one value can do.
 
     Cuts at 3 and at 5 answer 00, 10 or 11, never 01: only cells that some value reaches are
-    compared. Missing and unseen values are no values to change to.
-
-    Parameters
-    ----------
-    features : tuple of Feature
-        The schema's.
-    depth, feature, cut : ndarray
-        Those of a RandomFeature family.
-    sides : list of ndarray
-        For each hash function, the sides of the K categories; empty on a numeric feature.
-
-    Returns
-    -------
-    tuple
-        (groups, feature, bits, at, patterns), as the kernel takes them.
+    compared. Missing and unseen values are no values to change to. Arguments are the schema's
+    features, arrays of a RandomFeature family, and for each hash function the sides of the K
+    categories, none on a numeric feature. Returns (groups, feature, bits, at, patterns).
     """
     groups, of_group, bits, at, patterns = [0], [], [], [0], []
     end = 0

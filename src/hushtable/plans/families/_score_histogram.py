@@ -3,16 +3,24 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushtable.data.encoding import Codes
 from hushtable.data.schema import Schema
+from hushtable.entries import entries
 from hushtable.errors import PlanError
 from hushtable.files import Arrays
-from hushtable.plans.families._family import MAX_CELLS, HashFamily
+from hushtable.plans.families._family import (
+    MAX_CELLS,
+    Floats,
+    HashFamily,
+    Ints,
+    drawn,
+    whole_number,
+)
+from hushtable.plans.families.registry import family_from_content, register
 
 __all__ = ["ScoreHistogram"]
 
@@ -22,6 +30,7 @@ _UNIT = 2.0**-20
 _LARGEST = 1 << 52
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class ScoreHistogram(HashFamily):
     """One histogram of scores: the hash function is a model.
@@ -39,33 +48,31 @@ class ScoreHistogram(HashFamily):
     """
 
     name: ClassVar[str] = "ScoreHistogram"
+    of_model: ClassVar[bool] = True
 
-    schema: Schema = field(repr=False)
-    model: HashFamily
-    value: NDArray[np.int64] = field(repr=False)
-    bins: int
+    model: HashFamily = field()
+    value: Ints = drawn(np.int64, "n_model_cells")
+    bins: int = whole_number(2, MAX_CELLS)
 
-    def __post_init__(self) -> None:
-        if isinstance(self.bins, bool) or not 2 <= self.bins <= MAX_CELLS:
-            raise PlanError(f"bins={self.bins!r}: needs a whole number from 2 to {MAX_CELLS:,}")
-        cells = (self.model.n_cells,)
-        if self.value.dtype != np.int64 or self.value.shape != cells:
-            raise PlanError(
-                f"scores of cells are {self.value.dtype} {self.value.shape}: needs int64 {cells}"
-            )
+    def _check(self) -> None:
+        super()._check()
+        if self.model.of_model:
+            raise PlanError(f"{self.name} needs a detector's tables, not {self.model.name}")
         bound = _LARGEST // self.model.n_histograms
         if self.value.max() > bound or self.value.min() < -bound:
             raise PlanError("scores of cells are too large for exact sums")
-        value = self.value.copy()
-        value.setflags(write=False)
-        object.__setattr__(self, "value", value)
 
     @property
-    def offsets(self) -> NDArray[np.int64]:  # type: ignore[override]
+    def n_model_cells(self) -> int:
+        """Number of cells of the model's tables."""
+        return self.model.n_cells
+
+    @property
+    def offsets(self) -> Ints:
         return np.array([0, self.bins])
 
     @cached_property
-    def edges(self) -> NDArray[np.float64]:
+    def edges(self) -> Floats:
         """Scores between which the cells lie (bins + 1,); a row's score is a mean over tables."""
         first, width = self._layout
         edges = (first + width * np.arange(self.bins + 1)) * (_UNIT / self.model.n_tables)
@@ -82,39 +89,52 @@ class ScoreHistogram(HashFamily):
         return least, (int(high.sum()) - least) // self.bins + 1
 
     @cached_property
-    def _sums(self) -> Callable[[Codes], NDArray[np.float64]]:
+    def _sums(self) -> Callable[[Codes], Floats]:
         return self.model.summing(np.asarray(self.value * _UNIT, np.float64))
 
     def parameters(self) -> dict[str, Any]:
-        return {"bins": self.bins, "model": {"name": self.model.name, **self.model.parameters()}}
+        model = {"name": self.model.name, **self.model.parameters()}
+        return {**super().parameters(), "model": model}
 
     def arrays(self) -> Arrays:
         of_model = {f"model.{name}": array for name, array in self.model.arrays().items()}
-        return {"value": self.value, **of_model}
+        return {**super().arrays(), **of_model}
 
-    def cells(self, scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    @classmethod
+    def from_content(cls, schema: Schema, parameters: Any, arrays: Arrays) -> Self:
+        content = entries(parameters, "a histogram of scores", {"bins": int, "model": dict})
+        model = dict(content["model"])
+        name = model.pop("name", None)
+        if name == cls.name:  # before it is read, however deep it goes
+            raise PlanError(f"{cls.name} needs a detector's tables, not {name} again")
+        theirs = {k.removeprefix("model."): a for k, a in arrays.items() if k.startswith("model.")}
+        if "value" not in arrays or len(theirs) + 1 != len(arrays):
+            raise PlanError("a histogram of scores needs values, its model's arrays and no others")
+        tables = family_from_content(name, model, theirs, schema)
+        return cls(schema, tables, arrays["value"], content["bins"])
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        found = super().json_schema()
+        found["required"].append("model")
+        found["properties"]["model"] = {"$ref": "#/$defs/tables"}
+        return found
+
+    def cells(self, scores: Floats) -> Ints:
         """Return the cell (n,) of each score (n,): the model's, a mean over its tables."""
         # Whole numbers, as all scores are when counted: the same cell on every machine.
         units = np.rint(scores * (self.model.n_tables / _UNIT)).astype(np.int64)
         least, width = self._layout
         return np.clip((units - least) // width, 0, self.bins - 1)
 
-    def _cells(self, codes: Codes) -> NDArray[np.int64]:
+    def _cells(self, codes: Codes) -> Ints:
         return self.cells(self._sums(codes) / self.model.n_tables)
 
-    def count(
-        self, codes: Codes, counts: NDArray[np.int64], weights: NDArray[np.int64] | None = None
-    ) -> None:
+    def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
         np.add.at(counts, self._cells(codes), 1 if weights is None else weights)
 
-    def count_pairs(
-        self,
-        codes: Codes,
-        rows: NDArray[np.int64],
-        tables: NDArray[np.int64],
-        counts: NDArray[np.int64],
-    ) -> None:
+    def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
         np.add.at(counts, self._cells(codes)[rows], 1)
 
-    def sum(self, codes: Codes, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def sum(self, codes: Codes, values: Floats) -> Floats:
         return np.asarray(values[self._cells(codes)], np.float64)

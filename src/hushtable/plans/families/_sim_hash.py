@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.data.encoding import Codes
-from hushtable.errors import PlanError
-from hushtable.plans.families._family import Kernels
+from hushtable.plans.families._family import Kernels, drawn
 from hushtable.plans.families._projection import EXACT, Projection
+from hushtable.plans.families.registry import register
 
 __all__ = ["SimHash"]
 
@@ -19,6 +19,7 @@ __all__ = ["SimHash"]
 MAX_BITS = 16
 
 
+@register
 @dataclass(frozen=True, eq=False)
 class SimHash(Projection):
     """Signs of random projections (Charikar, 2002): the cosine similarity's hash functions.
@@ -46,28 +47,16 @@ class SimHash(Projection):
         kernels.count_sim_hash, kernels.count_pairs_sim_hash, kernels.sum_sim_hash
     )
 
-    cut: NDArray[np.int64]
+    depth: NDArray[np.uint8] = drawn(np.uint8, "n_tables", low=1, below=MAX_BITS + 1)
+    cut: NDArray[np.int64] = drawn(np.int64, "n_functions", low=-EXACT, below=EXACT + 1)
 
     @cached_property
-    def offsets(self) -> NDArray[np.int64]:  # type: ignore[override]
+    def offsets(self) -> NDArray[np.int64]:
         return np.concatenate([[0], np.cumsum(1 << self.depth.astype(np.int64))])
 
     @cached_property
     def _functions(self) -> tuple[Any, ...]:
-        return self._table, self.cut.astype(np.float64), self.offsets
-
-    def _check(self) -> None:
-        if self.depth.max() > MAX_BITS:
-            raise PlanError(f"hash functions: needs tables of 1 to {MAX_BITS} functions each")
-        if len(self.cut) != len(self.weight) or np.abs(self.cut).max() > EXACT:
-            raise PlanError("hash functions: needs a cut of at most 2**53 for each function")
-
-    @staticmethod
-    def _dtypes() -> dict[str, type[np.generic]]:
-        return Projection._dtypes() | {"cut": np.int64}
-
-    def parameters(self) -> dict[str, Any]:
-        return {}
+        return self._first, self.cut.astype(np.float64), self.offsets
 
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
-        return self._rows, self._weights, self._functions
+        return *self._vectors, self._functions

@@ -1,6 +1,6 @@
 """RS-Hash: grids on random subspaces, counted in CountMin sketches."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -9,16 +9,17 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.data.encoding import Codes
-from hushtable.data.schema import Schema
 from hushtable.errors import PlanError
-from hushtable.files import Arrays
-from hushtable.plans.families._family import MAX_CELLS, KernelFamily, Kernels
+from hushtable.plans.families._concatenated import CountMin
+from hushtable.plans.families._family import Kernels, drawn
+from hushtable.plans.families.registry import register
 
 __all__ = ["SubspaceGrid"]
 
 
+@register
 @dataclass(frozen=True, eq=False)
-class SubspaceGrid(KernelFamily):
+class SubspaceGrid(CountMin):
     """Grids on random subspaces (Sathe and Aggarwal, 2016; paper, section 3.1).
 
     Hash function h maps feature ``feature[h]`` to floor((u + alpha) / f), u being the value's
@@ -54,87 +55,22 @@ class SubspaceGrid(KernelFamily):
         kernels.count_subspace_grid, kernels.count_pairs_subspace_grid, kernels.sum_subspace_grid
     )
 
-    schema: Schema = field(repr=False)
-    depth: NDArray[np.uint8]
-    feature: NDArray[np.uint16]
-    width: NDArray[np.uint32]
-    shift: NDArray[np.uint32]
-    multiplier: NDArray[np.uint32]
-    seed: NDArray[np.uint32]
-    sketch_rows: int
-    cells: int
+    feature: NDArray[np.uint16] = drawn(np.uint16, "n_functions", below="n_features")
+    width: NDArray[np.uint32] = drawn(np.uint32, "n_functions", low=2, below=kernels.LEVELS + 1)
+    shift: NDArray[np.uint32] = drawn(np.uint32, "n_functions")
 
-    def __post_init__(self) -> None:
-        self._check()
-        for key in self._dtypes():
-            # A copy of its own, read-only: the plan's id stands for its content.
-            array = getattr(self, key).copy()
-            array.setflags(write=False)
-            object.__setattr__(self, key, array)
-
-    @cached_property
-    def offsets(self) -> NDArray[np.int64]:  # type: ignore[override]
-        return np.arange(len(self.seed) + 1, dtype=np.int64) * self.cells
-
-    @property
-    def n_tables(self) -> int:
-        return len(self.depth)
+    def _check(self) -> None:
+        super()._check()
+        if (self.shift >= self.width).any():
+            raise PlanError("hash functions: a shift beyond its width")
 
     @cached_property
     def _functions(self) -> tuple[Any, ...]:
         categorical = np.array([f.kind == "categorical" for f in self.schema.features], np.uint8)
-        return (
-            np.concatenate([[0], np.cumsum(self.depth, dtype=np.int64)]),
-            self.feature.astype(np.int64),
-            self.shift,
-            self.width,
-            self.multiplier,
-            categorical[self.feature],
-            self.seed.reshape(-1, self.sketch_rows),
-            self.cells,
-        )
-
-    def _check(self) -> None:
-        for key, kind in self._dtypes().items():
-            array = getattr(self, key)
-            if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != 1:
-                raise PlanError(f"hash functions: {key} must be one row of {np.dtype(kind)}")
-        functions = int(self.depth.sum(dtype=np.int64))
-        if not len(self.depth) or self.depth.min() < 1:
-            raise PlanError("hash functions: needs tables of 1 function or more each")
-        of_functions = ("feature", "width", "shift", "multiplier")
-        if any(len(getattr(self, key)) != functions for key in of_functions):
-            raise PlanError(f"hash functions: the depths add up to {functions}, the arrays do not")
-        if not 1 <= self.sketch_rows <= 16 or not 2 <= self.cells <= MAX_CELLS:
-            raise PlanError(
-                f"sketch_rows={self.sketch_rows}, cells={self.cells}: needs 1 to 16 rows of 2 to "
-                f"{MAX_CELLS} cells"
-            )
-        if len(self.seed) != len(self.depth) * self.sketch_rows:
-            raise PlanError("hash functions: needs a seed for each row of each table's sketch")
-        if self.feature.max() >= len(self.schema):
-            raise PlanError("hash functions: a feature that the schema does not have")
-        if self.width.min() < 2 or self.width.max() > kernels.LEVELS:
-            raise PlanError(f"hash functions: a width must be from 2 to {kernels.LEVELS} levels")
-        if (self.shift >= self.width).any() or not (self.multiplier & 1).all():
-            raise PlanError("hash functions: a shift beyond its width, or an even multiplier")
-
-    @staticmethod
-    def _dtypes() -> dict[str, type[np.generic]]:
-        return {
-            "depth": np.uint8,
-            "feature": np.uint16,
-            "width": np.uint32,
-            "shift": np.uint32,
-            "multiplier": np.uint32,
-            "seed": np.uint32,
-        }
-
-    def parameters(self) -> dict[str, Any]:
-        return {"sketch_rows": self.sketch_rows, "cells": self.cells}
-
-    def arrays(self) -> Arrays:
-        return {key: getattr(self, key) for key in self._dtypes()}
+        feature = self.feature.astype(np.int64)
+        grid = self._first, feature, self.shift, self.width
+        multiplier, *sketches = self._sketches
+        return *grid, multiplier, categorical[feature], *sketches
 
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
         return (self._functions,)

@@ -1,0 +1,175 @@
+"""The content of a plan: its fields, their form in files, and the id that follows."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+import rfc8785
+from numpy.typing import NDArray
+
+from hushtable import files
+from hushtable.data.schema import Schema
+from hushtable.entries import entries
+from hushtable.errors import PlanError
+from hushtable.plans.draws import Purpose, purpose_of
+from hushtable.plans.families import HashFamily, family_from_content
+from hushtable.plans.score_rule import ScoreRule
+from hushtable.privacy.budget import Spent
+from hushtable.privacy.layout import Design
+
+__all__ = ["PlanContent"]
+
+#: The array of the first pass's counts, beside the family's own arrays.
+FIRST = "first_counts"
+_NEEDED = {"detector": str, "data_dependent": bool, "schema": dict, "family": dict, "score": dict}
+
+
+@dataclass(frozen=True, eq=False)
+class PlanContent:
+    """The content of a plan; `hushtable.Plan` describes the fields, and makes plans."""
+
+    schema: Schema
+    family: HashFamily
+    score: ScoreRule
+    detector: str
+    data_dependent: bool
+    first_counts: NDArray[np.int64] | None = None
+    behind: tuple[Spent, ...] = ()
+    design: Design | None = None
+    hidden: bool = False
+
+    def __post_init__(self) -> None:
+        purpose_of(self.detector, self.family)
+        if not set(self.schema.paid) <= set(self.behind):
+            raise PlanError("the plan leaves out releases that its ranges were read off")
+        first = self.first_counts
+        if first is None:
+            return
+        if first.dtype != np.int64 or first.shape != (self.family.n_cells,) or first.min() < 0:
+            raise PlanError("the first pass's counts do not fit the plan's tables")
+        if self.first_rows == 0:
+            raise PlanError("the first pass counted no rows: nothing to refine by")
+        first = first.copy()
+        first.setflags(write=False)
+        object.__setattr__(self, "first_counts", first)
+
+    @property
+    def purpose(self) -> Purpose:
+        """The use of the counts under this plan: to score rows, or as marginals, ranges, ranks."""
+        return purpose_of(self.detector)
+
+    @property
+    def expected_rows(self) -> int | None:
+        """Public number of rows that the plan was laid out for; None if it was for none."""
+        return None if self.design is None else int(self.design.expected_rows)
+
+    @property
+    def first_rows(self) -> int:
+        """Rows that the first pass counted."""
+        return 0 if self.first_counts is None else self.rows_counted(self.first_counts)
+
+    def rows_counted(self, counts: NDArray[np.int64]) -> int:
+        """Return how many rows a vector of counts holds (by its first table)."""
+        return int(counts[: self.family.offsets[1]].sum())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan without its arrays, as JSON carries it."""
+        return {
+            "detector": self.detector,
+            "data_dependent": self.data_dependent,
+            "schema": self.schema.to_dict(),
+            "family": {"name": self.family.name, **self.family.parameters()},
+            "score": self.score.to_dict(),
+            **({"behind": [spent.to_dict() for spent in self.behind]} if self.behind else {}),
+            **({} if self.design is None else {"design": self.design.to_dict()}),
+        }
+
+    def arrays(self) -> files.Arrays:
+        """Return the drawn arrays, and the counts of the first pass where there are some."""
+        first = {} if self.first_counts is None else {FIRST: self.first_counts}
+        return {**self.family.arrays(), **first}
+
+    @classmethod
+    def from_content(cls, content: Any, arrays: files.Arrays) -> Self:
+        """Build the plan that `to_dict` and `arrays` described; raises `PlanError` otherwise."""
+        plan = entries(content, "a plan", _NEEDED, {"behind": list, "design": dict})
+        score = entries(plan["score"], "a plan's score", {"name": str, "smoothing": float})
+        schema, family, arrays = Schema.from_dict(plan["schema"]), dict(plan["family"]), {**arrays}
+        first = arrays.pop(FIRST, None)
+        return cls(
+            schema,
+            family_from_content(family.pop("name", None), family, arrays, schema),
+            ScoreRule(score["name"], float(score["smoothing"])),
+            plan["detector"],
+            plan["data_dependent"],
+            first,
+            tuple(Spent.from_dict(spent) for spent in plan.get("behind", ())),
+            Design.from_dict(plan["design"]) if "design" in plan else None,
+        )
+
+    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+        """Return what a file of any kind carries of its plan: manifest entries and arrays."""
+        arrays = {f"plan.{name}": array for name, array in self.arrays().items()}
+        hidden = {"hidden": True} if self.hidden else {}
+        return {"plan_id": self.plan_id, "plan": self.to_dict(), **hidden}, arrays
+
+    @classmethod
+    def from_file(cls, file: files.Content) -> Self:
+        """Build the plan that a file of any kind carries; raises `PlanError` if it does not fit."""
+        arrays = {
+            name.removeprefix("plan."): array
+            for name, array in file.arrays.items()
+            if name.startswith("plan.")
+        }
+        plan = cls.from_content(file.manifest.get("plan"), arrays)
+        if plan.plan_id != file.manifest.get("plan_id"):
+            raise PlanError("the plan's content does not have the plan id that the file states")
+        hidden = file.manifest.get("hidden", False)
+        if not isinstance(hidden, bool):
+            raise PlanError(f"hidden={hidden!r}: needs true or false")
+        return replace(plan, hidden=True) if hidden else plan
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the plan to a .hush file, atomically.
+
+        Parameters
+        ----------
+        path : path
+            Where; an existing file is replaced only by a complete new one.
+        """
+        files.write(path, "plan", *self.entries())
+
+    @cached_property
+    def plan_id(self) -> str:
+        """SHA-256 of the plan's canonical content (RFC 8785) with the digests of its arrays."""
+        described = self.to_dict() | {"arrays": files.array_digests(self.arrays())}
+        return hashlib.sha256(rfc8785.dumps(described)).hexdigest()
+
+    def difference(self, other: Self) -> str:
+        """Say in words how two plans differ."""
+        parts, theirs = [], other.to_dict()
+        for key, mine in self.to_dict().items():
+            if mine != theirs.get(key):
+                parts.append(
+                    _schema_difference(self.schema, other.schema)
+                    if key == "schema"
+                    else f"{key} {mine!r} against {theirs.get(key)!r}"
+                )
+        if not parts and self.plan_id != other.plan_id:
+            parts.append("same schema and settings, but other hash functions were drawn")
+        return "; ".join(parts) or "nothing"
+
+
+def _schema_difference(mine: Schema, theirs: Schema) -> str:
+    if mine.names != theirs.names:
+        return f"features {mine.names} against {theirs.names}"
+    for a, b in zip(mine.features, theirs.features, strict=True):
+        if a != b and not (mine.public and theirs.public):
+            # What was read off rows is rows' values: no message shows it.
+            return f"feature {a.name!r} has another kind, range or categories, read off rows"
+        if a != b:
+            return f"feature {a.name!r}: {a.to_dict()} against {b.to_dict()}"
+    return "one schema is public, the other was read off data"
