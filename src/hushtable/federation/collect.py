@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 from hushtable import files
 from hushtable.counts.release import Release
 from hushtable.errors import HushTableError, PlanError, PrivacyError, RoundError
+from hushtable.federation.clock import now
 from hushtable.federation.keys import Keys
 from hushtable.federation.layout import Layout
-from hushtable.federation.round import Round, now
+from hushtable.federation.round import Round
 from hushtable.federation.submission import Submission
 from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.seal import Seal, write
 
-__all__ = ["Accepted", "Collection", "Sealed", "check_coordinator", "total", "with_seal"]
+__all__ = ["Collection", "Sealed", "check_coordinator", "total", "with_seal"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,31 +72,6 @@ class Sealed:
         return cls(layout, counts, ledger, Seal.from_file(content))
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """A submission that is in, without its counts: those are in the sum.
-
-    Attributes
-    ----------
-    ledger : Ledger
-        With the site's share alone.
-    digest : str
-        SHA-256 of all that the submission says.
-    rows : int or None
-        Rows counted, as estimated; None under masks.
-    name : str
-        Of the file.
-    content : bytes or Path
-        What is in it, or where.
-    """
-
-    ledger: Ledger
-    digest: str
-    rows: int | None
-    name: str
-    content: bytes | Path
-
-
 @dataclass
 class Collection:
     """The submissions of a round, as they come in. Of files, one at a time is held.
@@ -104,7 +80,7 @@ class Collection:
     ----------
     round : Round
         What they answer.
-    accepted : dict of str to Accepted
+    accepted : dict of str to Submission
         By site.
     refused : list of (str, str)
         File and reason.
@@ -115,7 +91,7 @@ class Collection:
     """
 
     round: Round
-    accepted: dict[str, Accepted] = field(default_factory=dict)
+    accepted: dict[str, Submission] = field(default_factory=dict)
     refused: list[tuple[str, str]] = field(default_factory=list)
     repeated: list[tuple[str, str]] = field(default_factory=list)
     contradicted: set[str] = field(default_factory=set)
@@ -177,7 +153,7 @@ class Collection:
             if reason is not None:
                 raise RoundError(f"{site!r} sent counts that cannot be: {reason}")
             rows = round(float(counts.sum()) / len(layout.cells))
-        self.accepted[site] = Accepted(submission.ledger, submission.digest, rows, name, content)
+        self.accepted[site] = submission.accepted(content, rows)
         if self._sum is not None:
             self._sum += submission.words
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from hushtable.federation.book.chain import TABLES, Chain
-from hushtable.federation.book.contents import Answer
 from hushtable.federation.book.database import Database
+from hushtable.federation.contribution import Contribution
 from hushtable.federation.keys import Card
 from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Share
@@ -49,7 +49,7 @@ def take_over(db: Database, key: bytes, at: str) -> None:
             "where rowid = ?",
             (number,),
         )
-        answer = Answer(
+        answer = Contribution(
             round_id,
             title,
             data_set,
