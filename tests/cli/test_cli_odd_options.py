@@ -1,10 +1,9 @@
 """Every option of every command, with values that are none: refused clearly, or done."""
 
 import pytest
-import typer
 from cli_helpers import do, trust
 
-from hushtable.cli._app import _app
+from hushtable.cli._app import app
 
 ODD = ("", "-1", "0", "nan", "inf", "1e400", "1e-12", "9" * 25, "\0", "a" * 5_000, "é", "[", "../x")
 
@@ -49,10 +48,10 @@ def commands(group, path=()):
         if hasattr(command, "commands"):
             yield from commands(command, (*path, name))
         else:
-            yield " ".join((*path, name)), command
+            yield " ".join((*path, name)), command.load()
 
 
-COMMANDS = dict(commands(typer.main.get_command(_app())))
+COMMANDS = dict(commands(app()))
 OPTIONS = [
     (name, option.opts[0])
     for name, command in COMMANDS.items()

@@ -1,5 +1,6 @@
 """The real process: its exit code, how soon it answers, what it loads."""
 
+import inspect
 import statistics
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import time
 import pytest
 
 from hushtable import HushTable
+from hushtable.cli._app import app
 
 PROGRAM = [sys.executable, "-m", "hushtable.cli"]
 
@@ -46,10 +48,21 @@ def test_exit_codes(site):
         assert ("hushtable: error: " in done.stderr) == (code > 0)
 
 
-def test_help_loads_nothing_heavy():
-    heavy = {"numpy", "numba", "pyarrow", "sklearn", "scipy", "pandas", "safetensors"}
-    assert not loaded("--help") & heavy
-    assert not loaded("fit", "--help") & heavy
+@pytest.mark.parametrize("group", [[], ["plan"], ["round"], ["bench"]])
+def test_help_loads_no_command(group):
+    heavy = {"numpy", "numba", "pyarrow", "sklearn", "scipy", "pandas", "rich", "safetensors"}
+    assert not loaded(*group, "--help") & heavy
+
+
+def test_the_table_has_the_first_line_of_every_docstring():
+    def check(group):
+        for command in group.commands.values():
+            if hasattr(command, "commands"):
+                check(command)
+            else:
+                assert inspect.cleandoc(command.load().help).splitlines()[0] == command.help
+
+    check(app())
 
 
 def test_score_loads_no_scikit_learn(site, tmp_path):
@@ -70,9 +83,10 @@ def test_scoring_numbers_does_not_load_pandas(tmp_path):
 
 @pytest.mark.slow
 def test_help_answers_at_once():
-    median = seconds([*PROGRAM, "--help"], 11)
-    print(f"hushtable --help: median of 11 runs {median:.2f} s")
-    assert median < 0.4
+    for group in ([], ["round"], ["bench"]):
+        median = seconds([*PROGRAM, *group, "--help"], 11)
+        print(f"hushtable {' '.join(group)} --help: median of 11 runs {median:.2f} s")
+        assert median < 0.15
 
 
 @pytest.mark.slow

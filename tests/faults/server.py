@@ -16,7 +16,6 @@ import opendp.prelude  # noqa: F401 (here and below: imported before the first f
 import pyarrow.csv
 import pyarrow.parquet  # noqa: F401
 
-import hushtable.cli._app
 import hushtable.federation.collect
 import hushtable.federation.site
 import hushtable.privacy.noise
@@ -24,6 +23,12 @@ import hushtable.report.words
 import hushtable.scores.scorer  # noqa: F401
 from hushtable import HushTable
 from hushtable.cli import main
+from hushtable.cli._app import app
+
+for _group in (app(), *(one for one in app().commands.values() if hasattr(one, "commands"))):
+    for _command in _group.commands.values():
+        if hasattr(_command, "load"):
+            _command.load()
 
 shim = ctypes.CDLL(os.environ["LD_PRELOAD"])
 

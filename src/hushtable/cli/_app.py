@@ -1,49 +1,58 @@
-"""The commands put together."""
+"""The table of the commands, and how one of them is loaded and run."""
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
-from hushtable.cli import (
-    bench_adbench,
-    bench_paper,
-    bench_privacy,
-    bench_sites,
-    check,
-    demo,
-    draft,
-    fit,
-    inspect_,
-    merge,
-    plan,
-    release,
-    report,
-    score,
-    sketch,
-)
-from hushtable.cli._errors import INTERRUPTED
-from hushtable.cli._output import start_afresh
-from hushtable.cli.round import (
-    approve,
-    book,
-    collect,
-    keygen,
-    model,
-    next_,
-    open_,
-    policy,
-    resend,
-    secret,
-    show,
-    status,
-    submit,
-    verify,
-)
+import hushtable
+from hushtable.cli._errors import INTERRUPTED, written
 
-__all__ = ["run"]
+__all__ = ["COMMANDS", "app", "run"]
+
+#: Commands in the order of use: name; module, and function if it has another name; first line of
+#: the docstring. A group has no module, and the names of its commands begin with its own.
+COMMANDS = """
+demo            demo               Show three hospitals that find outliers together and pool no row.
+fit             fit                Fit a detector to rows and write it as a model.
+score           score              Score rows and write the scores.
+plan            -                  Make the plan that several sites share.
+plan draft      draft              Draft a schema from the names and types of the columns.
+plan draw       plan               Draw the hash functions that all sites share.
+plan check      check              Check rows against a schema or plan, before they are counted.
+plan marginals  plan               Make the plan of a first round: one histogram for each column.
+plan ranges     plan               Make the plan of a round that narrows ranges that are too wide.
+plan ranks      plan               Make the plan of a last round: one histogram of a model's scores.
+plan hide       plan               Take the hash functions off a plan, for the coordinator.
+sketch          sketch             Count rows under a plan and write the counts as a sketch.
+release         release            Add noise to a sketch: the result may leave the site.
+merge           merge              Add up sketches, or releases, of the same plan.
+round           -                  Count with others: each sends one file, only the sum can be read.
+round keygen    round.keygen       Make the keys of a site (with --cap) or of a coordinator.
+round policy    round.policy       Check the policy of a site, and show what it allows.
+round open      round.open_:open_  Open a round: sign what is counted, by whom, on which terms.
+round show      round.show         Show what a round asks, of whom, and what it costs.
+round approve   round.approve      Sign a round as the officer whom a site's policy names.
+round submit    round.submit       Answer a round: count rows, add noise, mask, sign, write a file.
+round resend    round.resend       Write the answer to a round again from the book, bit for bit.
+round collect   round.collect      Check what the sites sent, add it up, and write the result.
+round verify    round.verify       Check who signed a result, and whether it is the sum.
+round status    round.status       Show a round: its terms, its sites, and whose submission is in.
+round next      round.next_:next_  Collect marginals, draw the refined plan, and open its round.
+round model     round.model        Make the model that a site scores with out of a result.
+round book      round.book         Show a site's book: rounds answered, and the budget spent.
+round secret    round.secret       Make a secret from which the sites draw hidden hash functions.
+inspect         inspect_           Show what a .hush file holds, after checking that it is intact.
+report          report             Write one HTML file for analyst, privacy officer and coordinator.
+bench           -                  Measure what the docs promise.
+bench adbench   bench_adbench      Compare our detectors with PyOD's and scikit-learn's.
+bench paper     bench_paper        Run the paper's experiments, and print its figures beside ours.
+bench privacy   bench_privacy      Measure what privacy costs, and what adversaries and audits find.
+bench sites     bench_sites        Measure accuracy over 2 to 100 sites at a total epsilon of 1.
+"""
 
 # Help as plain text: it comes in half the time of panels, and pipes and greps well.
 _LOOK: dict[str, Any] = {
@@ -52,13 +61,33 @@ _LOOK: dict[str, Any] = {
     "pretty_exceptions_enable": False,
 }
 
-_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+class _Entry(TyperCommand):
+    """A command that is listed by its line, and whose module is imported when it is called."""
+
+    def __init__(self, name: str, home: str, line: str) -> None:
+        super().__init__(name, help=line, rich_markup_mode=None)
+        self._home = home
+
+    def load(self) -> Any:
+        """Import the module and return the command itself."""
+        module, _, function = self._home.partition(":")
+        alone = typer.Typer(**_LOOK)
+        home = import_module(f"hushtable.cli.{module}")
+        alone.command(self.name)(getattr(home, function or str(self.name)))
+        return typer.main.get_command(alone)
+
+
+class _Group(TyperGroup):
+    """Commands of the table; lists, suggestions and completion see entries only."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command.load() if isinstance(command, _Entry) else command, rest
 
 
 def _version(wanted: bool) -> None:
     if wanted:
-        import hushtable
-
         print(f"hushtable {hushtable.__version__}")
         raise typer.Exit
 
@@ -77,68 +106,36 @@ def _root(
     """
 
 
-class _InOrderOfUse(TyperGroup):
-    def list_commands(self, ctx: Any) -> list[str]:
-        return [
-            "demo", "fit", "score", "plan", "sketch", "release", "merge", "round", "inspect",
-            "report", "bench",
-        ]  # fmt: skip
+def _entries() -> dict[str, Any]:
+    """Return the commands and groups of the table by name."""
+    found: dict[str, Any] = {}
+    for row in COMMANDS.strip().splitlines():
+        *group, name = row[:16].split()
+        home, line = row[16:].split(maxsplit=1)
+        among = found[group[0]].commands if group else found
+        if home == "-":
+            among[name] = _Group(name=name, help=line, rich_markup_mode=None)
+        else:
+            among[name] = _Entry(name, home, line)
+    return found
 
 
-def _app() -> typer.Typer:
-    app = typer.Typer(cls=_InOrderOfUse, callback=_root, context_settings=_SETTINGS, **_LOOK)
-    plans = typer.Typer(help="Make the plan that several sites share.", **_LOOK)
-    plans.command("draft")(draft.draft)
-    plans.command("draw")(plan.draw)
-    plans.command("check")(check.check)
-    plans.command("marginals")(plan.marginals)
-    plans.command("ranges")(plan.ranges)
-    plans.command("ranks")(plan.ranks)
-    plans.command("hide")(plan.hide)
-    app.command("demo")(demo.demo)
-    app.command("fit")(fit.fit)
-    app.command("score")(score.score)
-    app.add_typer(plans, name="plan")
-    app.command("sketch")(sketch.sketch)
-    app.command("release")(release.release)
-    app.command("merge")(merge.merge)
-    app.add_typer(_rounds(), name="round")
-    app.command("inspect")(inspect_.inspect)
-    app.command("report")(report.report)
-    benchmarks = typer.Typer(help="Measure what the docs promise.", **_LOOK)
-    benchmarks.command("adbench")(bench_adbench.adbench)
-    benchmarks.command("paper")(bench_paper.paper)
-    benchmarks.command("privacy")(bench_privacy.privacy)
-    benchmarks.command("sites")(bench_sites.sites)
-    app.add_typer(benchmarks, name="bench")
-    return app
-
-
-def _rounds() -> typer.Typer:
-    commands = typer.Typer(
-        help="Several organisations: each sends one file, and only the sum can be read.", **_LOOK
-    )
-    commands.command("keygen")(keygen.keygen)
-    commands.command("policy")(policy.policy)
-    commands.command("open")(open_.open_)
-    commands.command("show")(show.show)
-    commands.command("approve")(approve.approve)
-    commands.command("submit")(submit.submit)
-    commands.command("resend")(resend.resend)
-    commands.command("collect")(collect.collect)
-    commands.command("verify")(verify.verify)
-    commands.command("status")(status.status)
-    commands.command("next")(next_.next_)
-    commands.command("model")(model.model)
-    commands.command("book")(book.book)
-    commands.command("secret")(secret.secret)
-    return commands
+def app() -> Any:
+    """Return the group of all commands; none of their modules is imported."""
+    settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    base = typer.Typer(cls=_Group, callback=_root, context_settings=settings, **_LOOK)
+    group: Any = typer.main.get_command(base)
+    group.commands = _entries()
+    return group
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command; failures are raised."""
-    start_afresh()
-    code = _app()(list(arguments), prog_name="hushtable", standalone_mode=False)
+    written.clear()  # what an earlier command in this process wrote
+    for stream in (sys.stdout, sys.stderr):  # no character may fail to print
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    code = app()(list(arguments), prog_name="hushtable", standalone_mode=False)
     if code == INTERRUPTED:  # what Typer makes of Ctrl-C
         raise KeyboardInterrupt
     sys.stdout.flush()

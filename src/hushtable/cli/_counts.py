@@ -2,25 +2,19 @@
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from hushtable import files
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
 from hushtable.errors import FileError
-
-if TYPE_CHECKING:
-    from hushtable.counts.release import Release
-    from hushtable.counts.sketch import Sketch
-    from hushtable.files import Content
-    from hushtable.scores.scorer import Scorer
+from hushtable.files import Content
+from hushtable.scores.scorer import Scorer
 
 __all__ = ["cost", "read_counts", "read_release", "read_sketch", "threshold"]
 
 
-def read_counts(path: Path) -> "Sketch | Release":
+def read_counts(path: Path) -> Sketch | Release:
     """Read a file that must hold a sketch or a release."""
-    from hushtable import files
-    from hushtable.counts.release import Release
-    from hushtable.counts.sketch import Sketch
-
     content = files.read(path)
     if content.kind not in ("sketch", "release"):
         raise FileError(
@@ -31,10 +25,8 @@ def read_counts(path: Path) -> "Sketch | Release":
     return content.build(Sketch.from_file)
 
 
-def read_sketch(path: Path) -> "Sketch":
+def read_sketch(path: Path) -> Sketch:
     """Read a file that must hold a sketch."""
-    from hushtable.counts.sketch import Sketch
-
     counts = read_counts(path)
     if not isinstance(counts, Sketch):
         raise FileError(
@@ -44,10 +36,8 @@ def read_sketch(path: Path) -> "Sketch":
     return counts
 
 
-def read_release(path: Path) -> "Release":
+def read_release(path: Path) -> Release:
     """Read a file that must hold a release."""
-    from hushtable.counts.release import Release
-
     counts = read_counts(path)
     if not isinstance(counts, Release):
         raise FileError(
@@ -57,13 +47,13 @@ def read_release(path: Path) -> "Release":
     return counts
 
 
-def cost(release: "Release") -> dict[str, float]:
+def cost(release: Release) -> dict[str, float]:
     """Return what a release cost, for machines."""
     ledger = release.ledger
     return {"epsilon": ledger.epsilon, "delta": ledger.delta, "noise_sd": ledger.noise_sd}
 
 
-def threshold(content: "Content", scorer: "Scorer") -> float:
+def threshold(content: Content, scorer: Scorer) -> float:
     """Return the threshold of a model's file; NaN if its noise leaves none to be told."""
     if content.kind != "detector":
         return scorer.auto_offset()

@@ -3,17 +3,18 @@
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from hushtable.cli._counts import read_counts
 from hushtable.cli._output import print_sentences, print_table, shown
 from hushtable.cli._reasons import Reasons, sentence
 from hushtable.cli._scores import Lowest, Scored
-
-if TYPE_CHECKING:
-    from hushtable.data.encoding import Codes
-    from hushtable.scores.explain import Explained
-    from hushtable.scores.scorer import Scorer
+from hushtable.data.encoding import Codes
+from hushtable.scores.explain import Explained
+from hushtable.scores.ranks import Ranks
+from hushtable.scores.scorer import Scorer
 
 __all__ = ["Details", "print_lowest"]
 
@@ -43,16 +44,13 @@ class Details:
     """
 
     def __init__(
-        self, scorer: "Scorer", ranks: Path | None, explain: bool, marginals: Path | None
+        self, scorer: Scorer, ranks: Path | None, explain: bool, marginals: Path | None
     ) -> None:
-        import pyarrow as pa
 
         self._scorer = scorer
         self._reasons = Reasons(scorer, marginals) if explain else None
         self.ranks, self.fields, self.stamp = None, [], "explained" if explain else ""
         if ranks is not None:
-            from hushtable.scores.ranks import Ranks
-
             counts = read_counts(ranks)
             self.ranks = Ranks(counts, scorer)
             self.fields += [(name, pa.float64()) for name in ("rank", "rank_low", "rank_high")]
@@ -66,8 +64,7 @@ class Details:
             return self._scorer.batches(reader, self._ranked, n_jobs=n_jobs)
         return self._reasons.explainer.batches(reader, self._explained, n_jobs=n_jobs)
 
-    def _ranked(self, codes: "Codes", scores: Any) -> Scored:
-        import pyarrow as pa
+    def _ranked(self, codes: Codes, scores: Any) -> Scored:
 
         if self.ranks is None:
             return Scored(scores, codes.tally)
@@ -85,7 +82,7 @@ class Details:
 
         return Scored(scores, codes.tally, tuple(map(column, (ranks, low, high))), details)
 
-    def _explained(self, batch: "Explained") -> Scored:
+    def _explained(self, batch: Explained) -> Scored:
         assert self._reasons is not None
         ranked = self._ranked(batch.codes, batch.scores)
         columns, reasons = self._reasons.of(batch)

@@ -10,9 +10,12 @@ from dataclasses import dataclass
 
 from hushtable.errors import HushTableError, UsageError
 
-__all__ = ["INTERRUPTED", "explain", "report"]
+__all__ = ["INTERRUPTED", "explain", "report", "written"]
 
 REFUSED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
+
+#: Files that the running command has completed; an interruption names them.
+written: list[str] = []
 
 _ADVICE = {
     errno.ENOENT: "check the path",
@@ -47,9 +50,7 @@ def _failure(error: BaseException) -> _Failure:
         code = WRONG_USAGE if isinstance(error, UsageError) else REFUSED
         return _Failure(str(error).rstrip(), kind, code)
     if isinstance(error, KeyboardInterrupt) or kind == "Abort":
-        from hushtable.cli._output import written
-
-        done = f"{' and '.join(written())} had been written." if written() else ""
+        done = f"{' and '.join(written)} had been written." if written else ""
         return _Failure(
             f"Interrupted: {done or 'nothing was written.'}", "Interrupted", INTERRUPTED
         )

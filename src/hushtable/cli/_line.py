@@ -1,13 +1,13 @@
 """Where outliers begin, as options say it."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from hushtable.errors import DataError, UsageError
-
-if TYPE_CHECKING:
-    from hushtable.scores.ranks import Ranks
-    from hushtable.scores.scorer import Scorer
+from hushtable.scores.ranks import Ranks
+from hushtable.scores.scorer import Scorer
 
 __all__ = ["Line"]
 
@@ -46,7 +46,7 @@ class Line:
         """Whether all rows have to be scored before the first is flagged."""
         return self.count is not None or (self.share is not None and not self.ranked)
 
-    def offset(self, of_model: float, ranks: "Ranks | None") -> float:
+    def offset(self, of_model: float, ranks: Ranks | None) -> float:
         """Return the score below which a row is an outlier, where that needs no rows."""
         if self.score is not None:
             return self.score
@@ -54,10 +54,8 @@ class Line:
             return ranks.threshold(self.share)
         return of_model
 
-    def offset_of_rows(self, scorer: "Scorer", reader: Any, threads: int) -> float:
+    def offset_of_rows(self, scorer: Scorer, reader: Any, threads: int) -> float:
         """Return the score below which a row is an outlier; holds 8 bytes a row."""
-        import numpy as np
-
         batches = list(scorer.batches(reader, lambda _, scores: scores, n_jobs=threads))
         if not batches:
             raise DataError(f"{reader.source} has no rows: there is nothing to score")

@@ -5,16 +5,21 @@ import glob
 import json
 import os
 import sys
+import textwrap
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hushtable.cli._errors import explain
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from hushtable.cli._errors import explain, written
+from hushtable.data.schema import Schema
 from hushtable.errors import FileError, UsageError
-
-if TYPE_CHECKING:
-    from hushtable.data.schema import Schema
+from hushtable.files import remove_leftovers
 
 __all__ = [
     "MOST_LINES",
@@ -27,28 +32,11 @@ __all__ = [
     "print_tally",
     "shown",
     "size",
-    "start_afresh",
     "tally",
-    "written",
 ]
 
 #: Lines of a list at most; JSON has them all.
 MOST_LINES = 40
-
-_written: list[str] = []
-
-
-def start_afresh() -> None:
-    """Forget what an earlier command in this process wrote; let no character fail to print."""
-    _written.clear()
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def written() -> list[str]:
-    """Files that this command has completed."""
-    return list(_written)
 
 
 class Target:
@@ -78,15 +66,13 @@ class Target:
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
         """Name the file if the body fails to write it; note it as written otherwise."""
-        from hushtable.files import remove_leftovers
-
         try:
             yield
         except OSError as error:
             raise FileError(
                 f"cannot write {self.path}: {explain(error)} (nothing was written)"
             ) from error
-        _written.append(str(self.path))
+        written.append(str(self.path))
         remove_leftovers(self.path.parent, glob.escape(self.path.name))
 
     def __str__(self) -> str:
@@ -116,8 +102,6 @@ class Folder:
 
     def remove_leftovers(self) -> None:
         """Remove what an earlier call left that was killed."""
-        from hushtable.files import remove_leftovers
-
         remove_leftovers(self.path, "*.scores.parquet", below=True)
 
     @contextlib.contextmanager
@@ -133,7 +117,7 @@ class Folder:
             ) from error
         with self._lock:
             self._files += 1
-            _written[:] = [str(self)]
+            written[:] = [str(self)]
 
     def __str__(self) -> str:
         files = "1 file" if self._files == 1 else f"{self._files:,} files"
@@ -189,19 +173,12 @@ def listed(names: Sequence[str], most: int = 3) -> str:
 
 def print_sentences(sentences: Iterable[str], indent: str = "") -> None:
     """Print sentences, each folded to lines that a terminal and a printout hold."""
-    import textwrap
-
     for sentence in sentences:
         print(textwrap.fill(sentence, 88, initial_indent=indent, subsequent_indent=indent))
 
 
 def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
     """Print a table; the first ``left`` columns hold text, the others numbers."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for j, header in enumerate(headers):
         table.add_column(header, justify="left" if j < left else "right", overflow="fold")
@@ -213,7 +190,7 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], left: int
         print(f"... and {len(rows) - MOST_LINES:,} more (--json lists all)")
 
 
-def tally(schema: "Schema", counts: Any) -> dict[str, dict[str, int]]:
+def tally(schema: Schema, counts: Any) -> dict[str, dict[str, int]]:
     """Return missing and outside counts of the features that have some."""
     return {
         name: {"missing": int(missing), "outside": int(outside)}
@@ -222,7 +199,7 @@ def tally(schema: "Schema", counts: Any) -> dict[str, dict[str, int]]:
     }
 
 
-def print_tally(schema: "Schema", counts: Any, n_rows: int) -> None:
+def print_tally(schema: Schema, counts: Any, n_rows: int) -> None:
     """Print how many values were missing, or outside the plan, feature by feature."""
     found = tally(schema, counts)
     if not found:

@@ -6,13 +6,24 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from numba.core import event
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+    track,
+)
+from rich.text import Text
+
+from hushtable import kernels
 from hushtable.cli._errors import explain
+from hushtable.data.readers import Batch, Reader, one_after_other
 from hushtable.errors import DataError
-
-if TYPE_CHECKING:
-    from hushtable.data.readers import Batch, Reader
 
 __all__ = ["Watch", "bar_of_steps", "cells_bar", "compile_notice", "watched"]
 
@@ -32,8 +43,7 @@ class Watch:
         Passes begun.
     """
 
-    def __init__(self, reader: "Reader", passes: int, bar: Any = None) -> None:
-        from hushtable.data.readers import one_after_other
+    def __init__(self, reader: Reader, passes: int, bar: Any = None) -> None:
 
         self.rows = 0
         self.passes = 0
@@ -47,7 +57,7 @@ class Watch:
         parts = [replace(part, read=partial(self._read, part)) for part in reader.parts]
         self.reader = one_after_other(parts, reader.source) if reader.files else parts[0]
 
-    def _read(self, part: "Reader") -> Iterator["Batch"]:
+    def _read(self, part: Reader) -> Iterator[Batch]:
         with self._lock:
             if self._unread == 0:
                 self._begin_pass()
@@ -76,7 +86,7 @@ class Watch:
             done = self._source.bytes_read() if self._source.n_bytes else self.rows
             self._bar.update(self._task, completed=done, rows=self.rows)
 
-    def _next(self, batches: Iterator["Batch"], source: str) -> "Batch | None":
+    def _next(self, batches: Iterator[Batch], source: str) -> "Batch | None":
         try:
             return next(batches, None)
         except OSError as error:
@@ -85,7 +95,7 @@ class Watch:
 
 
 @contextlib.contextmanager
-def watched(reader: "Reader", *, passes: int = 1, quiet: bool = False) -> Iterator[Watch]:
+def watched(reader: Reader, *, passes: int = 1, quiet: bool = False) -> Iterator[Watch]:
     """Watch a reader while the body reads it; also say so if kernels have to be compiled.
 
     Parameters
@@ -126,9 +136,6 @@ def _rows_and_bytes(task: Any) -> str:
 
 
 def _bar(done: Callable[[Any], str]) -> Any:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
-    from rich.text import Text
 
     class Done(ProgressColumn):
         def render(self, task: Any) -> Text:
@@ -147,9 +154,6 @@ def _bar(done: Callable[[Any], str]) -> Any:
 @contextlib.contextmanager
 def compile_notice(say: Callable[[str], None] | None = None) -> Iterator[None]:
     """Print one line to stderr when the first kernel is compiled in the body; none if all load."""
-    from numba.core import event
-
-    from hushtable import kernels
 
     class FirstCompile(event.Listener):
         said = False
@@ -180,8 +184,6 @@ def bar_of_steps(steps: Iterable[T], total: int, label: str, quiet: bool) -> Ite
     if quiet or not sys.stderr.isatty():
         yield from steps
         return
-    from rich.console import Console
-    from rich.progress import track
 
     console = Console(stderr=True)
     yield from track(steps, description=label, total=total, console=console, transient=True)

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from hushtable.cli._counts import read_counts
 from hushtable.cli._output import shown
-
-if TYPE_CHECKING:
-    from hushtable.scores.explain import Explained
-    from hushtable.scores.scorer import Scorer
+from hushtable.scores import reasons
+from hushtable.scores.explain import Explained
+from hushtable.scores.reasons import WORTH_A_WORD
+from hushtable.scores.scorer import Scorer
 
 __all__ = ["Reasons", "sentence"]
 
@@ -26,8 +29,7 @@ class Reasons:
         lies.
     """
 
-    def __init__(self, scorer: "Scorer", marginals: Path | None) -> None:
-        from hushtable.scores import reasons
+    def __init__(self, scorer: Scorer, marginals: Path | None) -> None:
 
         features = scorer.plan.schema.features
         far_out = None
@@ -41,12 +43,10 @@ class Reasons:
     @property
     def fields(self) -> list[tuple[str, Any]]:
         """Names and types of the columns."""
-        import pyarrow as pa
-
         names = [(f"reason_{k}", f"share_{k}") for k in range(1, self._reasons.n_top + 1)]
         return [field for r, s in names for field in ((r, pa.string()), (s, pa.float64()))]
 
-    def of(self, batch: "Explained") -> tuple[list[Any], Callable[[int], list[dict[str, Any]]]]:
+    def of(self, batch: Explained) -> tuple[list[Any], Callable[[int], list[dict[str, Any]]]]:
         """Return the columns of a batch of rows, and what tells the reasons of one of them."""
         top, reasons = self._reasons.of(batch)
         columns = [column for best, share in top for column in self._columns(best, share)]
@@ -54,9 +54,6 @@ class Reasons:
 
     def _columns(self, best: Any, share: Any) -> tuple[Any, Any]:
         """Return a feature's name and its share for each row; null where nothing falls short."""
-        import numpy as np
-        import pyarrow as pa
-
         valid = pa.py_buffer(np.packbits(share > 0.0, bitorder="little"))
 
         def column(kind: Any, values: Any) -> Any:
@@ -67,8 +64,6 @@ class Reasons:
 
 def sentence(place: str, reasons: list[dict[str, Any]]) -> str:
     """Say why a row has its score; the reasons are those of `Reason.facts`."""
-    from hushtable.scores.reasons import WORTH_A_WORD
-
     found = [
         f"{shown(reason['words'])} ({reason['share']:.2f})"
         for reason in reasons
@@ -82,9 +77,6 @@ def _texts(texts: list[str]) -> Any:
 
     Not by pa.array, which imports pandas where it is installed: a quarter of a second.
     """
-    import numpy as np
-    import pyarrow as pa
-
     data = [text.encode() for text in texts]
     ends = np.cumsum([0, *map(len, data)], dtype=np.int32)
     return pa.StringArray.from_buffers(len(data), pa.py_buffer(ends), pa.py_buffer(b"".join(data)))

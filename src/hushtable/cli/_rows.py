@@ -2,14 +2,13 @@
 
 import csv
 import os
-from typing import TYPE_CHECKING
+import shlex
 
 from hushtable.cli._errors import explain
+from hushtable.data.encoding import Encoder
+from hushtable.data.readers import Reader, as_reader
+from hushtable.data.schema import Schema
 from hushtable.errors import DataError, UsageError
-
-if TYPE_CHECKING:
-    from hushtable.data.readers import Reader
-    from hushtable.data.schema import Schema
 
 __all__ = ["joined", "names_in", "open_rows"]
 
@@ -18,8 +17,8 @@ def open_rows(
     data: str,
     columns: str | None = None,
     drop: str | None = None,
-    schema: "Schema | None" = None,
-) -> "Reader":
+    schema: Schema | None = None,
+) -> Reader:
     """Open the rows, with the columns that the options pick.
 
     Parameters
@@ -31,8 +30,6 @@ def open_rows(
     schema : Schema, optional
         What the columns must be, in this order.
     """
-    from hushtable.data.encoding import Encoder
-
     if columns is not None and drop is not None:
         raise UsageError("--columns and --drop exclude each other: give one of them")
     reader = _open(data, frozenset() if schema is None else schema.categorical_names)
@@ -46,8 +43,7 @@ def open_rows(
     return reader
 
 
-def _open(data: str, text_columns: frozenset[str]) -> "Reader":
-    from hushtable.data.readers import as_reader
+def _open(data: str, text_columns: frozenset[str]) -> Reader:
 
     try:
         return as_reader(data, text_columns=text_columns)
@@ -60,7 +56,7 @@ def names_in(option: str) -> list[str]:
     return [name.strip() for name in next(csv.reader([option], skipinitialspace=True), [])]
 
 
-def _chosen(reader: "Reader", columns: str | None, drop: str | None) -> list[str]:
+def _chosen(reader: Reader, columns: str | None, drop: str | None) -> list[str]:
     names = list(reader.names or ())
     named = names_in(columns if columns is not None else drop or "")
     lacking = [name for name in named if name not in names]
@@ -74,7 +70,7 @@ def _chosen(reader: "Reader", columns: str | None, drop: str | None) -> list[str
     return chosen
 
 
-def _hint(reader: "Reader", schema: "Schema") -> str:
+def _hint(reader: Reader, schema: Schema) -> str:
     """Say which option makes the columns fit, if one does."""
     names, wanted = list(reader.names or ()), schema.names
     if not schema.named or not set(wanted) <= set(names):
@@ -87,8 +83,6 @@ def _hint(reader: "Reader", schema: "Schema") -> str:
 
 def joined(names: list[str]) -> str:
     """Return names as an option takes them, quoted for the shell."""
-    import shlex
-
     fields = [f'"{name}"' if "," in name or name != name.strip() else name for name in names]
     text = ",".join(fields)
     return shlex.quote(text) if os.name == "posix" else text

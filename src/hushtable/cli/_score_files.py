@@ -2,23 +2,23 @@
 
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hushtable.cli._details import Details
 from hushtable.cli._output import Folder
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import open_rows
 from hushtable.cli._scores import Summary, write_scores
-
-if TYPE_CHECKING:
-    from hushtable.data.readers import Reader
-    from hushtable.scores.scorer import Scorer
+from hushtable.data.readers import Reader, one_after_other
+from hushtable.engines.parts import STAMP, Part, parts_of
+from hushtable.scores.scorer import Scorer
+from hushtable.threads import for_each, n_threads
 
 __all__ = ["score_files"]
 
 
 def score_files(
-    scorer: "Scorer",
+    scorer: Scorer,
     details: Details,
     offset: float,
     data: str,
@@ -33,10 +33,6 @@ def score_files(
     Several files are scored at a time, each by one thread. An interrupted call leaves whole
     files only, and the next one goes on with the others.
     """
-    from hushtable.data.readers import one_after_other
-    from hushtable.engines.parts import STAMP, Part, parts_of
-    from hushtable.threads import for_each, n_threads
-
     parts = parts_of(scorer.sketch, data, folder.path, offset, details.stamp)
     waiting = [part for part in parts if not part.is_done()]
     schema = scorer.plan.schema
@@ -48,7 +44,7 @@ def score_files(
     readers = [open_rows(str(part.source), columns, drop, schema) for part in waiting]
     stopped, lock = threading.Event(), threading.Lock()
 
-    def score_one(item: tuple[Part, "Reader"]) -> None:
+    def score_one(item: tuple[Part, Reader]) -> None:
         part, reader = item
         summary = Summary(len(schema), offset, str(part.source))
         rows = _until(stopped, summary.rows(details.batches(reader)))

@@ -7,6 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv, parquet
+
+from hushtable.files import replacing
+
 __all__ = ["SHOWN", "Lowest", "Scored", "Summary", "write_scores"]
 
 #: Lowest scores that are listed.
@@ -68,7 +74,6 @@ class Summary:
     """
 
     def __init__(self, n_features: int, offset: float, source: str = "") -> None:
-        import numpy as np
 
         self.offset = offset
         self.n_rows = 0
@@ -95,7 +100,6 @@ class Summary:
         self.lowest = heapq.nsmallest(SHOWN, [*self.lowest, *other.lowest])
 
     def _note_lowest(self, batch: Scored) -> None:
-        import numpy as np
 
         # Only what may be among the lowest so far; ties go to the earlier row.
         scores = batch.scores
@@ -131,20 +135,12 @@ def write_scores(
     more : sequence of (str, pyarrow.DataType)
         Names and types of the columns behind row, score and outlier.
     """
-    import pyarrow as pa
-
-    from hushtable.files import replacing
-
     fields = [("row", pa.int64()), ("score", pa.float64()), ("outlier", pa.bool_()), *more]
     schema = pa.schema(fields, metadata)
     with replacing(path, private=True) as temporary:
         if path.suffix == ".csv":
-            from pyarrow import csv
-
             writer = csv.CSVWriter(str(temporary), schema)
         else:
-            from pyarrow import parquet
-
             writer = parquet.ParquetWriter(str(temporary), schema)
         with writer:
             for table in _grouped(rows, schema):
@@ -152,8 +148,6 @@ def write_scores(
 
 
 def _grouped(rows: Iterable[tuple[Any, ...]], schema: Any) -> Iterator[Any]:
-    import numpy as np
-    import pyarrow as pa
 
     def column(kind: Any, length: int, values: Any) -> Any:
         # Not pa.array, which imports pandas where it is installed: a quarter of a second.

@@ -3,6 +3,7 @@
 from typing import Any
 
 from hushtable.cli._output import shown
+from hushtable.federation.result import signer
 
 __all__ = ["signed_by", "signed_lines", "standing"]
 
@@ -12,7 +13,6 @@ def signed_by(counts: Any) -> dict[str, str] | None:
     seal = getattr(counts, "seal", None)
     if seal is None:
         return None
-    from hushtable.federation.result import signer
 
     card = signer(seal)
     return {"name": card.name, "fingerprint": card.fingerprint}

@@ -6,6 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
+from hushtable.bench import figures
+from hushtable.bench.adbench import compare, figure, runs
+from hushtable.bench.data import data_folder, find_sets, load
+from hushtable.bench.results import Results
+from hushtable.bench.tables import print_environment, print_targets
 from hushtable.cli._options import Json
 from hushtable.cli._output import finish
 from hushtable.cli._progress import bar_of_steps
@@ -30,39 +35,33 @@ def adbench(
     ] = _FOLDER,
     as_json: Json = False,
 ) -> None:
-    """Compare our detectors with PyOD's and scikit-learn's on every set of a folder.
+    """Compare our detectors with PyOD's and scikit-learn's.
 
-    ROC-AUC and average precision, mean ranks, a critical-difference diagram, and Wilcoxon's
-    tests against HushTable. At most 20,000 rows of each set. Results are kept in FOLDER as
-    Parquet while it runs: called again, it goes on where it stopped. Exit code 1 says that a
-    set was left out or a promise missed.
+    On every set of a folder: ROC-AUC and average precision, mean ranks, a critical-difference
+    diagram, and Wilcoxon's tests against HushTable. At most 20,000 rows of each set. Results are
+    kept in FOLDER as Parquet while it runs: called again, it goes on where it stopped. Exit code 1
+    says that a set was left out or a promise missed.
 
     \b
     Example:
       hushtable bench adbench --data labelled-sets -o results
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    from hushtable.bench import figures
-    from hushtable.bench.adbench import compare, figure
-    from hushtable.bench.adbench.runs import MAX_ROWS, contestants, runs
-    from hushtable.bench.data import data_folder, find_sets, load
-    from hushtable.bench.results import Results
-
     files = find_sets(data_folder(data))
     # What is missing is said now, not in ten minutes.
     figures.pyplot()
-    field = contestants()
+    field = runs.contestants()
     output.mkdir(parents=True, exist_ok=True)
     results = Results(output / "adbench.parquet")
 
     sets, left_out = [], {}
     for file in files:
         try:
-            sets.append(load(file).at_most(MAX_ROWS))
+            sets.append(load(file).at_most(runs.MAX_ROWS))
         except DataError as error:
             left_out[file.stem] = str(error)
     if not sets:
         raise DataError(f"no set could be read: {'; '.join(left_out.values())}")
-    steps = (step for one in sets for step in runs(one, field, seeds, results))
+    steps = (step for one in sets for step in runs.runs(one, field, seeds, results))
     total = len(sets) * sum(1 if c.fixed else seeds for c in field)
     for _ in bar_of_steps(steps, total, "Detectors", as_json):
         pass
@@ -93,7 +92,6 @@ def adbench(
     }
 
     def text() -> None:
-        from hushtable.bench.tables import print_environment, print_targets
 
         print(page)
         print_environment(("numba", "numpy", "scikit-learn", "pyod"))
@@ -109,7 +107,6 @@ def adbench(
 
 
 def _page(results: Any, sets: Any, auc: Any, ap: Any, seeds: int) -> str:
-    from hushtable.bench.adbench import compare
 
     parts = []
     for comparison, title in ((auc, "ROC-AUC"), (ap, "Average precision")):

@@ -6,10 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
+from hushtable.bench import figures
+from hushtable.bench.data import VARIABLE, data_folder
+from hushtable.bench.paper import experiments, promises, report
+from hushtable.bench.paper.sets import SETS, load_sets
+from hushtable.bench.results import Results
+from hushtable.bench.tables import print_environment, print_targets
 from hushtable.cli._options import Json
 from hushtable.cli._output import finish
 from hushtable.cli._progress import bar_of_steps
 from hushtable.errors import UsageError
+from hushtable.privacy import noise as mechanism
 
 __all__ = ["paper"]
 
@@ -43,7 +50,7 @@ def paper(
     ] = _FOLDER,
     as_json: Json = False,
 ) -> None:
-    """Run every experiment of the paper, and print its tables beside the paper's figures.
+    """Run the paper's experiments, and print its figures beside ours.
 
     Results are kept in FOLDER as Parquet while it runs: called again, it goes on where it
     stopped. Tables are written there as Markdown, figures as SVG and PNG. The whole takes about
@@ -53,13 +60,6 @@ def paper(
     Example:
       hushtable bench paper --data labelled-sets -o results
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    from hushtable.bench import figures
-    from hushtable.bench.data import VARIABLE, data_folder
-    from hushtable.bench.paper import experiments, promises, report
-    from hushtable.bench.paper.sets import SETS, load_sets
-    from hushtable.bench.results import Results
-    from hushtable.privacy import noise as mechanism
-
     names = list(experiments.EXPERIMENTS) if only is None else only.split(",")
     unknown = sorted(set(names) - set(experiments.EXPERIMENTS))
     if unknown:
@@ -91,7 +91,6 @@ def paper(
     }
 
     def text() -> None:
-        from hushtable.bench.tables import print_environment, print_targets
 
         print(report.markdown(results, loaded))
         print_environment(("opendp", "numba", "numpy", "scikit-learn"))

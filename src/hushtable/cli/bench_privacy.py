@@ -7,6 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from hushtable.bench import figures
+from hushtable.bench import outside as bench_outside
+from hushtable.bench import privacy as bench
+from hushtable.bench.data import data_folder, find_sets, load
+from hushtable.bench.tables import print_environment, print_targets
+from hushtable.cli._bench_attacks import run_attacks
 from hushtable.cli._options import Json
 from hushtable.cli._output import finish
 from hushtable.cli._progress import bar_of_steps
@@ -60,7 +66,7 @@ def privacy(
     ] = _FOLDER,
     as_json: Json = False,
 ) -> None:
-    """Measure what privacy costs, what an adversary learns, which mistakes audits find.
+    """Measure what privacy costs, and what adversaries and audits find.
 
     Tables are printed as Markdown; the folder receives them as JSON, and a figure as SVG and PNG.
     Audits look at the noise itself, and from outside at what is published and written to files;
@@ -73,12 +79,6 @@ def privacy(
       hushtable bench privacy --data labelled-sets -o results
       hushtable bench privacy --data labelled-sets -o results --attacks
     """  # noqa: D301 (\b keeps the lines of the examples apart)
-    from hushtable.bench import figures
-    from hushtable.bench import outside as bench_outside
-    from hushtable.bench import privacy as bench
-    from hushtable.bench.data import data_folder, find_sets, load
-    from hushtable.cli._bench_attacks import run_attacks
-
     budgets = [0.1, 1.0] if quick else _epsilons(epsilons or (".1,1,4" if attacks else ".1,.3,1,3"))
     seeds = 2 if quick else seeds
     files = find_sets(data_folder(data))
@@ -130,7 +130,6 @@ def privacy(
     (output / "privacy.json").write_text(json.dumps(facts, indent=1) + "\n")
 
     def text() -> None:
-        from hushtable.bench.tables import print_environment, print_targets
 
         large = len({run.data for run in runs if run.rows >= bench.MIN_ROWS})
         print(f"# Accuracy\n\nMean over {large} sets of 1,000 rows and more, {seeds} seeds ± their")

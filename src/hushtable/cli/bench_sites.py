@@ -7,9 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
+from hushtable.bench import figures
+from hushtable.bench import sites as bench
+from hushtable.bench.data import VARIABLE, data_folder
+from hushtable.bench.paper.sets import load_sets
+from hushtable.bench.results import Results
+from hushtable.bench.tables import print_environment, print_targets
 from hushtable.cli._options import Json
 from hushtable.cli._output import finish
 from hushtable.cli._progress import bar_of_steps
+from hushtable.privacy import noise as mechanism
 
 __all__ = ["sites"]
 
@@ -46,13 +53,6 @@ def sites(
     Example:
       hushtable bench sites --data labelled-sets -o results
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    from hushtable.bench import figures
-    from hushtable.bench import sites as bench
-    from hushtable.bench.data import VARIABLE, data_folder
-    from hushtable.bench.paper.sets import load_sets
-    from hushtable.bench.results import Results
-    from hushtable.privacy import noise as mechanism
-
     named = data is not None or os.environ.get(VARIABLE)
     folder = data_folder(data) if named else None
     # What is missing is said now, not in ten minutes.
@@ -88,7 +88,6 @@ def sites(
     }
 
     def text() -> None:
-        from hushtable.bench.tables import print_environment, print_targets
 
         print(page)
         print_environment(("opendp", "numba", "numpy", "scikit-learn"))

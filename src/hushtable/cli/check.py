@@ -1,10 +1,11 @@
 """``hushtable plan check``: how local rows fit a schema or plan."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from hushtable import files
 from hushtable.cli._options import Columns, Data, Drop, Json, Threads
 from hushtable.cli._output import (
     MOST_LINES,
@@ -16,12 +17,11 @@ from hushtable.cli._output import (
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import open_rows
 from hushtable.cli.plan import read_schema
+from hushtable.data.check import FeatureCheck, check_rows
+from hushtable.data.schema import Schema
 from hushtable.errors import FileError
+from hushtable.plans.plan import Plan
 from hushtable.report.words import values
-
-if TYPE_CHECKING:
-    from hushtable.data.check import FeatureCheck
-    from hushtable.data.schema import Schema
 
 __all__ = ["check"]
 
@@ -53,8 +53,6 @@ def check(
     wanted = _schema(schema)
     reader = open_rows(data, columns, drop, wanted)
 
-    from hushtable.data.check import check_rows
-
     with watched(reader, quiet=as_json) as watch:
         checks = check_rows(wanted, watch.reader, n_jobs=threads)
     facts = {
@@ -65,12 +63,10 @@ def check(
     finish(as_json, facts, lambda: _print(checks, data, schema, wanted.public))
 
 
-def _schema(path: Path) -> "Schema":
+def _schema(path: Path) -> Schema:
     """Read a schema, or that of the plan in a .hush file."""
     if path.suffix != ".hush":
         return read_schema(path)
-    from hushtable import files
-    from hushtable.plans.plan import Plan
 
     content = files.read(path)
     if "plan" not in content.manifest:
@@ -80,7 +76,7 @@ def _schema(path: Path) -> "Schema":
     return content.build(Plan.from_file).schema
 
 
-def _facts(result: "FeatureCheck") -> dict[str, Any]:
+def _facts(result: FeatureCheck) -> dict[str, Any]:
     return {
         "name": result.feature.name,
         "kind": result.feature.kind,
@@ -93,7 +89,7 @@ def _facts(result: "FeatureCheck") -> dict[str, Any]:
     }
 
 
-def _print(checks: list["FeatureCheck"], data: str, schema: Path, public: bool) -> None:
+def _print(checks: list[FeatureCheck], data: str, schema: Path, public: bool) -> None:
     found = [one for one in checks if one.outside or one.missing or one.finding]
     print(f"Checked {checks[0].rows:,} rows of {data} against {schema}: {len(checks):,} features.")
     if found:
@@ -118,7 +114,7 @@ def _print(checks: list["FeatureCheck"], data: str, schema: Path, public: bool) 
     ])  # fmt: skip
 
 
-def _row(result: "FeatureCheck") -> list[str]:
+def _row(result: FeatureCheck) -> list[str]:
     counts = (result.missing, result.below, result.above, result.unseen)
     return [shown(result.feature.name), *(_share(count / result.rows) for count in counts)]
 
@@ -129,7 +125,7 @@ def _share(share: float) -> str:
     return "<0.1%" if share < 0.001 else f"{share:.1%}"
 
 
-def _sentence(result: "FeatureCheck", public: bool) -> str:
+def _sentence(result: FeatureCheck, public: bool) -> str:
     """Say what a finding may mean, and what to do about it."""
     feature = result.feature
     name, allowed = shown(feature.name), shown(values(feature, public))

@@ -4,20 +4,24 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from hushtable.cli._options import Json
 from hushtable.cli._output import finish, print_table
 from hushtable.cli._progress import compile_notice
 from hushtable.cli.report import check_page, write_page
+from hushtable.counts.sketch import Sketch
+from hushtable.data.readers import as_reader
+from hushtable.data.schema import Feature, Schema
 from hushtable.errors import HushTableError
-
-if TYPE_CHECKING:
-    from hushtable.counts.sketch import Sketch
-    from hushtable.data.schema import Schema
-    from hushtable.scores.scorer import Scorer
+from hushtable.plans.plan import Plan
+from hushtable.report.content import Model, gather
+from hushtable.report.scores import score_rows
+from hushtable.report.sites import sites_of_parts
+from hushtable.scores.scorer import Scorer
 
 __all__ = ["demo"]
 
@@ -127,8 +131,6 @@ def _compare(report: Path | None) -> dict[str, Any]:
     if merged_sketch != pooled_sketch:
         raise HushTableError("merged and pooled counts differ, which is a bug: please report it")
 
-    from hushtable.scores.scorer import Scorer
-
     merged, everything = Scorer(merged_sketch), Scorer(pooled_sketch)
     lines = []
     for hospital in [*hospitals, pooled]:
@@ -158,7 +160,7 @@ def _compare(report: Path | None) -> dict[str, Any]:
 
 def _hospitals() -> tuple[list[_Hospital], _Hospital]:
     """Deal rows out to the hospitals; also return all the dealt rows in one place."""
-    import numpy as np
+    # scikit-learn takes a second to import: not for --help.
     from sklearn.datasets import load_breast_cancer
 
     data = load_breast_cancer()
@@ -178,32 +180,21 @@ def _hospitals() -> tuple[list[_Hospital], _Hospital]:
     return hospitals, _Hospital("All three", data.data[rows], malignant[rows])
 
 
-def _schema() -> "Schema":
-    from hushtable.data.schema import Feature, Schema
+def _schema() -> Schema:
 
     return Schema(tuple(Feature.numeric(name, low=low, high=high) for name, low, high in _RANGES))
 
 
-def _sketches(schema: "Schema", hospitals: list[_Hospital]) -> "list[Sketch]":
+def _sketches(schema: Schema, hospitals: list[_Hospital]) -> list[Sketch]:
     """Two rounds: the sum of the marginals refines the plan under which all then count."""
-    from hushtable.counts.sketch import Sketch
-    from hushtable.plans.plan import Plan
-
     first = Plan.marginals(schema)
     marginals = reduce(add, [Sketch.from_data(first, hospital.X) for hospital in hospitals])
     plan = Plan.draw(schema, marginals=marginals, random_state=_SEED)
     return [Sketch.from_data(plan, hospital.X) for hospital in hospitals]
 
 
-def _report(
-    output: Path, merged: "Scorer", hospitals: list[_Hospital], parts: "list[Sketch]"
-) -> None:
+def _report(output: Path, merged: Scorer, hospitals: list[_Hospital], parts: list[Sketch]) -> None:
     """Write what the last hospital learns of its rows, and who took part."""
-    from hushtable.data.readers import as_reader
-    from hushtable.report.content import Model, gather
-    from hushtable.report.scores import score_rows
-    from hushtable.report.sites import sites_of_parts
-
     total = reduce(add, parts)
     model = Model("the merged counts", "sketch", total)
     last, offset = hospitals[-1], merged.auto_offset()
@@ -218,7 +209,7 @@ def _report(
     write_page(made, output)
 
 
-def _auc(scorer: "Scorer", hospital: _Hospital) -> float:
+def _auc(scorer: Scorer, hospital: _Hospital) -> float:
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(hospital.malignant, -scorer.score(hospital.X)))

@@ -4,18 +4,19 @@ import json
 import textwrap
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import pyarrow as pa
 import typer
 
 from hushtable.cli._options import Columns, Data, Drop, Json
-from hushtable.cli._output import Target, finish, written
+from hushtable.cli._output import Target, finish
 from hushtable.cli._rows import open_rows
+from hushtable.data.columns import as_numbers, is_text
 from hushtable.data.known_columns import known_column
+from hushtable.data.readers import Reader
 from hushtable.errors import DataError, FileError
-
-if TYPE_CHECKING:
-    from hushtable.data.readers import Reader
+from hushtable.files import replacing
 
 __all__ = ["draft"]
 
@@ -80,13 +81,11 @@ def draft(
     text = "\n".join([_HEAD, *map(_table, features)])
     known = sum(1 for feature in features if feature.proposals)
     if target is not None:
-        from hushtable.files import replacing
-
         with target.writing(), replacing(target.path) as temporary:
             temporary.write_text(text, encoding="utf-8")
     facts = {
         "command": "plan draft",
-        "schema": written()[0] if written() else None,
+        "schema": None if target is None else str(target.path),
         "features": [{"name": f.name, "kind": f.kind, "proposals": f.proposals} for f in features],
         "toml": text,
     }
@@ -104,10 +103,8 @@ def draft(
     finish(as_json, facts, say)
 
 
-def _features(reader: "Reader") -> list[_Column]:
+def _features(reader: Reader) -> list[_Column]:
     """Kind, unit and proposals of each column, by its name and type alone."""
-    from hushtable.data.columns import as_numbers, is_text
-
     batch: Any = next(reader.read(), None)
     if batch is None or len(batch) == 0:
         raise DataError(f"{reader.source} has no rows: the kinds of its columns cannot be told")
@@ -121,10 +118,6 @@ def _features(reader: "Reader") -> list[_Column]:
 
 def _column(name: str, kind: Any) -> _Column:
     """Draft a column of an Arrow type."""
-    import pyarrow as pa
-
-    from hushtable.data.columns import is_text
-
     text = is_text(kind)
     default = _Column(name, "categorical" if text else "numeric", _note(kind))
     known = known_column(name)
@@ -147,8 +140,6 @@ def _column(name: str, kind: Any) -> _Column:
 
 def _note(kind: Any) -> str:
     """Say in what unit a range is, where the type tells."""
-    import pyarrow as pa
-
     if pa.types.is_boolean(kind):
         return "false is 0, true is 1"
     if pa.types.is_date(kind) or pa.types.is_timestamp(kind):

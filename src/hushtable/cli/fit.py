@@ -1,6 +1,6 @@
 """``hushtable fit``: rows to a model."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,11 +18,10 @@ from hushtable.cli._options import (
 from hushtable.cli._output import Target, finish, print_sentences, print_tally, shown, tally
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import joined, names_in, open_rows
+from hushtable.data.infer import doubtful_texts
+from hushtable.data.schema import Schema
 from hushtable.errors import DataError, UsageError
 from hushtable.report.words import texts_of_rows, values_of_rows
-
-if TYPE_CHECKING:
-    from hushtable.data.schema import Schema
 
 __all__ = ["fit"]
 
@@ -143,11 +142,9 @@ def fit(
 
 
 def _check_texts(
-    schema: "Schema", n_values: Any, keep: list[str], columns: str | None, drop: str | None
+    schema: Schema, n_values: Any, keep: list[str], columns: str | None, drop: str | None
 ) -> None:
     """Refuse texts that look like those of single rows, unless their columns are to be kept."""
-    from hushtable.data.infer import doubtful_texts
-
     found = doubtful_texts(schema, n_values.tolist())
     doubtful = [name for name in found if name not in keep]
     if not doubtful:

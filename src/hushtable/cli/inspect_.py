@@ -1,13 +1,21 @@
 """``hushtable inspect``: what a .hush file holds."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from hushtable import files
 from hushtable.cli._options import Json
 from hushtable.cli._output import finish, print_sentences, print_table, shown, size
 from hushtable.cli._signed import signed_by, signed_lines
+from hushtable.counts.local import LocalModel
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch, counts_from_file
+from hushtable.data.schema import Schema
+from hushtable.federation.collect import Sealed
+from hushtable.files import Content
+from hushtable.plans.plan import Plan
 from hushtable.report.words import (
     LEDGER_HEADERS,
     dependence,
@@ -17,14 +25,6 @@ from hushtable.report.words import (
     values,
     values_of_rows,
 )
-
-if TYPE_CHECKING:
-    from hushtable.counts.local import LocalModel
-    from hushtable.counts.release import Release
-    from hushtable.counts.sketch import Sketch
-    from hushtable.data.schema import Schema
-    from hushtable.files import Content
-    from hushtable.plans.plan import Plan
 
 __all__ = ["inspect"]
 
@@ -47,10 +47,6 @@ def inspect(
     Example:
       hushtable inspect plan.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    from hushtable import files
-    from hushtable.counts.sketch import Sketch, counts_from_file
-    from hushtable.plans.plan import Plan
-
     content = files.read(file)
     if content.kind in ("round", "submission", "sealed", "layout", "message"):
         _finish_of_a_round(file, content, as_json)
@@ -70,14 +66,12 @@ def inspect(
     finish(as_json, facts, lambda: _print(file, facts, plan, sketch, release, told))
 
 
-def _finish_of_a_round(file: Path, content: "Content", as_json: bool) -> None:
+def _finish_of_a_round(file: Path, content: Content, as_json: bool) -> None:
     """Show what belongs to a round: as it is written, nothing of it is secret."""
     entries = content.manifest
     facts: dict[str, Any] = {"command": "inspect", "file": str(file), "kind": content.kind}
     sealed = None
     if content.kind == "sealed":
-        from hushtable.federation.collect import Sealed
-
         sealed = content.build(Sealed.from_file)
         facts["signed_by"] = signed_by(sealed)
     facts |= {key: entries[key] for key in entries if key not in ("plan", "arrays", "kind")}
@@ -109,13 +103,12 @@ def _finish_of_a_round(file: Path, content: "Content", as_json: bool) -> None:
 
 
 def _facts(
-    content: "Content",
-    plan: "Plan",
-    sketch: "Sketch | None",
-    release: "Release | LocalModel | None",
+    content: Content,
+    plan: Plan,
+    sketch: Sketch | None,
+    release: Release | LocalModel | None,
     told: bool,
 ) -> dict[str, Any]:
-    from hushtable.counts.release import Release
 
     writer = content.manifest.get("writer")
     facts: dict[str, Any] = {
@@ -159,7 +152,7 @@ def _facts(
     return {**facts, "features": features}
 
 
-def _features(schema: "Schema", told: bool) -> list[dict[str, Any]]:
+def _features(schema: Schema, told: bool) -> list[dict[str, Any]]:
     """Return the features; without ranges and categories if those are not to be shown."""
     found = [feature.to_dict() for feature in schema.features]
     if not told:
@@ -172,9 +165,9 @@ def _features(schema: "Schema", told: bool) -> list[dict[str, Any]]:
 def _print(
     file: Path,
     facts: dict[str, Any],
-    plan: "Plan",
-    sketch: "Sketch | None",
-    release: "Release | LocalModel | None",
+    plan: Plan,
+    sketch: Sketch | None,
+    release: Release | LocalModel | None,
     told: bool,
 ) -> None:
     version = shown(str(facts["writer"].get("hushtable", "unknown")))
@@ -229,7 +222,7 @@ def _print(
     print_table(headers, rows, left=3)
 
 
-def _print_ledger(release: "Release | LocalModel") -> None:
+def _print_ledger(release: Release | LocalModel) -> None:
     """Show the ledger: first in words that somebody can sign, then in numbers."""
     ledger = release.ledger
     print("\nWhat this costs a person\n")

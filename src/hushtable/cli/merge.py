@@ -3,7 +3,7 @@
 import hashlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -11,11 +11,9 @@ from hushtable.cli._counts import cost, read_counts
 from hushtable.cli._options import Json, Output
 from hushtable.cli._output import Target, finish, print_sentences, print_table, shown
 from hushtable.cli._signed import signed_by, standing
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
 from hushtable.errors import PlanError, PrivacyError, UsageError
-
-if TYPE_CHECKING:
-    from hushtable.counts.release import Release
-    from hushtable.counts.sketch import Sketch
 
 __all__ = ["merge"]
 
@@ -103,7 +101,7 @@ def _add(total: Any, first: Path, other: Any, path: Path) -> Any:
         raise PrivacyError(f"{path} and the files before it: {error}") from None
 
 
-def _facts(name: str, part: "Sketch | Release") -> dict[str, Any]:
+def _facts(name: str, part: Sketch | Release) -> dict[str, Any]:
     if part.ledger is None:
         return {"sketch": name, "rows": part.n_rows}
     ledger = part.ledger
@@ -135,5 +133,5 @@ def _refuse_repeated(paths: list[Path]) -> None:
         seen[real] = path
 
 
-def _digest(counts: "Sketch | Release") -> bytes:
+def _digest(counts: Sketch | Release) -> bytes:
     return hashlib.sha256(counts.counts.data).digest()

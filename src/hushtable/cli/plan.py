@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from hushtable import files
+from hushtable.cli._counts import read_counts, read_release
 from hushtable.cli._options import (
     Delta,
     Detector,
@@ -17,12 +19,14 @@ from hushtable.cli._options import (
     Sites,
 )
 from hushtable.cli._output import Target, finish, print_sentences
+from hushtable.counts.local import LocalModel
+from hushtable.counts.sketch import counts_from_file
+from hushtable.data.schema import Schema
 from hushtable.errors import FileError, PlanError, UsageError
+from hushtable.federation.hidden import draw_hidden, read_secret
+from hushtable.federation.layout import Layout
+from hushtable.plans.plan import Plan
 from hushtable.report.words import n_tables
-
-if TYPE_CHECKING:
-    from hushtable.data.schema import Schema
-    from hushtable.plans.plan import Plan
 
 __all__ = ["draw", "hide", "marginals", "ranges", "ranks", "read_schema"]
 
@@ -92,12 +96,8 @@ def draw(
     if seed is not None and secret is not None:
         raise UsageError("--seed and --secret exclude each other: give one of them")
 
-    from hushtable.plans.plan import Plan
-
     counts = None
     if marginals is not None:
-        from hushtable.cli._counts import read_counts
-
         counts = read_counts(marginals)
     parameters = {"n_tables": 100} if epsilon is None else {}
     if tables is not None:
@@ -115,8 +115,6 @@ def draw(
     if secret is None:
         plan = Plan.draw(features, random_state=seed, **terms)
     else:
-        from hushtable.federation.hidden import draw_hidden, read_secret
-
         plan = draw_hidden(read_secret(secret), features, **terms)
     notes = []
     if plan.data_dependent and counts is not None:
@@ -142,19 +140,17 @@ def marginals(
     sites: Sites = 1,
     as_json: Json = False,
 ) -> None:
-    """Make the plan of an optional first round: one histogram for each column.
+    """Make the plan of a first round: one histogram for each column.
 
-    Sketch it at each site, merge, and give the sum to "hushtable plan draw --marginals": the
-    tables then follow the data, and detect better. For a private plan, release each sketch
-    before merging; give the same --epsilon and --expected-rows in both rounds.
+    The round is optional. Sketch at each site, merge, give the sum to "hushtable plan draw
+    --marginals": the tables then follow the data, and detect better. For a private plan, release
+    each sketch before merging; give the same --epsilon and --expected-rows in both rounds.
 
     \b
     Example:
       hushtable plan marginals schema.toml -o marginals.plan.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
     target = Target(output, [p for p in (schema, ranges) if p is not None])
-
-    from hushtable.plans.plan import Plan
 
     terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
     plan = Plan.marginals(_schema(schema, ranges), epsilon=epsilon, **terms)
@@ -172,7 +168,7 @@ def ranges(
     sites: Sites = 1,
     as_json: Json = False,
 ) -> None:
-    """Make the plan of a round that narrows ranges which are far too wide.
+    """Make the plan of a round that narrows ranges that are too wide.
 
     Sketch, release and merge under it, and give the sum to --ranges of "plan marginals" and "plan
     draw". It takes a twentieth of the budget, and needs many rows.
@@ -182,8 +178,6 @@ def ranges(
       hushtable plan ranges schema.toml --epsilon 1 --expected-rows 50000 -o ranges.plan.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
     target = Target(output, [schema])
-
-    from hushtable.plans.plan import Plan
 
     terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
     plan = Plan.ranges(read_schema(schema), epsilon=epsilon, **terms)
@@ -200,7 +194,7 @@ def ranks(
     output: Output,
     as_json: Json = False,
 ) -> None:
-    """Make the plan of an optional last round: one histogram of the scores that a model gives.
+    """Make the plan of a last round: one histogram of a model's scores.
 
     Sketch it at each site, merge, and give the sum to "hushtable score --ranks": each row then
     gets its rank among the rows of all sites. For a private model, release each sketch before
@@ -211,11 +205,6 @@ def ranks(
       hushtable plan ranks all.hush -o ranks.plan.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
     target = Target(output, [model])
-
-    from hushtable import files
-    from hushtable.counts.local import LocalModel
-    from hushtable.counts.sketch import counts_from_file
-    from hushtable.plans.plan import Plan
 
     content = files.read(model)
     if content.kind not in ("detector", "sketch", "release"):
@@ -238,7 +227,7 @@ def hide(
     output: Output,
     as_json: Json = False,
 ) -> None:
-    """Take the hash functions off a plan: what is left is for the coordinator.
+    """Take the hash functions off a plan, for the coordinator.
 
     With the layout, a coordinator opens rounds and adds up what the sites send, but can hash no
     row, and so score none.
@@ -248,10 +237,6 @@ def hide(
       hushtable plan hide plan.hush -o layout.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
     target = Target(output, [plan])
-
-    from hushtable import files
-    from hushtable.federation.layout import Layout
-    from hushtable.plans.plan import Plan
 
     content = files.read(plan)
     if content.kind != "plan":
@@ -268,12 +253,11 @@ def hide(
     finish(as_json, facts, text)
 
 
-def _schema(path: Path, ranges: Path | None) -> "Schema":
+def _schema(path: Path, ranges: Path | None) -> Schema:
     """Read a schema, and narrow its ranges by a release of them."""
     schema = read_schema(path)
     if ranges is None:
         return schema
-    from hushtable.cli._counts import read_release
 
     release = read_release(ranges)
     if release.plan.schema != schema:
@@ -284,10 +268,8 @@ def _schema(path: Path, ranges: Path | None) -> "Schema":
     return release.ranges()
 
 
-def read_schema(path: Path) -> "Schema":
+def read_schema(path: Path) -> Schema:
     """Read a schema; errors name the file."""
-    from hushtable.data.schema import Schema
-
     try:
         return Schema.from_toml(path)
     except PlanError as error:
@@ -297,7 +279,7 @@ def read_schema(path: Path) -> "Schema":
 
 
 def _save(
-    plan: "Plan", target: Target, command: str, as_json: bool, notes: Sequence[str] = ()
+    plan: Plan, target: Target, command: str, as_json: bool, notes: Sequence[str] = ()
 ) -> None:
     with target.writing():
         plan.save(target.path)

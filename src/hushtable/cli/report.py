@@ -3,23 +3,30 @@
 import glob
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from hushtable import files
 from hushtable.cli._counts import read_counts, threshold
 from hushtable.cli._options import Columns, Drop, Json, Threads
 from hushtable.cli._output import Target, finish, listed, size
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import open_rows
 from hushtable.cli.round._common import read_round
+from hushtable.counts.local import LocalModel
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import counts_from_file
 from hushtable.errors import FileError, UsageError
-
-if TYPE_CHECKING:
-    from hushtable.report.content import Model, Report
-    from hushtable.report.scores import Scores
-    from hushtable.report.sites import Sites
-    from hushtable.scores.scorer import Scorer
+from hushtable.federation.collect import Collection, Sealed
+from hushtable.files import write_bytes
+from hushtable.plans.plan import HISTOGRAMS
+from hushtable.report.content import Model, Report, gather
+from hushtable.report.page import check_extra, page
+from hushtable.report.scores import Scores, passes, score_rows
+from hushtable.report.sites import Sites, sites_of_parts, sites_of_round
+from hushtable.scores.ranks import Ranks
+from hushtable.scores.scorer import Scorer
 
 __all__ = ["check_page", "report", "write_page"]
 
@@ -92,7 +99,7 @@ def report(
     drop: Drop = None,
     as_json: Json = False,
 ) -> None:
-    """Write a report: one HTML file for the analyst, the privacy officer and the coordinator.
+    """Write one HTML file for analyst, privacy officer and coordinator.
 
     It holds what MODEL tells; with DATA, the distribution of scores, missing values and drift;
     with --parts, who sent what. Without --values no value of a row is in it, and without --rows no
@@ -113,8 +120,6 @@ def report(
     if data is not None:
         if scorer is None:
             raise UsageError(f"{model} scores no rows: leave {data} out")
-        from hushtable.report.scores import passes, score_rows
-        from hushtable.scores.ranks import Ranks
 
         ranked = None if ranks is None else Ranks(read_counts(ranks), scorer)
         reader = open_rows(data, columns, drop, scorer.plan.schema).repeatable()
@@ -128,7 +133,6 @@ def report(
                 ranks=ranked,
                 n_jobs=threads,
             )
-    from hushtable.report.content import gather
 
     made = gather(subject, threshold=offset, scores=scores, sites=sites, values=values)
     target = write_page(made, output)
@@ -155,19 +159,14 @@ def report(
 
 def check_page(output: Path) -> None:
     """Refuse what could not be written, before there is anything to write."""
-    from hushtable.report.page import check_extra
-
     if output.suffix != ".html":
         raise UsageError(f"{output}: a report needs a name that ends in .html")
     Target(output)
     check_extra()
 
 
-def write_page(made: "Report", output: Path) -> Target:
+def write_page(made: Report, output: Path) -> Target:
     """Write a report as HTML, atomically."""
-    from hushtable.files import write_bytes
-    from hushtable.report.page import page
-
     html = page(made)
     target = Target(output)
     with target.writing():
@@ -175,7 +174,7 @@ def write_page(made: "Report", output: Path) -> Target:
     return target
 
 
-def _drift(scores: "Scores | None") -> dict[str, Any] | None:
+def _drift(scores: Scores | None) -> dict[str, Any] | None:
     """Return the drift for machines; null where none is known."""
     if scores is None or scores.drift is None or math.isnan(scores.drift.overall):
         return None
@@ -205,15 +204,8 @@ def _check_options(
         raise UsageError("--round needs what the sites sent: give --parts")
 
 
-def _open(path: Path) -> tuple["Model", "Scorer | None", float | None]:
+def _open(path: Path) -> tuple[Model, Scorer | None, float | None]:
     """Read a file of counts; also how it scores, and its threshold, if it does."""
-    from hushtable import files
-    from hushtable.counts.sketch import counts_from_file
-    from hushtable.federation.collect import Sealed
-    from hushtable.plans.plan import HISTOGRAMS
-    from hushtable.report.content import Model
-    from hushtable.scores.scorer import Scorer
-
     content = files.read(path)
     if content.kind not in _KINDS:
         raise FileError(
@@ -246,11 +238,7 @@ def _parts(pattern: str, others: list[Path]) -> list[Path]:
     return found
 
 
-def _sites(subject: "Model", parts: list[Path], round_: Path | None) -> "Sites":
-    from hushtable.counts.local import LocalModel
-    from hushtable.counts.release import Release
-    from hushtable.federation.collect import Collection, Sealed
-    from hushtable.report.sites import sites_of_parts, sites_of_round
+def _sites(subject: Model, parts: list[Path], round_: Path | None) -> Sites:
 
     counts: Any = subject.counts
     if isinstance(counts, LocalModel):

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from hushtable import files
 from hushtable.cli._counts import threshold as threshold_of
 from hushtable.cli._details import Details, print_lowest
 from hushtable.cli._line import Line
@@ -24,10 +25,10 @@ from hushtable.cli._rows import open_rows
 from hushtable.cli._score_files import score_files
 from hushtable.cli._scores import Summary, write_scores
 from hushtable.cli._signed import signed_by, standing
+from hushtable.counts.sketch import counts_from_file
 from hushtable.errors import DataError, FileError, UsageError
-
-if TYPE_CHECKING:
-    from hushtable.scores.scorer import Scorer
+from hushtable.plans.plan import HISTOGRAMS
+from hushtable.scores.scorer import Scorer
 
 __all__ = ["score"]
 
@@ -202,13 +203,8 @@ def _some(rows: Iterator[tuple[Any, ...]], source: str) -> Iterator[tuple[Any, .
         raise DataError(f"{source} has no rows: there is nothing to score")
 
 
-def _open_model(path: Path) -> tuple["Scorer", float]:
+def _open_model(path: Path) -> tuple[Scorer, float]:
     """Read a detector or a sketch without scikit-learn, which takes a second to import."""
-    from hushtable import files
-    from hushtable.counts.sketch import counts_from_file
-    from hushtable.plans.plan import HISTOGRAMS
-    from hushtable.scores.scorer import Scorer
-
     content = files.read(path)
     if content.kind not in ("detector", "sketch", "release", "local"):
         raise FileError(

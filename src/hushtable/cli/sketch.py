@@ -5,11 +5,14 @@ from typing import Annotated
 
 import typer
 
+from hushtable import files
 from hushtable.cli._options import Columns, Data, Drop, Json, Output, Threads
 from hushtable.cli._output import Target, finish, print_tally, tally
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import open_rows
+from hushtable.counts.sketch import Sketch
 from hushtable.errors import FileError
+from hushtable.plans.plan import Plan
 
 __all__ = ["sketch"]
 
@@ -32,10 +35,6 @@ def sketch(
       hushtable sketch patients.csv --drop id,name --plan plan.hush -o site.sketch.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
     target = Target(output, [data, plan])
-
-    from hushtable import files
-    from hushtable.counts.sketch import Sketch
-    from hushtable.plans.plan import Plan
 
     content = files.read(plan)
     if content.kind != "plan":

@@ -2,17 +2,16 @@
 
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from hushtable.errors import FileError, UsageError
-
-if TYPE_CHECKING:
-    from hushtable.federation.collect import Collection
-    from hushtable.federation.keys import Keys
-    from hushtable.federation.round import Round
-    from hushtable.plans.plan import Plan
+from hushtable.federation.collect import Collection, check_coordinator
+from hushtable.federation.hidden import read_plan
+from hushtable.federation.keys import Card, Keys
+from hushtable.federation.round import Round, now
+from hushtable.plans.plan import Plan
 
 __all__ = [
     "BookFile",
@@ -63,10 +62,8 @@ Days: TypeAlias = Annotated[
 ]
 
 
-def read_round(path: Path) -> "Round":
+def read_round(path: Path) -> Round:
     """Read a round and check the coordinator's signature."""
-    from hushtable.federation.round import Round
-
     return Round.from_bytes(path.read_bytes(), path)
 
 
@@ -75,18 +72,13 @@ def book_beside(key: Path, book: Path | None) -> Path:
     return key.with_suffix(".book") if book is None else book
 
 
-def hidden_plan(path: Path | None) -> "Plan | None":
+def hidden_plan(path: Path | None) -> Plan | None:
     """Read the plan that the sites of a round share, if one is given."""
-    from hushtable.federation.hidden import read_plan
-
     return None if path is None else read_plan(path)
 
 
-def coordinators_keys(path: Path, round_: "Round") -> "Keys":
+def coordinators_keys(path: Path, round_: Round) -> Keys:
     """Read keys that have to be those of the round's coordinator."""
-    from hushtable.federation.collect import check_coordinator
-    from hushtable.federation.keys import Keys
-
     keys = Keys.load(path)
     check_coordinator(round_, keys)
     return keys
@@ -94,15 +86,11 @@ def coordinators_keys(path: Path, round_: "Round") -> "Keys":
 
 def days_on(days: float) -> Any:
     """Return the time that many days from now."""
-    from hushtable.federation.round import now
-
     return now() + timedelta(days=days)
 
 
-def collected(round_: "Round", submissions: list[Path]) -> "Collection":
+def collected(round_: Round, submissions: list[Path]) -> Collection:
     """Read submissions into a collection, which notes what it refuses."""
-    from hushtable.federation.collect import Collection
-
     collection = Collection(round_)
     for path in submissions:
         if not path.is_file():
@@ -111,7 +99,7 @@ def collected(round_: "Round", submissions: list[Path]) -> "Collection":
     return collection
 
 
-def state(collection: "Collection") -> dict[str, Any]:
+def state(collection: Collection) -> dict[str, Any]:
     """Return who is in and who is not, for machines."""
     return {
         "accepted": sorted(collection.accepted),
@@ -121,7 +109,7 @@ def state(collection: "Collection") -> dict[str, Any]:
     }
 
 
-def roster_rows(round_: "Round", collection: "Collection | None") -> list[list[str]]:
+def roster_rows(round_: Round, collection: Collection | None) -> list[list[str]]:
     """Return a table row for each site: name, fingerprint, and whether its submission is in."""
     rows = []
     for card in round_.sites:
@@ -132,8 +120,6 @@ def roster_rows(round_: "Round", collection: "Collection | None") -> list[list[s
 
 def cards(paths: list[Path]) -> list[Any]:
     """Read cards; a pattern that takes in a key file is named for what it is."""
-    from hushtable.federation.keys import Card
-
     for path in paths:
         if path.suffix in (".key", ".book"):
             raise UsageError(

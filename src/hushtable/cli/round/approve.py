@@ -8,6 +8,8 @@ import typer
 from hushtable.cli._options import Json, Output
 from hushtable.cli._output import Target, finish
 from hushtable.cli.round._common import RoundFile, read_round
+from hushtable.federation.approval import Approval
+from hushtable.federation.keys import Keys
 
 __all__ = ["approve"]
 
@@ -23,15 +25,14 @@ def approve(
     output: Output,
     as_json: Json = False,
 ) -> None:
-    """Sign a round as the officer whom a site's policy names; look at it first with "round show".
+    """Sign a round as the officer whom a site's policy names.
+
+    Look at the round first: hushtable round show.
 
     \b
     Example:
       hushtable round approve round.hush --key officer.key -o round.approval
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    from hushtable.federation.approval import Approval
-    from hushtable.federation.keys import Keys
-
     target = Target(output, [round_, key])
     asked, keys = read_round(round_), Keys.load(key)
     with target.writing():

@@ -1,17 +1,17 @@
 """``hushtable round book``: what a site has answered, and what that cost."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from hushtable.cli._options import Json
 from hushtable.cli._output import finish, print_table, shown
 from hushtable.errors import RoundError, UsageError
-
-if TYPE_CHECKING:
-    from hushtable.federation.book.book import Book
-    from hushtable.federation.book.chain import Entry
+from hushtable.federation.book.book import Book
+from hushtable.federation.book.chain import Entry
+from hushtable.federation.book.contents import ROLES, is_digest
+from hushtable.federation.keys import Card
 
 __all__ = ["book"]
 
@@ -36,7 +36,7 @@ def book(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show a site's book: rounds answered, and the budget spent on each set of rows.
+    """Show a site's book: rounds answered, and the budget spent.
 
     Its entries are a chain. The head, its last link, stands for all of them: keep it apart from
     the book, and ask with --expect whether the entries up to it are all there.
@@ -45,8 +45,6 @@ def book(
     Example:
       hushtable round book north.book
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    from hushtable.federation.book.book import Book
-
     if cap is None and delta is not None:
         raise UsageError("--delta goes with --cap")
     if cap is not None and expect is not None:
@@ -73,10 +71,8 @@ def book(
     finish(as_json, facts, text)
 
 
-def _expected(notes: "Book", head: str) -> int:
+def _expected(notes: Book, head: str) -> int:
     """Return the number of the entry with this link; raises `RoundError` if there is none."""
-    from hushtable.federation.book.contents import is_digest
-
     link = head.strip().lower()
     if not is_digest(link):
         raise UsageError(
@@ -93,8 +89,7 @@ def _expected(notes: "Book", head: str) -> int:
     )
 
 
-def _facts(notes: "Book", history: bool) -> dict[str, Any]:
-    from hushtable.federation.book.contents import ROLES
+def _facts(notes: Book, history: bool) -> dict[str, Any]:
 
     entries = notes.history()
     facts: dict[str, Any] = {
@@ -122,7 +117,7 @@ def _facts(notes: "Book", history: bool) -> dict[str, Any]:
     return facts
 
 
-def _round(entry: "Entry") -> dict[str, Any]:
+def _round(entry: Entry) -> dict[str, Any]:
     said = entry.content
     return {
         "round_id": said["round_id"],
@@ -134,10 +129,8 @@ def _round(entry: "Entry") -> dict[str, Any]:
     }
 
 
-def _what(entry: "Entry") -> str:
+def _what(entry: Entry) -> str:
     """Say in a few words what an entry notes."""
-    from hushtable.federation.keys import Card
-
     said = entry.content
     if entry.kind in ("site", "cap"):
         words = f"cap: epsilon {said['epsilon']:g}, delta {said['delta']:g}"

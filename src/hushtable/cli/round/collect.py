@@ -1,7 +1,7 @@
 """``hushtable round collect``: submissions to the result that every site scores with."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,10 +18,8 @@ from hushtable.cli.round._common import (
     state,
 )
 from hushtable.errors import RoundError
-
-if TYPE_CHECKING:
-    from hushtable.federation.collect import Collection
-    from hushtable.federation.keys import Keys
+from hushtable.federation.collect import Collection
+from hushtable.federation.keys import Keys
 
 __all__ = ["collect", "print_refused", "result_of"]
 
@@ -36,12 +34,12 @@ def collect(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Verify what the sites sent, add it up, take off the masks, and write the result.
+    """Check what the sites sent, add it up, and write the result.
 
-    A submission that is damaged, forged or meant for another round is refused with its reason,
-    and the others go on. A masked round needs all sites; any other makes a result of those that
-    are in, if they are enough. Signed with --key, the result names its round and the submissions
-    in it, and every site can check it (hushtable round verify).
+    The sum takes the masks off. A submission that is damaged, forged or meant for another round is
+    refused with its reason, and the others go on. A masked round needs all sites; any other makes a
+    result of those that are in, if they are enough. Signed with --key, the result names its round
+    and the submissions in it, and every site can check it (hushtable round verify).
 
     \b
     Example:
@@ -93,7 +91,7 @@ def collect(
     finish(as_json, facts, text)
 
 
-def result_of(collection: "Collection", keys: "Keys | None") -> Any:
+def result_of(collection: Collection, keys: Keys | None) -> Any:
     """Return the result; where there is none, the reason with those of what was refused."""
     try:
         return collection.result(keys)
@@ -102,7 +100,7 @@ def result_of(collection: "Collection", keys: "Keys | None") -> Any:
         raise RoundError(f"{error}." + (f" Refused:{reasons}" if reasons else "")) from None
 
 
-def print_refused(collection: "Collection") -> None:
+def print_refused(collection: Collection) -> None:
     """Print what does not count, and why."""
     if collection.refused:
         print("\nRefused:")

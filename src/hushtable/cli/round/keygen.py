@@ -1,16 +1,16 @@
 """``hushtable round keygen``: keys, card and book of somebody who takes part."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from hushtable.cli._options import Delta, Json
 from hushtable.cli._output import Target, finish
 from hushtable.errors import UsageError
-
-if TYPE_CHECKING:
-    from hushtable.federation.keys import Keys
+from hushtable.federation.book.book import Book
+from hushtable.federation.keys import Keys, check_name
+from hushtable.federation.policy_file import policy_beside, write_policy
 
 __all__ = ["keygen"]
 
@@ -30,7 +30,7 @@ def keygen(
     ] = Path(),
     as_json: Json = False,
 ) -> None:
-    """Make the keys of a site (with --cap) or of a coordinator (without).
+    """Make the keys of a site (with --cap) or of a coordinator.
 
     NAME.key is secret. NAME.card is its public half: give it to the coordinator, and read its
     fingerprint to them on the phone. With --cap: NAME.book notes what the site answers and what
@@ -41,10 +41,6 @@ def keygen(
     Example:
       hushtable round keygen north --cap 2
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    from hushtable.federation.book.book import Book
-    from hushtable.federation.keys import Keys, check_name
-    from hushtable.federation.policy_file import policy_beside, write_policy
-
     check_name(name)
     files = {kind: folder / f"{name}.{kind}" for kind in ("key", "card")}
     if cap is not None:
@@ -89,15 +85,12 @@ def keygen(
     finish(as_json, facts, text)
 
 
-def _begun(files: dict[str, Path], cap: float | None, delta: float) -> "Keys | None":
+def _begun(files: dict[str, Path], cap: float | None, delta: float) -> Keys | None:
     """Return the keys of a call that was ended before its last file, the card.
 
     Its first file is the book: one without keys beside it, in which nothing was ever noted, can
     be of no use to anybody, and goes.
     """
-    from hushtable.federation.book.book import Book
-    from hushtable.federation.keys import Keys
-
     if files["card"].exists() or (cap is not None and not files["book"].exists()):
         return None
     keys = Keys.load(files["key"]) if files["key"].exists() else None

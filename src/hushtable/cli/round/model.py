@@ -1,19 +1,21 @@
 """``hushtable round model``: what a site makes of a result with what only it knows."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from hushtable.cli._options import Json, Output
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.cli._signed import signed_by, standing
+from hushtable.counts.local import LocalModel
+from hushtable.counts.release import Release
 from hushtable.errors import RoundError, UsageError
-
-if TYPE_CHECKING:
-    from hushtable.counts.local import LocalModel
-    from hushtable.counts.release import Release
-    from hushtable.federation.collect import Sealed
+from hushtable.federation.book.book import Book
+from hushtable.federation.collect import Sealed
+from hushtable.federation.hidden import read_plan
+from hushtable.federation.result import open_result
+from hushtable.federation.round import shown_time
 
 __all__ = ["model"]
 
@@ -34,10 +36,11 @@ def model(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make the model that a site scores with: open a hidden result, or put its own counts in.
+    """Make the model that a site scores with out of a result.
 
-    With --book, the site's exact counts take the place of its noised ones (the paper's Algorithm
-    2): less noise, but such a model tells the site's rows, and must never leave it.
+    With --plan, a result with hidden hash functions is opened. With --book, the site's exact counts
+    take the place of its noised ones (the paper's Algorithm 2): less noise, but such a model tells
+    the site's rows, and must never leave it.
 
     \b
     Example:
@@ -49,7 +52,6 @@ def model(
             f"{result} can be scored with as it is: give --book for a local model, or --plan to "
             "open a result with hidden hash functions"
         )
-    from hushtable.federation.result import open_result
 
     read = open_result(result)
     opened = _opened(result, read, plan)
@@ -83,9 +85,7 @@ def model(
     finish(as_json, facts, text)
 
 
-def _opened(path: Path, read: "Release | Sealed", plan: Path | None) -> "Release":
-    from hushtable.counts.release import Release
-    from hushtable.federation.hidden import read_plan
+def _opened(path: Path, read: Release | Sealed, plan: Path | None) -> Release:
 
     if isinstance(read, Release):
         return read
@@ -97,11 +97,8 @@ def _opened(path: Path, read: "Release | Sealed", plan: Path | None) -> "Release
     return read.open(read_plan(plan))
 
 
-def _verified(result: "Release | Sealed", book: Path) -> str | None:
+def _verified(result: Release | Sealed, book: Path) -> str | None:
     """Return when this site verified the result, as its book has it."""
-    from hushtable.federation.book.book import Book
-    from hushtable.federation.round import shown_time
-
     if result.seal is None:
         return None
     with Book.open(book) as notes:
@@ -109,9 +106,7 @@ def _verified(result: "Release | Sealed", book: Path) -> str | None:
     return None if at is None else shown_time(at)
 
 
-def _local(result: "Release", book: Path) -> "LocalModel":
-    from hushtable.counts.local import LocalModel
-    from hushtable.federation.book.book import Book
+def _local(result: Release, book: Path) -> LocalModel:
 
     shares = {share.release for share in result.ledger.shares}
     with Book.open(book) as notes:

@@ -1,7 +1,7 @@
 """``hushtable round next``: from the marginals that the sites sent to the round of the tables."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,12 +19,11 @@ from hushtable.cli.round._common import (
 )
 from hushtable.cli.round.collect import result_of
 from hushtable.cli.round.open_ import tell
+from hushtable.counts.release import Release
 from hushtable.errors import RoundError
-
-if TYPE_CHECKING:
-    from hushtable.counts.release import Release
-    from hushtable.federation.keys import Keys
-    from hushtable.federation.round import Round
+from hushtable.federation.keys import Keys
+from hushtable.federation.round import Round
+from hushtable.plans.plan import Plan
 
 __all__ = ["next_"]
 
@@ -44,7 +43,7 @@ def next_(
     seed: Seed = None,
     as_json: Json = False,
 ) -> None:
-    """Collect a round of marginals, draw the refined plan, and open the round of the tables.
+    """Collect marginals, draw the refined plan, and open its round.
 
     Roster and terms are those of the first round, and the total epsilon is over both.
 
@@ -68,11 +67,7 @@ def next_(
     tell(_second(asked, merged, keys, days, seed), target, "round next", as_json)
 
 
-def _second(
-    first: "Round", marginals: "Release", keys: "Keys", days: float, seed: int | None
-) -> "Round":
-    from hushtable.federation.round import Round
-    from hushtable.plans.plan import Plan
+def _second(first: Round, marginals: Release, keys: Keys, days: float, seed: int | None) -> Round:
 
     assert first.plan is not None
     design, terms = first.plan.design, first.terms

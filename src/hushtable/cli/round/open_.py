@@ -1,10 +1,11 @@
 """``hushtable round open``: a round that every site is to answer, signed."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from hushtable import files
 from hushtable.cli._options import (
     Adjacency,
     AdjacencyOption,
@@ -15,13 +16,14 @@ from hushtable.cli._options import (
     RowsPerPerson,
 )
 from hushtable.cli._output import Target, finish, print_sentences, print_table
-from hushtable.cli.round._common import Days, KeyFile, cards, days_on, roster_rows
+from hushtable.cli.plan import read_schema
+from hushtable.cli.round._common import Days, KeyFile, cards, days_on, read_round, roster_rows
 from hushtable.errors import UsageError
-
-if TYPE_CHECKING:
-    from hushtable.federation.layout import Layout
-    from hushtable.federation.round import Round
-    from hushtable.plans.plan import Plan
+from hushtable.federation.keys import Keys
+from hushtable.federation.layout import Layout
+from hushtable.federation.round import Round, shown_time, stamp
+from hushtable.plans.plan import Plan
+from hushtable.privacy.layout import Design
 
 __all__ = ["open_", "tell"]
 
@@ -73,7 +75,7 @@ def open_(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Open a round: sign what is counted, by whom, on which terms, and until when.
+    """Open a round: sign what is counted, by whom, on which terms.
 
     With a schema in the place of a plan, the round is about the marginals if they pay for the
     rows expected, and "hushtable round next" goes on from there.
@@ -83,9 +85,6 @@ def open_(
       hushtable round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
     target = Target(output, [plan, *roster])
-    from hushtable.cli.round._common import read_round
-    from hushtable.federation.keys import Keys
-    from hushtable.federation.round import Round
 
     sites = cards(roster)
     keys = Keys.load(key)
@@ -110,13 +109,8 @@ def open_(
 
 def _what(
     path: Path, expected_rows: int | None, epsilon: float, delta: float, releases: int
-) -> "Plan | Layout":
+) -> Plan | Layout:
     """Return what is to be counted: as the file says, or as suits the schema."""
-    from hushtable import files
-    from hushtable.federation.layout import Layout
-    from hushtable.plans.plan import Plan
-    from hushtable.privacy.layout import Design
-
     if path.suffix != ".toml":
         if expected_rows is not None:
             raise UsageError("--expected-rows goes with a schema; a plan has its own layout")
@@ -128,7 +122,6 @@ def _what(
         raise UsageError(
             f"{path} is a schema: give --expected-rows, a public guess of the rows of all sites"
         )
-    from hushtable.cli.plan import read_schema
 
     schema = read_schema(path)
     terms: dict[str, Any] = {
@@ -142,10 +135,8 @@ def _what(
     return Plan.draw(schema, **terms)
 
 
-def tell(round_: "Round", target: Target, command: str, as_json: bool) -> None:
+def tell(round_: Round, target: Target, command: str, as_json: bool) -> None:
     """Write a round that was opened, and say so."""
-    from hushtable.federation.round import shown_time, stamp
-
     with target.writing():
         round_.save(target.path)
     terms = round_.terms

@@ -1,17 +1,16 @@
 """``hushtable round policy``: whom a site answers, with whom, for how much, about what."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from hushtable.cli._options import Json
 from hushtable.cli._output import Target, finish, print_table, shown
 from hushtable.errors import UsageError
+from hushtable.federation.policy import Policy
+from hushtable.federation.policy_file import load_policy, write_policy
 from hushtable.report.words import values
-
-if TYPE_CHECKING:
-    from hushtable.federation.policy import Policy
 
 __all__ = ["policy"]
 
@@ -38,8 +37,6 @@ def policy(
     Example:
       hushtable round policy north.policy.toml
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    from hushtable.federation.policy_file import load_policy, write_policy
-
     if write != (cap is not None):
         raise UsageError("--write and --cap go together: a policy says what all rounds may cost")
     if cap is not None:
@@ -66,7 +63,7 @@ def policy(
     finish(as_json, facts, lambda: _print(file, read))
 
 
-def _print(file: Path, read: "Policy") -> None:
+def _print(file: Path, read: Policy) -> None:
     by_book = "those whom the book knows"
     lines = {
         "Policy": f"{file}, {read.digest[:12]}",

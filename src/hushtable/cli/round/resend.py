@@ -2,10 +2,14 @@
 
 from typing import Any
 
+from hushtable import files
 from hushtable.cli._options import Json, Output
 from hushtable.cli._output import Target, finish
 from hushtable.cli.round._common import BookFile, KeyFile, RoundFile, book_beside, read_round
 from hushtable.errors import RoundError
+from hushtable.federation.book.book import Book
+from hushtable.federation.keys import Keys
+from hushtable.federation.round import stamp
 
 __all__ = ["resend"]
 
@@ -13,20 +17,16 @@ __all__ = ["resend"]
 def resend(
     round_: RoundFile, key: KeyFile, output: Output, book: BookFile = None, as_json: Json = False
 ) -> None:
-    """Write the answer to a round again, bit for bit, from the book: no rows are read.
+    """Write the answer to a round again from the book, bit for bit.
 
-    For a file that was lost on its way. It costs nothing: what is sent is what was sent before.
+    For a file that was lost on its way. No rows are read. It costs nothing: what is sent is what
+    was sent before.
 
     \b
     Example:
       hushtable round resend round.hush --key north.key -o north.submission.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
     target = Target(output, [round_, key])
-
-    from hushtable import files
-    from hushtable.federation.book.book import Book
-    from hushtable.federation.keys import Keys
-    from hushtable.federation.round import stamp
 
     asked = read_round(round_)
     keys = Keys.load(key)

@@ -1,7 +1,7 @@
 """``hushtable round show``: a round in the words that an officer signs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -16,11 +16,14 @@ from hushtable.cli.round._common import (
     hidden_plan,
     read_round,
 )
+from hushtable.errors import RoundError
+from hushtable.federation.book.book import Book
+from hushtable.federation.keys import Keys
+from hushtable.federation.policy_file import load_policy, policy_beside
+from hushtable.federation.round import Round
+from hushtable.federation.site import Reply
+from hushtable.plans.plan import Plan
 from hushtable.report.words import column_rows, officer_words, round_lines
-
-if TYPE_CHECKING:
-    from hushtable.federation.round import Round
-    from hushtable.plans.plan import Plan
 
 __all__ = ["columns_table", "print_round", "roles_rows", "show"]
 
@@ -40,9 +43,10 @@ def show(
     plan: HiddenPlan = None,
     as_json: Json = False,
 ) -> None:
-    """Show what a round asks: columns, ranges, categories, terms, who is in it, what it costs.
+    """Show what a round asks, of whom, and what it costs.
 
-    Nothing is counted, recorded or sent.
+    Columns with ranges and categories, terms, coordinator and sites. Nothing is counted, recorded
+    or sent.
 
     \b
     Example:
@@ -77,15 +81,9 @@ def show(
 
 
 def _standing(
-    asked: "Round", key: Path, book: Path | None, policy: Path | None, plan: "Plan | None"
+    asked: Round, key: Path, book: Path | None, policy: Path | None, plan: Plan | None
 ) -> dict[str, Any]:
     """Return who is known to a site, and what its policy and book say of the round."""
-    from hushtable.errors import RoundError
-    from hushtable.federation.book.book import Book
-    from hushtable.federation.keys import Keys
-    from hushtable.federation.policy_file import load_policy, policy_beside
-    from hushtable.federation.site import Reply
-
     keys = Keys.load(key)
     allowed = load_policy(policy_beside(key) if policy is None else policy)
     with Book.open(book_beside(key, book), keys.card) as notes:
@@ -112,7 +110,7 @@ def _known(here: bool) -> str:
     return "known" if here else "not known here"
 
 
-def print_round(asked: "Round", drawn: "Plan | None", known: dict[str, str]) -> None:
+def print_round(asked: Round, drawn: Plan | None, known: dict[str, str]) -> None:
     """Print what a round asks, and of whom."""
     print_sentences(officer_words(asked, drawn))
     print()
@@ -126,13 +124,13 @@ def print_round(asked: "Round", drawn: "Plan | None", known: dict[str, str]) -> 
     print_table(headers, roles_rows(asked, known), left=len(headers))
 
 
-def columns_table(plan: "Plan") -> None:
+def columns_table(plan: Plan) -> None:
     """Print the columns that are counted, with ranges, units and all categories."""
     rows = [[shown(cell) for cell in row] for row in column_rows(plan)]
     print_table(["column", "kind", "range or categories"], rows, left=3)
 
 
-def roles_rows(asked: "Round", known: dict[str, str]) -> list[list[str]]:
+def roles_rows(asked: Round, known: dict[str, str]) -> list[list[str]]:
     """Return a row for the coordinator and each site."""
     rows = []
     for role, card in (("coordinator", asked.coordinator), *(("site", c) for c in asked.sites)):

@@ -9,6 +9,7 @@ from hushtable.cli._options import Json
 from hushtable.cli._output import finish, print_table, shown
 from hushtable.cli.round._common import RoundFile, collected, read_round, roster_rows, state
 from hushtable.cli.round.collect import print_refused
+from hushtable.federation.round import now, stamp
 from hushtable.report.words import round_lines
 
 __all__ = ["status"]
@@ -27,8 +28,6 @@ def status(
     Example:
       hushtable round status round.hush *.submission.hush
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    from hushtable.federation.round import now, stamp
-
     asked = read_round(round_)
     collection = collected(asked, submissions or [])
     terms = asked.terms

@@ -2,10 +2,11 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from hushtable import files
 from hushtable.cli._options import Columns, Data, Drop, Json, Output, Threads
 from hushtable.cli._output import Target, finish, print_sentences, print_tally, tally
 from hushtable.cli._progress import cells_bar, watched
@@ -22,10 +23,14 @@ from hushtable.cli.round._common import (
     read_round,
 )
 from hushtable.cli.round.show import print_round
+from hushtable.counts.sketch import Sketch
 from hushtable.errors import UsageError
-
-if TYPE_CHECKING:
-    from hushtable.federation.site import Reply
+from hushtable.federation import site
+from hushtable.federation.approval import Approval
+from hushtable.federation.book.book import Book
+from hushtable.federation.keys import Keys
+from hushtable.federation.policy_file import load_policy, policy_beside
+from hushtable.federation.site import Reply
 
 __all__ = ["submit"]
 
@@ -78,7 +83,7 @@ def submit(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Answer a round: count the rows, add noise, mask, sign, and write the one file to send.
+    """Answer a round: count rows, add noise, mask, sign, write a file.
 
     Shows first what is counted, what will leave and what it costs, and asks. Rows are checked
     against the round before anything is recorded. What is sent is noted in the site's book: called
@@ -92,14 +97,6 @@ def submit(
     interactive = sys.stdin.isatty() and not as_json
     if not yes and not interactive:
         raise UsageError("nobody is here to ask: give --yes to send without a question")
-
-    from hushtable import files
-    from hushtable.counts.sketch import Sketch
-    from hushtable.federation import site
-    from hushtable.federation.approval import Approval
-    from hushtable.federation.book.book import Book
-    from hushtable.federation.keys import Keys
-    from hushtable.federation.policy_file import load_policy, policy_beside
 
     asked = read_round(round_)
     keys = Keys.load(key)
@@ -152,7 +149,7 @@ def submit(
     finish(as_json, facts, text)
 
 
-def _show(reply: "Reply") -> None:
+def _show(reply: Reply) -> None:
     here = {f"{role} {card.name}": "not known here" for role, card in reply.strangers}
     for role, card in (
         ("coordinator", reply.round.coordinator),
@@ -164,7 +161,7 @@ def _show(reply: "Reply") -> None:
     print_sentences([reply.cost_words])
 
 
-def _ask(reply: "Reply") -> None:
+def _ask(reply: Reply) -> None:
     """Ask a person whether the strangers are who they say, and whether to send."""
     if reply.new:
         names = ", ".join(card.name for card in reply.new)

@@ -1,7 +1,7 @@
 """``hushtable round verify``: whether a result is what the sites sent and its coordinator made."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -10,10 +10,9 @@ from hushtable.cli._output import finish, print_sentences, shown
 from hushtable.cli._signed import signed_by
 from hushtable.cli.round._common import read_round
 from hushtable.errors import FileError, RoundError, UsageError
-
-if TYPE_CHECKING:
-    from hushtable.federation.result import Result
-    from hushtable.federation.round import Round
+from hushtable.federation.book.book import Book
+from hushtable.federation.result import Result, grouped
+from hushtable.federation.round import Round, now
 
 __all__ = ["verify"]
 
@@ -38,7 +37,7 @@ def verify(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Check a result before it is followed: who signed it, and whether it is the sum.
+    """Check who signed a result, and whether it is the sum.
 
     Checks the signature; with --book or --round, that the coordinator of the round made it under
     the round's terms; with --book, that this site's own answer is in it; with all submissions,
@@ -49,8 +48,6 @@ def verify(
     Example:
       hushtable round verify result.hush --book north.book
     """  # noqa: D301 (\b keeps the lines of the example apart)
-    from hushtable.federation.result import Result, grouped
-
     for path in submissions or []:
         if not path.is_file():
             raise FileError(f"{path}: no such file: check the path")
@@ -109,13 +106,13 @@ def verify(
 class _Checks:
     """What was checked of a result, and what was not, in sentences."""
 
-    def __init__(self, result: "Result", asked: "Round | None") -> None:
+    def __init__(self, result: Result, asked: Round | None) -> None:
         self.result, self.asked = result, asked
         self.done: list[str] = []
         self.left: list[str] = []
         self.recomputed = False
 
-    def round(self, asked: "Round") -> None:
+    def round(self, asked: Round) -> None:
         """Check against the round."""
         self.result.check_round(asked)
         self.asked = asked
@@ -126,9 +123,6 @@ class _Checks:
 
     def book(self, path: Path) -> None:
         """Check against what this site answered."""
-        from hushtable.federation.book.book import Book
-        from hushtable.federation.round import Round
-
         round_id = self.result.seal.round_id
         with Book.open(path) as notes:
             site, answer = notes.site, notes.answer(round_id)
@@ -165,8 +159,6 @@ class _Checks:
 
     def submissions(self, paths: list[Path]) -> None:
         """Check against what the sites sent."""
-        from hushtable.federation.round import now
-
         if not paths:
             self.left.append("Whether it is the sum of the submissions: give all of them.")
             return
@@ -184,9 +176,7 @@ class _Checks:
             )
 
 
-def _note(book: Path, result: "Result") -> None:
+def _note(book: Path, result: Result) -> None:
     """Note in the book that the result was verified."""
-    from hushtable.federation.book.book import Book
-
     with Book.open(book) as notes:
         notes.note_verified(result.seal.digest, result.seal.round_id)
