@@ -51,7 +51,7 @@ class Network:
             case "cut":
                 arrived.append(message[: len(message) * 2 // 3])
             case "swapped":
-                arrived.append(others[-1])
+                arrived.append(others[0])
             case "fine":
                 arrived.append(message)
         return arrived
