@@ -26,6 +26,15 @@ class Approval:
         Of who signed.
     signature : str
         Ed25519, 128 hexadecimal digits, over the round's id.
+
+    Examples
+    --------
+    >>> from hushtable.federation import Approval, Keys
+    >>> from hushtable.federation.rehearsal import Rehearsal
+    >>> here = Rehearsal()
+    >>> approval = Approval.sign(here.round, Keys.generate("officer"))
+    >>> approval.holds
+    True
     """
 
     round_id: str

@@ -88,6 +88,17 @@ class Collection:
         File and site, of submissions that came again unchanged and count once.
     contradicted : set of str
         Sites of which two different submissions came: neither counts.
+
+    Examples
+    --------
+    >>> from hushtable.federation import Collection, Reply
+    >>> from hushtable.federation.rehearsal import Rehearsal
+    >>> here = Rehearsal()
+    >>> collection = Collection(here.round)
+    >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
+    >>> collection.add("north.hush", reply.submission(here.sketches["north"]))
+    >>> collection.missing
+    ['south']
     """
 
     round: Round

@@ -59,6 +59,13 @@ class Card:
     signature : str
         Of the other three, by the signing key: nobody can pass on a card with another's
         masking key in it.
+
+    Examples
+    --------
+    >>> from hushtable.federation import Card, Keys
+    >>> Keys.generate("north").card.save("north.card")
+    >>> Card.load("north.card").name
+    'north'
     """
 
     name: str
@@ -142,6 +149,14 @@ class Keys:
     ----------
     card : Card
         The public halves.
+
+    Examples
+    --------
+    >>> from hushtable.federation import Keys
+    >>> keys = Keys.generate("north")
+    >>> keys.save("north.key")
+    >>> Keys.load("north.key").card == keys.card
+    True
     """
 
     def __init__(

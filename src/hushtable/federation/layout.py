@@ -36,6 +36,14 @@ class Layout:
         What the plan was drawn from.
     share : float or None
         Share of the budget that a release takes if nobody says otherwise.
+
+    Examples
+    --------
+    >>> from hushtable.federation import Layout
+    >>> from hushtable.federation.rehearsal import Rehearsal
+    >>> layout = Layout.of(Rehearsal().round.plan)
+    >>> layout.cells[:3], layout.n_cells
+    ((64, 64, 64), 640)
     """
 
     plan_id: str

@@ -33,6 +33,14 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
         If the file is missing, unreadable, of a newer version, misspelt or contradictory.
     PrivacyError
         If others than its owner may write to it.
+
+    Examples
+    --------
+    >>> from hushtable.federation import load_policy
+    >>> from hushtable.federation.policy_file import write_policy
+    >>> write_policy("north.policy.toml", "north", epsilon=2.0, delta=1e-6)
+    >>> load_policy("north.policy.toml").total_epsilon
+    2.0
     """
     try:
         mode, content = stat.S_IMODE(os.stat(path).st_mode), Path(path).read_bytes()

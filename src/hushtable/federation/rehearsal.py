@@ -52,7 +52,7 @@ class Rehearsal:
         folder: str | os.PathLike[str] = ".",
         **terms: Any,
     ) -> None:
-        schema = Schema([Feature.numeric(name, low=-5, high=5) for name in ("x", "y")])
+        schema = Schema(tuple(Feature.numeric(name, low=-5, high=5) for name in "xy"))
         plan = Plan.draw(schema, n_tables=10, n_cells=64, random_state=0)
         self.lead, self.keys = Keys.generate("lead"), {name: Keys.generate(name) for name in names}
         cards = [keys.card for keys in self.keys.values()]

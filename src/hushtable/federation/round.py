@@ -70,6 +70,18 @@ class Round:
         Ids of the rounds whose results the plan was drawn from.
     content : bytes
         The file.
+
+    Examples
+    --------
+    >>> from datetime import UTC, datetime, timedelta
+    >>> from hushtable import Feature, Plan, Schema
+    >>> from hushtable.federation import Keys, Round
+    >>> lead, north, south = (Keys.generate(name) for name in ("lead", "north", "south"))
+    >>> plan = Plan.draw(Schema((Feature.numeric("age", low=0, high=120),)), n_tables=10)
+    >>> deadline = datetime.now(UTC) + timedelta(days=7)
+    >>> cards = [north.card, south.card]
+    >>> Round.open(plan, cards, lead, epsilon=1.0, deadline=deadline).names
+    ['north', 'south']
     """
 
     round_id: str

@@ -74,6 +74,16 @@ class Reply:
         If the round is not for this site, over, about another plan, against the policy, breaks
         the cap, or comes with keys other than those the site knows; each with the `word` that
         others may be told. None of it depends on rows.
+
+    Examples
+    --------
+    >>> from hushtable.federation import Reply
+    >>> from hushtable.federation.rehearsal import Rehearsal
+    >>> here = Rehearsal()
+    >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
+    >>> content = reply.submission(here.sketches["north"])
+    >>> print(f"{reply.epsilon:.2f}")
+    1.00
     """
 
     def __init__(

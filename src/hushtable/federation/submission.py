@@ -40,6 +40,17 @@ class Submission:
         Of an accepted one, what is in the file, or where it lies.
     rows : int or None
         Of an accepted one, rows counted, as estimated; None under masks.
+
+    Examples
+    --------
+    >>> from datetime import UTC, datetime
+    >>> from hushtable.federation import Reply, Submission
+    >>> from hushtable.federation.rehearsal import Rehearsal
+    >>> here = Rehearsal()
+    >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
+    >>> content = reply.submission(here.sketches["north"])
+    >>> Submission.from_bytes(content, "north.hush", here.round, datetime.now(UTC)).site
+    'north'
     """
 
     site: str

@@ -40,6 +40,14 @@ class Book(BookFile):
         The file.
     site : str
         Name of the site.
+
+    Examples
+    --------
+    >>> from hushtable.federation import Book, Keys
+    >>> keys = Keys.generate("north")
+    >>> with Book.create("north.book", keys.card, epsilon=2.0) as book:
+    ...     book.total("all rows")
+    0.0
     """
 
     # --- the cap ----------------------------------------------------------------------------

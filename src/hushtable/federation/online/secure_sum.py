@@ -48,6 +48,16 @@ class SecureSum:
         By site, the last step that it answered.
     lost : dict of str to str
         By site that dropped out, in which step and why: one word of `Refusal`.
+
+    Examples
+    --------
+    >>> from hushtable.federation import SecureSum
+    >>> from hushtable.federation.rehearsal import Rehearsal
+    >>> here = Rehearsal(("east", "north", "south"), least=2)
+    >>> secure_sum = SecureSum(here.round, here.lead, here.transport())
+    >>> result = secure_sum.run()
+    >>> secure_sum.reached["east"]
+    'unmask'
     """
 
     def __init__(

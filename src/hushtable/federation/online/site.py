@@ -60,6 +60,13 @@ class OnlineSite:
         Where the words of refusals go; by default a file beside the book.
     data_set, plan
         As in `Reply`.
+
+    Examples
+    --------
+    >>> from hushtable.federation.rehearsal import Rehearsal
+    >>> here = Rehearsal()
+    >>> site = here.site("north")  # an OnlineSite
+    >>> word = site.answer(b"no request")  # one signed word
     """
 
     def __init__(
