@@ -15,22 +15,10 @@ __all__ = ["agreed_key", "mask_key", "private_key", "public_key", "roster_keys"]
 
 
 def agreed_key(mine: "X25519PrivateKey", theirs: str, *purpose: str) -> bytes:
-    """Return the 32 bytes that two sites agree on for one purpose.
+    """Return the 32 bytes that the holders of a private and a public key agree on.
 
-    Parameters
-    ----------
-    mine : X25519PrivateKey
-        Of one of the two.
-    theirs : str
-        Public key of the other, in hexadecimal digits.
-    *purpose : str
-        What the key is for, the same at both: a key for another purpose, round or pair has
-        nothing in common with it.
-
-    Raises
-    ------
-    RoundError
-        If the other's key is none.
+    The purpose is the same at both; a key for another one, another round or another pair has
+    nothing in common with it. Raises `RoundError` if the other's key is none.
     """
     c = crypto()
     try:

@@ -20,40 +20,19 @@ Words = NDArray[np.uint64]
 
 
 def stream(key: bytes, n_words: int) -> Words:
-    """Stretch a key to the mask that it stands for; each key is used for one mask only.
-
-    Parameters
-    ----------
-    key : bytes
-        32 bytes.
-    n_words : int
-        Length of the mask.
-
-    Returns
-    -------
-    ndarray of shape (n_words,), uint64
-    """
+    """Stretch a key of 32 bytes to its mask, uint64; each key is used for one mask only."""
     c = crypto()
     cipher = c.Cipher(c.ChaCha20(key, bytes(16)), mode=None).encryptor()
     return np.frombuffer(cipher.update(bytes(8 * n_words)), "<u8").astype(np.uint64, copy=False)
 
 
 def pairwise_mask(name: str, keys: Mapping[str, bytes], n_words: int) -> Words:
-    """Add up the masks of one site with all others: over all sites, they cancel.
+    """Add up the masks of a site with each other one, from the keys agreed on with these.
 
-    Parameters
-    ----------
-    name : str
-        The site's.
-    keys : mapping of str to bytes
-        The key that it agreed on with each other site, by name.
-    n_words : int
-        Length of the mask.
+    Over all sites, they cancel.
     """
     total = np.zeros(n_words, np.uint64)
     for other, key in keys.items():
-        if name < other:
-            total += stream(key, n_words)
-        else:
-            total -= stream(key, n_words)
+        add = np.add if name < other else np.subtract
+        add(total, stream(key, n_words), out=total)
     return total

@@ -38,10 +38,7 @@ def opened_share(
 ) -> bytes:
     """Open the share that one site sealed for another.
 
-    Raises
-    ------
-    RoundError
-        If it was changed, or sealed by somebody else or for another.
+    Raises `RoundError` if it was changed, or sealed by somebody else or for another.
     """
     cipher, nonce = _cipher(round_, mine, theirs, sender, reader)
     try:

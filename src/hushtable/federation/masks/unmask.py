@@ -22,18 +22,10 @@ _MOST_TRIES = 20_000
 
 @dataclass(frozen=True)
 class Unmasking:
-    """Finds all that masks a sum.
+    """Finds all that masks the sum of the survivors.
 
-    Attributes
-    ----------
-    round : Round
-        Which round it is.
-    keys : mapping of str to str
-        By site, the public key of its pairwise masks.
-    commitments : mapping of str to str
-        By site that dealt shares, the hash of its own mask.
-    survivors : list of str
-        Sites in the sum.
+    By site, ``keys`` are the public keys of its pairwise masks, and ``commitments`` the hashes
+    of its own mask, of those that dealt shares.
     """
 
     round: Round
@@ -44,10 +36,7 @@ class Unmasking:
     def masks(self, shares: Mapping[str, list[bytes]]) -> NDArray[np.uint64]:
         """Return the survivors' own masks, and their pairs with lost sites.
 
-        Parameters
-        ----------
-        shares : mapping of str to list of bytes
-            By site that gives them, its shares of the secrets, in the order of `commitments`.
+        By site that gives them, the shares of the secrets are in the order of `commitments`.
         """
         n_cells = self.round.layout.n_cells
         total = np.zeros(n_cells, np.uint64)
