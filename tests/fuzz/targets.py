@@ -293,7 +293,7 @@ def _book(content: bytes) -> None:
     with Book.open(path, seeds.keys("north").card) as book:
         book.known()
         for answer in book.answers():
-            answer.part(seeds.round_())
+            seeds.round_().ledger(answer.share)
         book.answer(seeds.round_().round_id)
         for data_set in book.data_sets():
             book.total(data_set)

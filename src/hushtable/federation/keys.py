@@ -234,12 +234,8 @@ def check_name(name: Any) -> str:
 def new_private(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a private temporary path beside ``path``; it becomes that if the body succeeds.
 
-    Its owner alone can read it. Whatever goes wrong, ``path`` does not come to be.
-
-    Raises
-    ------
-    UsageError
-        If there is a file: what is secret is never overwritten.
+    Its owner alone can read it. Whatever goes wrong, ``path`` does not come to be. Raises
+    `UsageError` if there is a file: what is secret is never overwritten.
     """
     path = Path(path)
     if path.exists():
@@ -285,14 +281,9 @@ def refuse_open(path: str | os.PathLike[str], what: str) -> None:
 
 
 def check_private(path: str | os.PathLike[str], otherwise: str) -> None:
-    """Raise `PrivacyError` if others may read or write a file (where the system tells).
+    """Raise `PrivacyError` if others may read or write a file, where the system says.
 
-    Parameters
-    ----------
-    path : path
-        The file; raises `FileNotFoundError` if there is none.
-    otherwise : str
-        What to do if they may have read it.
+    ``otherwise`` is what to do if they may have read it. Raises `FileNotFoundError` without a file.
     """
     mode = stat.S_IMODE(os.stat(path).st_mode)
     if os.name == "posix" and mode & 0o077:

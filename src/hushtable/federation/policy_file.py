@@ -72,16 +72,9 @@ def policy_beside(key: str | os.PathLike[str]) -> Path:
 
 
 def write_policy(path: str | os.PathLike[str], name: str, epsilon: float, delta: float) -> None:
-    """Write a strict policy with comments, which its owner alone may read and change.
+    """Write a strict policy with comments for a site, which its owner alone may read and change.
 
-    Parameters
-    ----------
-    path : path
-        A new file.
-    name : str
-        Of the site.
-    epsilon, delta : float
-        The cap of its book.
+    ``epsilon`` and ``delta`` are the cap of its book.
     """
     text = _TEMPLATE.read_text(encoding="utf-8")
     values = {"@NAME@": name, "@EPSILON@": repr(float(epsilon)), "@DELTA@": repr(float(delta))}

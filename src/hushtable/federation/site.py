@@ -111,7 +111,12 @@ class Reply:
                 )
         with refusing(Refusal.TIME):
             round_.check_time(self.at, "this machine's clock")
-        given = _shared_plan(round_, plan)
+        given = round_.plan if plan is None else plan
+        if given is None:
+            raise UsageError(
+                "the hash functions of this round are hidden from the coordinator: give the plan "
+                "that the sites share (--plan)"
+            )
         with refusing(Refusal.ROUND):
             self.plan = round_.layout.check(given)
             # Of hidden hash functions, only the sites know for how many rows they were laid out.
@@ -120,16 +125,11 @@ class Reply:
         check_officer(self.policy.officer, approval, round_)
         self.strangers: list[tuple[Role, Card]] = self._strangers()
         self.earlier = book.answer(round_.round_id)
-        if self.earlier is None:
-            self.epsilon = self._check_cost()
-        else:
-            self.epsilon = book.total(data_set)
+        self.epsilon = self._check_cost() if self.earlier is None else book.total(data_set)
 
     def _strangers(self) -> list[tuple[Role, Card]]:
-        known: dict[Role, dict[str, Card]] = {
-            "coordinator": self.book.known("coordinator"),
-            "site": self.book.known("site"),
-        }
+        roles: tuple[Role, ...] = ("coordinator", "site")
+        known = {role: self.book.known(role) for role in roles}
         return self.policy.strangers(self.round, self.keys.card, known)
 
     def _check_cost(self) -> float:
@@ -341,13 +341,3 @@ def trust(book: Book, round_: Round, cards: Sequence[Card]) -> None:
         given = [card for card in cards if card in those]
         book.trust(given, role)
     book.trust([card for card in cards if card.name not in inside])
-
-
-def _shared_plan(round_: Round, plan: Plan | None) -> Plan:
-    given = round_.plan if plan is None else plan
-    if given is None:
-        raise UsageError(
-            "the hash functions of this round are hidden from the coordinator: give the plan that "
-            "the sites share (--plan)"
-        )
-    return given

@@ -19,54 +19,34 @@ ROLES = ("site", "coordinator")
 
 @dataclass
 class Contents:
-    """What a book says, after the entries that `add` was given.
+    """What a book says, after the entries that `add` was given."""
 
-    Attributes
-    ----------
-    site, signing : str
-        Whose book it is: name and public key.
-    key : bytes
-        Drawn for this book alone: digests of rows are made under it.
-    epsilon, delta : float
-        The cap.
-    cards : dict of str to Card
-        By name: one card at a time.
-    roles : dict of str to set of str
-        By name: as what that card is known.
-    answers : dict of str to Entry
-        By id of the round, in the order of answers.
-    spent : dict of str to list of Spent
-        By data set, in the order of answers.
-    rows : dict of str to list of Entry
-        By data set: digests of its rows.
-    policy : str
-        SHA-256 of the policy file in force; empty without.
-    verified : dict of str to datetime
-        By digest of a result: when it was verified first.
-    """
-
+    #: Whose book it is: name and public key.
     site: str = ""
     signing: str = ""
+    #: Drawn for this book alone: digests of rows are made under it.
     key: bytes = b""
+    #: The cap.
     epsilon: float = 0.0
     delta: float = 0.0
+    #: By name: one card at a time, and as what it is known.
     cards: dict[str, Card] = field(default_factory=dict)
     roles: dict[str, set[str]] = field(default_factory=dict)
+    #: By id of the round, in the order of answers; and by data set, what these cost.
     answers: dict[str, Entry] = field(default_factory=dict)
     spent: dict[str, list[Spent]] = field(default_factory=dict)
+    #: By data set: digests of its rows.
     rows: dict[str, list[Entry]] = field(default_factory=dict)
+    #: SHA-256 of the policy file in force; empty without.
     policy: str = ""
+    #: By digest of a result: when it was verified first.
     verified: dict[str, datetime] = field(default_factory=dict)
 
     def add(self, entry: Entry, path: str) -> None:
         """Take in the next entry; ``path`` names the book in errors.
 
-        Raises
-        ------
-        FileError
-            If the entry is of a kind that is not known here.
-        KeyError, TypeError, ValueError
-            If it cannot be what was written.
+        Raises `FileError` if it is of a kind that is not known here, and `KeyError`, `TypeError`
+        or `ValueError` if it cannot be what was written.
         """
         take = _KINDS.get(entry.kind)
         if take is None:

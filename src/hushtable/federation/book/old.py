@@ -19,19 +19,8 @@ __all__ = ["take_over"]
 def take_over(db: Database, key: bytes, at: str) -> None:
     """Make the tables of version 1 a chain, inside a transaction; the ``steps`` stay.
 
-    Parameters
-    ----------
-    db : Database
-        The file.
-    key : bytes
-        32 bytes for digests of rows.
-    at : str
-        The time now.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        If the tables do not hold what was written.
+    ``key`` has 32 bytes, for digests of rows; ``at`` is the time now. Raises `KeyError`,
+    `TypeError` or `ValueError` if the tables do not hold what was written.
     """
     for statement in TABLES:
         db.run(statement)

@@ -23,29 +23,17 @@ _ENTRIES = {"round_id": str, "step": str, "sender": str, "body": dict}
 
 @dataclass(frozen=True)
 class Message:
-    """What the coordinator asks, or a site answers, in one step.
-
-    Attributes
-    ----------
-    round_id : str
-        Round that it belongs to.
-    step : str
-        One of `Step`, or ``"refused"`` for an answer that says in one word why there is none.
-    sender : str
-        Name of who signed.
-    body : dict
-        As JSON has it.
-    digest : str
-        SHA-256 of all of it.
-    content : bytes
-        The message as it travels.
-    """
+    """A request of the coordinator, or a site's answer, in one step."""
 
     round_id: str
+    #: One of `Step`, or ``"refused"`` for an answer that says in one word why there is none.
     step: str
+    #: Name of who signed.
     sender: str
     body: dict[str, Any]
+    #: SHA-256 of all of it.
     digest: str
+    #: The message as it travels.
     content: bytes
 
     @classmethod
