@@ -10,9 +10,11 @@ import argparse
 import statistics
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from unittest import mock
 
@@ -24,6 +26,7 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.federation.book.book import Book
 from hushtable.federation.collect import Collection
 from hushtable.federation.keys import Keys
+from hushtable.federation.online.memory import Memory
 from hushtable.federation.online.secure_sum import SecureSum
 from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.policy import Policy
@@ -135,22 +138,20 @@ def online(those: Consortium, share_lost: float) -> Timing:
         )
         for name, keys in those.keys.items()
     }
-    steps = 0
+    asked: Counter[str] = Counter()
 
-    def transport(requests):
-        nonlocal steps
-        steps += 1
-        answers = {}
-        for name, request in requests.items():
-            if steps >= 3 and name in lost:  # gone when the masked counts are due
-                continue
-            start, noise = time.perf_counter(), clock.noise
-            answers[name] = agents[name].answer(request)
-            clock.add(name, start, noise)
-        return answers
+    def answer(name: str, request: bytes) -> bytes | None:
+        asked[name] += 1
+        if asked[name] >= 3 and name in lost:  # gone when the masked counts are due
+            return None
+        start, noise = time.perf_counter(), clock.noise
+        said = agents[name].answer(request)
+        clock.add(name, start, noise)
+        return said
 
+    sites = Memory({name: partial(answer, name) for name in agents})
     start = time.perf_counter()
-    result = SecureSum(round_, those.lead, transport).run()
+    result = SecureSum(round_, those.lead, sites).run()
     coordinator = time.perf_counter() - start - sum(clock.spent.values()) - clock.noise
     inside = [name for name in names if name not in lost]
     exact = np.array_equal(result.counts, those.exact(round_, inside))

@@ -6,7 +6,9 @@ import pytest
 from cli_helpers import SCHEMA, do, trust, write_rows
 
 from hushtable import files, load
+from hushtable.federation.book import database
 from hushtable.federation.book.book import Book
+from hushtable.federation.keys import Keys
 
 TERMS = ("--epsilon", 1)
 ALL = ("lead", "north", "south")
@@ -369,3 +371,18 @@ def test_what_is_refused_is_named_and_the_rest_goes_on(here, run):
     assert "Refused:" in shown
     assert "repeats the submission of north" in shown
     assert json.loads(json.dumps(done.json)) == done.json
+
+
+def test_a_keygen_leaves_alone_what_another_is_about_to_use(here, run, refused, monkeypatch):
+    """Between book and keys, a call at the same time took the book for one that was left."""
+    monkeypatch.setattr(database, "_PATIENCE", 0.05)
+    save = Keys.save
+
+    def saved(keys, path):
+        monkeypatch.setattr(Keys, "save", save)
+        refused("round", "keygen", "east", "--cap", 1, "--folder", here, says="another process")
+        save(keys, path)
+
+    monkeypatch.setattr(Keys, "save", saved)
+    do("round", "keygen", "east", "--cap", 1, "--folder", here)
+    Book.open(here / "east.book", Keys.load(here / "east.key").card).close()

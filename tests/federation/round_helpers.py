@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import numpy as np
 
@@ -9,6 +10,8 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.federation.book.book import Book
 from hushtable.federation.collect import Collection
 from hushtable.federation.keys import Keys
+from hushtable.federation.online.memory import Memory
+from hushtable.federation.online.messages import STEPS, Message
 from hushtable.federation.online.secure_sum import SecureSum
 from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.policy import Policy
@@ -85,28 +88,28 @@ class Consortium:
             site.book.close()
 
 
-class Online:
-    """A transport in this process; ``lost`` names, by step, the sites that are gone from then."""
+class Online(Memory):
+    """Sites in this process; ``lost`` names, by step, those that are gone from then."""
 
     def __init__(self, consortium, round_, lost=None, change=None):
         self.consortium, self.round, self.lost = consortium, round_, lost or {}
         self.change = change or (lambda step, name, answer: answer)
-        self.gone, self.step, self.log = set(), 0, []
+        self.gone, self.log = set(), []
         self.agents = {
             name: OnlineSite(site.keys, site.book, site.sketch, policy=UNATTENDED)
             for name, site in consortium.sites.items()
         }
+        super().__init__({name: partial(self.answer, name) for name in self.agents})
 
-    def __call__(self, requests):
-        self.step += 1
-        self.gone |= set(self.lost.get(self.step, ()))
-        answers = {}
-        for name, request in requests.items():
-            if name not in self.gone:
-                answer = self.agents[name].answer(request)
-                self.log.append((self.step, name, request, answer))
-                answers[name] = self.change(self.step, name, answer)
-        return answers
+    def answer(self, name, request):
+        """Answer as the site does, if it is there; note and change what it says."""
+        step = STEPS.index(Message.read(request, self.consortium.lead.card).step) + 1
+        self.gone |= set(self.lost.get(step, ()))
+        if name in self.gone:
+            return None
+        answer = self.agents[name].answer(request)
+        self.log.append((step, name, request, answer))
+        return self.change(step, name, answer)
 
     def run(self):
         self.sum = SecureSum(self.round, self.consortium.lead, self)

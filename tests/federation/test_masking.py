@@ -11,7 +11,8 @@ from hushtable import Feature, Schema
 from hushtable.errors import RoundError
 from hushtable.federation.hidden import generator
 from hushtable.federation.keys import Keys
-from hushtable.federation.masks.masking import agreed_key, pairwise_mask, stream
+from hushtable.federation.masks.agree import agreed_key
+from hushtable.federation.masks.mask import pairwise_mask, stream
 from hushtable.federation.masks.shamir import SHARE_BYTES, combine, split
 
 ROWS = 4096

@@ -1,6 +1,5 @@
 """The online form: sums with dropouts, hostile coordinators and sites, what a transcript shows."""
 
-import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,8 @@ from scipy import stats
 from hushtable import files
 from hushtable.errors import RoundError
 from hushtable.federation.keys import Keys
-from hushtable.federation.online.messages import Message, ask
+from hushtable.federation.online.memory import Memory
+from hushtable.federation.online.messages import STEPS, Message, ask
 from hushtable.federation.online.secure_sum import SecureSum
 from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.refusals import Refusal
@@ -22,8 +22,7 @@ def at_the_time_of_the_rounds(monkeypatch):
     """Sites and coordinator look at the clock; the rounds of these tests are in 2027."""
     from round_helpers import T0
 
-    for module in ("site", "online.secure_sum"):
-        monkeypatch.setattr(f"hushtable.federation.{module}.now", lambda: T0)
+    monkeypatch.setattr("hushtable.federation.clock.read", lambda: T0)
 
 
 def total_of(consortium, round_, names):
@@ -135,9 +134,9 @@ def test_a_round_that_was_answered_is_not_answered_online(consortium):
 def test_rounds_that_need_no_secure_sum(consortium):
     those = consortium(3)
     with pytest.raises(RoundError, match="needs no secure sum"):
-        SecureSum(those.open(masked=False), those.lead, dict)
+        SecureSum(those.open(masked=False), those.lead, Memory({}))
     with pytest.raises(RoundError, match="with other keys"):
-        SecureSum(those.open(), Keys.generate("lead"), dict)
+        SecureSum(those.open(), Keys.generate("lead"), Memory({}))
 
 
 # --- a coordinator who cheats ---------------------------------------------------------------------
@@ -158,21 +157,10 @@ def refusal(answer, site):
 
 
 def until(consortium, round_, steps):
-    """Run the first steps only; return the transport."""
-
-    class Stop(Exception):
-        pass
-
-    online = Online(consortium, round_)
-    original = online.__call__
-
-    def transport(requests):
-        if online.step == steps:
-            raise Stop
-        return original(requests)
-
-    with contextlib.suppress(Stop):
-        SecureSum(round_, consortium.lead, transport).run()
+    """Run the first steps only, after which all sites are gone; return the transport."""
+    online = Online(consortium, round_, {steps + 1: list(consortium.sites)})
+    with pytest.raises(RoundError, match=f"0 sites are left in step {STEPS[steps]!r}"):
+        online.run()
     return online
 
 

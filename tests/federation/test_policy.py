@@ -301,7 +301,7 @@ def test_an_officers_signature(consortium, tmp_path):
 
 
 def test_unattended_sites_trust_nobody_anew(tmp_path, monkeypatch):
-    monkeypatch.setattr("hushtable.federation.site.now", lambda: T0)
+    monkeypatch.setattr("hushtable.federation.clock.read", lambda: T0)
     those = Consortium(tmp_path, 3)
     stranger = Keys.generate("ministry")
     round_ = Round.open(

@@ -150,8 +150,7 @@ def test_a_partial_result_names_those_that_are_in(consortium, tmp_path):
 def test_the_sum_of_an_online_round_names_who_stayed(
     consortium, quick_noise, tmp_path, monkeypatch, capsys, least
 ):
-    monkeypatch.setattr("hushtable.federation.site.now", lambda: T0)
-    monkeypatch.setattr("hushtable.federation.online.secure_sum.now", lambda: T0)
+    monkeypatch.setattr("hushtable.federation.clock.read", lambda: T0)
     those = consortium(4)
     round_ = those.open(least=least)
     online = Online(those, round_, lost={} if least == 4 else {3: ["s03"]})

@@ -29,8 +29,7 @@ def validator():
 
 
 def test_what_travels_keeps_the_published_schema(consortium, tmp_path, validator, monkeypatch):
-    monkeypatch.setattr("hushtable.federation.site.now", lambda: T0)
-    monkeypatch.setattr("hushtable.federation.online.secure_sum.now", lambda: T0)
+    monkeypatch.setattr("hushtable.federation.clock.read", lambda: T0)
     those = consortium(3)
     round_ = those.open(previous=["ab"])
     sent = {name: site.submit(round_) for name, site in those.sites.items()}

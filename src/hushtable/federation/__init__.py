@@ -1,1 +1,50 @@
-"""Several organisations: rounds, secure sums, the site's book. Needs the extra ``federation``."""
+"""Several organisations: rounds, secure sums, the site's book. Needs the extra ``federation``.
+
+The public names are here and load on first use; the files beside are the room's own. It may
+import counts, plans, data and privacy, and no report or command. Tested in ``tests/federation``,
+by attacks and fuzzing under ``tests/hardening``, and over Flower in ``tests/flower``.
+"""
+
+from typing import TYPE_CHECKING
+
+from hushtable.lazy import exports
+
+if TYPE_CHECKING:
+    from hushtable.federation.approval import Approval
+    from hushtable.federation.book import Book
+    from hushtable.federation.collect import Collection
+    from hushtable.federation.keys import Card, Keys
+    from hushtable.federation.layout import Layout
+    from hushtable.federation.online.secure_sum import SecureSum
+    from hushtable.federation.online.site import OnlineSite
+    from hushtable.federation.policy import Policy
+    from hushtable.federation.policy_file import load_policy
+    from hushtable.federation.result import Result
+    from hushtable.federation.round import Round
+    from hushtable.federation.site import Reply
+    from hushtable.federation.submission import Submission
+    from hushtable.federation.terms import Terms
+
+_HOMES = {
+    "Approval": "approval",
+    "Book": "book",
+    "Card": "keys",
+    "Collection": "collect",
+    "Keys": "keys",
+    "Layout": "layout",
+    "OnlineSite": "online.site",
+    "Policy": "policy",
+    "Reply": "site",
+    "Result": "result",
+    "Round": "round",
+    "SecureSum": "online.secure_sum",
+    "Submission": "submission",
+    "Terms": "terms",
+    "load_policy": "policy_file",
+}
+__all__ = [
+    "Approval", "Book", "Card", "Collection", "Keys", "Layout", "OnlineSite", "Policy", "Reply",
+    "Result", "Round", "SecureSum", "Submission", "Terms", "load_policy",
+]  # fmt: skip
+
+__getattr__, __dir__ = exports(__name__, _HOMES)

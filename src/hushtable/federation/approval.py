@@ -1,13 +1,11 @@
 """An officer's signature over a round: a site's policy may demand it before anything is counted."""
 
-import json
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
-from hushtable import files
-from hushtable.errors import FileError, RoundError
-from hushtable.federation.keys import Card, Keys
+from hushtable.entries import entries
+from hushtable.errors import FileError
+from hushtable.federation.keys import Card, Keys, read_json, write_json
 from hushtable.federation.refusals import Refusal, Refused
 from hushtable.federation.round import Round
 
@@ -26,6 +24,15 @@ class Approval:
         Of who signed.
     signature : str
         Ed25519, 128 hexadecimal digits, over the round's id.
+
+    Examples
+    --------
+    >>> from hushtable.federation import Approval, Keys
+    >>> from hushtable.federation.rehearsal import Rehearsal
+    >>> here = Rehearsal()
+    >>> approval = Approval.sign(here.round, Keys.generate("officer"))
+    >>> approval.holds
+    True
     """
 
     round_id: str
@@ -44,34 +51,19 @@ class Approval:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the approval as JSON."""
-        content = {
-            "hushtable": "approval",
-            "round_id": self.round_id,
-            "card": self.card.to_dict(),
-            "signature": self.signature,
-        }
-        with files.replacing(path, private=not files.travels("approval")) as temporary:
-            temporary.write_text(json.dumps(content, indent=2))
+        write_json(path, "approval", vars(self) | {"card": self.card.to_dict()})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Approval":
         """Read an approval; raises `FileError` if the file holds none."""
+        said = read_json(path, "approval", "approve")
         try:
-            content = json.loads(Path(path).read_bytes())
-            if content["hushtable"] != "approval" or set(content) != {
-                "hushtable", "round_id", "card", "signature",
-            }:  # fmt: skip
-                raise KeyError
-            made = cls(
-                str(content["round_id"]),
-                Card.from_dict(content["card"]),
-                str(content["signature"]),
-            )
-        except (KeyError, TypeError, ValueError, RecursionError, RoundError):
+            entries(said, "an approval", {"round_id": str, "card": dict, "signature": str})
+            return cls(**said | {"card": Card.from_dict(said["card"])})
+        except (TypeError, ValueError):
             raise FileError(
                 f"{path}: holds no approval of hushtable round approve, or a damaged one"
             ) from None
-        return made
 
 
 def check_officer(fingerprint: str, approval: Approval | None, round_: Round) -> None:

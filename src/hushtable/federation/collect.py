@@ -12,39 +12,15 @@ from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.counts.release import Release
 from hushtable.errors import HushTableError, PrivacyError, RoundError
+from hushtable.federation.clock import now
 from hushtable.federation.keys import Keys
-from hushtable.federation.round import Round, now
+from hushtable.federation.round import Round
 from hushtable.federation.sealed import Sealed
 from hushtable.federation.submission import Submission
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.seal import Seal
 
-__all__ = ["Accepted", "Collection", "check_coordinator", "total", "with_seal"]
-
-
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """A submission that is in, without its counts: those are in the sum.
-
-    Attributes
-    ----------
-    ledger : Ledger
-        With the site's share alone.
-    digest : str
-        SHA-256 of all that the submission says.
-    rows : int or None
-        Rows counted, as estimated; None under masks.
-    name : str
-        Of the file.
-    content : bytes or Path
-        What is in it, or where.
-    """
-
-    ledger: Ledger
-    digest: str
-    rows: int | None
-    name: str
-    content: bytes | Path
+__all__ = ["Collection", "check_coordinator", "total", "with_seal"]
 
 
 @dataclass
@@ -55,7 +31,7 @@ class Collection:
     ----------
     round : Round
         What they answer.
-    accepted : dict of str to Accepted
+    accepted : dict of str to Submission
         By site.
     refused : list of (str, str)
         File and reason.
@@ -63,10 +39,21 @@ class Collection:
         File and site, of submissions that came again unchanged and count once.
     contradicted : set of str
         Sites of which two different submissions came: neither counts.
+
+    Examples
+    --------
+    >>> from hushtable.federation import Collection, Reply
+    >>> from hushtable.federation.rehearsal import Rehearsal
+    >>> here = Rehearsal()
+    >>> collection = Collection(here.round)
+    >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
+    >>> collection.add("north.hush", reply.submission(here.sketches["north"]))
+    >>> collection.missing
+    ['south']
     """
 
     round: Round
-    accepted: dict[str, Accepted] = field(default_factory=dict)
+    accepted: dict[str, Submission] = field(default_factory=dict)
     refused: list[tuple[str, str]] = field(default_factory=list)
     repeated: list[tuple[str, str]] = field(default_factory=list)
     contradicted: set[str] = field(default_factory=set)
@@ -128,7 +115,7 @@ class Collection:
             if reason is not None:
                 raise RoundError(f"{site!r} sent counts that cannot be: {reason}")
             rows = round(float(counts.sum()) / len(layout.cells))
-        self.accepted[site] = Accepted(submission.ledger, submission.digest, rows, name, content)
+        self.accepted[site] = submission.accepted(content, rows)
         if self._sum is not None:
             self._sum += submission.words
 

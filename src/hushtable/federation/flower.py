@@ -8,9 +8,7 @@ installed file. Needs the extra ``flower``. See ``docs/flower.md``.
 import glob
 import json
 import logging
-import secrets
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +25,10 @@ from hushtable.federation.book.book import ALL_ROWS, Book
 from hushtable.federation.book.digests import RowDigester, RowDigests
 from hushtable.federation.hidden import read_plan
 from hushtable.federation.keys import Keys
-from hushtable.federation.online.messages import Message as Message_
-from hushtable.federation.online.messages import ask
+from hushtable.federation.online import hello
 from hushtable.federation.online.secure_sum import SecureSum
 from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.policy_file import load_policy, policy_beside
-from hushtable.federation.refusals import Refused
 from hushtable.federation.round import Round
 from hushtable.plans.plan import Plan
 
@@ -126,65 +122,65 @@ client_app.query("step")(_answer)
 
 
 class _Nodes:
-    """Reaches the sites of a round; see `hushtable.federation.online.secure_sum.Transport`."""
+    """Reaches the sites of a round at their nodes: a `Transport`."""
 
     def __init__(self, grid: Grid, round_: Round, keys: Keys, timeout: float) -> None:
         self._grid, self._timeout = grid, timeout
+        self._requests: dict[int, bytes] = {}
+        self._answers: list[tuple[int, bytes]] = []
         self.refused: dict[str, str] = {}
-        self.nodes = self._meet(round_, keys)
+        self.nodes: dict[str, int] = {}
+        self._meet(round_, keys)
 
-    def __call__(self, requests: Mapping[str, bytes]) -> dict[str, bytes]:
-        found = self._send({
-            self.nodes[name]: request for name, request in requests.items() if name in self.nodes
-        })  # fmt: skip
-        names = {node: name for name, node in self.nodes.items()}
-        return {names[node]: value for node, value in found.items()}
+    def send(self, site: str, request: bytes) -> None:
+        """Note what goes out with the requests to other sites."""
+        if site not in self.nodes:
+            raise ConnectionError(f"no node said that it is {site!r}")
+        self._requests[self.nodes[site]] = request
 
-    def _meet(self, round_: Round, keys: Keys) -> dict[str, int]:
-        """Ask nodes who they are until all sites are there, or time is up.
+    def receive(self, seconds: float) -> tuple[str, bytes] | None:
+        """Send what is noted, if anything is; return one of the answers."""
+        self._exchange(seconds)
+        if not self._answers:
+            return None
+        node, answer = self._answers.pop(0)
+        return next(name for name, one in self.nodes.items() if one == node), answer
 
-        Each signs the request that it alone got: nobody takes another's name.
-        """
-        nodes: dict[str, int] = {}
+    def close(self) -> None:
+        """Leave the rest to Flower, which ends the run."""
+
+    def _meet(self, round_: Round, keys: Keys) -> None:
+        """Ask nodes who they are until all sites are there, or time is up."""
         asked: set[int] = set()
         end = time.monotonic() + self._timeout
-        while not set(round_.names) <= {*nodes, *self.refused} and time.monotonic() < end:
-            hellos = {
-                node: ask(round_, "hello", keys, {"node": secrets.token_hex(16)})
-                for node in set(self._grid.get_node_ids()) - asked
-            }
-            for node, answer in self._send(hellos).items():
-                self._take(nodes, node, round_, Message_.read(hellos[node], keys.card), answer)
+        while not set(round_.names) <= {*self.nodes, *self.refused} and time.monotonic() < end:
+            new = set(self._grid.get_node_ids()) - asked
+            hellos = {node: hello.request(round_, keys) for node in new}
+            self._requests |= hellos
+            self._exchange(self._timeout)
+            for node, answer in self._answers:
+                card, word = hello.caller(round_, hellos[node], answer)
+                if card is not None and word:
+                    self.refused[card.name] = word
+                elif card is not None:
+                    self.nodes.setdefault(card.name, node)
                 asked.add(node)
+            self._answers = []
             time.sleep(0.5)
-        return nodes
 
-    def _take(
-        self, nodes: dict[str, int], node: int, round_: Round, hello: Message_, answer: bytes
-    ) -> None:
-        """Note which site answered from a node, or in which word one refused."""
-        for card in round_.sites:
-            try:
-                message = Message_.read(answer, card)
-                if message.check(round_, "hello").body == {"asked": hello.digest}:
-                    nodes.setdefault(card.name, node)
-            except Refused as error:
-                if message.round_id == round_.round_id:  # and not of another, sent again
-                    self.refused[card.name] = error.word
-            except HushTableError:
-                continue
-
-    def _send(self, contents: Mapping[int, bytes]) -> dict[int, bytes]:
+    def _exchange(self, seconds: float) -> None:
+        """Send what is noted, all at once, and wait for the answers."""
         messages = [
             Message(
                 _content(content), dst_node_id=node, message_type="query.step", ttl=self._timeout
             )
-            for node, content in contents.items()
+            for node, content in self._requests.items()
         ]
-        replies = self._grid.send_and_receive(messages, timeout=self._timeout) if messages else ()
+        self._requests = {}
+        replies = self._grid.send_and_receive(messages, timeout=seconds) if messages else ()
         # A node that was killed, or an app that failed, comes back as an error: no answer.
-        found = {m.metadata.src_node_id: _value(m) for m in replies if not m.has_error()}
-        return {node: value for node, value in found.items() if isinstance(value, bytes) and value}
+        found = ((m.metadata.src_node_id, _value(m)) for m in replies if not m.has_error())
+        self._answers += [(node, one) for node, one in found if isinstance(one, bytes) and one]
 
 
 server_app = ServerApp()
@@ -198,8 +194,9 @@ def _coordinate(grid: Grid, context: Context) -> None:
     path = Path(str(config["round"]))
     round_ = Round.from_bytes(path.read_bytes(), path)
     keys = Keys.load(str(config["key"]))
-    nodes = _Nodes(grid, round_, keys, float(config["timeout"]))
-    secure_sum = SecureSum(round_, keys, nodes)
+    timeout = float(config["timeout"])
+    nodes = _Nodes(grid, round_, keys, timeout)
+    secure_sum = SecureSum(round_, keys, nodes, timeout=timeout)
     state: dict[str, Any] = {"round_id": round_.round_id, "nodes": sorted(nodes.nodes)}
     try:
         secure_sum.run().save(output)

@@ -27,12 +27,7 @@ def draw_hidden(
 ) -> Plan:
     """Draw the plan that all who have the secret draw; its files are for the sites alone.
 
-    Parameters
-    ----------
-    secret : bytes
-        As `generator` takes it.
-    schema, marginals, **parameters
-        As `Plan.draw` takes them, without a seed.
+    Takes what `Plan.draw` takes, without a seed.
     """
     after = marginals.release_id if marginals is not None else ""
     source = generator(secret, schema, after)
@@ -43,16 +38,9 @@ def draw_hidden(
 def generator(secret: bytes, schema: Schema, *purpose: str) -> np.random.Generator:
     """Return the generator of hash functions that a secret stands for.
 
-    Without the secret, the plan's id tells nothing of the plan: there are 2^256 to try.
-
-    Parameters
-    ----------
-    secret : bytes
-        32 bytes or more that nobody can guess.
-    schema : Schema
-        The features.
-    *purpose : str
-        What else sets this draw apart, such as the id of a release that it is refined by.
+    The secret has 32 bytes or more that nobody can guess: without it, the plan's id reveals
+    nothing of the plan. The purpose sets this draw apart, such as the id of a release that it is
+    refined by.
     """
     if len(secret) < 32:
         raise UsageError(
@@ -68,12 +56,7 @@ def generator(secret: bytes, schema: Schema, *purpose: str) -> np.random.Generat
 def read_secret(path: str | os.PathLike[str]) -> bytes:
     """Read the file of ``hushtable round secret``.
 
-    Raises
-    ------
-    FileError
-        If it holds no secret.
-    PrivacyError
-        If others may read the file.
+    Raises `FileError` if it holds none, and `PrivacyError` if others may read it.
     """
     try:
         secret = bytes.fromhex(Path(path).read_text().strip())
@@ -86,12 +69,7 @@ def read_secret(path: str | os.PathLike[str]) -> bytes:
 def read_plan(path: str | os.PathLike[str]) -> Plan:
     """Read the plan that the sites share in a round with hidden hash functions.
 
-    Raises
-    ------
-    FileError
-        If it holds no plan.
-    PrivacyError
-        If others may read the file.
+    Raises `FileError` if it holds none, and `PrivacyError` if others may read it.
     """
     plan = files.read(path).build(Plan.from_file)
     check_private(path, "draw another plan from a new secret (hushtable round secret)")

@@ -12,7 +12,7 @@ import re
 import secrets
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import rfc8785
 
 from hushtable import files, signatures
+from hushtable.entries import entries
 from hushtable.errors import FileError, MissingExtraError, PrivacyError, RoundError, UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 __all__ = [
-    "Card", "Keys", "check_name", "check_private", "crypto", "new_private", "refuse_open",
+    "Card", "Keys", "check_name", "check_private", "crypto", "new_private", "read_json",
+    "refuse_open", "write_json",
 ]  # fmt: skip
 
 #: ASCII, so that no two names look alike that are not.
@@ -59,6 +61,13 @@ class Card:
     signature : str
         Of the other three, by the signing key: nobody can pass on a card with another's
         masking key in it.
+
+    Examples
+    --------
+    >>> from hushtable.federation import Card, Keys
+    >>> Keys.generate("north").card.save("north.card")
+    >>> Card.load("north.card").name
+    'north'
     """
 
     name: str
@@ -105,30 +114,22 @@ class Card:
 
     def to_dict(self) -> dict[str, str]:
         """Return the card as JSON carries it."""
-        return {
-            "name": self.name,
-            "signing": self.signing,
-            "masking": self.masking,
-            "signature": self.signature,
-        }
+        return asdict(self)
 
     @classmethod
     def from_dict(cls, content: Any) -> "Card":
         """Read back what `to_dict` wrote; raises `RoundError` on anything else."""
-        keys = {"name", "signing", "masking", "signature"}
-        if not isinstance(content, dict) or set(content) != keys:
-            raise RoundError(f"a card needs the entries {sorted(keys)}")
-        return cls(**content)
+        names = [field.name for field in fields(cls)]
+        return cls(**entries(content, "a card", dict.fromkeys(names, object), error=RoundError))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the card as JSON, for the coordinator and the other sites."""
-        with files.replacing(path, private=not files.travels("card")) as temporary:
-            temporary.write_text(json.dumps({"hushtable": "card", **self.to_dict()}, indent=2))
+        write_json(path, "card", self.to_dict())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Card":
         """Read a card; raises `FileError` if the file holds none."""
-        content = _read_json(path, "card")
+        content = read_json(path, "card")
         try:
             return cls.from_dict(content)
         except RoundError as error:
@@ -142,6 +143,14 @@ class Keys:
     ----------
     card : Card
         The public halves.
+
+    Examples
+    --------
+    >>> from hushtable.federation import Keys
+    >>> keys = Keys.generate("north")
+    >>> keys.save("north.key")
+    >>> Keys.load("north.key").card == keys.card
+    True
     """
 
     def __init__(
@@ -196,7 +205,7 @@ class Keys:
             If others may read the file.
         """
         refuse_open(path, "keys")
-        content = _read_json(path, "keys")
+        content = read_json(path, "keys")
         c = crypto()
         try:
             return cls(
@@ -225,12 +234,8 @@ def check_name(name: Any) -> str:
 def new_private(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Give a private temporary path beside ``path``; it becomes that if the body succeeds.
 
-    Its owner alone can read it. Whatever goes wrong, ``path`` does not come to be.
-
-    Raises
-    ------
-    UsageError
-        If there is a file: what is secret is never overwritten.
+    Its owner alone can read it. Whatever goes wrong, ``path`` does not come to be. Raises
+    `UsageError` if there is a file: what is secret is never overwritten.
     """
     path = Path(path)
     if path.exists():
@@ -276,14 +281,9 @@ def refuse_open(path: str | os.PathLike[str], what: str) -> None:
 
 
 def check_private(path: str | os.PathLike[str], otherwise: str) -> None:
-    """Raise `PrivacyError` if others may read or write a file (where the system tells).
+    """Raise `PrivacyError` if others may read or write a file, where the system says.
 
-    Parameters
-    ----------
-    path : path
-        The file; raises `FileNotFoundError` if there is none.
-    otherwise : str
-        What to do if they may have read it.
+    ``otherwise`` is what to do if they may have read it. Raises `FileNotFoundError` without a file.
     """
     mode = stat.S_IMODE(os.stat(path).st_mode)
     if os.name == "posix" and mode & 0o077:
@@ -293,11 +293,18 @@ def check_private(path: str | os.PathLike[str], otherwise: str) -> None:
         )
 
 
-def _read_json(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
+def write_json(path: str | os.PathLike[str], kind: str, content: dict[str, Any]) -> None:
+    """Write a file of its kind for others to read."""
+    with files.replacing(path, private=not files.travels(kind)) as temporary:
+        temporary.write_text(json.dumps({"hushtable": kind, **content}, indent=2))
+
+
+def read_json(path: str | os.PathLike[str], what: str, command: str = "keygen") -> dict[str, Any]:
+    """Read back what `write_json` wrote, or `Keys.save`; raises `FileError` on anything else."""
     try:
         content = json.loads(Path(path).read_bytes())
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict) or content.pop("hushtable", None) != what:
-        raise FileError(f"{path}: holds no {what} of hushtable round keygen, or a damaged one")
+        raise FileError(f"{path}: holds no {what} of hushtable round {command}, or a damaged one")
     return content

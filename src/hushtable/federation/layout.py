@@ -9,12 +9,17 @@ from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.counts.releasing import check_plan, share_of_budget
+from hushtable.entries import entries
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.draws import Purpose, purpose_of
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import Spent, check_share
 
 __all__ = ["Layout"]
+
+_ENTRIES = {
+    "plan_id": str, "detector": str, "cells": list[int], "behind": list[object], "share": object
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,14 @@ class Layout:
         What the plan was drawn from.
     share : float or None
         Share of the budget that a release takes if nobody says otherwise.
+
+    Examples
+    --------
+    >>> from hushtable.federation import Layout
+    >>> from hushtable.federation.rehearsal import Rehearsal
+    >>> layout = Layout.of(Rehearsal().round.plan)
+    >>> layout.cells[:3], layout.n_cells
+    ((64, 64, 64), 640)
     """
 
     plan_id: str
@@ -126,37 +139,19 @@ class Layout:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the layout as JSON carries it."""
-        return {
-            "plan_id": self.plan_id,
-            "detector": self.detector,
-            "cells": list(self.cells),
-            "behind": [spent.to_dict() for spent in self.behind],
-            "share": self.share,
-        }
+        behind = [spent.to_dict() for spent in self.behind]
+        return vars(self) | {"cells": list(self.cells), "behind": behind}
 
     @classmethod
     def from_dict(cls, content: Any) -> "Layout":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        keys = {"plan_id", "detector", "cells", "behind", "share"}
-        if (
-            not isinstance(content, dict)
-            or set(content) != keys
-            or not all(isinstance(content[key], str) for key in ("plan_id", "detector"))
-            or not all(isinstance(content[key], list) for key in ("cells", "behind"))
-            or not all(type(n) is int for n in content["cells"])
-        ):
-            raise PlanError(f"a layout needs the entries {sorted(keys)}")
+        said = entries(content, "a layout", _ENTRIES)
         try:
-            check_share(content["share"])
+            check_share(said["share"])
         except UsageError as error:
             raise PlanError(f"a layout needs a share: {error}") from None
-        return cls(
-            content["plan_id"],
-            content["detector"],
-            tuple(content["cells"]),
-            tuple(Spent.from_dict(spent) for spent in content["behind"]),
-            content["share"],
-        )
+        behind = tuple(Spent.from_dict(spent) for spent in said["behind"])
+        return cls(**said | {"cells": tuple(said["cells"]), "behind": behind})
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the layout to a .hush file, atomically: for a coordinator."""

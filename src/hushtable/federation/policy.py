@@ -52,6 +52,14 @@ class Policy:
         Fingerprint of whoever has to sign each round first; empty if nobody has to.
     digest : str
         SHA-256 of the file; empty without one.
+
+    Examples
+    --------
+    >>> from hushtable import Feature
+    >>> from hushtable.federation import Policy
+    >>> age = Feature.numeric("age", low=0, high=120)
+    >>> Policy(epsilon=1.0, features=(age,)).unattended
+    False
     """
 
     coordinators: Mapping[str, str] = field(default_factory=dict)

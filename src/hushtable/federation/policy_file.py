@@ -33,6 +33,14 @@ def load_policy(path: str | os.PathLike[str]) -> Policy:
         If the file is missing, unreadable, of a newer version, misspelt or contradictory.
     PrivacyError
         If others than its owner may write to it.
+
+    Examples
+    --------
+    >>> from hushtable.federation import load_policy
+    >>> from hushtable.federation.policy_file import write_policy
+    >>> write_policy("north.policy.toml", "north", epsilon=2.0, delta=1e-6)
+    >>> load_policy("north.policy.toml").total_epsilon
+    2.0
     """
     try:
         mode, content = stat.S_IMODE(os.stat(path).st_mode), Path(path).read_bytes()
@@ -64,16 +72,9 @@ def policy_beside(key: str | os.PathLike[str]) -> Path:
 
 
 def write_policy(path: str | os.PathLike[str], name: str, epsilon: float, delta: float) -> None:
-    """Write a strict policy with comments, which its owner alone may read and change.
+    """Write a strict policy with comments for a site, which its owner alone may read and change.
 
-    Parameters
-    ----------
-    path : path
-        A new file.
-    name : str
-        Of the site.
-    epsilon, delta : float
-        The cap of its book.
+    ``epsilon`` and ``delta`` are the cap of its book.
     """
     text = _TEMPLATE.read_text(encoding="utf-8")
     values = {"@NAME@": name, "@EPSILON@": repr(float(epsilon)), "@DELTA@": repr(float(delta))}

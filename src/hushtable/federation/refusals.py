@@ -77,13 +77,7 @@ def refusing(word: Refusal) -> Iterator[None]:
 
 
 class SiteLog:
-    """Where a site's own words go: a file beside its book, readable by its owner alone.
-
-    Parameters
-    ----------
-    path : path
-        The file; made with the first line.
-    """
+    """Where a site's own words go: a file beside its book, readable by its owner alone."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)

@@ -39,6 +39,17 @@ class Result:
         Round, submissions and signature.
     coordinator : Card
         Who signed.
+
+    Examples
+    --------
+    >>> from hushtable.federation import Result, SecureSum
+    >>> from hushtable.federation.rehearsal import Rehearsal
+    >>> here = Rehearsal()
+    >>> SecureSum(here.round, here.lead, here.transport()).run().save("sum.hush")
+    >>> result = Result.load("sum.hush")
+    >>> result.check_round(here.round)
+    >>> result.sites
+    ['north', 'south']
     """
 
     path: str

@@ -3,16 +3,19 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from os import PathLike
 from typing import Any, Unpack
 
 from hushtable import files
 from hushtable.arguments import is_text
+from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, RoundError, UsageError
+from hushtable.federation.clock import CLOCKS, now, parsed, shown_time, stamp
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.layout import Layout
-from hushtable.federation.terms import MAX_SITES, Asked, Terms
+from hushtable.federation.roster import check_least, check_roster
+from hushtable.federation.terms import Asked, Terms
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import (
     Cost,
@@ -24,10 +27,17 @@ from hushtable.privacy.ledger import Ledger, Pool, Share
 
 __all__ = ["CLOCKS", "Round", "now", "shown_time", "stamp"]
 
-#: By how much the clocks of two machines may differ.
-CLOCKS = timedelta(minutes=15)
-#: What the eye passes over in a name.
-_UNSEEN = str.maketrans("", "", " ._-")
+
+#: Kinds of its entries; coordinator, sites, terms and times are checked where they are built.
+_ENTRIES = {
+    "title": str,
+    "opened": str,
+    "deadline": str,
+    "coordinator": object,
+    "sites": list[object],
+    "terms": object,
+    "previous": list[str],
+}
 
 
 @dataclass(frozen=True)
@@ -57,6 +67,18 @@ class Round:
         Ids of the rounds whose results the plan was drawn from.
     content : bytes
         The file.
+
+    Examples
+    --------
+    >>> from datetime import UTC, datetime, timedelta
+    >>> from hushtable import Feature, Plan, Schema
+    >>> from hushtable.federation import Keys, Round
+    >>> lead, north, south = (Keys.generate(name) for name in ("lead", "north", "south"))
+    >>> plan = Plan.draw(Schema((Feature.numeric("age", low=0, high=120),)), n_tables=10)
+    >>> deadline = datetime.now(UTC) + timedelta(days=7)
+    >>> cards = [north.card, south.card]
+    >>> Round.open(plan, cards, lead, epsilon=1.0, deadline=deadline).names
+    ['north', 'south']
     """
 
     round_id: str
@@ -168,44 +190,32 @@ class Round:
 
     @classmethod
     def _from_file(cls, read: files.Content, content: bytes) -> "Round":
-        round_ = read.manifest.get("round")
-        keys = {"title", "opened", "deadline", "coordinator", "sites", "terms", "previous"}
-        if (
-            not isinstance(round_, dict)
-            or set(round_) != keys
-            or not isinstance(round_["title"], str)
-            or not isinstance(round_["sites"], list)
-            or not isinstance(round_["previous"], list)
-            or not all(isinstance(one, str) for one in round_["previous"])
-        ):
-            raise PlanError(f"a round needs the entries {sorted(keys)}")
-        try:
-            sites = tuple(Card.from_dict(card) for card in round_["sites"])
-            coordinator = Card.from_dict(round_["coordinator"])
-            _check_roster(sites, coordinator)
-        except RoundError as error:
-            raise PlanError(str(error)) from None
-        terms = Terms.from_dict(round_["terms"])
-        if terms.least > len(sites):
-            raise PlanError(f"{len(sites)} sites cannot be at least {terms.least}")
-        _check_least(terms, sites, coordinator)
-        layout = Layout.from_file(read)
+        said = entries(read.manifest.get("round"), "a round", _ENTRIES)
+        terms, layout = Terms.from_dict(said["terms"]), Layout.from_file(read)
         plan = Plan.from_file(read) if "plan" in read.manifest else None
+        try:
+            sites = tuple(Card.from_dict(card) for card in said["sites"])
+            coordinator = Card.from_dict(said["coordinator"])
+            check_roster(sites, coordinator)
+            check_least(terms, sites, coordinator)
+            opened, deadline = parsed(said["opened"]), parsed(said["deadline"])
+        except (RoundError, ValueError) as error:
+            raise PlanError(str(error)) from None
         try:
             check_public_delta(terms.delta, (plan or layout).expected_rows)
         except PrivacyError as error:
             raise PlanError(f"terms: {error}") from None
         made = cls(
             read.digest,
-            round_["title"],
-            _time(round_["opened"]),
-            _time(round_["deadline"]),
+            said["title"],
+            opened,
+            deadline,
             coordinator,
             sites,
             terms,
             layout,
             plan,
-            tuple(round_["previous"]),
+            tuple(said["previous"]),
             content,
         )
         made.site_scale  # noqa: B018 (a budget that is exhausted already is refused here)
@@ -285,31 +295,6 @@ class Round:
         )
 
 
-def now() -> datetime:
-    """Return the time, UTC, in whole seconds."""
-    return datetime.now(UTC).replace(microsecond=0)
-
-
-def stamp(at: datetime) -> str:
-    """Return a time as files have it: ISO 8601, UTC, in whole seconds."""
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def shown_time(at: datetime) -> str:
-    """Return a time as people read it."""
-    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
-
-
-def _time(text: Any) -> datetime:
-    try:
-        at = datetime.fromisoformat(text)
-        if stamp(at) == text:
-            return at
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise PlanError(f"time {text!r}: needs the form 2027-03-31T12:00:00Z")
-
-
 def _check_asked(
     plan: Plan | Layout, deadline: datetime, title: str, previous: Sequence[str]
 ) -> None:
@@ -326,54 +311,3 @@ def _check_asked(
             "the plan's hash functions are hidden from the coordinator, and a round holds its "
             "plan: open it with the layout (hushtable plan hide PLAN -o layout.hush)"
         )
-
-
-def _check_least(terms: Terms, sites: Sequence[Card], coordinator: Card) -> None:
-    """Raise `PlanError` if two lists of who dropped out could each find enough signatures.
-
-    The coordinator may show one list to some sites and another to others, and get both secrets of
-    a site that is on one of them only. An honest site signs one list; a site in league with the
-    coordinator signs both, and so does the coordinator itself where it is a site. Two lists then
-    need ``2 least`` signatures of at most n + c (+ 1).
-    """
-    if not terms.masked:
-        return
-    n, colluders = len(sites), terms.colluders
-    twice = colluders + (coordinator in sites)
-    if 2 * terms.least <= n + twice:
-        also = ", and the coordinator is a site itself" if coordinator in sites else ""
-        raise PlanError(
-            f"at least {terms.least} of {n} sites under masks, {colluders} colluding{also}: needs "
-            f"{(n + twice) // 2 + 1} or more"
-        )
-
-
-def _check_roster(sites: Sequence[Card], coordinator: Card) -> None:
-    names = [card.name for card in sites]
-    if names != sorted(set(names)):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise RoundError(
-            f"several cards are those of {twice}: each site needs a name of its own"
-            if twice
-            else "the roster is not sorted by name"
-        )
-    if coordinator.name in names and coordinator not in sites:
-        raise RoundError(
-            f"the coordinator and a site are both named {coordinator.name!r}, with different keys: "
-            "each needs a name of its own"
-        )
-    alike = {name.casefold().translate(_UNSEEN): name for name in names}
-    if len(alike) < len(names):
-        one = next(name for name in names if alike[name.casefold().translate(_UNSEEN)] != name)
-        raise RoundError(
-            f"the site {one!r} has a name that looks like another's: names have to differ in more "
-            "than spaces, dots, hyphens, underscores and capital letters"
-        )
-    if len({card.signing for card in sites}) < len(sites) or (
-        len({card.masking for card in sites}) < len(sites)
-    ):
-        raise RoundError(
-            "two sites have the same keys: each needs its own (hushtable round keygen)"
-        )
-    if not 2 <= len(sites) <= MAX_SITES:
-        raise RoundError(f"{len(sites)} sites: a round needs 2 to {MAX_SITES:,}")

@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -12,12 +11,15 @@ from numpy.typing import NDArray
 from hushtable.counts.releasing import check_counts
 from hushtable.errors import DataError, RoundError, UsageError
 from hushtable.federation.approval import Approval, check_officer
-from hushtable.federation.book.book import ALL_ROWS, Answer, Book
+from hushtable.federation.book.book import ALL_ROWS, Book
+from hushtable.federation.clock import now
+from hushtable.federation.contribution import Contribution
 from hushtable.federation.keys import Card, Keys
+from hushtable.federation.masks.agree import roster_keys
+from hushtable.federation.masks.mask import pairwise_mask
 from hushtable.federation.policy import Policy, Role
 from hushtable.federation.refusals import Refusal, Refused, refusing
-from hushtable.federation.round import Round, now
-from hushtable.federation.submission import Part, Submission, masks_of
+from hushtable.federation.round import Round
 from hushtable.plans.plan import Plan
 from hushtable.privacy import noise
 from hushtable.privacy.budget import Spent, check_public_delta
@@ -63,8 +65,8 @@ class Reply:
         Under which the rows are to be counted.
     epsilon : float
         What the site's rows will have cost after it, over all rounds in the book.
-    earlier : Answer or None
-        The answer that was given to this round before, and will be sent again.
+    earlier : Contribution or None
+        What was contributed to this round before, and will be sent again.
 
     Raises
     ------
@@ -72,6 +74,16 @@ class Reply:
         If the round is not for this site, over, about another plan, against the policy, breaks
         the cap, or comes with keys other than those the site knows; each with the `word` that
         others may be told. None of it depends on rows.
+
+    Examples
+    --------
+    >>> from hushtable.federation import Reply
+    >>> from hushtable.federation.rehearsal import Rehearsal
+    >>> here = Rehearsal()
+    >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
+    >>> content = reply.submission(here.sketches["north"])
+    >>> print(f"{reply.epsilon:.2f}")
+    1.00
     """
 
     def __init__(
@@ -99,7 +111,12 @@ class Reply:
                 )
         with refusing(Refusal.TIME):
             round_.check_time(self.at, "this machine's clock")
-        given = _shared_plan(round_, plan)
+        given = round_.plan if plan is None else plan
+        if given is None:
+            raise UsageError(
+                "the hash functions of this round are hidden from the coordinator: give the plan "
+                "that the sites share (--plan)"
+            )
         with refusing(Refusal.ROUND):
             self.plan = round_.layout.check(given)
             # Of hidden hash functions, only the sites know for how many rows they were laid out.
@@ -108,16 +125,11 @@ class Reply:
         check_officer(self.policy.officer, approval, round_)
         self.strangers: list[tuple[Role, Card]] = self._strangers()
         self.earlier = book.answer(round_.round_id)
-        if self.earlier is None:
-            self.epsilon = self._check_cost()
-        else:
-            self.epsilon = book.total(data_set)
+        self.epsilon = self._check_cost() if self.earlier is None else book.total(data_set)
 
     def _strangers(self) -> list[tuple[Role, Card]]:
-        known: dict[Role, dict[str, Card]] = {
-            "coordinator": self.book.known("coordinator"),
-            "site": self.book.known("site"),
-        }
+        roles: tuple[Role, ...] = ("coordinator", "site")
+        known = {role: self.book.known(role) for role in roles}
         return self.policy.strangers(self.round, self.keys.card, known)
 
     def _check_cost(self) -> float:
@@ -217,7 +229,10 @@ class Reply:
                 "needs the online form; by file, all sites take part, or none is masked"
             )
         counts = self.counted(sketch, outside_too=outside_too)
-        masks = masks_of(self.round, self.keys) if terms.masked else None
+        masks = None
+        if terms.masked:
+            agreed = roster_keys(self.round, self.keys)
+            masks = pairwise_mask(self.keys.card.name, agreed, self.round.layout.n_cells)
         return self.answer(counts, masks, progress, rows=rows, new_people=new_people).content
 
     def answer(
@@ -228,11 +243,11 @@ class Reply:
         *,
         rows: "RowDigests | None" = None,
         new_people: bool = False,
-    ) -> Answer:
-        """Draw the noise and write the answer into the book; or return the one in it.
+    ) -> Contribution:
+        """Draw the noise, sign, and write it into the book; or return what is in it.
 
-        Which of the two depends on the book alone: an answer that was given is sent again, bit
-        for bit, whatever the rows are by now.
+        Which of the two depends on the book alone: what was contributed is sent again, bit for
+        bit, whatever the rows are by now.
 
         Parameters
         ----------
@@ -243,8 +258,8 @@ class Reply:
         progress, rows, new_people
             As in `submission`.
         """
-        if self.earlier is not None:
-            return self.resent(masks)
+        if self.earlier is not None:  # an older book may lack the file
+            return self.earlier.sealed(self.round, self.keys, masks)
         self.check_known()
         release, scale = secrets.token_hex(32), self.round.site_scale
         sent = noise.add_noise(counts, "discrete-gaussian", scale, progress=progress)
@@ -252,31 +267,21 @@ class Reply:
             self._check_cost()  # another process may have answered meanwhile
             if rows is not None and self._attended:  # without a person: in the first step
                 self.book.check_people(self.data_set, rows, new_people)
-            share = self._share(release)
-            part = Part(sent, self.round.ledger(share), self.at)
-            answer = Answer(
+            noised = Contribution(
                 self.round.round_id,
                 self.round.title,
                 self.data_set,
                 self.at,
                 counts,
                 sent,
-                share,
+                self._share(release),
                 self._spent(release),
                 self.round.content,
-                Submission.pack(self.round, self.keys, part, masks),
             )
             if self.policy.digest:
                 self.book.note_policy(self.policy.digest)
-            return self.book.record(answer, rows, new_people=new_people)
-
-    def resent(self, masks: NDArray[np.uint64] | None) -> Answer:
-        """Return the answer that was given before; its file, too, where an older book has none."""
-        assert self.earlier is not None
-        if self.earlier.content:
-            return self.earlier
-        part = self.earlier.part(self.round)
-        return replace(self.earlier, content=Submission.pack(self.round, self.keys, part, masks))
+            sealed = noised.sealed(self.round, self.keys, masks)
+            return self.book.record(sealed, rows, new_people=new_people)
 
     @property
     def cost_words(self) -> str:
@@ -336,13 +341,3 @@ def trust(book: Book, round_: Round, cards: Sequence[Card]) -> None:
         given = [card for card in cards if card in those]
         book.trust(given, role)
     book.trust([card for card in cards if card.name not in inside])
-
-
-def _shared_plan(round_: Round, plan: Plan | None) -> Plan:
-    given = round_.plan if plan is None else plan
-    if given is None:
-        raise UsageError(
-            "the hash functions of this round are hidden from the coordinator: give the plan that "
-            "the sites share (--plan)"
-        )
-    return given

@@ -1,9 +1,9 @@
 """The submission: what a site sends, signed, and masked where the round says so."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,62 +11,64 @@ from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.errors import FileError, PlanError, PrivacyError, RoundError
+from hushtable.federation.clock import CLOCKS, parsed, shown_time, stamp
 from hushtable.federation.keys import Keys
-from hushtable.federation.masks.masking import agreed_key, pairwise_mask
-from hushtable.federation.round import CLOCKS, Round, shown_time, stamp
+from hushtable.federation.round import Round
 from hushtable.privacy.ledger import Ledger, Share
 
-__all__ = ["Part", "Submission", "masks_of"]
-
-
-@dataclass(frozen=True, eq=False)
-class Part:
-    """A site's counts with its part of the noise. Goes out only under masks, if they are shared.
-
-    Attributes
-    ----------
-    counts : ndarray of shape (n_cells,), int64
-        Rows in each cell plus the site's noise.
-    ledger : Ledger
-        With the site's share alone.
-    made : datetime
-        When.
-    """
-
-    counts: NDArray[np.int64]
-    ledger: Ledger
-    made: datetime
-
-    @property
-    def share(self) -> Share:
-        """The site's share of the ledger."""
-        return self.ledger.shares[0]
+__all__ = ["Submission"]
 
 
 @dataclass(frozen=True, eq=False)
 class Submission:
-    """A site's answer to a round, as it travels.
+    """A site's contribution as the coordinator has it: *read* from a file, then *accepted*.
 
     Attributes
     ----------
     site : str
         Name of the site, whose signature was checked.
     words : ndarray of shape (n_cells,), uint64
-        The counts with noise modulo 2^64, and in a masked round plus masks.
+        The counts with noise modulo 2^64, and in a masked round plus masks. Of an accepted one
+        empty: they are in the sum.
     ledger : Ledger
-        With the site's share alone.
+        With the site's line alone.
     digest : str
         SHA-256 of all of it.
+    name : str
+        Of the file.
+    content : bytes or Path
+        Of an accepted one, what is in the file, or where it lies.
+    rows : int or None
+        Of an accepted one, rows counted, as estimated; None under masks.
+
+    Examples
+    --------
+    >>> from datetime import UTC, datetime
+    >>> from hushtable.federation import Reply, Submission
+    >>> from hushtable.federation.rehearsal import Rehearsal
+    >>> here = Rehearsal()
+    >>> reply = Reply(here.round, here.keys["north"], here.books["north"])
+    >>> content = reply.submission(here.sketches["north"])
+    >>> Submission.from_bytes(content, "north.hush", here.round, datetime.now(UTC)).site
+    'north'
     """
 
     site: str
     words: NDArray[np.uint64]
     ledger: Ledger
     digest: str
+    name: str = ""
+    content: bytes | Path = b""
+    rows: int | None = None
 
     @staticmethod
     def pack(
-        round_: Round, keys: Keys, part: Part, masks: NDArray[np.uint64] | None = None
+        round_: Round,
+        keys: Keys,
+        counts: NDArray[np.int64],
+        share: Share,
+        made: datetime,
+        masks: NDArray[np.uint64] | None = None,
     ) -> bytes:
         """Return the file of a submission.
 
@@ -76,22 +78,27 @@ class Submission:
             What it answers.
         keys : Keys
             The site's.
-        part : Part
-            What it says.
+        counts : ndarray of shape (n_cells,), int64
+            Rows in each cell plus the site's noise: go out under masks only, if they are shared.
+        share : Share
+            The site's line of the ledger.
+        made : datetime
+            When.
         masks : ndarray of shape (n_cells,), uint64
-            In a masked round: what hides it.
+            In a masked round: what hides the counts.
         """
+        round_.ledger(share)  # refuses noise for other terms
         if round_.terms.masked != (masks is not None):
             raise PrivacyError("a masked round takes masked counts, any other plain ones")
-        words = part.counts.view(np.uint64)
+        words = counts.view(np.uint64)
         if masks is not None:
             words = words + masks
         entries = {
             "round_id": round_.round_id,
             "plan_id": round_.layout.plan_id,
             "site": keys.card.name,
-            "made": stamp(part.made),
-            "share": part.share.to_dict(),
+            "made": stamp(made),
+            "share": share.to_dict(),
         }
         return files.pack("submission", entries, {"words": words}, keys.sign)
 
@@ -152,15 +159,17 @@ class Submission:
         if words is None or words.dtype != np.uint64 or words.shape != cells:
             raise PlanError(f"the counts of {site!r} are not uint64 {cells}, as the plan needs")
         ledger = round_.ledger(Share.from_dict(entries.get("share")))
-        return cls(site, words, ledger, read.digest)
+        return cls(site, words, ledger, read.digest, str(read.path))
+
+    def accepted(self, content: bytes | Path, rows: int | None) -> "Submission":
+        """Return it without its counts, once they are in the sum."""
+        return replace(self, words=np.empty(0, np.uint64), content=content, rows=rows)
 
 
 def _check_made(made: Any, round_: Round, at: datetime, who: str) -> None:
     try:
-        when = datetime.fromisoformat(made)
-        if stamp(when) != made:
-            raise ValueError
-    except (TypeError, ValueError, OverflowError):
+        when = parsed(made)
+    except ValueError:
         raise RoundError(f"{who} does not say when the submission was made") from None
     try:
         round_.check_time(when, "the site's clock")
@@ -171,20 +180,3 @@ def _check_made(made: Any, round_: Round, at: datetime, who: str) -> None:
             f"{who}: made on {shown_time(when)}, which is in the future ({shown_time(at)} here): "
             "one of the two clocks is wrong"
         )
-
-
-def masks_of(round_: Round, keys: Keys) -> NDArray[np.uint64]:
-    """Return the masks of a site in a round by file, from the keys of the roster.
-
-    A key is bound to the round, and so to plan, terms and roster; the site's book sees to it
-    that each is used for one vector only.
-    """
-    me = keys.card.name
-    agreed: Mapping[str, bytes] = {
-        card.name: agreed_key(
-            keys.masking, card.masking, "masks", round_.round_id, *sorted((me, card.name))
-        )
-        for card in round_.sites
-        if card.name != me
-    }
-    return pairwise_mask(me, agreed, round_.layout.n_cells)

@@ -6,6 +6,7 @@ import json
 import math
 import re
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from hushtable.engines.work import rows_of
 from hushtable.errors import FileError, RoundError
 from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys
+from hushtable.federation.online.memory import Memory
 from hushtable.federation.online.messages import Message, ask
 from hushtable.federation.online.secure_sum import SecureSum
 from hushtable.federation.online.site import OnlineSite
@@ -76,12 +78,12 @@ class Clinics:
         agents = {name: self.agent(name, features) for name in self.keys}
         self.log = []
 
-        def transport(requests):
-            answers = {name: agents[name].answer(request) for name, request in requests.items()}
-            self.log.extend(answers.items())
-            return answers
+        def answer(name, request):
+            self.log.append((name, agents[name].answer(request)))
+            return self.log[-1][1]
 
-        self.sum = SecureSum(round_, self.lead, transport)
+        sites = Memory({name: partial(answer, name) for name in agents})
+        self.sum = SecureSum(round_, self.lead, sites)
         return self.sum.run()
 
     def words_of(self, name):
@@ -280,17 +282,11 @@ def test_a_log_that_cannot_be_written_changes_no_answer(clinics, caplog):
 def test_the_state_that_a_coordinator_keeps_has_words_only(clinics):
     """A site that says more than a word is noted as garbled, its words nowhere."""
     keys = clinics.keys["s0"]
-    agents = {name: clinics.agent(name) for name in clinics.keys}
     round_ = clinics.open()
-
-    def transport(requests):
-        answers = {name: agents[name].answer(request) for name, request in requests.items()}
-        if "s0" in answers:
-            body = {"word": "row 17: Ann Lee", "reason": "Ann Lee"}
-            answers["s0"] = Message.make(round_, "refused", keys, body).content
-        return answers
-
-    secure_sum = SecureSum(round_, clinics.lead, transport)
+    body = {"word": "row 17: Ann Lee", "reason": "Ann Lee"}
+    sites = {name: clinics.agent(name).answer for name in clinics.keys}
+    sites["s0"] = lambda request: Message.make(round_, "refused", keys, body).content
+    secure_sum = SecureSum(round_, clinics.lead, Memory(sites))
     secure_sum.run()
     assert secure_sum.lost == {"s0": "keys: garbled"}
     assert "Ann" not in json.dumps([secure_sum.lost, secure_sum.reached])

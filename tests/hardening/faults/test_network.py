@@ -36,6 +36,7 @@ class Network:
         }
         self.fates = {"request": itertools.cycle(requests), "answer": itertools.cycle(answers)}
         self.late, self.seen, self.said = {}, set(), {}
+        self.requests, self.answers, self.arrived = [], [], []
 
     def carry(self, way, name, message, others):
         """Return what arrives; none, one or two."""
@@ -50,24 +51,25 @@ class Network:
             case "cut":
                 arrived.append(message[: len(message) * 2 // 3])
             case "swapped":
-                arrived.append(others[-1])
+                arrived.append(others[0])
             case "fine":
                 arrived.append(message)
         return arrived
 
-    def __call__(self, requests):
-        order = sorted(requests, key=lambda name: requests[name])  # as good as any
-        given = {}
-        for name in order:
-            for request in self.carry("request", name, requests[name], list(requests.values())):
-                answer = self._answer(name, request)
-                if answer is not None:
-                    given[name] = answer
-        found = {}
-        for name, answer in given.items():
-            for arrived in self.carry("answer", name, answer, list(given.values())):
-                found.setdefault(name, arrived)  # the first counts, as in a queue
-        return found
+    def send(self, name, request):
+        self.requests.append(request)
+        for arrived in self.carry("request", name, request, self.requests[-SITES:]):
+            answer = self._answer(name, arrived)
+            if answer is not None:
+                self.answers.append(answer)
+                others = self.answers[-SITES:]
+                self.arrived += [(name, a) for a in self.carry("answer", name, answer, others)]
+
+    def receive(self, seconds):
+        return self.arrived.pop(0) if self.arrived else None
+
+    def close(self):
+        self.arrived = None
 
     def _answer(self, name, request):
         try:
@@ -95,8 +97,7 @@ def consortia(tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("hushtable.privacy.noise.add_noise", add_noise)
-        for module in ("site", "online.secure_sum"):
-            patch.setattr(f"hushtable.federation.{module}.now", lambda: T0)
+        patch.setattr("hushtable.federation.clock.read", lambda: T0)
         yield make
     for those in made:
         those.close()

@@ -8,6 +8,7 @@ of it as JSON.
 import contextlib
 import json
 import os
+import queue
 import socket
 import struct
 import subprocess
@@ -75,32 +76,37 @@ def serve(name: str, folder: Path, listening: socket.socket, pause: dict[int, fl
 
 
 class Wires:
-    """Reaches each site over its wire, all at the same time; who is late is left out."""
+    """Reaches each site over its wire, all at the same time."""
 
     def __init__(self, cut_at: int) -> None:
-        self.step, self.cut_at = 0, cut_at
+        self.asked, self.cut_at = 0, cut_at
+        self.answers: queue.Queue[tuple[str, bytes]] = queue.Queue()
 
-    def __call__(self, requests: dict[str, bytes]) -> dict[str, bytes]:
-        self.step += 1
-        found: dict[str, bytes] = {}
+    def send(self, name: str, request: bytes) -> None:
+        threading.Thread(target=self._ask, args=(name, request), daemon=True).start()
+        if name == NAMES[-1]:
+            self.asked += 1
+            if self.asked == self.cut_at:
+                time.sleep(0.3)  # the request has arrived, and is worked on
+                wire(name, "del")
 
-        def ask(name: str) -> None:
-            with (
-                contextlib.suppress(OSError, struct.error),
-                socket.create_connection((address(name), PORT), timeout=PATIENCE) as to,
-            ):
-                send(to, requests[name])
-                found[name] = receive(to)
+    def _ask(self, name: str, request: bytes) -> None:
+        answer = b""
+        with (
+            contextlib.suppress(OSError, struct.error),
+            socket.create_connection((address(name), PORT), timeout=PATIENCE) as to,
+        ):
+            send(to, request)
+            answer = receive(to)
+        self.answers.put((name, answer))
 
-        threads = [threading.Thread(target=ask, args=(name,)) for name in requests]
-        for thread in threads:
-            thread.start()
-        if self.step == self.cut_at:
-            time.sleep(0.3)  # the request has arrived, and is worked on
-            wire(NAMES[-1], "del")
-        for thread in threads:
-            thread.join()
-        return dict(found)
+    def receive(self, seconds: float) -> tuple[str, bytes] | None:
+        with contextlib.suppress(queue.Empty):
+            return self.answers.get(timeout=seconds)
+        return None
+
+    def close(self) -> None:
+        pass
 
 
 def main() -> None:
@@ -131,7 +137,7 @@ def main() -> None:
             book.trust(cards)
     terms = {"epsilon": 1.0, "deadline": now() + timedelta(days=1), "least": 2}
     round_ = Round.open(plan, cards, lead, **terms)
-    secure_sum = SecureSum(round_, lead, Wires(step if fate == "cut" else 0))
+    secure_sum = SecureSum(round_, lead, Wires(step if fate == "cut" else 0), timeout=PATIENCE)
     said: dict[str, object] = {}
     try:
         result = secure_sum.run()

@@ -6,5 +6,4 @@ import seeds
 
 @pytest.fixture(autouse=True)
 def _clocks_of_the_rounds(monkeypatch):
-    for module in seeds.CLOCKS:
-        monkeypatch.setattr(module, "now", lambda: seeds.NOW)
+    monkeypatch.setattr("hushtable.federation.clock.read", lambda: seeds.NOW)

@@ -4,6 +4,7 @@ import hashlib
 import json
 import shutil
 import tempfile
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -13,21 +14,20 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, files
-from hushtable.federation import site
 from hushtable.federation.approval import Approval
 from hushtable.federation.book.book import Book
 from hushtable.federation.collect import with_seal
 from hushtable.federation.keys import Keys, crypto
 from hushtable.federation.layout import Layout
-from hushtable.federation.online import secure_sum
-from hushtable.federation.online.messages import STEPS, ask
+from hushtable.federation.online.memory import Memory
+from hushtable.federation.online.messages import STEPS, Message, ask
 from hushtable.federation.online.secure_sum import SecureSum
 from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.policy import Policy
 from hushtable.federation.policy_file import write_policy
 from hushtable.federation.round import Round
 from hushtable.federation.sealed import Sealed
-from hushtable.federation.submission import Part, Submission
+from hushtable.federation.submission import Submission
 from hushtable.plans.draws import detectors
 from hushtable.privacy import noise as mechanism
 from hushtable.privacy.ledger import Share
@@ -36,8 +36,6 @@ GOLDEN = Path(__file__).parents[2] / "golden"
 #: When the round is opened, and what every clock says.
 NOW = datetime(2027, 3, 1, 12, tzinfo=UTC)
 NAMES = ("north", "south", "west")
-#: Who looks at a clock; a fuzzer stops them at the time at which the seeds are made.
-CLOCKS = (site, secure_sum)
 
 TOML = """\
 [[feature]]
@@ -115,7 +113,7 @@ def submission(name: str, *, masked: bool = False) -> bytes:
     counts = Sketch.from_data(asked.plan, _rows()).counts
     share = Share(hashlib.sha256(name.encode()).hexdigest(), asked.site_scale, "none 0")
     masks = np.arange(len(counts), dtype=np.uint64) if masked else None
-    return Submission.pack(asked, keys(name), Part(counts, asked.ledger(share), NOW), masks)
+    return Submission.pack(asked, keys(name), counts, share, NOW, masks)
 
 
 def of_rounds() -> list[bytes]:
@@ -208,16 +206,22 @@ class Rehearsal:
                 book.trust([keys("lead").card], "coordinator")
                 book.trust([keys(other).card for other in NAMES])
         try:
-            self.sum(self._rehearse).run()
+            self.sum(self._rehearse)
         finally:
             mechanism.add_noise = exact
 
     def _book(self, name: str, step: str) -> Path:
         return self.folder / f"{name}.{step}.book"
 
-    def sum(self, transport: secure_sum.Transport) -> SecureSum:
-        """Return the coordinator's side, with this transport."""
-        return SecureSum(self.round, keys("lead"), transport)
+    def sum(self, answer: Callable[[str, str, bytes], bytes]) -> None:
+        """Run the coordinator's side; ``answer`` takes a site's name, a step and a request."""
+
+        def site(name: str) -> Callable[[bytes], bytes]:
+            card = keys("lead").card
+            return lambda request: answer(name, Message.read(request, card).step, request)
+
+        sites = Memory({name: site(name) for name in NAMES})
+        SecureSum(self.round, keys("lead"), sites).run()
 
     def site(self, name: str, step: str, scratch: Path) -> tuple[OnlineSite, Book]:
         """Return a site before a step, with a copy of its book to write to."""
@@ -228,15 +232,13 @@ class Rehearsal:
         policy = Policy(unattended=True, plans=(self.round.layout.plan_id,))
         return OnlineSite(keys(name), book, count, policy=policy), book
 
-    def _rehearse(self, requests: dict[str, bytes]) -> dict[str, bytes]:
-        step = STEPS[len(self.requests) // len(NAMES)]
-        for name, request in requests.items():
-            book = self._book(name, [*STEPS, "over"][STEPS.index(step) + 1])
-            agent, notes = self.site(name, step, book)
-            self.requests[name, step] = request
-            self.answers[name, step] = agent.answer(request)
-            notes.close()
-        return {name: self.answers[name, step] for name in requests}
+    def _rehearse(self, name: str, step: str, request: bytes) -> bytes:
+        book = self._book(name, [*STEPS, "over"][STEPS.index(step) + 1])
+        agent, notes = self.site(name, step, book)
+        self.requests[name, step] = request
+        self.answers[name, step] = agent.answer(request)
+        notes.close()
+        return self.answers[name, step]
 
     def request(self, step: str, body: dict) -> bytes:
         """Return a request as the coordinator would sign it."""

@@ -235,14 +235,9 @@ def _asked(content: bytes, step: str) -> None:
 
 def _answered(content: bytes, step: str) -> None:
     """Let the coordinator get this from one site in a step, and what it should from the others."""
-    rehearsal, steps = _rehearsal(), iter(STEPS)
-
-    def transport(requests: dict[str, bytes]) -> dict[str, bytes]:
-        at = next(steps)
-        found = {name: rehearsal.answers[name, at] for name in requests}
-        return found | ({"north": content} if at == step and "north" in found else {})
-
-    rehearsal.sum(transport).run()
+    rehearsal = _rehearsal()
+    answers = rehearsal.answers | {("north", step): content}
+    rehearsal.sum(lambda name, at, _: answers[name, at])
 
 
 def _messages(content: bytes) -> None:
@@ -300,7 +295,7 @@ def _book(content: bytes) -> None:
     with Book.open(path, seeds.keys("north").card) as book:
         book.known()
         for answer in book.answers():
-            answer.part(seeds.round_())
+            seeds.round_().ledger(answer.share)
         book.answer(seeds.round_().round_id)
         for data_set in book.data_sets():
             book.total(data_set)

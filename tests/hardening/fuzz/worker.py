@@ -22,14 +22,14 @@ import seeds
 from limits import limited
 
 from hushtable.errors import HushTableError
+from hushtable.federation import clock
 
 
 def main() -> None:
     """Fuzz until the time is over; libFuzzer then ends the process."""
     name, seconds, chance, folder = sys.argv[1:]
     target, here = TARGETS[name], Path(folder)
-    for module in seeds.CLOCKS:
-        module.now = lambda: seeds.NOW
+    clock.read = lambda: seeds.NOW
     warnings.simplefilter("error")  # a user sees them, and an overflow is a wrong result
     warnings.filterwarnings("ignore", "X (has|does not have)")  # for this, users are to see one
     corpus = here / "corpus" / name

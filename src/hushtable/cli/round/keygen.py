@@ -1,5 +1,7 @@
 """``hushtable round keygen``: keys, card and book of somebody who takes part."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -73,7 +75,7 @@ def _made(name: str, files: dict[str, Path], cap: float | None, delta: float) ->
         if cap is not None:
             with targets["book"].writing():
                 Book.create(files["book"], keys.card, epsilon=cap, delta=delta).close()
-        with targets["key"].writing():
+        with _held(files, keys, cap), targets["key"].writing():
             keys.save(files["key"])
     if cap is not None:
         Book.open(files["book"], keys.card).close()  # not that of a call at the same time
@@ -97,6 +99,20 @@ def _begun(files: dict[str, Path], cap: float | None, delta: float) -> Keys | No
         return keys
     with Book.open(files["book"], None if keys is None else keys.card) as book:
         unused, terms = book.unused, (book.epsilon, book.delta)
-    if keys is None and unused:
-        files["book"].unlink()
+        if keys is None and unused:
+            # Under its lock: a call at the same time may be about to write the keys of this book.
+            with book.writing(), Book.open(files["book"]) as now:
+                if now.head == book.head and not files["key"].exists():
+                    files["book"].unlink()
     return keys if unused and terms == (cap, delta) else None
+
+
+@contextlib.contextmanager
+def _held(files: dict[str, Path], keys: Keys, cap: float | None) -> Iterator[None]:
+    """Hold the lock of a site's new book, so that nobody takes it for one that was left."""
+    if cap is None:
+        yield
+        return
+    with Book.open(files["book"], keys.card) as book, book.writing():
+        Book.open(files["book"], keys.card).close()  # still there, now that it is held
+        yield

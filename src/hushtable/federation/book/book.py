@@ -16,13 +16,14 @@ from hushtable.arguments import is_text
 from hushtable.data.schema import Schema
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.federation.book.chain import Entry
-from hushtable.federation.book.contents import ROLES, Answer, is_digest
+from hushtable.federation.book.contents import ROLES, is_digest
 from hushtable.federation.book.digests import RowDigester, RowDigests
 from hushtable.federation.book.file import BookFile
+from hushtable.federation.contribution import Contribution
 from hushtable.federation.keys import Card
 from hushtable.privacy.budget import Cost, Spent, check_delta, check_epsilon
 
-__all__ = ["ALL_ROWS", "Answer", "Book"]
+__all__ = ["ALL_ROWS", "Book"]
 
 #: Name of the rows, unless somebody says that there are several sets of different people.
 ALL_ROWS = "all rows"
@@ -39,6 +40,14 @@ class Book(BookFile):
         The file.
     site : str
         Name of the site.
+
+    Examples
+    --------
+    >>> from hushtable.federation import Book, Keys
+    >>> keys = Keys.generate("north")
+    >>> with Book.create("north.book", keys.card, epsilon=2.0) as book:
+    ...     book.total("all rows")
+    0.0
     """
 
     # --- the cap ----------------------------------------------------------------------------
@@ -128,29 +137,31 @@ class Book(BookFile):
 
     # --- answers ----------------------------------------------------------------------------
 
-    def answer(self, round_id: str) -> Answer | None:
-        """Return what was answered to a round, if it was."""
+    def answer(self, round_id: str) -> Contribution | None:
+        """Return what was contributed to a round, if anything was."""
         entry = self._now().answers.get(round_id)
         return None if entry is None else self._answer(entry)
 
-    def answers(self) -> list[Answer]:
-        """Return all answers, oldest first."""
+    def answers(self) -> list[Contribution]:
+        """Return the contributions to all rounds, oldest first."""
         return [self._answer(entry) for entry in self._now().answers.values()]
 
-    def _answer(self, entry: Entry) -> Answer:
-        return self._parsed(lambda entry: Answer.of(entry, self._chain.blob), entry)
+    def _answer(self, entry: Entry) -> Contribution:
+        blobs = entry.content["blobs"].items()
+        found = {name: self._chain.blob(entry, digest) for name, digest in blobs}
+        return self._parsed(lambda entry: Contribution.of(entry.content, found), entry)
 
     def record(
-        self, answer: Answer, rows: RowDigests | None = None, new_people: bool = False
-    ) -> Answer:
-        """Note an answer before it is sent; return what holds from now on.
+        self, given: Contribution, rows: RowDigests | None = None, new_people: bool = False
+    ) -> Contribution:
+        """Note a contribution before it is sent; return what holds from now on.
 
-        That is the answer given, or, where the round was answered already (by another process,
+        That is the one given, or, where the round was answered already (by another process,
         or before a crash), the one that was noted then, whatever the rows are now.
 
         Parameters
         ----------
-        answer : Answer
+        given : Contribution
             What is to be sent.
         rows : RowDigests, optional
             Of the rows behind it, which `digester` made; `check_people` judges them before.
@@ -163,17 +174,17 @@ class Book(BookFile):
         PrivacyError
             If the cap would be broken.
         """
-        if not is_text(answer.data_set):
-            raise UsageError(f"data_set={answer.data_set!r}: needs a text, the name of the rows")
+        if not is_text(given.data_set):
+            raise UsageError(f"data_set={given.data_set!r}: needs a text, the name of the rows")
         with self.writing():
-            earlier = self.answer(answer.round_id)
+            earlier = self.answer(given.round_id)
             if earlier is not None:
                 return earlier
-            self.check_cap(answer.data_set, answer.spent)
+            self.check_cap(given.data_set, given.spent)
             if rows is not None:
-                self._note_rows(answer.data_set, rows, new_people)
-            self._note("answer", *answer.noted())
-        return answer
+                self._note_rows(given.data_set, rows, new_people)
+            self._note("answer", *given.noted())
+        return given
 
     # --- which people -----------------------------------------------------------------------
 

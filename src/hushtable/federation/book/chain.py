@@ -33,18 +33,10 @@ _BLOBS = "blobs"
 
 @dataclass(frozen=True)
 class Entry:
-    """One entry of the log.
+    """One entry of the log, at its place ``n`` from 1.
 
-    Attributes
-    ----------
-    n : int
-        Its place, from 1.
-    kind : str
-        What it notes.
-    content : dict
-        As JSON has it; ``"blobs"`` has the SHA-256 of what lies beside it, by name.
-    link : str
-        SHA-256 over the link before, the kind and the content: 64 hexadecimal digits.
+    ``content["blobs"]`` has the SHA-256 of what lies beside it, by name; ``link`` is the SHA-256
+    over the link before, the kind and the content.
     """
 
     n: int
@@ -54,18 +46,7 @@ class Entry:
 
 
 class Chain:
-    """The log of one file.
-
-    Parameters
-    ----------
-    db : Database
-        The file, which has `TABLES`.
-
-    Attributes
-    ----------
-    entries : list of Entry
-        What was read and checked so far, in order.
-    """
+    """The log of a database that has `TABLES`; ``entries`` were read and checked so far."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
@@ -79,10 +60,7 @@ class Chain:
     def read(self) -> list[Entry]:
         """Return the entries that are new since the last call, with all that they name checked.
 
-        Raises
-        ------
-        FileError
-            If an entry, or what it names, is not what was written; says which.
+        Raises `FileError`, which names the entry, if that or what it names was changed.
         """
         known = len(self.entries)
         # Before the entries: what another process adds in the meantime is named by its entry.
@@ -109,14 +87,7 @@ class Chain:
     def append(self, kind: str, content: dict[str, Any], blobs: Mapping[str, bytes]) -> Entry:
         """Write one more entry, inside a transaction in which `read` was called; return it.
 
-        Parameters
-        ----------
-        kind : str
-            What it notes.
-        content : dict
-            As JSON has it.
-        blobs : mapping of str to bytes
-            What is to lie beside it, by name; what is empty is left out.
+        ``blobs`` lie beside it, by name; what is empty is left out.
         """
         n, previous = len(self.entries) + 1, self.head
         digests = {name: hashlib.sha256(blob).hexdigest() for name, blob in blobs.items() if blob}

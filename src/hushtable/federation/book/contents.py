@@ -6,151 +6,47 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hushtable.errors import FileError
 from hushtable.federation.book.chain import Entry
 from hushtable.federation.keys import Card
-from hushtable.federation.round import Round, stamp
-from hushtable.federation.submission import Part
 from hushtable.privacy.budget import Spent, check_delta, check_epsilon
-from hushtable.privacy.ledger import Share
 
-__all__ = ["ROLES", "Answer", "Contents", "is_digest"]
+__all__ = ["ROLES", "Contents", "is_digest"]
 
 #: What somebody whose card is known may be in a round.
 ROLES = ("site", "coordinator")
 
 
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """What the site answered to a round.
-
-    Attributes
-    ----------
-    round_id, title : str
-        Of the round.
-    data_set : str
-        Which rows.
-    made : datetime
-        When.
-    counts : ndarray of shape (n_cells,), int64
-        The exact counts.
-    sent : ndarray of shape (n_cells,), int64
-        The counts with the site's noise.
-    share : Share
-        Of the ledger.
-    spent : Spent
-        What it cost a person in the rows.
-    round : bytes
-        The file of the round; empty in a book that was begun without.
-    content : bytes
-        The file that was sent, bit for bit; empty where a round was answered in another form.
-    """
-
-    round_id: str
-    title: str
-    data_set: str
-    made: datetime
-    counts: NDArray[np.int64]
-    sent: NDArray[np.int64]
-    share: Share
-    spent: Spent
-    round: bytes = b""
-    content: bytes = b""
-
-    def part(self, round_: Round) -> Part:
-        """Return what goes into the submission."""
-        return Part(self.sent, round_.ledger(self.share), self.made)
-
-    def noted(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return the content of its entry, and what lies beside."""
-        content = {
-            "round_id": self.round_id,
-            "title": self.title,
-            "data_set": self.data_set,
-            "made": stamp(self.made),
-            "share": self.share.to_dict(),
-            "spent": self.spent.to_dict(),
-        }
-        blobs = {
-            "counts": self.counts.astype("<i8").tobytes(),
-            "sent": self.sent.astype("<i8").tobytes(),
-            "round": self.round,
-            "content": self.content,
-        }
-        return content, blobs
-
-    @classmethod
-    def of(cls, entry: Entry, blob: Callable[[Entry, str], bytes]) -> "Answer":
-        """Return what an entry noted; ``blob`` reads what lies beside it, by digest."""
-        content = entry.content
-        found = {name: blob(entry, digest) for name, digest in content["blobs"].items()}
-        return cls(
-            _text(content["round_id"]),
-            _text(content["title"]),
-            _text(content["data_set"]),
-            datetime.fromisoformat(content["made"]),
-            np.frombuffer(found["counts"], "<i8").astype(np.int64, copy=False),
-            np.frombuffer(found["sent"], "<i8").astype(np.int64, copy=False),
-            Share.from_dict(content["share"]),
-            Spent.from_dict(content["spent"]),
-            found.get("round", b""),
-            found.get("content", b""),
-        )
-
-
 @dataclass
 class Contents:
-    """What a book says, after the entries that `add` was given.
+    """What a book says, after the entries that `add` was given."""
 
-    Attributes
-    ----------
-    site, signing : str
-        Whose book it is: name and public key.
-    key : bytes
-        Drawn for this book alone: digests of rows are made under it.
-    epsilon, delta : float
-        The cap.
-    cards : dict of str to Card
-        By name: one card at a time.
-    roles : dict of str to set of str
-        By name: as what that card is known.
-    answers : dict of str to Entry
-        By id of the round, in the order of answers.
-    spent : dict of str to list of Spent
-        By data set, in the order of answers.
-    rows : dict of str to list of Entry
-        By data set: digests of its rows.
-    policy : str
-        SHA-256 of the policy file in force; empty without.
-    verified : dict of str to datetime
-        By digest of a result: when it was verified first.
-    """
-
+    #: Whose book it is: name and public key.
     site: str = ""
     signing: str = ""
+    #: Drawn for this book alone: digests of rows are made under it.
     key: bytes = b""
+    #: The cap.
     epsilon: float = 0.0
     delta: float = 0.0
+    #: By name: one card at a time, and as what it is known.
     cards: dict[str, Card] = field(default_factory=dict)
     roles: dict[str, set[str]] = field(default_factory=dict)
+    #: By id of the round, in the order of answers; and by data set, what these cost.
     answers: dict[str, Entry] = field(default_factory=dict)
     spent: dict[str, list[Spent]] = field(default_factory=dict)
+    #: By data set: digests of its rows.
     rows: dict[str, list[Entry]] = field(default_factory=dict)
+    #: SHA-256 of the policy file in force; empty without.
     policy: str = ""
+    #: By digest of a result: when it was verified first.
     verified: dict[str, datetime] = field(default_factory=dict)
 
     def add(self, entry: Entry, path: str) -> None:
         """Take in the next entry; ``path`` names the book in errors.
 
-        Raises
-        ------
-        FileError
-            If the entry is of a kind that is not known here.
-        KeyError, TypeError, ValueError
-            If it cannot be what was written.
+        Raises `FileError` if it is of a kind that is not known here, and `KeyError`, `TypeError`
+        or `ValueError` if it cannot be what was written.
         """
         take = _KINDS.get(entry.kind)
         if take is None:
@@ -202,6 +98,7 @@ def _answer(said: Contents, entry: Entry) -> None:
     content = entry.content
     if _text(content["round_id"]) in said.answers:
         raise ValueError("a round is answered once")
+    _text(content["title"])
     for name in ("counts", "sent"):
         _digest(content["blobs"][name])
     datetime.fromisoformat(content["made"])

@@ -30,13 +30,7 @@ _ADVICE = {
 
 
 class Database:
-    """An open SQLite file, whose errors are `FileError`.
-
-    Parameters
-    ----------
-    path : path
-        The file.
-    """
+    """An open SQLite file, whose errors are `FileError`."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)

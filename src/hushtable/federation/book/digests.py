@@ -51,26 +51,16 @@ _TEXT_BITS = 0x3FFF_FFFF_FFFF_FFFF
 
 @dataclass(frozen=True, eq=False)
 class RowDigests:
-    """A sample of the distinct rows of a table, by which another table can be compared with it.
+    """A sample of the distinct rows of a table, by which another table can be compared with it."""
 
-    Attributes
-    ----------
-    features : tuple of str
-        Names of the columns, sorted.
-    n_rows : int
-        Rows of the table.
-    whole : str
-        Keyed digest of all rows in any order, 32 hexadecimal digits.
-    hashes : ndarray of shape (k,), uint64
-        Of the sampled rows, rising.
-    values : ndarray of shape (k, 16), uint8
-        Their HMAC-SHA256, cut to 16 bytes.
-    """
-
+    #: Names of the columns, sorted.
     features: tuple[str, ...]
     n_rows: int
+    #: Keyed digest of all rows in any order, 32 hexadecimal digits.
     whole: str
+    #: Of the sampled rows, rising: of shape (k,).
     hashes: Words
+    #: Their HMAC-SHA256, cut to 16 bytes: of shape (k, 16).
     values: NDArray[np.uint8]
 
     @property
@@ -141,12 +131,8 @@ class RowDigests:
 class RowDigester:
     """Makes digests of rows while something else reads them, or by itself.
 
-    Parameters
-    ----------
-    schema : Schema
-        Whose features are looked at; values are taken as they are read, whatever the ranges.
-    key : bytes
-        32 bytes; digests under other keys cannot be compared.
+    Looks at the features of the schema, whose values are taken as they are read, whatever the
+    ranges. Digests under different keys, of 32 bytes each, cannot be compared.
     """
 
     def __init__(self, schema: Schema, key: bytes) -> None:
@@ -180,12 +166,8 @@ class RowDigester:
     def digests(self) -> RowDigests:
         """Return the digests of the rows of the last pass.
 
-        Raises
-        ------
-        DataError
-            If a value could not be taken.
-        UsageError
-            If the rows were not read to their end.
+        Raises `DataError` if a value could not be taken, and `UsageError` if the rows were not
+        read to their end.
         """
         if self._failed is not None:
             raise self._failed

@@ -13,8 +13,8 @@ from hushtable.federation.book.chain import TABLES, Chain, Entry
 from hushtable.federation.book.contents import Contents
 from hushtable.federation.book.database import Database, damaged
 from hushtable.federation.book.old import take_over
+from hushtable.federation.clock import now, stamp
 from hushtable.federation.keys import Card, new_private, refuse_open
-from hushtable.federation.round import now, stamp
 from hushtable.privacy.budget import check_delta, check_epsilon
 
 __all__ = ["BookFile"]

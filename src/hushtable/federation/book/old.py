@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from hushtable.federation.book.chain import TABLES, Chain
-from hushtable.federation.book.contents import Answer
 from hushtable.federation.book.database import Database
+from hushtable.federation.contribution import Contribution
 from hushtable.federation.keys import Card
 from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Share
@@ -19,19 +19,8 @@ __all__ = ["take_over"]
 def take_over(db: Database, key: bytes, at: str) -> None:
     """Make the tables of version 1 a chain, inside a transaction; the ``steps`` stay.
 
-    Parameters
-    ----------
-    db : Database
-        The file.
-    key : bytes
-        32 bytes for digests of rows.
-    at : str
-        The time now.
-
-    Raises
-    ------
-    KeyError, TypeError, ValueError
-        If the tables do not hold what was written.
+    ``key`` has 32 bytes, for digests of rows; ``at`` is the time now. Raises `KeyError`,
+    `TypeError` or `ValueError` if the tables do not hold what was written.
     """
     for statement in TABLES:
         db.run(statement)
@@ -49,7 +38,7 @@ def take_over(db: Database, key: bytes, at: str) -> None:
             "where rowid = ?",
             (number,),
         )
-        answer = Answer(
+        answer = Contribution(
             round_id,
             title,
             data_set,

@@ -1,4 +1,4 @@
-"""Shamir's secret sharing: any t of n shares give the secret, fewer tell nothing of it.
+"""Shamir's secret sharing: any t of n shares give the secret, fewer reveal nothing of it.
 
 The secret is the value at 0 of a random polynomial of degree t - 1 over the integers modulo
 the prime 2^521 - 1; a share is its value at the place of a site, 1 to n. A. Shamir, *How to
@@ -16,17 +16,7 @@ SHARE_BYTES = 66
 
 
 def split(secret: bytes, threshold: int, n_shares: int) -> list[bytes]:
-    """Return the shares of places 1 to n.
-
-    Parameters
-    ----------
-    secret : bytes
-        At most 64 bytes.
-    threshold : int
-        Shares that give it back, t.
-    n_shares : int
-        Shares in all, n; at least t.
-    """
+    """Share a secret of at most 64 bytes among places 1 to n; ``threshold`` give it back."""
     if not 1 <= threshold <= n_shares or len(secret) > 64:
         raise ValueError("needs 1 <= threshold <= n_shares, and a secret of at most 64 bytes")
     powers = [secrets.randbelow(_PRIME) for _ in range(threshold - 1)]
@@ -41,20 +31,10 @@ def split(secret: bytes, threshold: int, n_shares: int) -> list[bytes]:
 
 
 def combine(shares: Mapping[int, Sequence[bytes]], length: int) -> list[bytes]:
-    """Return the secrets that shares from the same places give.
+    """Return the secrets, of ``length`` bytes each, that shares from the same places give.
 
-    Parameters
-    ----------
-    shares : mapping of int to sequence of bytes
-        By place, the shares of each of several secrets, in the same order at each place; as
-        many places as the threshold.
-    length : int
-        Bytes of each secret.
-
-    Raises
-    ------
-    ValueError
-        If the shares do not belong together.
+    By place, as many as the threshold: the shares of each secret, in the same order at each.
+    Raises `ValueError` if they do not belong together.
     """
     places = list(shares)
     weights = [_weight(place, places) for place in places]

@@ -1,4 +1,12 @@
-"""Masked rounds over a transport: messages, the site, the coordinator."""
+"""Masked rounds over a transport, one file a step.
+
+They are `hello`, `keys`, `shares`, `masked`, `survivors` and `unmask`, as in Bonawitz et al.,
+*Practical Secure Aggregation for Privacy-Preserving Machine Learning* (2017), figure 4; each file
+has both sides: ``answer``, at a site, and what the coordinator asks and checks. `site` and
+`secure_sum` lead through the steps; a `transport` carries them, `memory` within one process. May
+import all of `hushtable.federation` but `hushtable.federation.flower`. Tested by
+``tests/federation/test_online.py``, and by attacks.
+"""
 
 from hushtable.federation.online.site import OnlineSite
 

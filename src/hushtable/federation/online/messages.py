@@ -6,7 +6,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from hushtable import files
-from hushtable.errors import PlanError, RoundError
+from hushtable.entries import entries
+from hushtable.errors import RoundError
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.refusals import Refusal, Refused
 from hushtable.federation.round import Round
@@ -17,33 +18,22 @@ Step = Literal["hello", "keys", "shares", "masked", "survivors", "unmask"]
 #: Of the sum; before them, whoever has to find out where a site is says hello.
 STEPS: tuple[Step, ...] = get_args(Step)[1:]
 _REFUSED = "refused"
+_ENTRIES = {"round_id": str, "step": str, "sender": str, "body": dict}
 
 
 @dataclass(frozen=True)
 class Message:
-    """What the coordinator asks, or a site answers, in one step.
-
-    Attributes
-    ----------
-    round_id : str
-        Round that it belongs to.
-    step : str
-        One of `Step`, or ``"refused"`` for an answer that says in one word why there is none.
-    sender : str
-        Name of who signed.
-    body : dict
-        As JSON has it.
-    digest : str
-        SHA-256 of all of it.
-    content : bytes
-        The message as it travels.
-    """
+    """A request of the coordinator, or a site's answer, in one step."""
 
     round_id: str
+    #: One of `Step`, or ``"refused"`` for an answer that says in one word why there is none.
     step: str
+    #: Name of who signed.
     sender: str
     body: dict[str, Any]
+    #: SHA-256 of all of it.
     digest: str
+    #: The message as it travels.
     content: bytes
 
     @classmethod
@@ -66,14 +56,11 @@ class Message:
 
     @classmethod
     def _from_file(cls, read: files.Content, sender: Card, content: bytes) -> "Message":
-        entries = read.manifest
-        round_id, step, name = (entries.get(key) for key in ("round_id", "step", "sender"))
-        body = entries.get("body")
-        if not (isinstance(round_id, str) and isinstance(step, str) and isinstance(body, dict)):
-            raise PlanError("a message needs round_id, step, sender and body")
-        if name != sender.name:
-            raise RoundError(f"a message of {name!r} is signed by {sender.name!r}")
-        return cls(round_id, step, sender.name, body, read.digest, content)
+        said: dict[str, Any] = {name: read.manifest.get(name) for name in _ENTRIES}
+        entries(said, "a message", _ENTRIES)
+        if said["sender"] != sender.name:
+            raise RoundError(f"a message of {said['sender']!r} is signed by {sender.name!r}")
+        return cls(**said, digest=read.digest, content=content)
 
     def check(self, round_: Round, step: str) -> "Message":
         """Return the message if it belongs to this round and step; raises `RoundError`.
@@ -104,5 +91,5 @@ def ask(round_: Round, step: Step, keys: Keys, body: dict[str, Any]) -> bytes:
 def _pack(
     round_id: str, step: str, keys: Keys, body: dict[str, Any], arrays: files.Arrays
 ) -> bytes:
-    entries = {"round_id": round_id, "step": step, "sender": keys.card.name, "body": body}
-    return files.pack("message", entries, arrays, keys.sign)
+    said = {"round_id": round_id, "step": step, "sender": keys.card.name, "body": body}
+    return files.pack("message", said, arrays, keys.sign)

@@ -1,4 +1,4 @@
-"""What two sites of an online round agree on: keys of masks, and shares that one can read alone."""
+"""Shares that one site seals for another, and what binds a site to its own mask."""
 
 import hashlib
 from typing import Any
@@ -7,26 +7,16 @@ import rfc8785
 
 from hushtable.errors import RoundError
 from hushtable.federation.keys import crypto
-from hushtable.federation.masks.masking import agreed_key
+from hushtable.federation.masks.agree import agreed_key
 from hushtable.federation.round import Round
 
-__all__ = ["commitment", "mask_key", "opened_share", "place", "private_key", "sealed_share"]
+__all__ = ["commitment", "opened_share", "place", "sealed_share"]
 
 
 def commitment(round_: Round, site: str, own_mask: bytes) -> str:
-    """Return what binds a site to its own mask, and tells nothing of it."""
+    """Hash a site's own mask: binds the site to it, and reveals nothing of it."""
     text = rfc8785.dumps(["hushtable mask", round_.round_id, site, own_mask.hex()])
     return hashlib.sha256(text).hexdigest()
-
-
-def mask_key(round_: Round, mine: Any, theirs: str, me: str, other: str) -> bytes:
-    """Return the key of the masks between two sites, from keys drawn for this round."""
-    return agreed_key(mine, theirs, "online masks", round_.round_id, *sorted((me, other)))
-
-
-def private_key(text: str) -> Any:
-    """Return a key that a site kept in its book."""
-    return crypto().X25519PrivateKey.from_private_bytes(bytes.fromhex(text))
 
 
 def place(round_: Round, name: str) -> int:
@@ -46,12 +36,9 @@ def sealed_share(
 def opened_share(
     round_: Round, mine: Any, theirs: str, sender: str, reader: str, sealed: bytes
 ) -> bytes:
-    """Return the share that one site sealed for another.
+    """Open the share that one site sealed for another.
 
-    Raises
-    ------
-    RoundError
-        If it was changed, or sealed by somebody else or for another.
+    Raises `RoundError` if it was changed, or sealed by somebody else or for another.
     """
     cipher, nonce = _cipher(round_, mine, theirs, sender, reader)
     try:

@@ -1,0 +1,39 @@
+"""Times of rounds: UTC, in whole seconds."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+__all__ = ["CLOCKS", "now", "parsed", "shown_time", "stamp"]
+
+#: By how much the clocks of two machines may differ.
+CLOCKS = timedelta(minutes=15)
+#: This machine's clock: the one place where tests stop it.
+read: Callable[[], datetime] = partial(datetime.now, UTC)
+
+
+def now() -> datetime:
+    """Return the time, UTC, in whole seconds."""
+    return read().replace(microsecond=0)
+
+
+def stamp(at: datetime) -> str:
+    """Return a time as files have it: ISO 8601, UTC, in whole seconds."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parsed(text: Any) -> datetime:
+    """Read back what `stamp` wrote; raises `ValueError` on anything else."""
+    try:
+        at = datetime.fromisoformat(text)
+        if stamp(at) == text:
+            return at
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ValueError(f"time {text!r}: needs the form 2027-03-31T12:00:00Z")
+
+
+def shown_time(at: datetime) -> str:
+    """Return a time as people read it."""
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")

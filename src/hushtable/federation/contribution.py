@@ -1,0 +1,114 @@
+"""A site's contribution to a round, from its counts with noise to the file that was sent."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.federation.clock import stamp
+from hushtable.federation.keys import Keys
+from hushtable.federation.round import Round
+from hushtable.federation.submission import Submission
+from hushtable.privacy.budget import Spent
+from hushtable.privacy.ledger import Share
+
+__all__ = ["Contribution"]
+
+
+@dataclass(frozen=True, eq=False)
+class Contribution:
+    """Counts of a site's rows for one round: as secret as the rows, but for `content`.
+
+    Its states: *noised* as it is made; *sealed*, once `content` is signed, and masked where the
+    round says so; *recorded*, once the site's book has it, and not before that sent. What the
+    coordinator reads and accepts is a `Submission`.
+
+    Attributes
+    ----------
+    round_id, title : str
+        Of the round.
+    data_set : str
+        Which rows.
+    made : datetime
+        When.
+    counts : ndarray of shape (n_cells,), int64
+        The exact counts.
+    sent : ndarray of shape (n_cells,), int64
+        The counts with the site's noise.
+    share : Share
+        The site's line of the ledger.
+    spent : Spent
+        What it cost a person in the rows.
+    round : bytes
+        The file of the round; empty in a book that was begun without.
+    content : bytes
+        The file that was sent, bit for bit; empty where it is not sealed, or was sent in a form
+        that an older book did not keep.
+    """
+
+    round_id: str
+    title: str
+    data_set: str
+    made: datetime
+    counts: NDArray[np.int64]
+    sent: NDArray[np.int64]
+    share: Share
+    spent: Spent
+    round: bytes = b""
+    content: bytes = b""
+
+    def sealed(self, round_: Round, keys: Keys, masks: NDArray[np.uint64] | None) -> "Contribution":
+        """Return it with the file to send; the same, if it has one.
+
+        Parameters
+        ----------
+        round_ : Round
+            That it is for.
+        keys : Keys
+            The site's.
+        masks : ndarray of shape (n_cells,), uint64, or None
+            What hides the counts, in a masked round.
+        """
+        if self.content:
+            return self
+        content = Submission.pack(round_, keys, self.sent, self.share, self.made, masks)
+        return replace(self, content=content)
+
+    # --- in the book --------------------------------------------------------------------------
+
+    def noted(self) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """Return the content of its entry, and what lies beside."""
+        content = {
+            "round_id": self.round_id,
+            "title": self.title,
+            "data_set": self.data_set,
+            "made": stamp(self.made),
+            "share": self.share.to_dict(),
+            "spent": self.spent.to_dict(),
+        }
+        blobs = {
+            "counts": self.counts.astype("<i8").tobytes(),
+            "sent": self.sent.astype("<i8").tobytes(),
+            "round": self.round,
+            "content": self.content,
+        }
+        return content, blobs
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any], blobs: Mapping[str, bytes]) -> "Contribution":
+        """Read back what `noted` returned; raises `KeyError`, `TypeError` or `ValueError`."""
+        return cls(
+            content["round_id"],
+            content["title"],
+            content["data_set"],
+            datetime.fromisoformat(content["made"]),
+            np.frombuffer(blobs["counts"], "<i8").astype(np.int64, copy=False),
+            np.frombuffer(blobs["sent"], "<i8").astype(np.int64, copy=False),
+            Share.from_dict(content["share"]),
+            Spent.from_dict(content["spent"]),
+            blobs.get("round", b""),
+            blobs.get("content", b""),
+        )

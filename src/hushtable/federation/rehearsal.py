@@ -1,0 +1,84 @@
+"""A small round within one process, of sites that know each other: to try things out."""
+
+import os
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hushtable.counts.sketch import Sketch
+from hushtable.data.schema import Feature, Schema
+from hushtable.federation.book.book import Book
+from hushtable.federation.clock import now
+from hushtable.federation.keys import Keys
+from hushtable.federation.online.memory import Memory
+from hushtable.federation.online.site import OnlineSite
+from hushtable.federation.policy import Policy
+from hushtable.federation.round import Round
+from hushtable.plans.plan import Plan
+
+__all__ = ["Rehearsal"]
+
+
+class Rehearsal:
+    """Sites and a coordinator with invented rows, and a round that is open for a day.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the sites.
+    folder : path
+        Where their books are made.
+    **terms
+        As `Round.open` takes them.
+
+    Attributes
+    ----------
+    lead : Keys
+        The coordinator's.
+    keys, books : dict
+        By site.
+    sketches : dict of str to Sketch
+        By site, what it counted.
+    round : Round
+        Masked, with epsilon 1, unless the terms say otherwise.
+    """
+
+    def __init__(
+        self,
+        names: Sequence[str] = ("north", "south"),
+        folder: str | os.PathLike[str] = ".",
+        **terms: Any,
+    ) -> None:
+        schema = Schema(tuple(Feature.numeric(name, low=-5, high=5) for name in "xy"))
+        plan = Plan.draw(schema, n_tables=10, n_cells=64, random_state=0)
+        self.lead, self.keys = Keys.generate("lead"), {name: Keys.generate(name) for name in names}
+        cards = [keys.card for keys in self.keys.values()]
+        asked: dict[str, Any] = {"epsilon": 1.0, "deadline": now() + timedelta(days=1)}
+        self.round = Round.open(plan, cards, self.lead, **asked | terms)
+        self.books: dict[str, Book] = {}
+        self.sketches: dict[str, Sketch] = {}
+        for seed, (name, keys) in enumerate(self.keys.items()):
+            book = Book.create(Path(folder) / f"{name}.book", keys.card, epsilon=10.0)
+            book.trust([self.lead.card], "coordinator")
+            book.trust(cards)
+            self.books[name] = book
+            X = np.random.default_rng(seed).normal(size=(200, 2))
+            self.sketches[name] = Sketch.from_data(plan, X)
+
+    def site(self, name: str) -> OnlineSite:
+        """Return what answers for a site online."""
+        policy = Policy(unattended=True, plans=(self.round.layout.plan_id,))
+        keys, book = self.keys[name], self.books[name]
+        return OnlineSite(keys, book, lambda plan: self.sketches[name], policy=policy)
+
+    def transport(self) -> Memory:
+        """Return a transport to all sites."""
+        return Memory({name: self.site(name).answer for name in self.keys})
+
+    def close(self) -> None:
+        """Close the books."""
+        for book in self.books.values():
+            book.close()

@@ -1,0 +1,67 @@
+"""The roster of a round: names, keys, and how many of its sites are enough."""
+
+from collections.abc import Sequence
+
+from hushtable.errors import PlanError, RoundError
+from hushtable.federation.keys import Card
+from hushtable.federation.terms import MAX_SITES, Terms
+
+__all__ = ["check_least", "check_roster"]
+
+#: What the eye passes over in a name.
+_UNSEEN = str.maketrans("", "", " ._-")
+
+
+def check_least(terms: Terms, sites: Sequence[Card], coordinator: Card) -> None:
+    """Raise `PlanError` if two lists of who dropped out could each find enough signatures.
+
+    The coordinator may show one list to some sites and another to others, and get both secrets of
+    a site that is on one of them only. An honest site signs one list; a site in league with the
+    coordinator signs both, and so does the coordinator itself where it is a site. Two lists then
+    need ``2 least`` signatures of at most n + c (+ 1).
+    """
+    n = len(sites)
+    if terms.least > n:
+        raise PlanError(f"{n} sites cannot be at least {terms.least}")
+    if not terms.masked:
+        return
+    colluders = terms.colluders
+    twice = colluders + (coordinator in sites)
+    if 2 * terms.least <= n + twice:
+        also = ", and the coordinator is a site itself" if coordinator in sites else ""
+        raise PlanError(
+            f"at least {terms.least} of {n} sites under masks, {colluders} colluding{also}: needs "
+            f"{(n + twice) // 2 + 1} or more"
+        )
+
+
+def check_roster(sites: Sequence[Card], coordinator: Card) -> None:
+    """Raise `RoundError` if two sites share a name or keys, or there are too few or too many."""
+    names = [card.name for card in sites]
+    if names != sorted(set(names)):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise RoundError(
+            f"several cards are those of {twice}: each site needs a name of its own"
+            if twice
+            else "the roster is not sorted by name"
+        )
+    if coordinator.name in names and coordinator not in sites:
+        raise RoundError(
+            f"the coordinator and a site are both named {coordinator.name!r}, with different keys: "
+            "each needs a name of its own"
+        )
+    alike = {name.casefold().translate(_UNSEEN): name for name in names}
+    if len(alike) < len(names):
+        one = next(name for name in names if alike[name.casefold().translate(_UNSEEN)] != name)
+        raise RoundError(
+            f"the site {one!r} has a name that looks like another's: names have to differ in more "
+            "than spaces, dots, hyphens, underscores and capital letters"
+        )
+    if len({card.signing for card in sites}) < len(sites) or (
+        len({card.masking for card in sites}) < len(sites)
+    ):
+        raise RoundError(
+            "two sites have the same keys: each needs its own (hushtable round keygen)"
+        )
+    if not 2 <= len(sites) <= MAX_SITES:
+        raise RoundError(f"{len(sites)} sites: a round needs 2 to {MAX_SITES:,}")
