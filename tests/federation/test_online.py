@@ -15,6 +15,7 @@ from hushtable.federation.online.messages import STEPS, Message, ask
 from hushtable.federation.online.secure_sum import SecureSum
 from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.refusals import Refusal
+from hushtable.federation.rehearsal import Rehearsal
 
 
 @pytest.fixture(autouse=True)
@@ -441,3 +442,22 @@ def test_swapping_two_sites_rows_changes_nothing_that_the_coordinator_sees(conso
     ones = [bits.sum(axis=0) for bits in by_cell]  # top bit of each cell: a coin
     table = np.array([[one.sum(), one.size * 40 - one.sum()] for one in ones])
     assert stats.chi2_contingency(table).pvalue > 1e-5
+
+
+# --- transports -----------------------------------------------------------------------------------
+
+
+def test_a_function_of_requests_to_answers_is_a_transport_too(tmp_path):
+    here = Rehearsal(("east", "north", "south"), tmp_path, least=2)
+    sites, steps = {name: here.site(name) for name in here.keys}, []
+
+    def carry(requests):
+        steps.append(sorted(requests))
+        lost = {"east"} if len(steps) > 2 else set()
+        return {name: sites[name].answer(requests[name]) for name in set(requests) - lost}
+
+    secure_sum = SecureSum(here.round, here.lead, carry)
+    assert len(secure_sum.run().ledger.shares) == 2
+    assert steps[:2] == [["east", "north", "south"]] * 2
+    assert secure_sum.lost == {"east": "masked: silent"}
+    here.close()

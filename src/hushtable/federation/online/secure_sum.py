@@ -15,6 +15,7 @@ from hushtable.federation.keys import Keys
 from hushtable.federation.masks.unmask import Unmasking
 from hushtable.federation.online import keys as keys_
 from hushtable.federation.online import masked, shares, survivors, unmask
+from hushtable.federation.online.memory import Exchange
 from hushtable.federation.online.messages import Message, Step, ask
 from hushtable.federation.online.state import Kept
 from hushtable.federation.online.transport import Transport
@@ -35,8 +36,9 @@ class SecureSum:
         A masked round.
     keys : Keys
         The coordinator's, who opened it.
-    transport : Transport
-        Carries requests and answers; closed when the round is over.
+    transport : Transport or callable
+        Carries requests and answers; closed when the round is over. A function of a step's
+        requests to its answers, both by site, serves too.
     timeout : float, default=600
         Seconds after which a site that is silent in a step is asked again, or lost.
     tries : int, default=1
@@ -64,7 +66,7 @@ class SecureSum:
         self,
         round_: Round,
         keys: Keys,
-        transport: Transport,
+        transport: Transport | Callable[[Mapping[str, bytes]], Mapping[str, bytes]],
         *,
         timeout: float = 600.0,
         tries: int = 1,
@@ -73,7 +75,8 @@ class SecureSum:
             raise RoundError("a round without masks needs no secure sum: collect its submissions")
         if keys.card != round_.coordinator:
             raise RoundError(f"{round_.coordinator.name!r} opened the round, with other keys")
-        self.round, self._keys, self._transport = round_, keys, transport
+        self.round, self._keys = round_, keys
+        self._transport = Exchange(transport) if callable(transport) else transport
         self._timeout, self._tries = timeout, tries
         self._heard: dict[str, bytes] = {}
         self.reached: dict[str, str] = {}
