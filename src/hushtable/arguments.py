@@ -6,8 +6,6 @@ import numpy as np
 
 from hushtable.errors import UsageError
 
-__all__ = ["MOST", "generator", "is_text", "whole"]
-
 #: Rows, and whatever is counted like them: beyond, sums might not be exact, nor costs finite.
 MOST = 2**40
 

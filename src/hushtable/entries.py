@@ -6,8 +6,6 @@ from typing import Any, get_args, get_origin
 
 from hushtable.errors import PlanError
 
-__all__ = ["entries"]
-
 #: Name of an entry, and its kind: a type of JSON, ``float`` for any number, ``list[str]``,
 #: ``str | None``, or ``object`` for whatever the caller checks itself.
 Kinds = Mapping[str, Any]

@@ -3,18 +3,6 @@
 Every message says what was found, what was needed, and what to do next.
 """
 
-__all__ = [
-    "DataError",
-    "DataTypeError",
-    "FileError",
-    "HushTableError",
-    "MissingExtraError",
-    "PlanError",
-    "PrivacyError",
-    "RoundError",
-    "UsageError",
-]
-
 
 class HushTableError(Exception):
     """Root of every error that hushtable raises on purpose.

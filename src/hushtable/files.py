@@ -28,23 +28,6 @@ from numpy.typing import NDArray
 from hushtable.entries import Kinds, entries
 from hushtable.errors import FileError, PlanError
 
-__all__ = [
-    "KINDS",
-    "PROTOCOL",
-    "Arrays",
-    "Content",
-    "Kind",
-    "array_digests",
-    "pack",
-    "read",
-    "remove_leftovers",
-    "replacing",
-    "travels",
-    "unpack",
-    "write",
-    "write_bytes",
-]
-
 #: Version of the file format. To bump it: raise the number; keep a reader for every older one
 #: (a function from an old `Content` to a new one, applied in `read`); save the files of the old
 #: version that the tests read as ``tests/golden/protocol-N/``; describe the change in

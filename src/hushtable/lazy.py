@@ -4,8 +4,6 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["exports"]
-
 
 def exports(
     package: str, homes: Mapping[str, str]

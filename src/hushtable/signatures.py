@@ -2,8 +2,6 @@
 
 from hushtable.errors import MissingExtraError
 
-__all__ = ["of_file", "verifies"]
-
 
 def of_file(kind: str, digest: str) -> bytes:
     """Return what is signed of a file: its kind, and the digest of all that it says."""

@@ -17,8 +17,6 @@ from typing import Any, Generic, TypeVar
 from hushtable.arguments import MOST
 from hushtable.errors import UsageError
 
-__all__ = ["FEW_ROWS", "for_each", "map_in_order", "n_threads"]
-
 T = TypeVar("T")
 R = TypeVar("R")
 

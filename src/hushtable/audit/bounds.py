@@ -15,12 +15,6 @@ from scipy.optimize import brentq
 
 from hushtable.privacy.mechanisms import named
 
-__all__ = [
-    "Claim", "Finding", "area", "canary_bound", "canary_p_value", "epsilon_bound", "exact_cells",
-    "gaussian_bound", "gaussian_epsilon", "judge", "judge_ratios", "least_epsilon", "most_area",
-    "most_true",
-]  # fmt: skip
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

@@ -13,8 +13,6 @@ from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.mechanisms import named
 
-__all__ = ["apart", "audit_neighbours"]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

@@ -31,11 +31,6 @@ from hushtable.privacy.budget import rho_from_epsilon
 from hushtable.privacy.ledger import Share
 from hushtable.privacy.noise import add_noise
 
-__all__ = [
-    "ATTACKS", "CONFIDENCE", "DELTA", "PLANTED", "Outcome", "Scene", "n_outcomes", "outcomes",
-    "table", "targets",
-]  # fmt: skip
-
 DELTA = 1e-6
 #: Of each bound: with thirty of them, a correct release is rejected in 3% of runs at most.
 CONFIDENCE = 0.999

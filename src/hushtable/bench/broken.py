@@ -13,8 +13,6 @@ from unittest.mock import patch
 from hushtable.privacy.budget import Cost, Sensitivity, calibrated_scale, part_scale
 from hushtable.privacy.noise import add_noise
 
-__all__ = ["BROKEN", "Plant", "a_third_of_the_noise"]
-
 Plant = Callable[[], AbstractContextManager[Any]]
 
 

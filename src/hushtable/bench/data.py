@@ -13,8 +13,6 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import DataError
 
-__all__ = ["VARIABLE", "LabelledSet", "auc", "auc_and_ap", "data_folder", "find_sets", "load"]
-
 #: The environment variable that names the folder.
 VARIABLE = "HUSHTABLE_DATA"
 

@@ -12,8 +12,6 @@ from hushtable.bench.results import Results
 from hushtable.errors import MissingExtraError
 from hushtable.plots import EpsilonDisplay
 
-__all__ = ["draw_curve", "panels", "privacy_figure", "pyplot", "save", "sites_figure"]
-
 # Okabe and Ito's colours: told apart by colour-blind readers, and in grey.
 _BLUE, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#009E73"
 

@@ -22,8 +22,6 @@ from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
 from hushtable.plans.plan import Plan
 
-__all__ = ["CONFIDENCE", "FALSE", "Attacked", "Solver", "attack", "table", "targets"]
-
 DELTA = 1e-6
 #: Of each bound.
 CONFIDENCE = 0.999

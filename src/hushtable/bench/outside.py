@@ -33,8 +33,6 @@ from hushtable.federation.site import Reply
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import MAX_EPSILON
 
-__all__ = ["CASES", "CONFIDENCE", "MISTAKES", "Case", "audits", "n_audits", "table", "targets"]
-
 DELTA = 1e-6
 #: Of each audit: with seven of them, the correct package is rejected in 0.7% of runs at most.
 CONFIDENCE = 0.999

@@ -22,8 +22,6 @@ from hushtable.privacy.budget import Sensitivity, calibrated_scale
 from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.noise import add_noise
 
-__all__ = ["DELTA", "EPSILON", "EXACT", "MISTAKES", "Mistake", "audit_all"]
-
 #: What every release here claims.
 EPSILON, DELTA = 1.0, 1e-6
 

@@ -24,12 +24,6 @@ from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import Design
 from hushtable.scores.scorer import Scorer
 
-__all__ = [
-    "DELTA", "N_AUDITED", "PAPER_SETS", "Run", "accuracy", "accuracy_targets", "audit_targets",
-    "audits", "means", "membership", "private_scorer", "released", "table_of_audits",
-    "table_of_means", "table_of_membership", "table_of_sets",
-]  # fmt: skip
-
 DELTA = 1e-6
 #: Rows that a set must have to count in the means, and rows taken of it at most.
 MIN_ROWS, MAX_ROWS = 1000, 20_000

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from hushtable.errors import DataError
 from hushtable.files import replacing
 
-__all__ = ["Results", "Row"]
-
 #: One figure of one run, by the names of the columns.
 Row = dict[str, Any]
 

@@ -25,8 +25,6 @@ from hushtable.privacy.ledger import Ledger, Pool, Share
 from hushtable.privacy.noise import add_noise
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["CURVES", "SETS", "SITES", "local_table", "sites_table", "steps", "targets"]
-
 SITES = (2, 4, 6, 8, 10, 20, 50, 100)
 SETS = ("BreastW", "Cardio", "Pendigits", "Mnist")
 MASKED, WHOLE, PAPERS = "masks, shared noise", "noise of every site", "the paper's mechanism"

@@ -12,11 +12,6 @@ from numpy.typing import ArrayLike
 
 from hushtable.audit.bounds import Finding
 
-__all__ = [
-    "Target", "environment", "judged", "markdown_table", "print_environment", "print_targets",
-    "spread",
-]  # fmt: skip
-
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]], text: int = 1) -> str:
     """Lay out a Markdown table; the first ``text`` columns are left-aligned, the rest right."""

@@ -12,8 +12,6 @@ from hushtable.errors import FileError
 from hushtable.files import Content
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["cost", "read_counts", "read_release", "read_sketch", "threshold"]
-
 
 def read_counts(path: Path) -> Counts:
     """Read a file that must hold a sketch or a release."""

@@ -17,8 +17,6 @@ from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Frequencies, Reason, Reasons, worth_a_word
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["SHOWN", "Details", "print_lowest"]
-
 #: Lowest scores that are listed.
 SHOWN = 5
 

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 
 from hushtable.plans.draws import detectors
 
-__all__ = ["HUSHTABLE", "Detector"]
-
 
 class _Spelled(StrEnum):
     @property

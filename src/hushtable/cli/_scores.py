@@ -15,8 +15,6 @@ from hushtable.files import replacing
 from hushtable.scores.details import Scored
 from hushtable.scores.lowest import Lowest, LowRow
 
-__all__ = ["Summary", "write_scores"]
-
 #: Rows written at a time: a Parquet row group of about 4 MB.
 _GROUP_ROWS = 1 << 18
 

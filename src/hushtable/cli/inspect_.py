@@ -27,8 +27,6 @@ from hushtable.report.words import (
     values_of_rows,
 )
 
-__all__ = ["inspect"]
-
 
 def inspect(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Plan, sketch, release or model.")],

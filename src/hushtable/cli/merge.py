@@ -14,8 +14,6 @@ from hushtable.cli._signed import signed_by, standing
 from hushtable.counts.base import Counts
 from hushtable.errors import PlanError, PrivacyError, UsageError
 
-__all__ = ["merge"]
-
 
 def merge(
     counts: Annotated[

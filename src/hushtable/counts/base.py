@@ -14,8 +14,6 @@ from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.seal import Seal, write
 
-__all__ = ["Counts", "Noised", "mergeable"]
-
 
 class Counts(ABC):
     """Counts of rows in the cells of a plan's tables, and what may be done with them.

@@ -15,8 +15,6 @@ from hushtable.plans.plan import Plan
 from hushtable.plans.score_rule import gate_values
 from hushtable.threads import for_each, n_threads
 
-__all__ = ["Counter"]
-
 Ints = NDArray[np.int64]
 
 

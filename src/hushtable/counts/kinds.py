@@ -10,8 +10,6 @@ from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.plans.plan import Plan
 
-__all__ = ["READERS", "counts_from_file", "register"]
-
 #: By kind. The detectors' room adds its own.
 READERS: dict[str, Callable[[files.Content], Any]] = {
     "plan": Plan.from_file,

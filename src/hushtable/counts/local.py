@@ -15,8 +15,6 @@ from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.noise import noise_sd
 
-__all__ = ["LocalModel"]
-
 
 @dataclass(frozen=True, eq=False)
 class LocalModel(Counts):

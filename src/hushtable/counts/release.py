@@ -19,8 +19,6 @@ from hushtable.privacy.denoise import span
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.seal import Seal
 
-__all__ = ["Release"]
-
 
 @dataclass(frozen=True, eq=False)
 class Release(Noised):

@@ -16,11 +16,9 @@ from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.mechanisms import MECHANISMS, Cost, named
 from hushtable.privacy.terms import Terms
 
-__all__ = ["check_counts", "check_plan", "release_counts", "share_of_budget"]
 
-
-class Exact(Counted, Protocol):
-    """Exact counts, as a `Sketch` holds them."""
+class _Exact(Counted, Protocol):
+    """_Exact counts, as a `Sketch` holds them."""
 
     @property
     def sampled(self) -> bool: ...
@@ -31,7 +29,7 @@ class Exact(Counted, Protocol):
 
 
 def release_counts(
-    sketch: Exact,
+    sketch: _Exact,
     terms: Terms,
     after: Release | Sequence[Release] = (),
     progress: Callable[[int], None] | None = None,
@@ -74,7 +72,7 @@ def check_plan(plan: Plan) -> None:
         )
 
 
-def check_counts(sketch: Exact, mechanism: str, rows_per_person: int) -> None:
+def check_counts(sketch: _Exact, mechanism: str, rows_per_person: int) -> None:
     """Raise `PrivacyError` if a row may have changed more counts than the accounting takes."""
     if sketch.sampled and not named(mechanism).takes_samples:
         that = next(one.name for one in MECHANISMS.values() if one.takes_samples)

@@ -20,8 +20,6 @@ from hushtable.plans.plan import Plan
 from hushtable.privacy.mechanisms import DEFAULT, Adjacency
 from hushtable.privacy.terms import Terms
 
-__all__ = ["Sketch"]
-
 
 @dataclass(frozen=True, eq=False)
 class Sketch(Counts):

@@ -18,8 +18,6 @@ from hushtable.data.schema import Feature, Schema
 from hushtable.data.weights import Numbered, numbered
 from hushtable.threads import map_in_order, n_threads
 
-__all__ = ["FeatureCheck", "check_rows"]
-
 #: Cells that a range is cut into to see how much of it the values use: 65,280 levels in 1,020.
 _CELLS, _LEVELS_A_CELL = 1020, 64
 #: Share of the values that may lie anywhere, on each side, without the range counting as used:

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from hushtable.data.readers import integer_too_large
 from hushtable.errors import DataError, DataTypeError
 
-__all__ = ["as_column", "as_numbers", "as_texts", "filled", "is_text", "texts_column"]
-
 _SECONDS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 

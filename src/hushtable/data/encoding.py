@@ -15,8 +15,6 @@ from hushtable.data.readers import Batch, Reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import DataError
 
-__all__ = ["Codes", "Encoder", "infinite"]
-
 
 @dataclass(frozen=True)
 class Codes:

@@ -18,8 +18,6 @@ from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.errors import DataError
 from hushtable.threads import for_each, n_threads
 
-__all__ = ["doubtful_texts", "schema_from_data"]
-
 #: Rows, or different texts, up to which a column is taken for categories, however they look.
 _FEW = 20
 #: Letters of a text, on average, above which it is more than the name of a category.

@@ -14,8 +14,6 @@ from importlib import resources
 from itertools import product, takewhile
 from typing import Any
 
-__all__ = ["KnownColumn", "Range", "known_column", "known_columns"]
-
 
 @dataclass(frozen=True)
 class Range:

@@ -13,8 +13,6 @@ from hushtable.entries import entries
 from hushtable.errors import PlanError
 from hushtable.privacy.budget import Spent
 
-__all__ = ["MAX_CATEGORIES", "Feature", "Schema"]
-
 #: Categories that one feature may have. More is, in practice, an identifier.
 MAX_CATEGORIES = 10_000
 #: Features that one schema may have: they are numbered in 16 bits.

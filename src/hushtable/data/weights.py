@@ -10,8 +10,6 @@ from hushtable.arguments import MOST
 from hushtable.data.readers import Batch, Reader, taken
 from hushtable.errors import DataError
 
-__all__ = ["Numbered", "Weights", "count_rows", "numbered", "whole_weights"]
-
 Weights: TypeAlias = NDArray[np.int64]
 #: Number of the first row, the rows, and their weights, if any.
 Numbered: TypeAlias = tuple[int, Batch, Weights | None]

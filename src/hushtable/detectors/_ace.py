@@ -7,8 +7,6 @@ from hushtable.data.schema import Schema
 from hushtable.detectors._base import TableDetector
 from hushtable.plans.plan import Plan
 
-__all__ = ["ACE"]
-
 
 class ACE(TableDetector):
     """ACE (Luo and Shrivastava, 2018): arrays of counts under SimHash, over all rows.

@@ -24,8 +24,6 @@ from hushtable.errors import DataError, PlanError, PrivacyError
 from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["TableDetector"]
-
 Floats = NDArray[np.float64]
 
 

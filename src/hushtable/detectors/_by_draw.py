@@ -4,8 +4,6 @@ from hushtable import detectors
 from hushtable.detectors._base import TableDetector
 from hushtable.plans.draws import DRAWS
 
-__all__ = ["BY_DRAW"]
-
 BY_DRAW: dict[str, type[TableDetector]] = {
     name: getattr(detectors, draw.estimator) for name, draw in DRAWS.items() if draw.estimator
 }

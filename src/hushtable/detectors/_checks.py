@@ -7,8 +7,6 @@ from sklearn.base import BaseEstimator
 
 from hushtable.errors import UsageError
 
-__all__ = ["AnyColumns", "n_outliers", "names_message", "share_of_rows"]
-
 
 class AnyColumns(BaseEstimator):
     """An estimator of missing values, text and categories too."""

@@ -2,8 +2,6 @@
 
 from inspect import cleandoc
 
-__all__ = ["filled"]
-
 _SHARED = {
     "[shared parameters]": """
         contamination : "auto" or float in (0, 0.5], default="auto"

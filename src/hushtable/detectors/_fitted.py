@@ -21,8 +21,6 @@ from hushtable.scores.explain import Explainer
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["FittedTables"]
-
 Floats = NDArray[np.float64]
 
 

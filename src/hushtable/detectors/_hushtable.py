@@ -11,8 +11,6 @@ from hushtable.detectors._base import TableDetector
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
 
-__all__ = ["HushTable"]
-
 
 def _single_pass(self: "HushTable") -> bool:
     if self.passes != 1:

@@ -10,8 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 from hushtable.detectors._checks import AnyColumns, share_of_rows
 from hushtable.detectors._hushtable import HushTable
 
-__all__ = ["PyODAdapter"]
-
 
 class PyODAdapter(AnyColumns):
     """A detector in PyOD's convention: high scores and label 1 are outliers.

@@ -9,8 +9,6 @@ from hushtable.data.schema import Schema
 from hushtable.detectors._base import TableDetector
 from hushtable.plans.plan import Plan
 
-__all__ = ["LSHiTables", "RSHash", "RotatedRSHash", "SampledDetector"]
-
 
 class SampledDetector(TableDetector):
     """A detector of which each table counts a random sample of the rows (paper, Algorithm 1)."""

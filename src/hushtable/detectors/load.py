@@ -14,8 +14,6 @@ from hushtable.plans.plan import Plan
 if TYPE_CHECKING:
     from hushtable.detectors import TableDetector
 
-__all__ = ["load"]
-
 
 def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, Release, LocalModel, "TableDetector"]:
     """Read a .hush file. Nothing in it is executed.

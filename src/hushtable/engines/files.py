@@ -10,8 +10,6 @@ from hushtable.counts.base import Counts
 from hushtable.data.readers import paths
 from hushtable.errors import UsageError
 
-__all__ = ["STAMP", "ScoreFile", "score_files_of"]
-
 #: Where a Parquet file of scores says what it was made of, and by which model.
 STAMP = b"hushtable.scores"
 

@@ -15,8 +15,6 @@ from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["count", "counts_of", "rows_of", "score", "total"]
-
 
 def counts_of(model: Any) -> Counts:
     """Return the counts that a model scores by; raises `UsageError` if it is none."""

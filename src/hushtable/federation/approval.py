@@ -9,8 +9,6 @@ from hushtable.federation.keys import Card, Keys, read_json, write_json
 from hushtable.federation.refusals import Refusal, Refused
 from hushtable.federation.round import Round
 
-__all__ = ["Approval", "check_officer"]
-
 
 @dataclass(frozen=True)
 class Approval:

@@ -5,8 +5,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-__all__ = ["CLOCKS", "now", "parsed", "shown_time", "stamp"]
-
 #: By how much the clocks of two machines may differ.
 CLOCKS = timedelta(minutes=15)
 #: This machine's clock: the one place where tests stop it.

@@ -20,8 +20,6 @@ from hushtable.federation.submission import Submission
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.seal import Seal
 
-__all__ = ["Collection", "check_coordinator", "total", "with_seal"]
-
 
 @dataclass
 class Collection:

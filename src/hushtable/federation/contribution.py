@@ -15,8 +15,6 @@ from hushtable.federation.submission import Submission
 from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Share
 
-__all__ = ["Contribution"]
-
 
 @dataclass(frozen=True, eq=False)
 class Contribution:

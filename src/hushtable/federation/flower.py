@@ -32,8 +32,6 @@ from hushtable.federation.policy_file import load_policy, policy_beside
 from hushtable.federation.round import Round
 from hushtable.plans.plan import Plan
 
-__all__ = ["client_app", "server_app"]
-
 
 def _content(value: bytes) -> RecordDict:
     return RecordDict({"hushtable": ConfigRecord({"content": value})})

@@ -15,8 +15,6 @@ from hushtable.errors import FileError, UsageError
 from hushtable.federation.keys import check_private, crypto
 from hushtable.plans.plan import Plan
 
-__all__ = ["draw_hidden", "generator", "read_plan", "read_secret"]
-
 
 def draw_hidden(
     secret: bytes,

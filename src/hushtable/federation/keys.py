@@ -27,11 +27,6 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-__all__ = [
-    "Card", "Keys", "check_name", "check_private", "crypto", "new_private", "read_json",
-    "refuse_open", "write_json",
-]  # fmt: skip
-
 #: ASCII, so that no two names look alike that are not.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .-]{0,63}")
 _HEX = re.compile(r"[0-9a-f]+")

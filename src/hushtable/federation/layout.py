@@ -15,8 +15,6 @@ from hushtable.plans.draws import Purpose, purpose_of
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import Spent, check_share
 
-__all__ = ["Layout"]
-
 _ENTRIES = {
     "plan_id": str, "detector": str, "cells": list[int], "behind": list[object], "share": object
 }  # fmt: skip

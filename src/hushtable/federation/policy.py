@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from hushtable.federation.round import Round
     from hushtable.plans.plan import Plan
 
-__all__ = ["Policy", "Role"]
-
 Role = Literal["coordinator", "site"]
 
 

@@ -15,8 +15,6 @@ from hushtable.errors import FileError, HushTableError, PlanError, PrivacyError
 from hushtable.federation.keys import new_private
 from hushtable.federation.policy import Policy
 
-__all__ = ["load_policy", "policy_beside", "write_policy"]
-
 _VERSION = 1
 _TEMPLATE = Path(__file__).with_name("policy.toml")
 _TABLES = {"version", "coordinators", "sites", "round", "unattended", "officer", "plans", "feature"}

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from hushtable.errors import HushTableError, RoundError
 
-__all__ = ["VERSION", "Refusal", "Refused", "SiteLog", "refusing"]
-
 _LOG = logging.getLogger(__name__)
 
 #: Raised when a word is added, goes, or changes its meaning.

@@ -19,8 +19,6 @@ from hushtable.federation.policy import Policy
 from hushtable.federation.round import Round
 from hushtable.plans.plan import Plan
 
-__all__ = ["Rehearsal"]
-
 
 class Rehearsal:
     """Sites and a coordinator with invented rows, and a round that is open for a day.

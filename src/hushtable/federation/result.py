@@ -19,8 +19,6 @@ from hushtable.federation.sealed import Sealed
 from hushtable.privacy.ledger import Share
 from hushtable.privacy.seal import Seal
 
-__all__ = ["Result", "grouped", "open_result", "signer"]
-
 
 @dataclass(frozen=True, eq=False)
 class Result:

@@ -6,8 +6,6 @@ from hushtable.errors import PlanError, RoundError
 from hushtable.federation.keys import Card
 from hushtable.federation.terms import MAX_SITES, Terms
 
-__all__ = ["check_least", "check_roster"]
-
 #: What the eye passes over in a name.
 _UNSEEN = str.maketrans("", "", " ._-")
 

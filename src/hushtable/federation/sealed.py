@@ -15,8 +15,6 @@ from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.seal import Seal
 
-__all__ = ["Sealed"]
-
 
 @dataclass(frozen=True, eq=False)
 class Sealed(Noised):

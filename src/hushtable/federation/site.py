@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from hushtable.counts.sketch import Sketch
     from hushtable.federation.book.digests import RowDigests
 
-__all__ = ["Reply", "trust"]
-
 
 class Reply:
     """A site's reply to a round, checked on every side before anything is counted or sent.

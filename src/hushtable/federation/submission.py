@@ -16,8 +16,6 @@ from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round
 from hushtable.privacy.ledger import Ledger, Share
 
-__all__ = ["Submission"]
-
 
 @dataclass(frozen=True, eq=False)
 class Submission:

@@ -10,8 +10,6 @@ from hushtable.privacy import terms
 from hushtable.privacy.mechanisms import DEFAULT, Adjacency
 from hushtable.privacy.shares import Pool
 
-__all__ = ["MAX_SITES", "Asked", "Terms"]
-
 MAX_SITES = 1000
 
 

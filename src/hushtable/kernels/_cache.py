@@ -10,8 +10,6 @@ from typing import Any
 import numba
 import platformdirs
 
-__all__ = ["KEPT", "kernel"]
-
 _config: Any = numba.config
 
 

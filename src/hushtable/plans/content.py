@@ -20,8 +20,6 @@ from hushtable.plans.score_rule import ScoreRule
 from hushtable.privacy.budget import Spent
 from hushtable.privacy.layout import Design
 
-__all__ = ["PlanContent"]
-
 #: The array of the first pass's counts, beside the family's own arrays.
 FIRST = "first_counts"
 _NEEDED = {"detector": str, "data_dependent": bool, "schema": dict, "family": dict, "score": dict}

@@ -11,8 +11,6 @@ from hushtable.privacy.ledger import Ledger
 if TYPE_CHECKING:
     from hushtable.plans.plan import Plan
 
-__all__ = ["Counted"]
-
 
 class Counted(Protocol):
     """Counts under a plan, of whichever kind; `hushtable.counts.base.Counts` describes them."""

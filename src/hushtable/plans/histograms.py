@@ -12,8 +12,6 @@ from hushtable.plans.draws import MARGINAL_BINS
 from hushtable.plans.families import ScoreHistogram
 from hushtable.privacy.layout import PRIVATE_MARGINAL_BINS, RANGE_BINS, Design
 
-__all__ = ["PRIVATE_RANK_BINS", "RANK_BINS", "marginal_bins", "range_bins", "score_histogram"]
-
 #: Cells of a histogram of scores: each carries noise, so that fewer are more accurate under it.
 RANK_BINS, PRIVATE_RANK_BINS = 4096, 128
 

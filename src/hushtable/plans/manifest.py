@@ -6,8 +6,6 @@ from typing import Any
 from hushtable.plans.draws import DRAWS
 from hushtable.plans.families import FAMILIES
 
-__all__ = ["manifest_schema"]
-
 
 def manifest_schema(published: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of manifests, with every family and kind of plan that is registered.

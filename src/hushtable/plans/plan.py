@@ -16,8 +16,6 @@ from hushtable.plans.draws import DRAWS, Draw, Marginals, Purpose, draw_of
 from hushtable.plans.families import EquiWidth
 from hushtable.privacy.layout import Design
 
-__all__ = ["Plan"]
-
 
 @dataclass(frozen=True, eq=False)
 class Plan(PlanContent):

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from hushtable.errors import PlanError
 
-__all__ = ["ScoreRule", "exact", "gate_values"]
-
 _UNIT = 2.0**20
 
 Counts = NDArray[np.int64]

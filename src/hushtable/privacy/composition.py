@@ -44,8 +44,6 @@ from hushtable.entries import entries
 from hushtable.errors import PlanError, UsageError
 from hushtable.privacy.mechanisms import Adjacency, Cost, Sensitivity
 
-__all__ = ["Charge", "Spent", "at_sites", "split_history"]
-
 #: Sets of sites that are looked at one by one; of more, a bound over all of them is taken.
 _SETS = 20_000
 #: Stands for the noise of releases in files that do not say whether sites shared it.

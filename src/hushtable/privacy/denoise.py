@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from hushtable.errors import PrivacyError
 
-__all__ = ["onto_simplex", "span"]
-
 Floats = NDArray[np.float64]
 
 

@@ -15,8 +15,6 @@ from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy.budget import check_epsilon, check_public_delta, rho_from_epsilon
 
-__all__ = ["MARGINAL_SHARE", "PRIVATE_MARGINAL_BINS", "RANGE_BINS", "RANGE_SHARE", "Design"]
-
 #: Cells of a numeric feature's histogram, and share of the budget, in a first round under noise.
 PRIVATE_MARGINAL_BINS, MARGINAL_SHARE = 32, 0.10
 #: The same in a round before it, that narrows loose ranges.

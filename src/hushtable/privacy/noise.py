@@ -16,8 +16,6 @@ from hushtable.errors import MissingExtraError, PrivacyError
 from hushtable.privacy.mechanisms import MAX_SCALE, named
 from hushtable.threads import for_each, n_threads
 
-__all__ = ["add_noise", "library", "noise_sd"]
-
 #: Cells that are drawn in one call of OpenDP: between two calls, progress shows and Ctrl-C works.
 _CHUNK = 4096
 #: The first OpenDP without a division that biased the noise at some scales, as 4.5 (its #2638).

@@ -9,8 +9,6 @@ from typing import Any
 from hushtable import files, signatures
 from hushtable.errors import FileError, PlanError
 
-__all__ = ["Seal", "write"]
-
 _KEYS = {"round_id", "coordinator", "submissions"}
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 

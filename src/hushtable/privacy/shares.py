@@ -8,8 +8,6 @@ from hushtable.errors import PlanError, UsageError
 from hushtable.privacy.composition import Spent
 from hushtable.privacy.mechanisms import MAX_SCALE
 
-__all__ = ["Pool", "Share"]
-
 #: Scales of noise, in counts, between which costs are finite numbers. Real ones lie well within.
 _SCALES = (1e-6, MAX_SCALE)
 

@@ -7,8 +7,6 @@ from hushtable.errors import UsageError
 from hushtable.privacy.budget import calibrated_scale, check_delta, check_epsilon, check_share
 from hushtable.privacy.mechanisms import DEFAULT, Adjacency, Cost, Sensitivity, named
 
-__all__ = ["Terms"]
-
 
 @dataclass(frozen=True)
 class Terms:

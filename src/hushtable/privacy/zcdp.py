@@ -6,8 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["epsilon_from_rho", "rho_from_epsilon"]
-
 Floats = NDArray[np.float64]
 
 

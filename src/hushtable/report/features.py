@@ -8,8 +8,6 @@ from hushtable.counts.base import Counts
 from hushtable.report.scores import Scores
 from hushtable.report.words import values
 
-__all__ = ["Features", "features_of"]
-
 #: Features that the table lists; the JSON of ``hushtable inspect`` has them all.
 MOST = 200
 

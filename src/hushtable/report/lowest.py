@@ -10,8 +10,6 @@ from hushtable.plots import ExplanationDisplay, RankedOutliersDisplay
 from hushtable.scores.lowest import LowRow
 from hushtable.scores.reasons import worth_a_word
 
-__all__ = ["LowestRows", "Reasoned"]
-
 #: Rows of which a figure shows the reasons.
 _PICTURED = 4
 #: A feature stands out if its share is so many times the mean of those that are not among the top.

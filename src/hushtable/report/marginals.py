@@ -11,8 +11,6 @@ from hushtable.counts.base import Counts
 from hushtable.data.schema import Feature
 from hushtable.report.words import values
 
-__all__ = ["Histogram", "histograms"]
-
 #: Features with a figure.
 MOST = 48
 #: Categories with a name under their bar, and letters of it.

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from hushtable.counts.base import Counts
 from hushtable.plans.plan import Plan
 
-__all__ = ["Model"]
-
 
 @dataclass(frozen=True)
 class Model:

@@ -11,8 +11,6 @@ from hushtable.report.words import LEDGER_HEADERS
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-__all__ = ["check_extra", "page"]
-
 #: Colours that stand in the figures for those of style.css, which change from light to dark.
 _COLOURS = {
     "#010203": "var(--rows)",

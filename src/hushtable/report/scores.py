@@ -21,8 +21,6 @@ from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Scorer
 from hushtable.streams import Drift, drift
 
-__all__ = ["Scores", "passes", "score_rows"]
-
 #: Rows that show how far chance moves them.
 _SAMPLED = 500
 #: Features that are named as those that moved most.

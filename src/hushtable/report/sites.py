@@ -13,8 +13,6 @@ from hushtable.errors import HushTableError, RoundError, UsageError
 from hushtable.federation.collect import Collection
 from hushtable.report.words import officer_words, round_lines
 
-__all__ = ["Check", "Site", "Sites", "sites_of_parts", "sites_of_round"]
-
 
 @dataclass(frozen=True)
 class Site:

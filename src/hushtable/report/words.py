@@ -9,20 +9,6 @@ if TYPE_CHECKING:
     from hushtable.plans.plan import Plan
     from hushtable.privacy.ledger import Ledger
 
-__all__ = [
-    "LEDGER_HEADERS",
-    "column_rows",
-    "dependence",
-    "ledger_lines",
-    "ledger_rows",
-    "n_tables",
-    "officer_words",
-    "round_lines",
-    "texts_of_rows",
-    "values",
-    "values_of_rows",
-]
-
 LEDGER_HEADERS = ["release", "what", "noise scale", "rho"]
 
 

@@ -13,8 +13,6 @@ from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Reason, Reasons, Top
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["Detail", "Details", "Scored", "lowest_rows"]
-
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 

@@ -24,8 +24,6 @@ from hushtable.data.weights import Numbered, numbered
 from hushtable.scores.scorer import Scorer
 from hushtable.threads import map_in_order, n_threads
 
-__all__ = ["Explained", "Explainer"]
-
 #: A table counts for a row if the row's cell is among the rarest, which hold at most this part of
 #: the counted rows: enough to find what makes an outlier, at a tenth of the work.
 RARE = 0.1

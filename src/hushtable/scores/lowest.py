@@ -9,8 +9,6 @@ import numpy as np
 
 from hushtable.scores.details import Detail, Scored
 
-__all__ = ["LowRow", "Lowest"]
-
 
 @dataclass(frozen=True, order=True)
 class LowRow:

@@ -9,8 +9,6 @@ from hushtable.plans.families import ScoreHistogram
 from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["WITHIN", "Ranks"]
-
 #: A score lies within so many standard errors of what more tables would give, 19 times of 20.
 WITHIN = 1.96
 

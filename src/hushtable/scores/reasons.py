@@ -20,8 +20,6 @@ from hushtable.privacy.denoise import onto_simplex
 from hushtable.scores.explain import Explained, Explainer
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["Frequencies", "Reason", "Reasons", "Top", "worth_a_word"]
-
 #: Features named for each row.
 TOP = 3
 #: Share of a row's strongest reason from which another is put into words.

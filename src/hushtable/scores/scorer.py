@@ -17,8 +17,6 @@ from hushtable.plans.families import Summing
 from hushtable.plans.score_rule import exact
 from hushtable.threads import for_each, map_in_order, n_threads
 
-__all__ = ["Scorer"]
-
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 

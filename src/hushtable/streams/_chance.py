@@ -20,8 +20,6 @@ from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
 from hushtable.streams._sides import Floats, Pair
 
-__all__ = ["exceeded_by_chance", "squared_kernel"]
-
 #: Standard deviations that 5% of a chi-square of one degree of freedom lie beyond. The distance
 #: is distributed as a sum of such: the more that matter in it, the fewer lie beyond.
 _FAR = 2.01

@@ -15,8 +15,6 @@ from hushtable.plans.plan import Plan
 from hushtable.streams._chance import exceeded_by_chance, squared_kernel
 from hushtable.streams._sides import Pair, Side, distance
 
-__all__ = ["Drift", "drift"]
-
 
 @dataclass(frozen=True)
 class Drift:

@@ -10,8 +10,6 @@ from hushtable.counts.base import Counts
 from hushtable.errors import UsageError
 from hushtable.privacy.mechanisms import named
 
-__all__ = ["Floats", "Pair", "Side", "distance"]
-
 Floats = NDArray[np.float64]
 
 

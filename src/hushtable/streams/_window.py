@@ -12,8 +12,6 @@ from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
 from hushtable.streams._drift import Drift, drift
 
-__all__ = ["SlidingWindow"]
-
 
 class SlidingWindow:
     """Scores rows against the newest panes of a stream.

@@ -13,8 +13,6 @@ from hushtable.bench.data import LabelledSet
 from hushtable.bench.results import Results
 from hushtable.bench.tables import Target, markdown_table
 
-__all__ = ["Comparison", "flagged_table", "means_table", "sets_table", "targets"]
-
 Floats = NDArray[np.float64]
 
 #: Mean ROC-AUC and mean average precision that the project promises on the 29 sets of the docs.

@@ -8,8 +8,6 @@ import numpy as np
 from hushtable.bench.adbench.compare import Comparison
 from hushtable.bench.figures import pyplot, save
 
-__all__ = ["critical_difference_figure"]
-
 _OURS, _THEIRS = "#0072B2", "0.25"
 
 

@@ -14,8 +14,6 @@ from hushtable.bench.results import Results, Row
 from hushtable.detectors import ACE, HushTable, LSHiTables, RotatedRSHash, RSHash
 from hushtable.errors import MissingExtraError
 
-__all__ = ["MAX_ROWS", "ONE_PASS", "TWO_PASSES", "Contestant", "contestants", "runs"]
-
 #: Rows taken of a set at most: a random subset, the same for all detectors.
 MAX_ROWS = 20_000
 

@@ -25,12 +25,6 @@ from hushtable.data.encoding import Encoder
 from hushtable.plans.plan import Plan
 from hushtable.privacy.noise import add_noise
 
-__all__ = [
-    "EPSILONS", "EPSILON_OF_PARTICIPANTS", "EXPERIMENTS", "LOCAL_SETS", "NOISE_SETS",
-    "PARTICIPANTS", "PARTICIPANT_SETS", "SHARES", "SHARE_OF_OUTLIERS", "Step", "local_counts",
-    "noised_values", "papers_plan", "steps",
-]  # fmt: skip
-
 #: Figure 1: medical sets, as the paper says; share of the outliers that the participant holds,
 #: and of the inliers.
 LOCAL_SETS = ("BreastW", "Cardio", "Thyroid")

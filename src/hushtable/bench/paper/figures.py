@@ -9,8 +9,6 @@ from hushtable.bench.paper.experiments import LOCAL_SETS, NOISE_SETS
 from hushtable.bench.paper.tables import true_total
 from hushtable.bench.results import Results
 
-__all__ = ["epsilon_figure", "local_figure"]
-
 # Okabe and Ito's colours: told apart by colour-blind readers, and in grey.
 _LOOKS = {
     "LSH iTables": ("#0072B2", "o"),

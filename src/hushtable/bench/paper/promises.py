@@ -10,8 +10,6 @@ from hushtable.bench.paper.tables import PAPERS_SECONDS, by_setting, mean_auc, p
 from hushtable.bench.results import Results
 from hushtable.bench.tables import Target, markdown_table
 
-__all__ = ["EXPLAINED", "TOLERANCE", "explanations", "targets"]
-
 #: How far from the paper's ROC-AUC a system may be, in points, before it needs an explanation.
 TOLERANCE = 2.5
 

@@ -12,8 +12,6 @@ from hushtable.bench.paper.sets import PaperSet
 from hushtable.bench.results import Results
 from hushtable.bench.tables import Target
 
-__all__ = ["as_dict", "markdown", "write"]
-
 Loaded = Sequence[tuple[PaperSet, LabelledSet, int]]
 
 ACCURACY = "Mean ± standard deviation over the seeds, and the paper's in brackets."

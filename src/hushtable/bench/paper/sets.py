@@ -13,11 +13,6 @@ import pyarrow.csv
 from hushtable.bench.data import LabelledSet, load
 from hushtable.errors import DataError, HushTableError, MissingExtraError
 
-__all__ = [
-    "PUBLISHED", "SETS", "SYSTEMS_OF_THE_PAPER", "PaperSet", "kdd99_from_uci", "load_set",
-    "load_sets",
-]  # fmt: skip
-
 #: The paper's figures, and remarks on them.
 PUBLISHED = tomllib.loads(Path(__file__).with_name("published.toml").read_text("utf-8"))
 #: The columns of the paper's Table 2, in its order.

@@ -14,8 +14,6 @@ from hushtable.baselines import LODA, EnsembleKNN, EnsembleLOF, LSHiForest
 from hushtable.bench.data import LabelledSet, auc_and_ap
 from hushtable.detectors import ACE, HushTable, LSHiTables, RotatedRSHash, RSHash
 
-__all__ = ["OURS", "SYSTEMS", "System", "run"]
-
 
 @dataclass(frozen=True)
 class System:

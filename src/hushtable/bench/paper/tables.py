@@ -13,12 +13,6 @@ from hushtable.bench.paper.systems import OURS
 from hushtable.bench.results import Results
 from hushtable.bench.tables import markdown_table, spread
 
-__all__ = [
-    "PAPERS_SECONDS", "accuracy_table", "by_setting", "data_table", "epsilon_table", "local_table",
-    "mean_auc", "ours_table", "participants_table", "present", "seconds", "time_table",
-    "true_total",
-]  # fmt: skip
-
 #: Table 3, by set.
 PAPERS_SECONDS: dict[str, list[float]] = PUBLISHED["seconds"]
 #: Table 4, by set and system.

@@ -23,8 +23,6 @@ from hushtable.federation.contribution import Contribution
 from hushtable.federation.keys import Card
 from hushtable.privacy.budget import Cost, Spent, check_delta, check_epsilon
 
-__all__ = ["ALL_ROWS", "Book"]
-
 #: Name of the rows, unless somebody says that there are several sets of different people.
 ALL_ROWS = "all rows"
 

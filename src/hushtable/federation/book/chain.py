@@ -17,8 +17,6 @@ import rfc8785
 from hushtable.errors import FileError
 from hushtable.federation.book.database import NO_ANSWERS_WITHOUT, Database
 
-__all__ = ["TABLES", "Chain", "Entry"]
-
 TABLES = (
     "create table entries (n integer primary key, kind text not null, content text not null, "
     "link text not null)",

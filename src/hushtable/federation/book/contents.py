@@ -11,8 +11,6 @@ from hushtable.federation.book.chain import Entry
 from hushtable.federation.keys import Card
 from hushtable.privacy.budget import Spent, check_delta, check_epsilon
 
-__all__ = ["ROLES", "Contents", "is_digest"]
-
 #: What somebody whose card is known may be in a round.
 ROLES = ("site", "coordinator")
 

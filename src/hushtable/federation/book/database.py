@@ -8,8 +8,6 @@ from typing import Any
 
 from hushtable.errors import FileError
 
-__all__ = ["NO_ANSWERS_WITHOUT", "Database", "damaged"]
-
 #: Seconds that one process waits for another that writes.
 _PATIENCE = 30.0
 NO_ANSWERS_WITHOUT = (

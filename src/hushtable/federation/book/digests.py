@@ -32,8 +32,6 @@ from hushtable.data.readers import Batch, Reader, one_after_other
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import DataError, PlanError, UsageError
 
-__all__ = ["RowDigester", "RowDigests"]
-
 #: Distinct rows of a sample at most.
 SAMPLE = 1_024
 #: Bytes of a row's digest.

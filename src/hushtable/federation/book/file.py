@@ -17,8 +17,6 @@ from hushtable.federation.clock import now, stamp
 from hushtable.federation.keys import Card, new_private, refuse_open
 from hushtable.privacy.budget import check_delta, check_epsilon
 
-__all__ = ["BookFile"]
-
 T = TypeVar("T")
 
 _VERSION = 2

@@ -13,8 +13,6 @@ from hushtable.federation.keys import Card
 from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Share
 
-__all__ = ["take_over"]
-
 
 def take_over(db: Database, key: bytes, at: str) -> None:
     """Make the tables of version 1 a chain, inside a transaction; the ``steps`` stay.

@@ -11,8 +11,6 @@ from hushtable.federation.round import Round
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-__all__ = ["agreed_key", "mask_key", "private_key", "public_key", "roster_keys"]
-
 
 def agreed_key(mine: "X25519PrivateKey", theirs: str, *purpose: str) -> bytes:
     """Return the 32 bytes that the holders of a private and a public key agree on.

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from hushtable.federation.keys import crypto
 
-__all__ = ["pairwise_mask", "stream"]
-
 Words = NDArray[np.uint64]
 
 

@@ -10,8 +10,6 @@ from hushtable.federation.keys import crypto
 from hushtable.federation.masks.agree import agreed_key
 from hushtable.federation.round import Round
 
-__all__ = ["commitment", "opened_share", "place", "sealed_share"]
-
 
 def commitment(round_: Round, site: str, own_mask: bytes) -> str:
     """Hash a site's own mask: binds the site to it, and reveals nothing of it."""

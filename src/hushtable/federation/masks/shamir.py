@@ -8,8 +8,6 @@ share a secret* (1979).
 import secrets
 from collections.abc import Mapping, Sequence
 
-__all__ = ["SHARE_BYTES", "combine", "split"]
-
 #: Larger than any secret of 64 bytes.
 _PRIME = 2**521 - 1
 SHARE_BYTES = 66

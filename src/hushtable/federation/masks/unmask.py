@@ -14,8 +14,6 @@ from hushtable.federation.masks.seal import commitment, place
 from hushtable.federation.masks.shamir import combine
 from hushtable.federation.round import Round
 
-__all__ = ["Unmasking"]
-
 #: Choices of who is believed: enough for 3 liars among 50.
 _MOST_TRIES = 20_000
 

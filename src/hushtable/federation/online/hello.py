@@ -9,8 +9,6 @@ from hushtable.federation.online.state import SiteState
 from hushtable.federation.refusals import Refused
 from hushtable.federation.round import Round
 
-__all__ = ["answer", "caller", "request"]
-
 
 def answer(site: SiteState, digest: str) -> bytes:
     """Sign the request, by its digest, for those whom the site knows."""

@@ -14,8 +14,6 @@ from hushtable.federation.online.state import Kept, SiteState
 from hushtable.federation.refusals import Refusal, Refused
 from hushtable.privacy.noise import library
 
-__all__ = ["USES", "answer", "check", "handed_on"]
-
 #: Of the two keys: to seal shares, and for masks.
 USES = ("encrypt", "mask")
 

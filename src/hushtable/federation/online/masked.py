@@ -13,8 +13,6 @@ from hushtable.federation.refusals import Refusal, refusing
 from hushtable.federation.round import Round
 from hushtable.federation.submission import Submission
 
-__all__ = ["answer", "read", "requests"]
-
 
 def answer(site: SiteState, body: Kept) -> tuple[bytes, Kept]:
     """Add noise to the counts, write it down, and mask among those who dealt shares."""

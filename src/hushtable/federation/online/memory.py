@@ -3,8 +3,6 @@
 from collections import deque
 from collections.abc import Callable, Mapping
 
-__all__ = ["Exchange", "Memory"]
-
 
 class Memory:
     """Has sites in this process answer at once; see `Transport`.

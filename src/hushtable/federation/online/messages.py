@@ -12,8 +12,6 @@ from hushtable.federation.keys import Card, Keys
 from hushtable.federation.refusals import Refusal, Refused
 from hushtable.federation.round import Round
 
-__all__ = ["STEPS", "Message", "Step", "ask"]
-
 Step = Literal["hello", "keys", "shares", "masked", "survivors", "unmask"]
 #: Of the sum; before them, whoever has to find out where a site is says hello.
 STEPS: tuple[Step, ...] = get_args(Step)[1:]

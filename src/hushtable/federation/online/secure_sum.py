@@ -22,8 +22,6 @@ from hushtable.federation.online.transport import Transport
 from hushtable.federation.refusals import Refusal
 from hushtable.federation.round import Round
 
-__all__ = ["SecureSum"]
-
 T = TypeVar("T")
 
 

@@ -11,8 +11,6 @@ from hushtable.federation.online.messages import Message
 from hushtable.federation.online.state import Kept, SiteState, texts
 from hushtable.federation.refusals import Refusal, Refused, refusing
 
-__all__ = ["answer", "check", "requests"]
-
 
 def answer(site: SiteState, body: Kept) -> tuple[bytes, Kept]:
     """Check everybody's keys; deal shares of the masking key and of a mask of one's own."""

@@ -24,8 +24,6 @@ from hushtable.federation.round import Round
 from hushtable.federation.site import Reply
 from hushtable.plans.plan import Plan
 
-__all__ = ["OnlineSite"]
-
 _STEPS: dict[str, Callable[[SiteState, Kept], tuple[bytes, Kept]]] = {
     "keys": keys.answer,
     "shares": shares.answer,

@@ -19,8 +19,6 @@ from hushtable.federation.round import Round
 from hushtable.federation.site import Reply
 from hushtable.plans.plan import Plan
 
-__all__ = ["Kept", "SiteState", "texts"]
-
 #: As JSON has it.
 Kept = dict[str, Any]
 #: Name of the row of the book's steps that holds what was counted in the first one.

@@ -5,8 +5,6 @@ from collections.abc import Collection
 from hushtable.federation.online.state import Kept, SiteState
 from hushtable.federation.refusals import Refusal, Refused
 
-__all__ = ["answer", "requests"]
-
 
 def answer(site: SiteState, body: Kept) -> tuple[bytes, Kept]:
     """Sign who is in the sum; of these, nobody's pairwise masks will be given away."""

@@ -2,8 +2,6 @@
 
 from typing import Protocol
 
-__all__ = ["Transport"]
-
 
 class Transport(Protocol):
     """Carries bytes to sites, and brings what they answer; knows no step and no key.

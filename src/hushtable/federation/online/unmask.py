@@ -13,8 +13,6 @@ from hushtable.federation.online.messages import Message
 from hushtable.federation.online.state import Kept, SiteState, texts
 from hushtable.federation.refusals import Refusal, Refused, refusing
 
-__all__ = ["answer", "requests", "shares_of"]
-
 
 def answer(site: SiteState, body: Kept) -> tuple[bytes, Kept]:
     """Give shares, if enough sites signed the list that this one did."""

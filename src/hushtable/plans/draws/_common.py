@@ -7,8 +7,6 @@ from hushtable import kernels
 from hushtable.data.schema import Schema
 from hushtable.plans.families import RandomFeature
 
-__all__ = ["Floats", "random_feature"]
-
 Floats = NDArray[np.float64]
 
 

@@ -12,8 +12,6 @@ from hushtable.plans.draws._common import Floats, random_feature
 from hushtable.plans.families import RandomFeature
 from hushtable.privacy.denoise import onto_simplex
 
-__all__ = ["MARGINAL_BINS", "Marginals", "draw_hushtable"]
-
 #: Cells of a numeric feature's marginal histogram.
 MARGINAL_BINS = 64
 #: Fraction of the cuts that follow the marginal quantiles; the rest is uniform on the range.

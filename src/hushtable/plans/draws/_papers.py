@@ -12,8 +12,6 @@ from hushtable.data.schema import Schema
 from hushtable.plans.draws._common import Floats, random_feature
 from hushtable.plans.families import RandomFeature, SubspaceGrid
 
-__all__ = ["count_min", "draw_lsh_itables", "draw_rs_hash", "papers_depths"]
-
 #: Histograms of a CountMin sketch, and cells of each (paper, section 4).
 SKETCH_ROWS, SKETCH_CELLS = 4, 1000
 

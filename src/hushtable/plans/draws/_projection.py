@@ -12,8 +12,6 @@ from hushtable.plans.draws._common import Floats
 from hushtable.plans.draws._papers import count_min, papers_depths
 from hushtable.plans.families import RandomProjection, SimHash, n_dimensions
 
-__all__ = ["draw_ace", "draw_rotated_rs_hash"]
-
 
 def draw_rotated_rs_hash(
     schema: Schema, rng: np.random.Generator, *, n_tables: int = 100, max_samples: int = 1000

@@ -15,8 +15,6 @@ from hushtable.plans.families import register as register_family
 from hushtable.plans.score_rule import ScoreRule
 from hushtable.privacy.layout import MARGINAL_SHARE, RANGE_SHARE
 
-__all__ = ["DRAWS", "Draw", "Purpose", "detectors", "draw_of", "purpose_of", "register"]
-
 
 class Purpose(Enum):
     """The use of the counts under a plan."""

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from hushtable.errors import PlanError
 from hushtable.plans.families._family import MAX_CELLS, KernelFamily, drawn, whole_number
 
-__all__ = ["Concatenated", "CountMin"]
-
 
 @dataclass(frozen=True, eq=False)
 class Concatenated(KernelFamily):

@@ -13,8 +13,6 @@ from hushtable.errors import PlanError
 from hushtable.plans.families._family import KernelFamily, Kernels, whole_number
 from hushtable.plans.families.registry import register
 
-__all__ = ["EquiWidth"]
-
 
 @register
 @dataclass(frozen=True, eq=False)

@@ -14,11 +14,6 @@ from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, UsageError
 from hushtable.files import Arrays
 
-__all__ = [
-    "EVERY_ROW_ONCE", "MAX_CELLS", "Floats", "Gaining", "HashFamily", "Ints", "KernelFamily",
-    "Kernels", "Summing", "bounded", "drawn", "whole_number",
-]  # fmt: skip
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 #: From codes of n rows to n sums.

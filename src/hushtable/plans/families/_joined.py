@@ -7,8 +7,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from hushtable import kernels
 
-__all__ = ["JOINED_ROWS", "JoinedTables"]
-
 #: Bits of a joined table: its values, 16 kB, stay in the first cache. Measured: see the docs.
 _BITS = 11
 #: Batches of fewer rows do not repay joining values, or taking joined counts apart again.

@@ -13,8 +13,6 @@ from hushtable.errors import PlanError
 from hushtable.plans.families._concatenated import Concatenated
 from hushtable.plans.families._family import drawn
 
-__all__ = ["Projection", "n_dimensions"]
-
 #: Whole numbers below it, and their sums, are exact in float64.
 EXACT = 1 << 53
 

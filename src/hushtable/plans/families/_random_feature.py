@@ -27,8 +27,6 @@ from hushtable.plans.families._joined import JOINED_ROWS, JoinedTables
 from hushtable.plans.families._reachable import reachable
 from hushtable.plans.families.registry import register
 
-__all__ = ["RandomFeature"]
-
 #: Hash functions that one table may concatenate: their bits are one 32-bit code.
 MAX_DEPTH = 32
 

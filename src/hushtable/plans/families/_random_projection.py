@@ -15,8 +15,6 @@ from hushtable.plans.families._family import Kernels, drawn
 from hushtable.plans.families._projection import EXACT, Projection
 from hushtable.plans.families.registry import register
 
-__all__ = ["RandomProjection"]
-
 
 @register
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from hushtable.data.schema import Feature
 
-__all__ = ["reachable"]
-
 
 def reachable(
     features: tuple[Feature, ...],

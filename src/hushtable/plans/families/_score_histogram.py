@@ -22,8 +22,6 @@ from hushtable.plans.families._family import (
 )
 from hushtable.plans.families.registry import family_from_content, register
 
-__all__ = ["ScoreHistogram"]
-
 #: Values of cells are whole numbers of it, in bits: the unit that scores are rounded to.
 _UNIT = 2.0**-20
 #: No sum of values is larger: it stays exact in float64.

@@ -13,8 +13,6 @@ from hushtable.plans.families._family import Kernels, drawn
 from hushtable.plans.families._projection import EXACT, Projection
 from hushtable.plans.families.registry import register
 
-__all__ = ["SimHash"]
-
 #: Hash functions that one table may concatenate: its cells are numbered in 16 bits.
 MAX_BITS = 16
 

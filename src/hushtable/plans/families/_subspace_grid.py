@@ -14,8 +14,6 @@ from hushtable.plans.families._concatenated import CountMin
 from hushtable.plans.families._family import Kernels, drawn
 from hushtable.plans.families.registry import register
 
-__all__ = ["SubspaceGrid"]
-
 
 @register
 @dataclass(frozen=True, eq=False)

@@ -7,8 +7,6 @@ from hushtable.errors import PlanError, UsageError
 from hushtable.files import Arrays
 from hushtable.plans.families._family import HashFamily
 
-__all__ = ["FAMILIES", "family_from_content", "register"]
-
 Family = TypeVar("Family", bound=type[HashFamily])
 
 #: Every family that a plan may have. Files, the JSON Schema and the tests go by this list.
