@@ -32,15 +32,16 @@ def entries(
     error : type of exception, default=PlanError
         What is raised otherwise.
     """
-    optional = optional or {}
-    kinds = {**optional, **needed}
-    if (
-        not isinstance(content, dict)
-        or not set(needed) <= set(content) <= set(kinds)
-        or not all(_fits(value, kinds[name]) for name, value in content.items())
-    ):
-        raise error(f"{what} needs the entries {sorted(needed)}, each of its kind")
-    return content
+    kinds = {**(optional or {}), **needed}
+    if isinstance(content, dict):
+        off = {*(set(needed) - set(content)), *(set(content) - set(kinds))}
+        off |= {name for name in set(content) & set(kinds) if not _fits(content[name], kinds[name])}
+        if not off:
+            return content
+        wrong = f" (missing, unknown or of another kind: {', '.join(sorted(map(str, off)))})"
+    else:
+        wrong = ""
+    raise error(f"{what} needs the entries {sorted(needed)}, each of its kind{wrong}")
 
 
 def _fits(value: Any, kind: Any) -> bool:

@@ -166,7 +166,9 @@ def taken(batch: Batch, rows: NDArray[np.int64]) -> Batch:
         column.cast(plain[str(column.type)]) if str(column.type) in plain else column
         for column in batch.columns
     ]
-    return pa.RecordBatch.from_arrays(columns, batch.schema.names).take(pa.array(rows))
+    # Not pa.array(rows), which imports pandas to see whether rows are a series.
+    places = pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows.copy())])
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names).take(places)
 
 
 def slices(n_rows: int, n_columns: int) -> Iterator[slice]:
