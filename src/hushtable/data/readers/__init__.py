@@ -22,18 +22,9 @@ from hushtable.data.readers._reader import (
 from hushtable.data.readers._registry import opened, register_format, register_source
 
 __all__ = [
-    "BATCH_ROWS",
-    "Batch",
-    "Reader",
-    "as_reader",
-    "integer_too_large",
-    "no_rows",
-    "one_after_other",
-    "paths",
-    "register_format",
-    "register_source",
-    "taken",
-]
+    "BATCH_ROWS", "Batch", "Reader", "as_reader", "integer_too_large", "no_rows", "one_after_other",
+    "paths", "register_format", "register_source", "taken",
+]  # fmt: skip
 
 register_format("CSV", (".csv", ".tsv", ".txt"), _csv.csv_file)
 register_format("Parquet", (".parquet", ".pq"), _parquet.parquet_file)
