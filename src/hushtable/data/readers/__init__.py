@@ -31,7 +31,7 @@ register_format("Parquet", (".parquet", ".pq"), _parquet.parquet_file)
 
 # The last is asked first: frames have Arrow's interface, too, and anything may be a matrix.
 register_source(lambda data: True, _numpy.matrix)
-register_source(_arrow.has_stream, _arrow.c_stream)
+register_source(lambda data: hasattr(data, "__arrow_c_stream__"), _arrow.c_stream)
 register_source(_polars.is_frame, _polars.frame)
 register_source(_pandas.is_frame, _pandas.frame)
 register_source(_arrow.is_arrow, _arrow.arrow)

@@ -12,7 +12,14 @@ from hushtable.data.schema import Schema
 from hushtable.entries import entries
 from hushtable.errors import PlanError
 from hushtable.files import Arrays
-from hushtable.plans.families._family import MAX_CELLS, Floats, HashFamily, Ints, drawn, whole_number
+from hushtable.plans.families._family import (
+    MAX_CELLS,
+    Floats,
+    HashFamily,
+    Ints,
+    drawn,
+    whole_number,
+)
 from hushtable.plans.families.registry import family_from_content, register
 
 #: Values of cells are whole numbers of it, in bits: the unit that scores are rounded to.
