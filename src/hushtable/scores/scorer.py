@@ -49,7 +49,7 @@ class Scorer:
 
         ``reduce`` is called by the threads. Memory stays flat if it keeps little of a batch.
         """
-        yield from self.mapped(X, lambda item: reduce(*self._score(item)), n_jobs)
+        return self.mapped(X, lambda item: reduce(*self._score(item)), n_jobs)
 
     def mapped(self, X: Any, found: Callable[[Numbered], T], n_jobs: int | None) -> Iterator[T]:
         """Yield what the threads find of each numbered batch of rows, in order."""
@@ -202,7 +202,7 @@ class Scorer:
         """Return a threshold from the counts alone.
 
         In each table, take the mean score of the rarer half of the counted rows; return the
-        mean over the tables, in bits. A mean over a share of worst rows is a coherent measure
+        mean over the tables, in bits. A mean over the worst of the rows is a coherent measure
         of risk (expected shortfall: Acerbi and Tasche, 2002), so that the mean over the tables
         is at most the mean score of the rarer half of the rows themselves: never more than
         half of the counted rows lie below.

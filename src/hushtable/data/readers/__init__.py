@@ -9,7 +9,6 @@ import os
 from typing import Any
 
 from hushtable.data.readers import _arrow, _csv, _numpy, _pandas, _parquet, _polars
-from hushtable.data.readers._files import files, paths
 from hushtable.data.readers._reader import (
     BATCH_ROWS,
     Batch,
@@ -19,7 +18,7 @@ from hushtable.data.readers._reader import (
     one_after_other,
     taken,
 )
-from hushtable.data.readers._registry import opened, register_format, register_source
+from hushtable.data.readers._registry import files, opened, paths, register_format, register_source
 
 __all__ = [
     "BATCH_ROWS", "Batch", "Reader", "as_reader", "integer_too_large", "no_rows", "one_after_other",
