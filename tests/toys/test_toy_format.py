@@ -25,7 +25,6 @@ PLAN = Plan.draw(SCHEMA, random_state=0, n_tables=8)
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
     monkeypatch.setattr(_registry, "FORMATS", _registry.FORMATS.copy())
-    monkeypatch.setattr("hushtable.data.readers._files.FORMATS", _registry.FORMATS)
     monkeypatch.setattr(_registry, "SOURCES", _registry.SOURCES.copy())
     register_format("JSON lines", [".jsonl"], lambda path, texts: arrow_json.read_json(path))
     register_format("JSON stream", [".jsons"], lambda path, texts: arrow_json.open_json(path))

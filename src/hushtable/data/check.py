@@ -20,7 +20,7 @@ from hushtable.threads import map_in_order, n_threads
 
 #: Cells that a range is cut into to see how much of it the values use: 65,280 levels in 1,020.
 _CELLS, _LEVELS_A_CELL = 1020, 64
-#: Share of the values that may lie anywhere, on each side, without the range counting as used:
+#: Fraction of the values that may lie anywhere, on each side, without the range counting as used:
 #: one typing error must not hide that all other values are in another unit.
 _TAIL = 0.01
 #: A smaller part of the range than this suggests another unit.

@@ -95,8 +95,7 @@ def filled(column: pa.Array, value: float) -> NDArray[Any]:
 def _refuse_large(column: pa.Array, name: str) -> None:
     if column.type.bit_width < 64:
         return
-    extremes = pc.min_max(column)
-    for value in (extremes["min"].as_py(), extremes["max"].as_py()):
+    for value in pc.min_max(column).as_py().values():
         if value is not None and abs(value) > 2**53:
             raise integer_too_large(f"column {name!r}", value)
 

@@ -18,17 +18,11 @@ from hushtable.errors import DataError
 
 @dataclass(frozen=True)
 class Codes:
-    """A batch of rows, encoded.
+    """A batch of rows, encoded."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (d, n) or (2 d, n), uint16
-        As `hushtable.kernels` defines them; the second half only if values are missing.
-    tally : ndarray of shape (d, 2), int64
-        Rows whose value is missing, and rows whose value is outside the range or categories.
-    """
-
+    #: (d, n) as `hushtable.kernels` defines them; (2 d, n) only if values are missing.
     codes: NDArray[np.uint16]
+    #: (d, 2): rows whose value is missing, and those whose value is outside range or categories.
     tally: NDArray[np.int64]
 
     @property
@@ -71,20 +65,17 @@ class Encoder:
     def check(self, reader: Reader) -> Reader:
         """Return ``reader`` if its columns are the schema's, else raise `DataError`."""
         names, expected = reader.names, tuple(self.schema.names)
+        unknown = [] if names is None else sorted(set(names) - set(expected))
+        lacking = [] if names is None else sorted(set(expected) - set(names))
+        detail = f"unknown: {unknown}; missing: {lacking}"
         if reader.n_columns != len(expected):
-            extra = [] if names is None else sorted(set(names) - set(expected))
-            lacking = [] if names is None else sorted(set(expected) - set(names))
-            detail = f" (unknown: {extra}; missing: {lacking})" if extra or lacking else ""
+            detail = f" ({detail})" if unknown or lacking else ""
             raise DataError(
                 f"{reader.source} has {reader.n_columns} columns, the plan has {len(expected)} "
                 f"features{detail}: give the plan's columns in the plan's order"
             )
         if names is not None and self.schema.named and names != expected:
-            unknown = sorted(set(names) - set(expected))
-            lacking = sorted(set(expected) - set(names))
-            detail = f"unknown: {unknown}; missing: {lacking}"
-            if not unknown:
-                detail = "same names, other order"
+            detail = detail if unknown else "same names, other order"
             raise DataError(
                 f"{reader.source}: the columns are not the plan's features ({detail}): "
                 f"needs {list(expected)}"
@@ -94,10 +85,9 @@ class Encoder:
     def encode(self, batch: Batch, start: int = 0) -> Codes:
         """Encode a batch; ``start`` is the number of its first row, for messages."""
         n, d = len(batch), len(self.schema)
-        low_codes = np.empty((d, n), np.uint16)
-        tally = np.zeros((d, 2), np.int64)
+        coded, tally = np.empty((d, n), np.uint16), np.zeros((d, 2), np.int64)
         if isinstance(batch, np.ndarray) and not self._categories:
-            self._numeric(batch, slice(0, d), low_codes, tally, start)
+            self._numeric(batch, slice(0, d), coded, tally, start)
         else:
             columns = batch.T if isinstance(batch, np.ndarray) else batch.columns
             for j, (feature, column) in enumerate(zip(self.schema.features, columns, strict=True)):
@@ -105,10 +95,14 @@ class Encoder:
                     if not isinstance(column, np.ndarray):
                         column = as_numbers(column, feature.name, start)
                     one = slice(j, j + 1)
-                    self._numeric(column[:, np.newaxis], one, low_codes[one], tally[one], start)
+                    self._numeric(column[:, np.newaxis], one, coded[one], tally[one], start)
                 else:
-                    low_codes[j] = self._categorical(feature, column, tally[j])
-        return Codes(_with_missing_high(low_codes, tally), tally)
+                    coded[j] = self._categorical(feature, column, tally[j])
+        if tally[:, 0].any():
+            missing = coded == kernels.MISSING_LOW
+            high = np.where(missing, np.uint16(kernels.MISSING_HIGH), coded)
+            coded = np.concatenate([coded, high])
+        return Codes(coded, tally)
 
     def _numeric(
         self,
@@ -144,14 +138,3 @@ def infinite(name: str, row: int) -> DataError:
         f"Input X contains infinity: feature {name!r} in row {row}; needs finite numbers, or NaN "
         "for a missing value"
     )
-
-
-def _with_missing_high(
-    low_codes: NDArray[np.uint16], tally: NDArray[np.int64]
-) -> NDArray[np.uint16]:
-    if not tally[:, 0].any():
-        return low_codes
-    high_codes = np.where(
-        low_codes == kernels.MISSING_LOW, np.uint16(kernels.MISSING_HIGH), low_codes
-    )
-    return np.concatenate([low_codes, high_codes])

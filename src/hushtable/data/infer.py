@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushtable import kernels
 from hushtable.data.columns import as_numbers, as_texts, is_text
 from hushtable.data.encoding import infinite
-from hushtable.data.readers import Batch, Reader, no_rows
+from hushtable.data.readers import Reader, no_rows
 from hushtable.data.schema import MAX_CATEGORIES, Feature, Schema
 from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.errors import DataError
@@ -37,7 +37,8 @@ class _Found:
         #: By number of the column, its different texts.
         self.texts: dict[int, set[str]] = {}
 
-    def add(self, start: int, batch: Batch) -> None:
+    def add(self, item: Numbered) -> None:
+        start, batch, _ = item
         self.n_rows += len(batch)
         if isinstance(batch, np.ndarray):
             self._add_numbers(batch, start, slice(None))
@@ -67,11 +68,8 @@ class _Found:
     def _check_texts(self) -> None:
         crowded = [self.names[j] for j in sorted(self.texts) if len(self.texts[j]) > MAX_CATEGORIES]
         if crowded:
-            which = (
-                f"column {crowded[0]!r} has"
-                if len(crowded) == 1
-                else f"columns {crowded} each have"
-            )
+            one = len(crowded) == 1
+            which = f"column {crowded[0]!r} has" if one else f"columns {crowded} each have"
             raise DataError(
                 f"{which} more than {MAX_CATEGORIES:,} different texts, more categories than a "
                 "plan allows: leave identifiers out, and free text (hushtable fit --drop), or "
@@ -105,28 +103,10 @@ class _Found:
 def schema_from_data(
     reader: Reader, weights: Weights | None = None, n_jobs: int | None = None
 ) -> tuple[Schema, int]:
-    """Read kinds, ranges and categories off the data.
+    """Read a schema off the data, without the rows of weight 0; return it and the number of rows.
 
-    Parameters
-    ----------
-    reader : Reader
-        The rows.
-    weights : ndarray of shape (n,), int64, optional
-        Rows of weight 0 are left out.
-    n_jobs : int, optional
-        Threads; None is one, -1 every core.
-
-    Returns
-    -------
-    schema : Schema
-        With ``public=False``: every range is the data's own minimum and maximum.
-    n_rows : int
-        Number of rows seen.
-
-    Raises
-    ------
-    DataError
-        On an infinity, a column without any value, too many categories, or no row at all.
+    It is not public: every range is the data's own minimum and maximum. Raises `DataError` on an
+    infinity, a column without any value, too many categories, or no row at all.
     """
     named = reader.names is not None
     names = list(reader.names or (f"x{j}" for j in range(reader.n_columns)))
@@ -138,7 +118,7 @@ def schema_from_data(
     def look(item: Numbered) -> None:
         found = idle.get()
         try:
-            found.add(item[0], item[1])
+            found.add(item)
         finally:
             idle.put(found)
 
@@ -154,17 +134,8 @@ def schema_from_data(
 def doubtful_texts(schema: Schema, n_values: Sequence[int]) -> dict[str, str]:
     """Find columns whose texts may identify single rows: identifiers, names, free text.
 
-    Parameters
-    ----------
-    schema : Schema
-        Read off rows.
-    n_values : sequence of int, of length n_features
-        For each feature, the rows in which it is not missing.
-
-    Returns
-    -------
-    dict of str to str
-        By name of the column, what its texts look like; the words hold none of them.
+    ``n_values`` (d,) are the rows in which each feature is not missing. Returns, by name of the
+    column, what its texts look like; the words hold none of them.
     """
     looks = {
         feature.name: _looks(feature.categories, n)

@@ -17,19 +17,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Range:
-    """A public range of a well-known column, in one unit.
-
-    Attributes
-    ----------
-    low, high : int or float
-        What is possible, as the file writes it.
-    unit : str
-        The unit.
-    what : str
-        What is measured, where it is not what the column is; else empty.
-    only_if_named : bool
-        Whether it is meant only where the column's name ends in the unit.
-    """
+    """A public range of a well-known column, in one unit; numbers are as the file writes them."""
 
     low: float
     high: float
@@ -40,24 +28,7 @@ class Range:
 
 @dataclass(frozen=True)
 class KnownColumn:
-    """Public knowledge of a column with a well-known name.
-
-    Attributes
-    ----------
-    what : str
-        What it measures.
-    names : sequence of str
-        How it may be called.
-    ranges : sequence of Range
-        One for each unit in use, where the values are numbers.
-    codes, texts : sequence of sequence of str
-        Lists of categories, one for each usual spelling, where the values are numbers that stand
-        for categories, and where they are text.
-    first_words, last_words : sequence of str
-        Words with which any longer name may begin or end.
-    note : str
-        What else the person who confirms should know.
-    """
+    """Public knowledge of a column with a well-known name: a table of the file, as it says."""
 
     what: str
     names: Sequence[str]
@@ -79,17 +50,10 @@ def known_columns() -> tuple[KnownColumn, ...]:
 
 
 def known_column(name: str) -> KnownColumn | None:
-    """Return what is publicly known of a column with this name.
+    """Return what is publicly known of a column with this name; None if nothing is.
 
-    Parameters
-    ----------
-    name : str
-        As the data has it: ``"hr"``, ``"HeartRate"``, ``"glucose_mmol"``, ``"Temp (F)"``.
-
-    Returns
-    -------
-    KnownColumn or None
-        With the ranges in those units only that the name allows; None if the name is not known.
+    The name is as the data has it: ``"hr"``, ``"HeartRate"``, ``"glucose_mmol"``, ``"Temp (F)"``.
+    Of the ranges, those remain whose units the name allows.
     """
     words = _words(name)
     for candidate in _candidates(words):

@@ -1,9 +1,7 @@
 """Compiled once: where kernels are kept on disk."""
 
-import contextlib
 import hashlib
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,16 +40,9 @@ def kernel(function: Any) -> Any:
     """Compile a function on its first call in any process; it releases Python's lock."""
     if not KEPT:
         return numba.njit(nogil=True)(function)
-    with _numbas_folder(str(_FOLDER)):
-        return numba.njit(nogil=True, cache=True)(function)
-
-
-@contextlib.contextmanager
-def _numbas_folder(folder: str) -> Iterator[None]:
-    """Let Numba settle where the kernels decorated in the body are kept."""
-    before = _config.CACHE_DIR
-    _config.CACHE_DIR = folder
+    # Numba settles where a kernel is kept when it is decorated.
+    before, _config.CACHE_DIR = _config.CACHE_DIR, str(_FOLDER)
     try:
-        yield
+        return numba.njit(nogil=True, cache=True)(function)
     finally:
         _config.CACHE_DIR = before

@@ -58,10 +58,7 @@ def _together(t, table):
 @inlined
 def _workspace(weights, table, block):
     """Allocate the vectors of a block, and their projections on the tables of one product."""
-    widest = 0
-    for t in range(len(table) - 1):
-        widest = max(widest, table[t + 1] - table[t])
-    results = np.empty((max(widest, _TOGETHER), block), np.float64)
+    results = np.empty((max(np.diff(table).max(), _TOGETHER), block), np.float64)
     return np.zeros((weights.shape[1], block), np.float64), results
 
 

@@ -11,8 +11,6 @@ MISSING_WORD = np.uint64(0x7FF8_0000_0000_0000)
 _FACTOR = np.uint64(0x9E37_79B9_7F4A_7C15)
 _FIRST, _SECOND = np.uint64(0xFF51_AFD7_ED55_8CCD), np.uint64(0xC4CE_B9FE_1A85_EC53)
 _HALF, _SHIFT = np.uint64(32), np.uint64(33)
-
-
 #: Rows whose words of one column are gathered from the rows' layout.
 _TILE = 512
 

@@ -10,11 +10,8 @@ from hushtable.plans.families import FAMILIES
 def manifest_schema(published: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of manifests, with every family and kind of plan that is registered.
 
-    Parameters
-    ----------
-    published : dict
-        ``docs/hush-manifest-1.schema.json``, of which everything else is taken as it is. It is
-        this function's own output for the families of this library; a test holds them equal.
+    Everything else is taken from ``published``, ``docs/hush-manifest-1.schema.json``. It is this
+    function's own output for the families of this library; a test holds them equal.
     """
     schema = copy.deepcopy(published)
     plan, top = schema["$defs"]["plan"]["properties"], schema["properties"]

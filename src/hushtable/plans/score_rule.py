@@ -24,16 +24,11 @@ def exact(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True, slots=True)
 class ScoreRule:
-    """How the count of a cell becomes a score (low = abnormal), in bits.
+    """How the count c of a cell becomes a score (low = abnormal), in bits.
 
-    Attributes
-    ----------
-    name : {"count", "log2", "smoothed_log2"}
-        ``count``: c itself, in rows instead of bits (ACE).
-        ``log2``: log2(max(c, 1)) (paper, Algorithm 2).
-        ``smoothed_log2``: log2(c + smoothing * N), N the rows counted.
-    smoothing : float
-        Fraction of the rows that is added to every count; 0 but for ``smoothed_log2``.
+    ``count``: c itself, in rows instead of bits (ACE). ``log2``: log2(max(c, 1)) (paper,
+    Algorithm 2). ``smoothed_log2``: log2(c + smoothing * N), N the rows counted; the others have
+    no smoothing.
     """
 
     name: Literal["count", "log2", "smoothed_log2"]
@@ -95,22 +90,11 @@ class ScoreRule:
 
 
 def gate_values(first: Counts, n_rows: int) -> tuple[NDArray[np.float64], float]:
-    """Return values and threshold that choose the rows of the second pass.
+    """Return values (n_cells,) and a threshold that choose the rows of the second pass.
 
-    Parameters
-    ----------
-    first : ndarray of shape (n_cells,), int64
-        Counts of all rows, C1.
-    n_rows : int
-        Number of rows counted, N.
-
-    Returns
-    -------
-    values : ndarray of shape (n_cells,)
-        log2(C1 + 1).
-    threshold : float
-        A row is counted if the sum of its cells' values is at least this: m times the mean
-        over all rows, worked out in whole numbers from the counts alone.
+    Values are log2(C1 + 1), ``first`` (n_cells,) being C1, the counts of all ``n_rows`` rows. A
+    row is counted if the sum of its cells' values is at least the threshold: m times the mean over
+    all rows, worked out in whole numbers from the counts alone.
     """
     values = exact(np.log2(first + 1.0))
     # Python's integers: c * v needs more than 64 bits for large counts.

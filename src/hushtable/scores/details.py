@@ -19,20 +19,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Detail:
-    """Findings of one row besides its score; None where they were not asked for.
+    """Findings of one row besides its score; None where they were not asked for."""
 
-    Attributes
-    ----------
-    error : float or None
-        Standard error of the score.
-    ranks : list of float, or None
-        Proportion of the rows of all sites that is at least as rare, and two between which it lies.
-    reasons : list of Reason, or None
-        Features that lower the score, the strongest first.
-    """
-
+    #: Standard error of the score.
     error: float | None = None
+    #: Proportion of the rows of all sites that is at least as rare, and two between which it lies.
     ranks: list[float] | None = None
+    #: The strongest first.
     reasons: list[Reason] | None = None
 
     @property
@@ -54,55 +47,32 @@ class Detail:
 
 @dataclass(frozen=True)
 class Scored:
-    """A batch of rows, scored.
+    """A batch of n rows, scored."""
 
-    Attributes
-    ----------
-    scores : ndarray of shape (n,), float64
-        Low is abnormal.
-    tally : ndarray of shape (d, 2), int64
-        Missing and outside values of each feature.
-    lowest : ndarray of shape (k,), int64
-        Numbers in the batch of the lowest rows, lowest first.
-    ranks : ndarray of shape (n, 3), float64, or None
-        The rank of each row, and two between which it lies.
-    top : list of (ndarray of shape (n,), ndarray of shape (n,))
-        As `Reasons.of` returns them; empty if no reasons were asked for.
-    detail : callable
-        From a place in ``lowest`` to the row's `Detail`.
-    """
-
+    #: (n,): low is abnormal.
     scores: Floats
+    #: (d, 2): missing and outside values of each feature.
     tally: NDArray[np.int64]
+    #: Numbers in the batch of the lowest rows, lowest first.
     lowest: NDArray[np.int64]
+    #: (n, 3): the rank of each row, and two between which it lies.
     ranks: Floats | None
+    #: As `Reasons.of` returns them; empty if no reasons were asked for.
     top: Top
+    #: From a place in ``lowest`` to the row's details.
     detail: Callable[[int], Detail]
 
 
 @dataclass(frozen=True)
 class Details:
-    """Scores rows, and finds what else is asked for.
-
-    Parameters
-    ----------
-    scorer : Scorer
-        Of the model.
-    most : int, default=0
-        Rows of each batch, the lowest, whose details may be asked for.
-    every_rank : bool, default=False
-        Whether to find the ranks of all rows, and not of the lowest alone.
-    errors : bool, default=False
-        Whether to find standard errors.
-    ranks : Ranks, optional
-        Finds ranks among the rows of all sites.
-    reasons : Reasons, optional
-        Finds the features that lower a score.
-    """
+    """Scores rows, and finds what else is asked for."""
 
     scorer: Scorer
+    #: Rows of each batch, the lowest, whose details may be asked for.
     most: int = 0
+    #: Whether to find the ranks of all rows, and not of the lowest alone.
     every_rank: bool = False
+    #: Whether to find standard errors.
     errors: bool = False
     ranks: Ranks | None = None
     reasons: Reasons | None = None

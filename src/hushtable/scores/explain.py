@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import Batch
-from hushtable.data.weights import Numbered, numbered
+from hushtable.data.weights import Numbered
 from hushtable.scores.scorer import Scorer
-from hushtable.threads import map_in_order, n_threads
 
 #: A table counts for a row if the row's cell is among the rarest, which hold at most this part of
 #: the counted rows: enough to find what makes an outlier, at a tenth of the work.
@@ -161,10 +160,7 @@ class Explainer:
 
         ``reduce`` is called by the threads. Memory stays flat if it keeps little of a batch.
         """
-        reader = self._scorer.open(X)
-        items = itertools.chain.from_iterable(numbered(reader))
-        threads = n_threads(n_jobs, reader.n_rows)
-        yield from map_in_order(lambda item: reduce(self._explain(item)), items, threads)
+        return self._scorer.mapped(X, lambda item: reduce(self._explain(item)), n_jobs)
 
     def _explain(self, item: Numbered) -> Explained:
         start, rows, _ = item

@@ -12,22 +12,12 @@ from hushtable.scores.details import Detail, Scored
 
 @dataclass(frozen=True, order=True)
 class LowRow:
-    """One of the rows with the lowest scores.
-
-    Attributes
-    ----------
-    score : float
-        Low is abnormal.
-    file : str
-        That the row is in; empty if there is only one.
-    row : int
-        Its number in the file, from 0.
-    detail : Detail
-        What else is found of it.
-    """
+    """One of the rows with the lowest scores."""
 
     score: float
+    #: That the row is in; empty if there is only one.
     file: str
+    #: Its number in the file, from 0.
     row: int
     detail: Detail = field(default_factory=Detail, compare=False)
 
@@ -38,23 +28,11 @@ class LowRow:
 
 
 class Lowest:
-    """Keeps the rows with the lowest scores; of equal scores, those of the earlier file and row.
-
-    Parameters
-    ----------
-    most : int
-        How many to keep.
-    file : str, default=""
-        That the rows are in, where there are several.
-
-    Attributes
-    ----------
-    rows : list of LowRow
-        The lowest first.
-    """
+    """Keeps the rows with the lowest scores; of equal scores, those of the earlier file and row."""
 
     def __init__(self, most: int, file: str = "") -> None:
         self.most, self.file = most, file
+        #: The lowest first.
         self.rows: list[LowRow] = []
 
     def add(self, batch: Scored, start: int) -> None:

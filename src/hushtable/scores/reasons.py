@@ -33,20 +33,12 @@ Top = list[tuple[NDArray[np.int64], NDArray[np.float64]]]
 
 @dataclass(frozen=True)
 class Reason:
-    """A feature that makes a row's score low.
-
-    Attributes
-    ----------
-    feature : str
-        Its name.
-    share : float
-        In bits, above zero.
-    words : str
-        The feature with its value; the name alone where values are kept out.
-    """
+    """A feature that makes a row's score low."""
 
     feature: str
+    #: Of what the score falls short by: in bits, above zero.
     share: float
+    #: The feature with its value; the name alone where values are kept out.
     words: str
 
     def facts(self) -> dict[str, Any]:
@@ -62,24 +54,8 @@ def worth_a_word(reasons: list[Reason]) -> list[Reason]:
 class Reasons:
     """Finds the features that lower the scores of rows, and puts them in words.
 
-    Parameters
-    ----------
-    scorer : Scorer
-        Of the model.
-    values : bool, default=True
-        Whether the words hold the rows' values.
-    frequencies : Frequencies, optional
-        Adds to the words how far out a value lies.
-
-    Attributes
-    ----------
-    explainer : Explainer
-        Divides scores among features.
-
-    Raises
-    ------
-    UsageError
-        If the model's tables do not keep features apart.
+    With ``values``, the words hold the rows' values; ``frequencies`` add how far out these lie.
+    Raises `UsageError` if the model's tables do not keep features apart.
     """
 
     def __init__(
@@ -101,12 +77,8 @@ class Reasons:
 
         It takes a place in ``few``. The batch's shares are overwritten.
         """
-        rows, left, every, top = (
-            taken(batch.rows, few),
-            batch.shares,
-            np.arange(len(batch.shares)),
-            [],
-        )
+        rows, left, top = taken(batch.rows, few), batch.shares, []
+        every = np.arange(len(left))
         for _ in range(self.n_top):
             best = left.argmax(axis=1)
             top.append((best, left[every, best]))
@@ -150,25 +122,7 @@ class Reasons:
 class Frequencies:
     """Relative frequencies of values among the merged rows, feature by feature.
 
-    Parameters
-    ----------
-    counts : Sketch or Release
-        Under `Plan.marginals`.
-    name : str
-        Of the counts, for messages.
-
-    Attributes
-    ----------
-    features : tuple of Feature
-        What was counted.
-    cells : list of ndarray, float64
-        For each feature, the relative frequency of each cell, with the noise smoothed out: of a
-        range from low to high, or of the categories; the last cell is that of missing values.
-
-    Raises
-    ------
-    FileError
-        If the counts are no marginals.
+    Of counts under `Plan.marginals`, else `FileError` is raised; ``name`` is theirs, for messages.
     """
 
     def __init__(self, counts: Counts, name: str) -> None:
@@ -180,6 +134,8 @@ class Frequencies:
             )
         self.features, self._name = plan.schema.features, name
         n_rows = max(1.0, float(counts.counts.sum()) / len(self.features))
+        #: For each feature, the relative frequency of each cell, with the noise smoothed out: of a
+        #: range from low to high, or of the categories; the last cell is that of missing values.
         self.cells = []
         for first, last in itertools.pairwise(plan.family.offsets):
             rows = counts.counts[first:last].astype(np.float64)

@@ -49,10 +49,13 @@ class Scorer:
 
         ``reduce`` is called by the threads. Memory stays flat if it keeps little of a batch.
         """
+        return self.mapped(X, lambda item: reduce(*self._score(item)), n_jobs)
+
+    def mapped(self, X: Any, found: Callable[[Numbered], T], n_jobs: int | None) -> Iterator[T]:
+        """Yield what the threads find of each numbered batch of rows, in order."""
         reader = self.open(X)
         items = itertools.chain.from_iterable(numbered(reader))
-        threads = n_threads(n_jobs, reader.n_rows)
-        yield from map_in_order(lambda item: reduce(*self._score(item)), items, threads)
+        yield from map_in_order(found, items, n_threads(n_jobs, reader.n_rows))
 
     def open(self, X: Any) -> Reader:
         """Return a reader of rows, which have the plan's features as columns."""
@@ -94,8 +97,7 @@ class Scorer:
         """Return what is found of all rows, (n, *shape), each batch written where it belongs."""
         reader = self.open(X)
         if reader.n_rows is None:
-            items = itertools.chain.from_iterable(numbered(reader))
-            parts = list(map_in_order(found, items, n_threads(n_jobs)))
+            parts = list(self.mapped(reader, found, n_jobs))
             return np.concatenate(parts) if parts else np.empty((0, *shape))
         result = np.empty((reader.n_rows, *shape))
 
@@ -200,7 +202,7 @@ class Scorer:
         """Return a threshold from the counts alone.
 
         In each table, take the mean score of the rarer half of the counted rows; return the
-        mean over the tables, in bits. A mean over a share of worst rows is a coherent measure
+        mean over the tables, in bits. A mean over the worst of the rows is a coherent measure
         of risk (expected shortfall: Acerbi and Tasche, 2002), so that the mean over the tables
         is at most the mean score of the rarer half of the rows themselves: never more than
         half of the counted rows lie below.

@@ -9,7 +9,6 @@ import os
 from typing import Any
 
 from hushtable.data.readers import _arrow, _csv, _numpy, _pandas, _parquet, _polars
-from hushtable.data.readers._files import files, paths
 from hushtable.data.readers._reader import (
     BATCH_ROWS,
     Batch,
@@ -19,28 +18,19 @@ from hushtable.data.readers._reader import (
     one_after_other,
     taken,
 )
-from hushtable.data.readers._registry import opened, register_format, register_source
+from hushtable.data.readers._registry import files, opened, paths, register_format, register_source
 
 __all__ = [
-    "BATCH_ROWS",
-    "Batch",
-    "Reader",
-    "as_reader",
-    "integer_too_large",
-    "no_rows",
-    "one_after_other",
-    "paths",
-    "register_format",
-    "register_source",
-    "taken",
-]
+    "BATCH_ROWS", "Batch", "Reader", "as_reader", "integer_too_large", "no_rows", "one_after_other",
+    "paths", "register_format", "register_source", "taken",
+]  # fmt: skip
 
 register_format("CSV", (".csv", ".tsv", ".txt"), _csv.csv_file)
 register_format("Parquet", (".parquet", ".pq"), _parquet.parquet_file)
 
 # The last is asked first: frames have Arrow's interface, too, and anything may be a matrix.
 register_source(lambda data: True, _numpy.matrix)
-register_source(_arrow.has_stream, _arrow.c_stream)
+register_source(lambda data: hasattr(data, "__arrow_c_stream__"), _arrow.c_stream)
 register_source(_polars.is_frame, _polars.frame)
 register_source(_pandas.is_frame, _pandas.frame)
 register_source(_arrow.is_arrow, _arrow.arrow)

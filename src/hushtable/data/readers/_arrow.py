@@ -37,11 +37,6 @@ def arrow(data: Any) -> Reader:
     return stream(data.schema, lambda: data.to_batches(batch_size=FILE_ROWS, **sparing))
 
 
-def has_stream(data: Any) -> bool:
-    """Whether this has ``__arrow_c_stream__``."""
-    return hasattr(data, "__arrow_c_stream__")
-
-
 def c_stream(data: Any) -> Reader:
     """Read anything with ``__arrow_c_stream__``, once."""
     return arrow(pa.RecordBatchReader.from_stream(data))

@@ -64,8 +64,7 @@ def _opened(
 
 
 def _check_whole(name: str, batch: pa.RecordBatch) -> None:
-    extremes = pc.min_max(batch.column(name))
-    for value in (extremes["min"].as_py(), extremes["max"].as_py()):
+    for value in pc.min_max(batch.column(name)).as_py().values():
         # Read as float64: 2**53 itself may have been 2**53 + 1 in the file.
         if value is not None and abs(value) >= 2**53 and float(value).is_integer():
             raise integer_too_large(f"column {name!r}", int(value))

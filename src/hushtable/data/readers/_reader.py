@@ -24,41 +24,25 @@ Batch: TypeAlias = "np.ndarray[Any, Any] | pa.RecordBatch"
 
 @dataclass(frozen=True)
 class Reader:
-    """Rows as an iterable of batches.
+    """Rows as an iterable of batches."""
 
-    Attributes
-    ----------
-    names : tuple of str, or None
-        Column names; None for a matrix without.
-    n_columns : int
-        Number of columns.
-    n_rows : int or None
-        Number of rows, where it is known without reading them.
-    read : callable
-        Starts a pass over the rows and returns an iterator of batches.
-    one_shot : bool
-        Whether only one pass is possible.
-    source : str
-        What the rows come from, for messages.
-    project : callable, optional
-        Returns a ``read`` of the named columns only, where the source need not read the others.
-    n_bytes : int or None
-        Size of the files.
-    bytes_read : callable
-        Returns how many of these bytes have been read in this pass.
-    files : tuple of Reader
-        Where the rows are several files one after the other: each of them.
-    """
-
+    #: Of the columns; None for a matrix without.
     names: tuple[str, ...] | None
     n_columns: int
+    #: Where it is known without reading the rows.
     n_rows: int | None
+    #: Starts a pass over the rows.
     read: Callable[[], Iterator[Batch]]
+    #: Whether only one pass is possible.
     one_shot: bool = False
+    #: For messages.
     source: str = "the data"
+    #: Returns a ``read`` of the named columns only, where the source need not read the others.
     project: Callable[[list[str]], Callable[[], Iterator[Batch]]] | None = None
+    #: Size of the files, and how many of these bytes have been read in this pass.
     n_bytes: int | None = None
     bytes_read: Callable[[], int] = lambda: 0
+    #: Where the rows are several files one after the other: each of them.
     files: tuple["Reader", ...] = ()
 
     @property
@@ -193,10 +177,9 @@ def column_names(schema: pa.Schema) -> tuple[str, ...]:
     """Return the names of the columns; raises `DataError` if there are none, or one twice."""
     if len(schema.names) == 0:
         raise DataError("the data has no columns: a minimum of 1 is required")
-    times = Counter(schema.names)
-    twice = next((name for name, n in times.items() if n > 1), None)
-    if twice is not None:
-        raise DataError(f"column {twice!r} is listed twice: rename one of the two")
+    twice = [name for name, times in Counter(schema.names).items() if times > 1]
+    if twice:
+        raise DataError(f"column {twice[0]!r} is listed twice: rename one of the two")
     return tuple(schema.names)
 
 

@@ -1,10 +1,19 @@
-"""Sources of rows: those in memory by a predicate, files by the ending of their names."""
+"""Sources of rows: those in memory by a predicate, files by the ending of their names.
 
+Files are one, a folder of them, or a glob pattern.
+"""
+
+import glob
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from hushtable.data.readers._reader import Reader
+import pyarrow as pa
+
+from hushtable.data.readers._csv import COMPRESSIONS
+from hushtable.data.readers._reader import Reader, named_errors, one_after_other
+from hushtable.errors import DataError, HushTableError
 
 OpenFile: TypeAlias = Callable[[Path, frozenset[str]], Any]
 
@@ -63,3 +72,82 @@ def opened(data: Any) -> Reader:
     while not isinstance(data, Reader):
         data = next(open_ for takes, open_ in SOURCES if takes(data))(data)
     return data
+
+
+def _format(path: Path) -> tuple[str, OpenFile] | None:
+    suffixes = [s.lower() for s in path.suffixes]
+    if suffixes and suffixes[-1] in COMPRESSIONS:
+        suffixes.pop()
+    return FORMATS.get(suffixes[-1]) if suffixes else None
+
+
+def paths(pattern: str) -> list[Path]:
+    """Return the files of rows that a path, a folder or a glob pattern names, sorted."""
+    path = Path(pattern)
+    try:
+        if path.is_dir():
+            found = sorted(p for p in path.rglob("*") if p.is_file() and _format(p))
+        elif path.exists():
+            return [path]
+        else:
+            found = sorted(Path(p) for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
+    except OSError as error:  # such as a name that is too long
+        raise DataError(f"{pattern[:100]}: {error.strerror}: check the path") from None
+    if not found:
+        names = " or ".join(dict.fromkeys(name for name, _ in FORMATS.values()))
+        raise DataError(f"{pattern}: no such file, and no {names} file in it: check the path")
+    return found
+
+
+def files(pattern: str, text_columns: frozenset[str]) -> Reader:
+    """Read every file of rows that ``pattern`` names, one after the other."""
+    parts = [_file(path, text_columns) for path in paths(pattern)]
+    first = parts[0]
+    for part in parts[1:]:
+        if part.names != first.names:
+            raise DataError(
+                f"{part.source} has other columns than {first.source}: {_difference(part, first)}"
+            )
+    return one_after_other(parts, pattern)
+
+
+def _difference(part: Reader, first: Reader) -> str:
+    ours, theirs = set(part.names or ()), set(first.names or ())
+    if ours == theirs:
+        return "same names, other order"
+    return f"only there {sorted(ours - theirs)}, missing {sorted(theirs - ours)}"
+
+
+def _file(path: Path, text_columns: frozenset[str]) -> Reader:
+    found = _format(path)
+    if found is None:
+        raise DataError(f"{path}: needs a file name that ends in {', '.join(FORMATS)}")
+    name, open_file = found
+    size = path.stat().st_size
+    if size == 0:
+        raise DataError(f"{path}: the file is empty")
+
+    def reader() -> Reader:
+        return opened(open_file(path, text_columns))
+
+    try:
+        rows = reader()
+    except HushTableError:
+        raise
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: the column names are not UTF-8: save the file as UTF-8") from None
+    except (OSError, ValueError, pa.ArrowNotImplementedError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise DataError(f"{path}: not a {name} file that can be read: {error}") from None
+    if rows.source == str(path):
+        return rows
+    # Of a format that somebody registered; a stream is opened anew for each pass.
+    again = reader if rows.one_shot else lambda: rows
+    return replace(
+        rows,
+        read=lambda: named_errors(again().read(), str(path)),
+        one_shot=False,
+        source=str(path),
+        n_bytes=size,
+    )

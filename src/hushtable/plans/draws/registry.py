@@ -42,29 +42,16 @@ class Purpose(Enum):
 
 @dataclass(frozen=True)
 class Draw:
-    """A kind of plan.
+    """A kind of plan: the family of its hash functions, and how counts become scores."""
 
-    Attributes
-    ----------
-    name : str
-        The plan's ``detector``.
-    family : type of HashFamily
-        The family of its hash functions, and of no other plan of this name.
-    score : ScoreRule
-        How counts become scores.
-    function : callable, optional
-        Takes a schema, a generator and, by name, the draw's parameters; returns the family. A
-        plan without is made by a method of `Plan` of its own.
-    estimator : str, optional
-        The class in `hushtable.detectors` that fits it, as files name it.
-    purpose : Purpose
-        What the counts are for.
-    """
-
+    #: The plan's ``detector``.
     name: str
     family: type[HashFamily]
     score: ScoreRule
+    #: Takes a schema, a generator and, by name, the draw's parameters; returns the family. A
+    #: plan without is made by a method of `Plan` of its own.
     function: Callable[..., HashFamily] | None = None
+    #: The class in `hushtable.detectors` that fits it, as files name it.
     estimator: str = ""
     purpose: Purpose = Purpose.SCORES
 
@@ -90,10 +77,7 @@ DRAWS: dict[str, Draw] = {}
 def register(draw: Draw) -> Draw:
     """Add a kind of plan, and its family: plans of this name can then be drawn, saved and read.
 
-    Raises
-    ------
-    UsageError
-        If another kind, or another family, has its name.
+    Raises `UsageError` if another kind, or another family, has its name.
     """
     register_family(draw.family)
     if DRAWS.setdefault(draw.name, draw) is not draw:

@@ -8,11 +8,9 @@ one file: a subclass of `HashFamily` that declares its arrays by `drawn` and its
 
 from hushtable.plans.families._equi_width import EquiWidth
 from hushtable.plans.families._family import HashFamily, Summing, drawn, whole_number
-from hushtable.plans.families._projection import n_dimensions
+from hushtable.plans.families._projection import RandomProjection, SimHash, n_dimensions
 from hushtable.plans.families._random_feature import RandomFeature
-from hushtable.plans.families._random_projection import RandomProjection
 from hushtable.plans.families._score_histogram import ScoreHistogram
-from hushtable.plans.families._sim_hash import SimHash
 from hushtable.plans.families._subspace_grid import SubspaceGrid
 from hushtable.plans.families.registry import FAMILIES, family_from_content, register
 

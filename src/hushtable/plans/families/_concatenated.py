@@ -37,7 +37,9 @@ class Concatenated(KernelFamily):
 class CountMin(Concatenated):
     """Tables whose vectors of places are counted in CountMin sketches: a row's least cell counts.
 
-    ``multiplier`` and ``seed`` are what `SubspaceGrid` and `RandomProjection` say.
+    A row's key in a table adds up each function's place times its odd ``multiplier``. ``seed``
+    (R a table) mixes the key into one cell in each of R = ``sketch_rows`` histograms of ``cells``
+    cells (Cormode and Muthukrishnan, 2005). The least of a row's R values is its table's.
     """
 
     multiplier: NDArray[np.uint32] = drawn(np.uint32, "n_functions")

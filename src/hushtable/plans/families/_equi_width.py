@@ -21,14 +21,7 @@ class EquiWidth(KernelFamily):
 
     A numeric feature has ``bins`` cells of equal width on its range, and one for missing
     values. A categorical feature has a cell for each category, one for unseen categories and
-    one for missing values.
-
-    Parameters
-    ----------
-    schema : Schema
-        The features.
-    bins : int
-        Cells of a numeric feature; a power of two up to 256.
+    one for missing values. ``bins`` is a power of two up to 256.
     """
 
     name: ClassVar[str] = "EquiWidth"

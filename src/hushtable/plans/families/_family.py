@@ -37,18 +37,11 @@ class Drawn(NamedTuple):
 def drawn(
     dtype: DTypeLike, *shape: str, low: int | None = None, below: int | str | None = None
 ) -> Any:
-    """Declare an array of a family, as a dataclass field.
+    """Declare an array of a family, as a dataclass field: whole numbers, not converted.
 
-    Parameters
-    ----------
-    dtype : dtype
-        Of whole numbers, without conversion.
-    *shape : str
-        The attributes of the family that are its sizes, such as ``"n_tables"``. They may follow
-        from arrays declared before.
-    low, below : int or str
-        The least value, and the one after the largest: a number, or an attribute of the family.
-        An index of a feature is ``below="n_features"``.
+    ``shape`` names the attributes of the family that are its sizes, such as ``"n_tables"``; they
+    may follow from arrays declared before. ``low`` is the least value, ``below`` the one after the
+    largest: a number, or an attribute of the family, as ``"n_features"`` for a feature's index.
     """
     return field(repr=False, metadata={"drawn": Drawn(np.dtype(dtype), shape, low, below)})
 
@@ -86,16 +79,11 @@ class HashFamily(ABC):
     A family is a frozen dataclass with a decorator `hushtable.plans.families.register`. Its
     arrays are fields made by `drawn`, its parameters fields made by `whole_number`. They are
     checked, copied and made read-only before anything reads them, and a file carries them.
-
-    Attributes
-    ----------
-    name : str
-        The family's name in files.
-    of_model : bool
-        Whether it counts by another family's tables.
     """
 
+    #: The family's name in files.
     name: ClassVar[str]
+    #: Whether it counts by another family's tables.
     of_model: ClassVar[bool] = False
 
     schema: Schema = field(repr=False)
@@ -224,12 +212,8 @@ class HashFamily(ABC):
 
         A row's gain by a feature is the sum, over the tables, of what its value there would
         rise by if this feature had whichever value is best and all others stayed. A table adds
-        gains only to rows whose value in it is below its limit; ``limits`` (n_tables,).
-
-        Raises
-        ------
-        UsageError
-            If a row's cell does not show which feature put it there.
+        gains only to rows whose value in it is below its limit; ``limits`` (n_tables,). Raises
+        `UsageError` if a row's cell does not show which feature put it there.
         """
         raise UsageError(
             f"{self.name} tables do not show which feature makes a row rare: explanations need "

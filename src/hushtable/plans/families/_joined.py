@@ -23,20 +23,10 @@ class JoinedTables:
     instead of twice. Its counts, summed over the bits of the one, are the counts of the other;
     the values of its cells are sums of theirs. Both are exact.
 
-    Attributes
-    ----------
-    bounds : ndarray of shape (n_joined + 1,), int64
-        First of the tables in each joined table, and the end of the last.
-    tables : ndarray of shape (n_tables,), int64
-        The family's tables, in the order of the joined ones.
-    functions : ndarray of int64
-        The family's hash functions in that order.
-    first : ndarray of shape (n_joined + 1,), int64
-        First hash function of each joined table, and the end of the last.
-    offsets : ndarray of shape (n_joined + 1,), int64
-        First cell of each joined table, and the end of the last.
-    parts : tuple
-        The same for the kernels: bounds; first cell of each table in the family's; its cells.
+    ``tables`` (n_tables,) and ``functions`` are the family's, in the order of the joined tables.
+    First of these, and the end of the last, are ``bounds`` among the tables, ``first`` among the
+    functions and ``offsets`` among the cells, (n_joined + 1,) each. ``parts`` is for the kernels:
+    bounds; first cell of each table in the family's; its cells.
     """
 
     bounds: Ints

@@ -1,20 +1,27 @@
-"""The base of the random projections: weights in whole numbers, and exact products."""
+"""Random projections: weights in whole numbers, and exact products.
+
+SimHash takes their signs; p-stable projections cut them into places.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import kernels
+from hushtable.data.encoding import Codes
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError
-from hushtable.plans.families._concatenated import Concatenated
-from hushtable.plans.families._family import drawn
+from hushtable.plans.families._concatenated import Concatenated, CountMin
+from hushtable.plans.families._family import Kernels, drawn
+from hushtable.plans.families.registry import register
 
 #: Whole numbers below it, and their sums, are exact in float64.
 EXACT = 1 << 53
+#: Hash functions that one table of SimHash may concatenate: its cells are numbered in 16 bits.
+MAX_BITS = 16
 
 
 def n_dimensions(schema: Schema) -> NDArray[np.int64]:
@@ -59,3 +66,71 @@ class Projection(Concatenated):
         first = np.concatenate([[0], np.cumsum(n_dimensions(self.schema))])
         categorical = np.array([f.kind == "categorical" for f in self.schema.features])
         return (first, categorical, self.salt), self.weight.astype(np.float64)
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class SimHash(Projection):
+    """Signs of random projections (Charikar, 2002): the cosine similarity's hash functions.
+
+    Hash function h asks whether a row's product with ``weight[h]`` is at or above ``cut[h]``,
+    which stands for the origin. Table t concatenates the next ``depth[t]`` functions into a
+    code of l bits, which is its cell.
+    """
+
+    name: ClassVar[str] = "SimHash"
+    _kernels: ClassVar[Kernels] = Kernels(
+        kernels.count_sim_hash, kernels.count_pairs_sim_hash, kernels.sum_sim_hash
+    )
+
+    depth: NDArray[np.uint8] = drawn(np.uint8, "n_tables", low=1, below=MAX_BITS + 1)
+    cut: NDArray[np.int64] = drawn(np.int64, "n_functions", low=-EXACT, below=EXACT + 1)
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        return np.concatenate([[0], np.cumsum(1 << self.depth.astype(np.int64))])
+
+    @cached_property
+    def _functions(self) -> tuple[Any, ...]:
+        return self._first, self.cut.astype(np.float64), self.offsets
+
+    def _arguments(self, codes: Codes) -> tuple[Any, ...]:
+        return *self._vectors, self._functions
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class RandomProjection(CountMin, Projection):
+    """Random-projection LSH (Datar et al., 2004; paper, Definition 2): h(x) = (a.x + b) // w.
+
+    Hash function h's place is (a row's product with ``weight[h]`` + ``shift[h]``) //
+    ``width[h]``. These are the paper's a in whole numbers, its b with as many whole widths more
+    as leave no sum below 0, and its w. Normal weights make it sensitive to the l2 distance, Cauchy
+    weights to l1. Table t concatenates the next ``depth[t]`` functions, the paper's l; the vector
+    of places is counted as `CountMin` says.
+    """
+
+    name: ClassVar[str] = "RandomProjection"
+    _kernels: ClassVar[Kernels] = Kernels(
+        kernels.count_random_projection,
+        kernels.count_pairs_random_projection,
+        kernels.sum_random_projection,
+    )
+
+    shift: NDArray[np.int64] = drawn(np.int64, "n_functions", low=0, below=EXACT // 2)
+    width: NDArray[np.int64] = drawn(np.int64, "n_functions", low=1)
+
+    @cached_property
+    def _functions(self) -> tuple[Any, ...]:
+        grid = self._first, self.shift.astype(np.float64), self.width.astype(np.float64)
+        return *grid, *self._sketches
+
+    def _check(self) -> None:
+        super()._check()
+        if (self.shift < self._reach).any():
+            raise PlanError("hash functions: a shift that leaves sums below 0")
+        if ((self.shift + self._reach) // self.width).max() >= 1 << 31:
+            raise PlanError("hash functions: a width that makes more than 2**31 places")
+
+    def _arguments(self, codes: Codes) -> tuple[Any, ...]:
+        return *self._vectors, self._functions

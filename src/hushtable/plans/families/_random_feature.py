@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.data.encoding import Codes
+from hushtable.data.schema import Feature
 from hushtable.errors import PlanError
 from hushtable.plans.families._concatenated import Concatenated
 from hushtable.plans.families._family import (
@@ -24,7 +25,6 @@ from hushtable.plans.families._family import (
     whole_number,
 )
 from hushtable.plans.families._joined import JOINED_ROWS, JoinedTables
-from hushtable.plans.families._reachable import reachable
 from hushtable.plans.families.registry import register
 
 #: Hash functions that one table may concatenate: their bits are one 32-bit code.
@@ -40,26 +40,13 @@ class RandomFeature(Concatenated):
     feature is categorical, a random set of its categories plays the part of the cut. A missing
     value falls on the side drawn for it, independently in each hash function. Table t
     concatenates the next ``depth[t]`` functions, g = (h_1, ..., h_l), into a code of l bits.
-    The code is the cell; where 2**l exceeds ``max_cells``, it is mixed by MurmurHash3's
-    fmix32 and taken modulo ``max_cells``.
+    The code is the cell; where 2**l exceeds ``max_cells``, a power of two, it is mixed by
+    MurmurHash3's fmix32 and taken modulo ``max_cells``.
 
-    Parameters
-    ----------
-    schema : Schema
-        Features in the order that ``feature`` numbers.
-    depth : ndarray of shape (n_tables,), uint8
-        Hash functions of each table, the paper's l; 1 to 32.
-    feature : ndarray of shape (sum(depth),), uint16
-        Feature of each hash function.
-    cut : ndarray of shape (sum(depth),), uint16
-        Lowest code (see `hushtable.kernels`) on the high side; 0 for a categorical feature.
-    missing : ndarray of shape (sum(depth),), uint8
-        Side of a missing value, 0 or 1.
-    subsets : ndarray of uint8
-        For each hash function on a categorical feature, in order, K + 2 sides: missing, the K
-        categories, an unseen category.
-    max_cells : int
-        Cells of a table at most; a power of two.
+    ``cut`` is the lowest code (see `hushtable.kernels`) on the high side, 0 for a categorical
+    feature; ``missing`` the side of a missing value, 0 or 1. ``subsets`` holds, for each hash
+    function on a categorical feature, in order, K + 2 sides: missing, the K categories, an unseen
+    category.
     """
 
     name: ClassVar[str] = "RandomFeature"
@@ -136,7 +123,7 @@ class RandomFeature(Concatenated):
         starts = np.maximum(0, self._subset_at)
         sizes = np.maximum(0, self._subset_sizes - 2)  # without missing and unseen
         sides = [self.subsets[a + 1 : a + 1 + k] for a, k in zip(starts, sizes, strict=True)]
-        return reachable(self.schema.features, self.depth, self.feature, self.cut, sides)
+        return _reachable(self.schema.features, self.depth, self.feature, self.cut, sides)
 
     @cached_property
     def _folded(self) -> bool | None:
@@ -224,3 +211,62 @@ class _Gain:
             codes.codes, functions, reached, self.values, self.limits, gains, totals
         )
         return totals, gains
+
+
+def _reachable(
+    features: tuple[Feature, ...],
+    depth: NDArray[np.uint8],
+    feature: NDArray[np.uint16],
+    cut: NDArray[np.uint16],
+    sides: list[NDArray[np.uint8]],
+) -> tuple[Any, ...]:
+    """Lay out, for `hushtable.kernels.gain_random_feature`, what a change of one value can do.
+
+    Cuts at 3 and at 5 answer 00, 10 or 11, never 01: only cells that some value reaches are
+    compared. Missing and unseen values are no values to change to. Arguments are the schema's
+    features, arrays of a RandomFeature family, and for each hash function the sides of the K
+    categories, none on a numeric feature. Returns (groups, feature, bits, at, patterns).
+    """
+    groups, of_group, bits, at, patterns = [0], [], [], [0], []
+    end = 0
+    for length in depth.tolist():
+        begin, end = end, end + length
+        in_table = feature[begin:end]
+        for j in np.unique(in_table).tolist():
+            functions = np.flatnonzero(in_table == j)
+            place = (1 << (length - 1 - functions)).astype(np.uint32)
+            found = _patterns(features[j], begin + functions, place, cut, sides)
+            if len(found) == 0:
+                continue
+            of_group.append(j)
+            bits.append(place.sum())
+            # One function with two sides is the most common by far, and flips.
+            patterns.append(found if len(functions) > 1 or len(found) < 2 else found[:0])
+            at.append(at[-1] + len(patterns[-1]))
+        groups.append(len(of_group))
+    return (
+        np.array(groups),
+        np.array(of_group, np.int64),
+        np.array(bits, np.uint32),
+        np.array(at),
+        np.concatenate([np.empty(0, np.uint32), *patterns]),
+    )
+
+
+def _patterns(
+    feature: Feature,
+    functions: NDArray[np.int64],
+    place: NDArray[np.uint32],
+    cut: NDArray[np.uint16],
+    sides: list[NDArray[np.uint8]],
+) -> NDArray[np.uint32]:
+    """Return the different bits that the feature's values give these functions of one table."""
+    if feature.kind == "categorical":
+        high = np.array([sides[h] for h in functions], bool)
+    else:
+        cuts = cut[functions]
+        # Code 1 is below every cut; a constant feature has no other.
+        codes = np.array([1]) if feature.constant else np.append(cuts, 1)
+        high = codes >= cuts[:, np.newaxis]
+    found: NDArray[np.uint32] = np.unique(place @ high.astype(np.uint32)).astype(np.uint32)
+    return found

@@ -33,16 +33,9 @@ _LARGEST = 1 << 52
 class ScoreHistogram(HashFamily):
     """One histogram of scores: the hash function is a model.
 
-    Parameters
-    ----------
-    schema : Schema
-        The features.
-    model : HashFamily
-        The model's tables.
-    value : ndarray of shape (model.n_cells,), int64
-        Score of each of their cells, in 2**-20 of the model's unit.
-    bins : int
-        Cells of equal width from the least to the largest score that the tables can give.
+    ``model`` is the model's tables, ``value`` the score of each of their cells, in 2**-20 of the
+    model's unit. The ``bins`` cells have equal width, from the least to the largest score that the
+    tables can give.
     """
 
     name: ClassVar[str] = "ScoreHistogram"

@@ -21,31 +21,11 @@ class SubspaceGrid(CountMin):
     """Grids on random subspaces (Sathe and Aggarwal, 2016; paper, section 3.1).
 
     Hash function h maps feature ``feature[h]`` to floor((u + alpha) / f), u being the value's
-    place on the feature's range from 0 to 1. In levels: (level + ``shift[h]``) // ``width[h]``.
-    A category falls into a random one of as many places, a missing value into a place of its
-    own. Table t concatenates the next ``depth[t]`` functions; the vector of places is counted
-    in a CountMin sketch (Cormode and Muthukrishnan, 2005): one cell in each of R histograms of
-    ``cells`` cells. The least of a row's R values is its table's.
-
-    Parameters
-    ----------
-    schema : Schema
-        Features in the order that ``feature`` numbers.
-    depth : ndarray of shape (m,), uint8
-        Dimensions of each table's subspace, the paper's l.
-    feature : ndarray of shape (sum(depth),), uint16
-        Feature of each hash function.
-    width : ndarray of shape (sum(depth),), uint32
-        Levels that a place spans, f times all levels.
-    shift : ndarray of shape (sum(depth),), uint32
-        Levels that the grid is shifted by, alpha times all levels; below ``width``. For a
-        categorical feature, any number: it picks the places.
-    multiplier : ndarray of shape (sum(depth),), uint32
-        Odd factor of each function's place in the row's key.
-    seed : ndarray of shape (m * R,), uint32
-        What mixes the key into the cells of each histogram.
-    sketch_rows, cells : int
-        R, and cells of a histogram.
+    place on the feature's range from 0 to 1. In levels: (level + ``shift[h]``) // ``width[h]``,
+    ``width`` being f and ``shift`` alpha times all levels. A category falls into a random one of
+    as many places, which ``shift[h]`` picks, a missing value into a place of its own. Table t
+    concatenates the next ``depth[t]`` functions, the paper's l dimensions; the vector of places
+    is counted as `CountMin` says.
     """
 
     name: ClassVar[str] = "SubspaceGrid"

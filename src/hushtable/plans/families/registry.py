@@ -16,10 +16,7 @@ FAMILIES: dict[str, type[HashFamily]] = {}
 def register(family: Family) -> Family:
     """Add a hash family, as a decorator of its class: plans of it can then be read.
 
-    Raises
-    ------
-    UsageError
-        If another family has its name.
+    Raises `UsageError` if another family has its name.
     """
     if FAMILIES.setdefault(family.name, family) is not family:
         raise UsageError(f"hash family {family.name!r} is registered already: rename one")
@@ -29,10 +26,7 @@ def register(family: Family) -> Family:
 def family_from_content(name: Any, parameters: Any, arrays: Arrays, schema: Schema) -> HashFamily:
     """Build the family that `HashFamily.parameters` and `HashFamily.arrays` described.
 
-    Raises
-    ------
-    PlanError
-        If the name is unknown, or the parameters or arrays are not that family's.
+    Raises `PlanError` if the name is unknown, or parameters or arrays are not that family's.
     """
     if not isinstance(name, str) or name not in FAMILIES:
         raise PlanError(f"hash family {name!r} is unknown: needs one of {sorted(FAMILIES)}")
