@@ -81,12 +81,13 @@ class SiteLog:
         self.path = Path(path)
 
     def write(self, time: str, round_id: str, step: str, word: str, message: str) -> None:
-        """Add a line; ``message`` may hold anything, line breaks included.
+        """Add a line; round, step and message may hold anything, line breaks included.
 
         Where the file cannot be written, the line goes to the program's own log: whoever asked
         gets the word all the same, and nothing of this.
         """
-        line = "\t".join((time, round_id[:12], step, word, ascii(message)[1:-1]))
+        plain = (ascii(said)[1:-1] for said in (round_id[:12], step, word, message))
+        line = "\t".join((time, *plain))
         try:
             number = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             with os.fdopen(number, "a", encoding="ascii") as file:
