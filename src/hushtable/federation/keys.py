@@ -101,9 +101,8 @@ class Card:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What two people compare on the phone: 32 digits of a SHA-256 of the public keys."""
-        digest = hashlib.sha256(bytes.fromhex(self.signing + self.masking)).hexdigest()[:32]
-        return " ".join(digest[i : i + 4] for i in range(0, 32, 4))
+        """32 digits of a SHA-256 of the public keys, which two people compare on the phone."""
+        return grouped(hashlib.sha256(bytes.fromhex(self.signing + self.masking)).hexdigest()[:32])
 
     # --- files ------------------------------------------------------------------------------
 
@@ -212,6 +211,11 @@ class Keys:
             raise FileError(
                 f"{path}: the keys are damaged: restore the file from a backup, or make new ones"
             ) from None
+
+
+def grouped(digest: str) -> str:
+    """Return a digest as two people read it to each other: in groups of four digits."""
+    return " ".join(digest[i : i + 4] for i in range(0, len(digest), 4))
 
 
 def check_name(name: Any) -> str:

@@ -17,12 +17,7 @@ from hushtable.federation.layout import Layout
 from hushtable.federation.roster import check_least, check_roster
 from hushtable.federation.terms import Asked, Terms
 from hushtable.plans.plan import Plan
-from hushtable.privacy.budget import (
-    Cost,
-    Sensitivity,
-    check_public_delta,
-    part_scale,
-)
+from hushtable.privacy.budget import Cost, Sensitivity, check_public_delta, part_scale
 from hushtable.privacy.ledger import Ledger, Pool, Share
 
 __all__ = ["CLOCKS", "Round", "now", "shown_time", "stamp"]

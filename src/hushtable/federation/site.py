@@ -71,7 +71,7 @@ class Reply:
     RoundError, PlanError, PrivacyError
         If the round is not for this site, over, about another plan, against the policy, breaks
         the cap, or comes with keys other than those the site knows; each with the `word` that
-        others may be told. None of it depends on rows.
+        may travel. None of it depends on rows.
 
     Examples
     --------
@@ -182,8 +182,7 @@ class Reply:
         """
         if sketch.plan.plan_id != self.plan.plan_id:
             raise RoundError(f"counted under another plan: {self.plan.difference(sketch.plan)}")
-        rows_per_person = self.round.terms.rows_per_person
-        check_counts(sketch, "discrete-gaussian", rows_per_person)
+        check_counts(sketch, "discrete-gaussian", self.round.terms.rows_per_person)
         if self._attended and not outside_too and self.earlier is None:
             n_rows = sketch.n_rows
             odd = [name for name, rows in sketch.outside().items() if 2 * rows > n_rows]
@@ -212,7 +211,7 @@ class Reply:
         sketch : Sketch
             The site's rows, counted under `plan`.
         progress : callable, optional
-            Is told how many more cells have their noise.
+            Takes how many more cells have their noise.
         rows : RowDigests, optional
             By which the book knows the rows again under another name.
         new_people : bool
@@ -265,17 +264,9 @@ class Reply:
             self._check_cost()  # another process may have answered meanwhile
             if rows is not None and self._attended:  # without a person: in the first step
                 self.book.check_people(self.data_set, rows, new_people)
-            noised = Contribution(
-                self.round.round_id,
-                self.round.title,
-                self.data_set,
-                self.at,
-                counts,
-                sent,
-                self._share(release),
-                self._spent(release),
-                self.round.content,
-            )
+            share, spent = self._share(release), self._spent(release)
+            about = self.round.round_id, self.round.title, self.data_set, self.at
+            noised = Contribution(*about, counts, sent, share, spent, self.round.content)
             if self.policy.digest:
                 self.book.note_policy(self.policy.digest)
             sealed = noised.sealed(self.round, self.keys, masks)
@@ -283,7 +274,7 @@ class Reply:
 
     @property
     def cost_words(self) -> str:
-        """What the site's rows will have cost; what leaves, `report.words.officer_words` says."""
+        """The cost to the site's rows; what leaves, `report.words.officer_words` says."""
         return (
             f"With it, all rounds about {self.data_set!r} will have cost epsilon "
             f"{self.epsilon:.3g} of {self.book.epsilon:g}, the cap (delta {self.book.delta:g})."
@@ -316,17 +307,10 @@ def trust(book: Book, round_: Round, cards: Sequence[Card]) -> None:
     """Take cards for true from now on, each in the roles that it has in a round.
 
     For a person who compared their fingerprints, or got the cards from their owners. A card that
-    is not in the round is that of a site.
-
-    Raises
-    ------
-    UsageError
-        If the round has another card under the same name.
+    is not in the round is that of a site. Raises `UsageError` if the round has another card under
+    the same name.
     """
-    roles: dict[Role, tuple[Card, ...]] = {
-        "site": round_.sites,
-        "coordinator": (round_.coordinator,),
-    }
+    roles = {"site": round_.sites, "coordinator": (round_.coordinator,)}
     inside = {card.name: card for those in roles.values() for card in those}
     for card in cards:
         if inside.get(card.name, card) != card:
@@ -336,6 +320,5 @@ def trust(book: Book, round_: Round, cards: Sequence[Card]) -> None:
                 "is its own"
             )
     for role, those in roles.items():
-        given = [card for card in cards if card in those]
-        book.trust(given, role)
+        book.trust([card for card in cards if card in those], role)
     book.trust([card for card in cards if card.name not in inside])

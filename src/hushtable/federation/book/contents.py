@@ -1,4 +1,4 @@
-"""What the entries of a book come to: cap, cards, answers, data sets; derived, never kept apart."""
+"""Contents of a book: cap, cards, answers, data sets, all derived from its entries."""
 
 import string
 from collections.abc import Callable
@@ -17,7 +17,7 @@ ROLES = ("site", "coordinator")
 
 @dataclass
 class Contents:
-    """What a book says, after the entries that `add` was given."""
+    """All that a book says, after the entries that `add` was given."""
 
     #: Whose book it is: name and public key.
     site: str = ""

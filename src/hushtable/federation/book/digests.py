@@ -74,7 +74,7 @@ class RowDigests:
         return (SAMPLE - 1) * (_LAST / max(1, self.reach))
 
     @property
-    def tells(self) -> bool:
+    def varied(self) -> bool:
         """Whether rows are so different that two tables have some in common for a reason only."""
         return self.n_distinct >= FEW and 2.0 * self.n_distinct >= self.n_rows
 
@@ -95,7 +95,7 @@ class RowDigests:
         """
         if self.features != other.features:
             return False
-        if self.tells and other.tells:
+        if self.varied and other.varied:
             return self.shared(other) >= SHARED
         return self.whole == other.whole
 

@@ -20,7 +20,6 @@ from hushtable.privacy.budget import check_delta, check_epsilon
 T = TypeVar("T")
 
 _VERSION = 2
-_NONE: Mapping[str, bytes] = MappingProxyType({})
 _STEPS = (
     "create table steps (round_id text not null, step text not null, asked text not null, "
     "answer blob not null, kept text not null, primary key (round_id, step))"
@@ -28,15 +27,7 @@ _STEPS = (
 
 
 class BookFile:
-    """The file under a `Book`: what it is made of, whatever it notes.
-
-    Attributes
-    ----------
-    path : str
-        The file.
-    site : str
-        Name of the site.
-    """
+    """The file under a `Book`: how it is made and read, whatever it notes."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._db = Database(path)
@@ -70,7 +61,7 @@ class BookFile:
         epsilon, delta : float
             The cap.
         """
-        # The key makes the last link, which people tell each other, say nothing of the entries.
+        # With the key, the last link, which people pass on, says nothing of the entries.
         content = {
             "at": stamp(now()),
             "name": card.name,
@@ -171,7 +162,9 @@ class BookFile:
         """Read everything anew when it is needed next."""
         self._chain, self._said = Chain(self._db), Contents()
 
-    def _note(self, kind: str, content: dict[str, Any], blobs: Mapping[str, bytes] = _NONE) -> None:
+    def _note(
+        self, kind: str, content: dict[str, Any], blobs: Mapping[str, bytes] = MappingProxyType({})
+    ) -> None:
         entry = self._chain.append(kind, {"at": stamp(now()), **content}, blobs)
         self._said.add(entry, self.path)
 

@@ -4,14 +4,10 @@ import json
 from datetime import datetime
 from typing import Any
 
-import numpy as np
-
 from hushtable.federation.book.chain import TABLES, Chain
 from hushtable.federation.book.database import Database
 from hushtable.federation.contribution import Contribution
 from hushtable.federation.keys import Card
-from hushtable.privacy.budget import Spent
-from hushtable.privacy.ledger import Share
 
 
 def take_over(db: Database, key: bytes, at: str) -> None:
@@ -30,24 +26,13 @@ def take_over(db: Database, key: bytes, at: str) -> None:
         card = Card.from_dict(json.loads(text)).to_dict()
         chain.append("trust", {"at": _time(since), "card": card, "role": "site"}, {})
     # Row by row: a large book fits into the file, but perhaps not into memory.
-    for (number,) in db.run("select rowid from answers order by rowid"):
-        ((round_id, title, data_set, made, counts, sent, share, spent),) = db.run(
-            "select round_id, title, data_set, made, counts, sent, share, spent from answers "
-            "where rowid = ?",
-            (number,),
-        )
-        answer = Contribution(
-            round_id,
-            title,
-            data_set,
-            datetime.fromisoformat(made),
-            np.frombuffer(counts, "<i8"),
-            np.frombuffer(sent, "<i8"),
-            Share.from_dict(json.loads(share)),
-            Spent.from_dict(json.loads(spent)),
-        )
-        content, blobs = answer.noted()
-        chain.append("answer", {"at": _time(made), **content}, blobs)
+    names = ("round_id", "title", "data_set", "made", "counts", "sent", "share", "spent")
+    for row in db.run("select rowid from answers order by rowid"):
+        (values,) = db.run(f"select {', '.join(names)} from answers where rowid = ?", row)
+        found = dict(zip(names, values, strict=True))
+        parsed = {name: json.loads(found[name]) for name in ("share", "spent")}
+        content, blobs = Contribution.of(found | parsed, found).noted()
+        chain.append("answer", {"at": _time(found["made"]), **content}, blobs)
     for table in ("site", "known", "answers"):
         db.run(f"drop table {table}")
 

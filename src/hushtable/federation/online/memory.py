@@ -7,16 +7,8 @@ from collections.abc import Callable, Mapping
 class Memory:
     """Has sites in this process answer at once; see `Transport`.
 
-    Parameters
-    ----------
-    sites : mapping of str to callable
-        By name, what answers a request, such as `OnlineSite.answer`. A site without one, or whose
-        answer is None, is silent.
-
-    Attributes
-    ----------
-    closed : bool
-        Whether the round is over.
+    Takes, by name, what answers a request, such as `OnlineSite.answer`. A site without one, or
+    whose answer is None, is silent. ``closed`` is whether the round is over.
     """
 
     def __init__(self, sites: Mapping[str, Callable[[bytes], bytes | None]]) -> None:
@@ -41,10 +33,7 @@ class Memory:
 class Exchange:
     """Calls a function with all requests of a step at once, the form of transports in 0.1.
 
-    Parameters
-    ----------
-    function : callable
-        Takes the request of each site by its name, and returns the answers that came.
+    The function takes the request of each site by its name, and returns the answers that came.
     """
 
     def __init__(self, function: Callable[[Mapping[str, bytes]], Mapping[str, bytes]]) -> None:

@@ -84,13 +84,7 @@ class OnlineSite:
         self._recognise, self._approvals = recognise, approvals or {}
         self._log = SiteLog(Path(book.path).with_suffix(".log")) if log is None else log
         self._reply = partial(
-            Reply,
-            keys=keys,
-            book=book,
-            policy=policy,
-            data_set=data_set,
-            plan=plan,
-            attended=False,
+            Reply, keys=keys, book=book, policy=policy, data_set=data_set, plan=plan, attended=False
         )
         self._last: Round | None = None
 
@@ -99,7 +93,7 @@ class OnlineSite:
 
         Whatever goes wrong here, nothing else of it travels; the words are in the log. The same
         request gets the same answer, also after a crash; another one for a step that was answered
-        is refused: two answers would tell more than one.
+        is refused: two answers would reveal more than one.
         """
         round_id, step = "", ""
         try:
