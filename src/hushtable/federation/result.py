@@ -65,7 +65,8 @@ class Result:
                 "be verified. Ask the coordinator for the signed result (hushtable round collect "
                 "--key)"
             )
-        return cls(str(path), counts, counts.seal, signer(counts.seal))
+        signer = Card.from_dict(dict(counts.seal.coordinator))
+        return cls(str(path), counts, counts.seal, signer)
 
     @property
     def sites(self) -> list[str]:
@@ -238,8 +239,3 @@ def open_result(path: str | os.PathLike[str]) -> Noised:
     content = files.read(path).expect("sealed", "release")
     made: dict[str, type[Noised]] = {"sealed": Sealed, "release": Release}
     return content.build(made[content.kind].from_file)
-
-
-def signer(seal: Seal) -> Card:
-    """Return the card of who signed; raises `RoundError` if it is not a whole one."""
-    return Card.from_dict(dict(seal.coordinator))

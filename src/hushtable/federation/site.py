@@ -3,20 +3,20 @@
 import secrets
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.counts.releasing import check_counts
+from hushtable.counts.sketch import Sketch
 from hushtable.errors import DataError, RoundError, UsageError
 from hushtable.federation.approval import Approval, check_officer
 from hushtable.federation.book.book import ALL_ROWS, Book
+from hushtable.federation.book.digests import RowDigests
 from hushtable.federation.clock import now
 from hushtable.federation.contribution import Contribution
 from hushtable.federation.keys import Card, Keys
-from hushtable.federation.masks.agree import roster_keys
-from hushtable.federation.masks.mask import pairwise_mask
+from hushtable.federation.masks import agree, mask
 from hushtable.federation.policy import Policy, Role
 from hushtable.federation.refusals import Refusal, Refused, refusing
 from hushtable.federation.round import Round
@@ -25,10 +25,6 @@ from hushtable.privacy import noise
 from hushtable.privacy.budget import Spent, check_public_delta
 from hushtable.privacy.composition import split_history
 from hushtable.privacy.ledger import Share
-
-if TYPE_CHECKING:
-    from hushtable.counts.sketch import Sketch
-    from hushtable.federation.book.digests import RowDigests
 
 
 class Reply:
@@ -149,7 +145,7 @@ class Reply:
         """Who is not known here: compare their fingerprints."""
         return list(dict.fromkeys(card for _, card in self.strangers))
 
-    def trust(self, cards: "list[Card] | tuple[Card, ...]") -> None:
+    def trust(self, cards: Sequence[Card]) -> None:
         """Take these cards for true from now on, in the roles that they have in this round.
 
         For a person who compared their fingerprints, or got them from their owners.
@@ -163,7 +159,7 @@ class Reply:
 
     # --- the answer -------------------------------------------------------------------------
 
-    def counted(self, sketch: "Sketch", *, outside_too: bool = False) -> NDArray[np.int64]:
+    def counted(self, sketch: Sketch, *, outside_too: bool = False) -> NDArray[np.int64]:
         """Return the counts of a sketch if they fit the round; nothing is recorded before.
 
         Parameters
@@ -197,10 +193,10 @@ class Reply:
 
     def submission(
         self,
-        sketch: "Sketch",
+        sketch: Sketch,
         progress: Callable[[int], None] | None = None,
         *,
-        rows: "RowDigests | None" = None,
+        rows: RowDigests | None = None,
         new_people: bool = False,
         outside_too: bool = False,
     ) -> bytes:
@@ -228,8 +224,8 @@ class Reply:
         counts = self.counted(sketch, outside_too=outside_too)
         masks = None
         if terms.masked:
-            agreed = roster_keys(self.round, self.keys)
-            masks = pairwise_mask(self.keys.card.name, agreed, self.round.layout.n_cells)
+            agreed = agree.roster_keys(self.round, self.keys)
+            masks = mask.pairwise_mask(self.keys.card.name, agreed, self.round.layout.n_cells)
         return self.answer(counts, masks, progress, rows=rows, new_people=new_people).content
 
     def answer(
@@ -238,7 +234,7 @@ class Reply:
         masks: NDArray[np.uint64] | None,
         progress: Callable[[int], None] | None = None,
         *,
-        rows: "RowDigests | None" = None,
+        rows: RowDigests | None = None,
         new_people: bool = False,
     ) -> Contribution:
         """Draw the noise, sign, and write it into the book; or return what is in it.
@@ -291,16 +287,13 @@ class Reply:
 
     def _spent(self, release: str) -> Spent:
         share = Share(release, self.round.site_scale, "")
-        terms, pool = self.round.terms, self.round.pool
-        return Spent(
-            release,
-            self.round.layout.detector,
+        cost, terms, pool = (
             self.round.ledger(share).cost_of(share),
-            terms.adjacency,
-            terms.rows_per_person,
-            None if pool is None else pool.round,
-            (release,),
+            self.round.terms,
+            self.round.pool,
         )
+        about = release, self.round.layout.detector, cost, terms.adjacency, terms.rows_per_person
+        return Spent(*about, None if pool is None else pool.round, (release,))
 
 
 def trust(book: Book, round_: Round, cards: Sequence[Card]) -> None:

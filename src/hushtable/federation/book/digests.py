@@ -227,8 +227,7 @@ class RowDigester:
         if feature.kind == "numeric":
             if not isinstance(column, np.ndarray):
                 column = as_numbers(column, feature.name, start)
-            numbers: Words = column.astype(np.float64, copy=False).view(np.uint64)
-            return numbers
+            return np.asarray(column, np.float64).view(np.uint64)
         if isinstance(column, np.ndarray):
             column = pa.array(column, from_pandas=True)
         texts = as_texts(column, feature.name).dictionary_encode()

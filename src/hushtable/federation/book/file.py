@@ -1,10 +1,11 @@
 """The file of a book: how it begins and opens, its chain, and the steps of rounds under way."""
 
-import contextlib
 import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
@@ -12,8 +13,8 @@ from hushtable.errors import FileError, RoundError
 from hushtable.federation.book.chain import TABLES, Chain, Entry
 from hushtable.federation.book.contents import Contents
 from hushtable.federation.book.database import Database, damaged
-from hushtable.federation.book.old import take_over
 from hushtable.federation.clock import now, stamp
+from hushtable.federation.contribution import Contribution
 from hushtable.federation.keys import Card, new_private, refuse_open
 from hushtable.privacy.budget import check_delta, check_epsilon
 
@@ -62,22 +63,12 @@ class BookFile:
             The cap.
         """
         # With the key, the last link, which people pass on, says nothing of the entries.
-        content = {
-            "at": stamp(now()),
-            "name": card.name,
-            "signing": card.signing,
-            "key": secrets.token_hex(32),
-            "epsilon": check_epsilon(epsilon),
-            "delta": check_delta(delta),
-        }
-        with (
-            new_private(path) as temporary,
-            contextlib.closing(Database(temporary)) as db,
-            db.writing(),
-        ):
+        site = {"name": card.name, "signing": card.signing, "key": secrets.token_hex(32)}
+        cap = {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta)}
+        with new_private(path) as temporary, closing(Database(temporary)) as db, db.writing():
             for statement in (*TABLES, _STEPS, f"pragma user_version = {_VERSION}"):
                 db.run(statement)
-            Chain(db).append("site", content, {})
+            Chain(db).append("site", {"at": stamp(now()), **site, **cap}, {})
         return cls(path)
 
     @classmethod
@@ -134,7 +125,7 @@ class BookFile:
         """Whether nothing was ever noted but the site and its cap."""
         return len(self.history()) == 1 and self._db.run("select count(*) from steps") == [(0,)]
 
-    @contextlib.contextmanager
+    @contextmanager
     def writing(self) -> Iterator[None]:
         """All or nothing, and one process at a time; inside another, a part of that."""
         if self._db.in_transaction:
@@ -173,7 +164,7 @@ class BookFile:
             # Another process may have been first.
             if self._db.run("pragma user_version") == [(1,)]:
                 key = secrets.token_bytes(32)
-                self._parsed(lambda _: take_over(self._db, key, stamp(now())), None)
+                self._parsed(lambda _: _take_over(self._db, key, stamp(now())), None)
                 self._db.run(f"pragma user_version = {_VERSION}")
                 self._now()  # takes nothing over that it could not read
 
@@ -225,3 +216,35 @@ def _step(row: Any) -> tuple[str, bytes, dict[str, Any]]:
     if not (isinstance(asked, str) and isinstance(answer, bytes) and isinstance(kept, dict)):
         raise TypeError
     return asked, answer, kept
+
+
+def _take_over(db: Database, key: bytes, at: str) -> None:
+    """Make the tables of version 1, which had no chain, one, in a transaction; ``steps`` stay.
+
+    ``key`` has 32 bytes, for digests of rows; ``at`` is the time now. Raises `KeyError`,
+    `TypeError` or `ValueError` if the tables do not hold what was written.
+    """
+    for statement in TABLES:
+        db.run(statement)
+    chain = Chain(db)
+    ((name, signing, epsilon, delta),) = db.run("select name, signing, epsilon, delta from site")
+    site = {"name": name, "signing": signing, "key": key.hex(), "epsilon": epsilon, "delta": delta}
+    chain.append("site", {"at": at, **site, "from_version": 1}, {})
+    for text, since in db.run("select card, since from known order by since, name"):
+        card = Card.from_dict(json.loads(text)).to_dict()
+        chain.append("trust", {"at": _time(since), "card": card, "role": "site"}, {})
+    # Row by row: a large book fits into the file, but perhaps not into memory.
+    names = ("round_id", "title", "data_set", "made", "counts", "sent", "share", "spent")
+    for row in db.run("select rowid from answers order by rowid"):
+        (values,) = db.run(f"select {', '.join(names)} from answers where rowid = ?", row)
+        found = dict(zip(names, values, strict=True))
+        parsed = {name: json.loads(found[name]) for name in ("share", "spent")}
+        content, blobs = Contribution.of(found | parsed, found).noted()
+        chain.append("answer", {"at": _time(found["made"]), **content}, blobs)
+    for table in ("site", "known", "answers"):
+        db.run(f"drop table {table}")
+
+
+def _time(text: Any) -> str:
+    datetime.fromisoformat(text)
+    return str(text)

@@ -30,16 +30,16 @@ class Memory:
         self.closed = True
 
 
-class Exchange:
+class Exchange(Memory):
     """Calls a function with all requests of a step at once, the form of transports in 0.1.
 
     The function takes the request of each site by its name, and returns the answers that came.
     """
 
     def __init__(self, function: Callable[[Mapping[str, bytes]], Mapping[str, bytes]]) -> None:
+        super().__init__({})
         self._function = function
         self._asked: dict[str, bytes] = {}
-        self._answers: deque[tuple[str, bytes]] = deque()
 
     def send(self, site: str, request: bytes) -> None:
         """Keep the request until the step is complete."""
@@ -50,7 +50,4 @@ class Exchange:
         asked, self._asked = self._asked, {}
         if asked:
             self._answers.extend(self._function(asked).items())
-        return self._answers.popleft() if self._answers else None
-
-    def close(self) -> None:
-        """Hold nothing, and do nothing."""
+        return super().receive(seconds)

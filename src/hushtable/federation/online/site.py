@@ -25,12 +25,9 @@ from hushtable.federation.site import Reply
 from hushtable.plans.plan import Plan
 
 _STEPS: dict[str, Callable[[SiteState, Kept], tuple[bytes, Kept]]] = {
-    "keys": keys.answer,
-    "shares": shares.answer,
-    "masked": masked.answer,
-    "survivors": survivors.answer,
-    "unmask": unmask.answer,
-}
+    "keys": keys.answer, "shares": shares.answer, "masked": masked.answer,
+    "survivors": survivors.answer, "unmask": unmask.answer,
+}  # fmt: skip
 
 
 class OnlineSite:
