@@ -27,7 +27,10 @@ def numbers(d):
 
 def digests(data, schema=None, key=KEY):
     schema = schema or numbers(np.shape(data)[1])
-    return RowDigester(schema, key).of(as_reader(data))
+    digester = RowDigester(schema, key)
+    for _ in digester.watch(as_reader(data)).read():
+        pass
+    return digester.digests()
 
 
 def table(n, seed=0):

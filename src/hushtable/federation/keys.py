@@ -72,11 +72,7 @@ class Card:
     def __post_init__(self) -> None:
         check_name(self.name)
         for text, digits in ((self.signing, 64), (self.masking, 64), (self.signature, 128)):
-            if (
-                not isinstance(text, str)
-                or len(text) != digits
-                or not re.fullmatch("[0-9a-f]+", text)
-            ):
+            if not isinstance(text, str) or not re.fullmatch(f"[0-9a-f]{{{digits}}}", text):
                 raise RoundError(f"the card of {self.name!r} has no keys in hexadecimal digits")
         if not self.verifies(self.signature, self._signed(self.name, self.signing, self.masking)):
             raise RoundError(

@@ -287,11 +287,8 @@ class Reply:
 
     def _spent(self, release: str) -> Spent:
         share = Share(release, self.round.site_scale, "")
-        cost, terms, pool = (
-            self.round.ledger(share).cost_of(share),
-            self.round.terms,
-            self.round.pool,
-        )
+        cost = self.round.ledger(share).cost_of(share)
+        terms, pool = self.round.terms, self.round.pool
         about = release, self.round.layout.detector, cost, terms.adjacency, terms.rows_per_person
         return Spent(*about, None if pool is None else pool.round, (release,))
 

@@ -127,7 +127,7 @@ class RowDigests:
 
 
 class RowDigester:
-    """Makes digests of rows while something else reads them, or by itself.
+    """Makes digests of rows while something else reads them.
 
     Looks at the features of the schema, whose values are taken as they are read, whatever the
     ranges. Digests under different keys, of 32 bytes each, cannot be compared.
@@ -154,12 +154,6 @@ class RowDigester:
         parts = [replace(part, read=partial(self._read, part)) for part in reader.parts]
         self._parts = len(parts)
         return one_after_other(parts, reader.source) if reader.files else parts[0]
-
-    def of(self, reader: Reader) -> RowDigests:
-        """Return the digests of all rows of a reader, in a pass of its own."""
-        for _ in self.watch(reader).read():
-            pass
-        return self.digests()
 
     def digests(self) -> RowDigests:
         """Return the digests of the rows of the last pass.

@@ -164,7 +164,7 @@ class BookFile:
             # Another process may have been first.
             if self._db.run("pragma user_version") == [(1,)]:
                 key = secrets.token_bytes(32)
-                self._parsed(lambda _: _take_over(self._db, key, stamp(now())), None)
+                self._parsed(lambda _: _as_chain(self._db, key, stamp(now())), None)
                 self._db.run(f"pragma user_version = {_VERSION}")
                 self._now()  # takes nothing over that it could not read
 
@@ -218,8 +218,8 @@ def _step(row: Any) -> tuple[str, bytes, dict[str, Any]]:
     return asked, answer, kept
 
 
-def _take_over(db: Database, key: bytes, at: str) -> None:
-    """Make the tables of version 1, which had no chain, one, in a transaction; ``steps`` stay.
+def _as_chain(db: Database, key: bytes, at: str) -> None:
+    """Make a chain of the tables of version 1, in a transaction; the ``steps`` stay.
 
     ``key`` has 32 bytes, for digests of rows; ``at`` is the time now. Raises `KeyError`,
     `TypeError` or `ValueError` if the tables do not hold what was written.
