@@ -13,9 +13,9 @@ from round_helpers import T0, Online
 from hushtable import LocalModel, files, load
 from hushtable.cli import main
 from hushtable.errors import FileError, MissingExtraError, RoundError, UsageError
-from hushtable.federation.keys import Keys
+from hushtable.federation.keys import Keys, grouped
 from hushtable.federation.layout import Layout
-from hushtable.federation.result import Result, grouped, open_result
+from hushtable.federation.result import Result, open_result
 from hushtable.federation.sealed import Sealed
 
 

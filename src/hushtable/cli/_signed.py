@@ -3,7 +3,7 @@
 from typing import Any
 
 from hushtable.cli._output import shown
-from hushtable.federation.result import signer
+from hushtable.federation.keys import Card
 
 
 def signed_by(counts: Any) -> dict[str, str] | None:
@@ -12,7 +12,7 @@ def signed_by(counts: Any) -> dict[str, str] | None:
     if seal is None:
         return None
 
-    card = signer(seal)
+    card = Card.from_dict(dict(seal.coordinator))
     return {"name": card.name, "fingerprint": card.fingerprint}
 
 

@@ -26,22 +26,11 @@ if TYPE_CHECKING:
     from hushtable.federation.terms import Terms
 
 _HOMES = {
-    "Approval": "approval",
-    "Book": "book",
-    "Card": "keys",
-    "Collection": "collect",
-    "Keys": "keys",
-    "Layout": "layout",
-    "OnlineSite": "online.site",
-    "Policy": "policy",
-    "Reply": "site",
-    "Result": "result",
-    "Round": "round",
-    "SecureSum": "online.secure_sum",
-    "Submission": "submission",
-    "Terms": "terms",
-    "load_policy": "policy_file",
-}
+    "Approval": "approval", "Book": "book", "Card": "keys", "Collection": "collect",
+    "Keys": "keys", "Layout": "layout", "OnlineSite": "online.site", "Policy": "policy",
+    "Reply": "site", "Result": "result", "Round": "round", "SecureSum": "online.secure_sum",
+    "Submission": "submission", "Terms": "terms", "load_policy": "policy_file",
+}  # fmt: skip
 __all__ = [
     "Approval", "Book", "Card", "Collection", "Keys", "Layout", "OnlineSite", "Policy", "Reply",
     "Result", "Round", "SecureSum", "Submission", "Terms", "load_policy",

@@ -84,10 +84,9 @@ class Collection:
         at : datetime, optional
             The time; now by default.
         """
-        read = _bytes(content)
         try:
-            submission = Submission.from_bytes(read, name, self.round, now() if at is None else at)
-            self._add(name, content, submission)
+            read = Submission.from_bytes(_bytes(content), name, self.round, at or now())
+            self._add(name, content, read)
         except HushTableError as error:
             self.refused.append((name, str(error).removeprefix(f"{name}: ")))
 
@@ -163,16 +162,9 @@ class Collection:
 
 
 def total(round_: Round, words: NDArray[np.uint64], ledgers: Mapping[str, Ledger]) -> Noised:
-    """Return what the unmasked sum of several sites says, after a look whether it can be.
+    """Return the result of the sites whose ledgers are given, if their sum can be one.
 
-    Parameters
-    ----------
-    round_ : Round
-        Which the sites answered.
-    words : ndarray of shape (n_cells,), uint64
-        The sum modulo 2^64.
-    ledgers : mapping of str to Ledger
-        Of the sites that are in it.
+    ``words`` are that sum, without masks, modulo 2^64: of shape (n_cells,). Raises `RoundError`.
     """
     first, *others = (ledgers[site] for site in sorted(ledgers))
     ledger = sum(others, start=first)
@@ -196,21 +188,8 @@ def total(round_: Round, words: NDArray[np.uint64], ledgers: Mapping[str, Ledger
 def with_seal(round_: Round, result: Noised, submissions: Mapping[str, str], keys: Keys) -> Noised:
     """Return a result with the coordinator's seal, which its file then carries.
 
-    Parameters
-    ----------
-    round_ : Round
-        That it ends.
-    result : Release or Sealed
-        Without a seal.
-    submissions : mapping of str to str
-        By site, the digest of the submission that is in the sum.
-    keys : Keys
-        The coordinator's.
-
-    Raises
-    ------
-    RoundError
-        If they are another's.
+    ``submissions`` are the digests of those in the sum, by site. Raises `RoundError` if the keys
+    are not the coordinator's.
     """
     check_coordinator(round_, keys)
     entries, arrays = result.entries()

@@ -23,52 +23,28 @@ class Contribution:
     Its states: *noised* as it is made; *sealed*, once `content` is signed, and masked where the
     round says so; *recorded*, once the site's book has it, and not before that sent. What the
     coordinator reads and accepts is a `Submission`.
-
-    Attributes
-    ----------
-    round_id, title : str
-        Of the round.
-    data_set : str
-        Which rows.
-    made : datetime
-        When.
-    counts : ndarray of shape (n_cells,), int64
-        The exact counts.
-    sent : ndarray of shape (n_cells,), int64
-        The counts with the site's noise.
-    share : Share
-        The site's line of the ledger.
-    spent : Spent
-        What it cost a person in the rows.
-    round : bytes
-        The file of the round; empty in a book that was begun without.
-    content : bytes
-        The file that was sent, bit for bit; empty where it is not sealed, or was sent in a form
-        that an older book did not keep.
     """
 
     round_id: str
     title: str
     data_set: str
     made: datetime
+    #: Of shape (n_cells,): the exact counts; and with the site's noise.
     counts: NDArray[np.int64]
     sent: NDArray[np.int64]
+    #: The site's line of the ledger, and the cost to a person in the rows.
     share: Share
     spent: Spent
+    #: The file of the round; empty in a book that was begun without.
     round: bytes = b""
+    #: The file that was sent, bit for bit; empty where it is not sealed, or was sent in a form
+    #: that an older book did not keep.
     content: bytes = b""
 
     def sealed(self, round_: Round, keys: Keys, masks: NDArray[np.uint64] | None) -> "Contribution":
-        """Return it with the file to send; the same, if it has one.
+        """Return it with the file to send, under masks in a masked round; the same, if it has one.
 
-        Parameters
-        ----------
-        round_ : Round
-            That it is for.
-        keys : Keys
-            The site's.
-        masks : ndarray of shape (n_cells,), uint64, or None
-            What hides the counts, in a masked round.
+        ``masks`` are of shape (n_cells,).
         """
         if self.content:
             return self

@@ -44,18 +44,6 @@ def _value(message: Message) -> Any:
 # --- at a site ----------------------------------------------------------------------------------
 
 
-def _site(context: Context) -> tuple[Keys, Path, dict[str, Any]]:
-    """Return keys, book and the rest of what the SuperNode was started with (--node-config)."""
-    config = dict(context.node_config)
-    if "key" not in config or "data" not in config:
-        raise UsageError(
-            'the SuperNode needs --node-config \'key="SITE.key" data="ROWS"\': whose keys, and '
-            "which rows"
-        )
-    key = Path(str(config["key"]))
-    return Keys.load(key), Path(str(config.get("book", key.with_suffix(".book")))), config
-
-
 def _answer(message: Message, context: Context) -> Message:
     """Answer one step; the state is in the book, so that any process may answer the next.
 
@@ -70,16 +58,20 @@ def _answer(message: Message, context: Context) -> Message:
 
 
 def _answered(request: bytes, context: Context) -> bytes:
-    keys, path, config = _site(context)
-    hidden = None
-    if "plan" in config:
-        hidden = read_plan(str(config["plan"]))
-    policy = load_policy(str(config.get("policy", policy_beside(str(config["key"])))))
-    approvals = [Approval.load(p) for p in glob.glob(str(config.get("approvals", "")))]
-    data = str(config["data"])
-
+    # What the SuperNode was started with (--node-config).
+    config = {name: str(value) for name, value in context.node_config.items()}
+    if "key" not in config or "data" not in config:
+        raise UsageError(
+            'the SuperNode needs --node-config \'key="SITE.key" data="ROWS"\': whose keys, and '
+            "which rows"
+        )
+    key = Path(config["key"])
+    keys, path = Keys.load(key), config.get("book", key.with_suffix(".book"))
+    hidden = read_plan(config["plan"]) if "plan" in config else None
+    policy = load_policy(config.get("policy", policy_beside(key)))
+    approvals = [Approval.load(found) for found in glob.glob(config.get("approvals", ""))]
     with Book.open(path, keys.card) as book:
-        rows = _Rows(data, book)
+        rows = _Rows(config["data"], book)
         site = OnlineSite(
             keys,
             book,
@@ -87,7 +79,7 @@ def _answered(request: bytes, context: Context) -> bytes:
             policy=policy,
             recognise=rows.seen,
             approvals={one.round_id: one for one in approvals},
-            data_set=str(config.get("data-set", ALL_ROWS)),
+            data_set=config.get("data-set", ALL_ROWS),
             plan=hidden,
         )
         return site.answer(request)
@@ -169,10 +161,8 @@ class _Nodes:
     def _exchange(self, seconds: float) -> None:
         """Send what is noted, all at once, and wait for the answers."""
         messages = [
-            Message(
-                _content(content), dst_node_id=node, message_type="query.step", ttl=self._timeout
-            )
-            for node, content in self._requests.items()
+            Message(_content(one), dst_node_id=node, message_type="query.step", ttl=self._timeout)
+            for node, one in self._requests.items()
         ]
         self._requests = {}
         replies = self._grid.send_and_receive(messages, timeout=seconds) if messages else ()
@@ -188,11 +178,9 @@ server_app = ServerApp()
 def _coordinate(grid: Grid, context: Context) -> None:
     """Run one round; write the result, and in any case how it went."""
     config = context.run_config
-    output = Path(str(config["output"]))
-    path = Path(str(config["round"]))
+    output, path = Path(str(config["output"])), Path(str(config["round"]))
     round_ = Round.from_bytes(path.read_bytes(), path)
-    keys = Keys.load(str(config["key"]))
-    timeout = float(config["timeout"])
+    keys, timeout = Keys.load(str(config["key"])), float(config["timeout"])
     nodes = _Nodes(grid, round_, keys, timeout)
     secure_sum = SecureSum(round_, keys, nodes, timeout=timeout)
     state: dict[str, Any] = {"round_id": round_.round_id, "nodes": sorted(nodes.nodes)}

@@ -17,11 +17,7 @@ from hushtable.plans.plan import Plan
 
 
 def draw_hidden(
-    secret: bytes,
-    schema: Schema,
-    *,
-    marginals: Counts | None = None,
-    **parameters: Any,
+    secret: bytes, schema: Schema, *, marginals: Counts | None = None, **parameters: Any
 ) -> Plan:
     """Draw the plan that all who have the secret draw; its files are for the sites alone.
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 #: ASCII, so that no two names look alike that are not.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .-]{0,63}")
-_HEX = re.compile(r"[0-9a-f]+")
 
 
 def crypto() -> Any:
@@ -72,9 +71,8 @@ class Card:
 
     def __post_init__(self) -> None:
         check_name(self.name)
-        keys = ((self.signing, 64), (self.masking, 64), (self.signature, 128))
-        for text, digits in keys:
-            if not isinstance(text, str) or len(text) != digits or not _HEX.fullmatch(text):
+        for text, digits in ((self.signing, 64), (self.masking, 64), (self.signature, 128)):
+            if not isinstance(text, str) or not re.fullmatch(f"[0-9a-f]{{{digits}}}", text):
                 raise RoundError(f"the card of {self.name!r} has no keys in hexadecimal digits")
         if not self.verifies(self.signature, self._signed(self.name, self.signing, self.masking)):
             raise RoundError(
@@ -101,9 +99,8 @@ class Card:
 
     @cached_property
     def fingerprint(self) -> str:
-        """What two people compare on the phone: 32 digits of a SHA-256 of the public keys."""
-        digest = hashlib.sha256(bytes.fromhex(self.signing + self.masking)).hexdigest()[:32]
-        return " ".join(digest[i : i + 4] for i in range(0, 32, 4))
+        """32 digits of a SHA-256 of the public keys, which two people compare on the phone."""
+        return grouped(hashlib.sha256(bytes.fromhex(self.signing + self.masking)).hexdigest()[:32])
 
     # --- files ------------------------------------------------------------------------------
 
@@ -152,12 +149,9 @@ class Keys:
         self, name: str, signing: "Ed25519PrivateKey", masking: "X25519PrivateKey"
     ) -> None:
         self._signing, self.masking = signing, masking
-        public = (
-            signing.public_key().public_bytes_raw().hex(),
-            masking.public_key().public_bytes_raw().hex(),
-        )
-        signature = signing.sign(Card._signed(check_name(name), *public)).hex()
-        self.card = Card(name, *public, signature)
+        ours, pair = (key.public_key().public_bytes_raw().hex() for key in (signing, masking))
+        signature = signing.sign(Card._signed(check_name(name), ours, pair)).hex()
+        self.card = Card(name, ours, pair, signature)
 
     @classmethod
     def generate(cls, name: str) -> "Keys":
@@ -212,6 +206,11 @@ class Keys:
             raise FileError(
                 f"{path}: the keys are damaged: restore the file from a backup, or make new ones"
             ) from None
+
+
+def grouped(digest: str) -> str:
+    """Return a digest as two people read it to each other: in groups of four digits."""
+    return " ".join(digest[i : i + 4] for i in range(0, len(digest), 4))
 
 
 def check_name(name: Any) -> str:

@@ -1,6 +1,6 @@
 """The policy of a site: whom it answers, with whom, for how much, about which columns.
 
-Nothing in it depends on rows, so that what it refuses tells nothing of them. The file that holds
+Nothing in it depends on rows, so that its refusals reveal nothing of them. The file that holds
 it is read by `hushtable.federation.policy_file`.
 """
 
@@ -24,7 +24,7 @@ Role = Literal["coordinator", "site"]
 
 @dataclass(frozen=True)
 class Policy:
-    """What a site's people allow.
+    """All that a site's people allow.
 
     Attributes
     ----------

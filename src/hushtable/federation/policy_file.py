@@ -12,14 +12,13 @@ from typing import Any
 
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import FileError, HushTableError, PlanError, PrivacyError
-from hushtable.federation.keys import new_private
+from hushtable.federation.keys import grouped, new_private
 from hushtable.federation.policy import Policy
 
 _VERSION = 1
 _TEMPLATE = Path(__file__).with_name("policy.toml")
 _TABLES = {"version", "coordinators", "sites", "round", "unattended", "officer", "plans", "feature"}
 _LIMITS = {"epsilon", "total_epsilon", "delta", "known_sites"}
-_ROUND = _LIMITS | {"coordinator_may_be_site"}
 
 
 def load_policy(path: str | os.PathLike[str]) -> Policy:
@@ -90,15 +89,15 @@ def _policy(content: dict[str, Any], digest: str) -> Policy:
             "upgrade with pip install -U hushtable, or write a new one"
         )
     _known_keys(content, _TABLES, "a policy")
-    round_, unattended = _table(content, "round", _ROUND), _table(content, "unattended")
-    _known_keys(unattended, {"answer"}, "[unattended]")
+    round_ = _table(content, "round", _LIMITS | {"coordinator_may_be_site"})
+    unattended = _table(content, "unattended", {"answer"}).get("answer", False)
     officer = _table(content, "officer", {"fingerprint"}).get("fingerprint", "")
     lacking = sorted(_LIMITS - set(round_))
     if lacking:
         raise PlanError(f"[round] does not say {lacking[0]}: it needs {', '.join(sorted(_LIMITS))}")
     both = round_.pop("coordinator_may_be_site", False)
     _is(both, bool, "[round] coordinator_may_be_site", "true or false")
-    _is(unattended.get("answer", False), bool, "[unattended] answer", "true or false")
+    _is(unattended, bool, "[unattended] answer", "true or false")
     _is(officer, str, "[officer] fingerprint", "a text")
     plans, features = content.get("plans", []), content.get("feature", [])
     _is(plans, list, "plans", "a list of ids")
@@ -110,7 +109,7 @@ def _policy(content: dict[str, Any], digest: str) -> Policy:
         coordinators=_pins(content, "coordinators"),
         sites=_pins(content, "sites"),
         coordinator_may_be_site=both,
-        unattended=unattended.get("answer", False),
+        unattended=unattended,
         plans=tuple(plans),
         features=Schema(columns).features if columns else (),
         officer=_fingerprint(officer, "[officer]") if officer else "",
@@ -150,4 +149,4 @@ def _fingerprint(text: Any, name: str) -> str:
     digits = text.replace(" ", "").lower() if isinstance(text, str) else ""
     if len(digits) != 32 or set(digits) - set("0123456789abcdef"):
         raise PlanError(f"{name} is {text!r:.80}: needs the fingerprint of a card, 32 digits")
-    return " ".join(digits[i : i + 4] for i in range(0, 32, 4))
+    return grouped(digits)

@@ -23,25 +23,9 @@ from hushtable.plans.plan import Plan
 class Rehearsal:
     """Sites and a coordinator with invented rows, and a round that is open for a day.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Of the sites.
-    folder : path
-        Where their books are made.
-    **terms
-        As `Round.open` takes them.
-
-    Attributes
-    ----------
-    lead : Keys
-        The coordinator's.
-    keys, books : dict
-        By site.
-    sketches : dict of str to Sketch
-        By site, what it counted.
-    round : Round
-        Masked, with epsilon 1, unless the terms say otherwise.
+    The round is masked, with epsilon 1, unless the terms (as `Round.open` takes them) say
+    otherwise. ``lead`` are the coordinator's keys; ``keys``, ``books``, made in the folder, and
+    ``sketches`` are by site.
     """
 
     def __init__(
@@ -56,8 +40,7 @@ class Rehearsal:
         cards = [keys.card for keys in self.keys.values()]
         asked: dict[str, Any] = {"epsilon": 1.0, "deadline": now() + timedelta(days=1)}
         self.round = Round.open(plan, cards, self.lead, **asked | terms)
-        self.books: dict[str, Book] = {}
-        self.sketches: dict[str, Sketch] = {}
+        self.books, self.sketches = dict[str, Book](), dict[str, Sketch]()
         for seed, (name, keys) in enumerate(self.keys.items()):
             book = Book.create(Path(folder) / f"{name}.book", keys.card, epsilon=10.0)
             book.trust([self.lead.card], "coordinator")

@@ -1,4 +1,4 @@
-"""What a site checks of a result before it follows it: who made it, and that it is the sum."""
+"""A result, as a site checks it before it follows it: who made it, and that it is the sum."""
 
 import os
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from hushtable.counts.base import Noised
 from hushtable.counts.release import Release
 from hushtable.errors import RoundError, UsageError
 from hushtable.federation.collect import Collection
-from hushtable.federation.keys import Card
+from hushtable.federation.keys import Card, grouped
 from hushtable.federation.round import Round
 from hushtable.federation.sealed import Sealed
 from hushtable.privacy.ledger import Share
@@ -65,7 +65,8 @@ class Result:
                 "be verified. Ask the coordinator for the signed result (hushtable round collect "
                 "--key)"
             )
-        return cls(str(path), counts, counts.seal, signer(counts.seal))
+        signer = Card.from_dict(dict(counts.seal.coordinator))
+        return cls(str(path), counts, counts.seal, signer)
 
     @property
     def sites(self) -> list[str]:
@@ -191,7 +192,10 @@ class Result:
         try:
             again = collection.result()
         except RoundError as error:
-            raise self._wrong(f"its submissions add up to no result ({error}){_ONLINE}") from None
+            raise self._wrong(
+                f"its submissions add up to no result ({error}); if the round ran online its sum "
+                "cannot be computed from them: verify without them"
+            ) from None
         same = np.array_equal(again.counts, self.counts.counts)
         if not same or again.ledger != self.counts.ledger:
             raise self._wrong("its counts are not the sum of the submissions")
@@ -227,27 +231,11 @@ class Result:
         )
 
 
-_ONLINE = "; if the round ran online its sum cannot be computed from them: verify without them"
-
-
 def open_result(path: str | os.PathLike[str]) -> Noised:
     """Read the result of a round, signed or not.
 
-    Raises
-    ------
-    FileError
-        If it is no intact file of a result, or its signature does not hold.
+    Raises `FileError` if it is no intact file of one, or its signature does not hold.
     """
     content = files.read(path).expect("sealed", "release")
     made: dict[str, type[Noised]] = {"sealed": Sealed, "release": Release}
     return content.build(made[content.kind].from_file)
-
-
-def signer(seal: Seal) -> Card:
-    """Return the card of who signed; raises `RoundError` if it is not a whole one."""
-    return Card.from_dict(dict(seal.coordinator))
-
-
-def grouped(digest: str) -> str:
-    """Return a digest as two people read it to each other: in groups of four digits."""
-    return " ".join(digest[i : i + 4] for i in range(0, len(digest), 4))

@@ -55,9 +55,8 @@ def check_roster(sites: Sequence[Card], coordinator: Card) -> None:
             f"the site {one!r} has a name that looks like another's: names have to differ in more "
             "than spaces, dots, hyphens, underscores and capital letters"
         )
-    if len({card.signing for card in sites}) < len(sites) or (
-        len({card.masking for card in sites}) < len(sites)
-    ):
+    keys = {card.signing for card in sites}, {card.masking for card in sites}
+    if min(map(len, keys)) < len(sites):
         raise RoundError(
             "two sites have the same keys: each needs its own (hushtable round keygen)"
         )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from os import PathLike
-from typing import Any, Unpack
+from typing import Unpack
 
 from hushtable import files
 from hushtable.arguments import is_text
@@ -17,12 +17,7 @@ from hushtable.federation.layout import Layout
 from hushtable.federation.roster import check_least, check_roster
 from hushtable.federation.terms import Asked, Terms
 from hushtable.plans.plan import Plan
-from hushtable.privacy.budget import (
-    Cost,
-    Sensitivity,
-    check_public_delta,
-    part_scale,
-)
+from hushtable.privacy.budget import Cost, Sensitivity, check_public_delta, part_scale
 from hushtable.privacy.ledger import Ledger, Pool, Share
 
 __all__ = ["CLOCKS", "Round", "now", "shown_time", "stamp"]
@@ -30,14 +25,9 @@ __all__ = ["CLOCKS", "Round", "now", "shown_time", "stamp"]
 
 #: Kinds of its entries; coordinator, sites, terms and times are checked where they are built.
 _ENTRIES = {
-    "title": str,
-    "opened": str,
-    "deadline": str,
-    "coordinator": object,
-    "sites": list[object],
-    "terms": object,
-    "previous": list[str],
-}
+    "title": str, "opened": str, "deadline": str, "coordinator": object, "sites": list[object],
+    "terms": object, "previous": list[str],
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -145,22 +135,20 @@ class Round:
             terms["share"] = layout.share
         agreed = Terms.agreed(len(sites), **terms)
         check_public_delta(agreed.delta, plan.expected_rows)
-        entries: dict[str, Any] = {
-            "round": {
-                "title": title,
-                "opened": stamp(at or now()),
-                "deadline": stamp(deadline),
-                "coordinator": keys.card.to_dict(),
-                "sites": [card.to_dict() for card in sorted(sites, key=lambda card: card.name)],
-                "terms": agreed.to_dict(),
-                "previous": list(previous),
-            }
+        said = {
+            "title": title,
+            "opened": stamp(at or now()),
+            "deadline": stamp(deadline),
+            "coordinator": keys.card.to_dict(),
+            "sites": [card.to_dict() for card in sorted(sites, key=lambda card: card.name)],
+            "terms": agreed.to_dict(),
+            "previous": list(previous),
         }
         if isinstance(plan, Plan):
             mine, arrays = plan.entries()
         else:
             mine, arrays = {"layout": layout.to_dict()}, {}
-        content = files.pack("round", entries | mine, arrays, keys.sign)
+        content = files.pack("round", {"round": said} | mine, arrays, keys.sign)
         opened = cls.from_bytes(content, "the round")
         if opened.deadline <= opened.opened:
             raise UsageError(
@@ -205,19 +193,9 @@ class Round:
             check_public_delta(terms.delta, (plan or layout).expected_rows)
         except PrivacyError as error:
             raise PlanError(f"terms: {error}") from None
-        made = cls(
-            read.digest,
-            said["title"],
-            opened,
-            deadline,
-            coordinator,
-            sites,
-            terms,
-            layout,
-            plan,
-            tuple(said["previous"]),
-            content,
-        )
+        about = read.digest, said["title"], opened, deadline
+        previous = tuple(said["previous"])
+        made = cls(*about, coordinator, sites, terms, layout, plan, previous, content)
         made.site_scale  # noqa: B018 (a budget that is exhausted already is refused here)
         return made
 
@@ -285,14 +263,8 @@ class Round:
                 f"noise of scale {share.scale:g}, the terms ask for {self.site_scale:g}: the part "
                 "was made for other terms"
             )
-        return Ledger(
-            self.terms.mechanism,
-            self.sensitivity,
-            self.terms.delta,
-            (share,),
-            self.layout.behind,
-            self.pool,
-        )
+        terms, behind = self.terms, self.layout.behind
+        return Ledger(terms.mechanism, self.sensitivity, terms.delta, (share,), behind, self.pool)
 
 
 def _check_asked(

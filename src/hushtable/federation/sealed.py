@@ -18,18 +18,9 @@ from hushtable.privacy.seal import Seal
 
 @dataclass(frozen=True, eq=False)
 class Sealed(Noised):
-    """The result of a round whose hash functions the coordinator does not have.
+    """Counts of all sites with noise, of shape (n_cells,), their layout and their cost.
 
-    Attributes
-    ----------
-    layout : Layout
-        Sizes of the tables.
-    counts : ndarray of shape (n_cells,), int64
-        Of all sites, with noise.
-    ledger : Ledger
-        What it cost.
-    seal : Seal or None
-        If the coordinator signed it.
+    With a seal, if the coordinator signed them.
     """
 
     kind: ClassVar[str] = "sealed"

@@ -3,20 +3,20 @@
 import secrets
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.counts.releasing import check_counts
+from hushtable.counts.sketch import Sketch
 from hushtable.errors import DataError, RoundError, UsageError
 from hushtable.federation.approval import Approval, check_officer
 from hushtable.federation.book.book import ALL_ROWS, Book
+from hushtable.federation.book.digests import RowDigests
 from hushtable.federation.clock import now
 from hushtable.federation.contribution import Contribution
 from hushtable.federation.keys import Card, Keys
-from hushtable.federation.masks.agree import roster_keys
-from hushtable.federation.masks.mask import pairwise_mask
+from hushtable.federation.masks import agree, mask
 from hushtable.federation.policy import Policy, Role
 from hushtable.federation.refusals import Refusal, Refused, refusing
 from hushtable.federation.round import Round
@@ -25,10 +25,6 @@ from hushtable.privacy import noise
 from hushtable.privacy.budget import Spent, check_public_delta
 from hushtable.privacy.composition import split_history
 from hushtable.privacy.ledger import Share
-
-if TYPE_CHECKING:
-    from hushtable.counts.sketch import Sketch
-    from hushtable.federation.book.digests import RowDigests
 
 
 class Reply:
@@ -71,7 +67,7 @@ class Reply:
     RoundError, PlanError, PrivacyError
         If the round is not for this site, over, about another plan, against the policy, breaks
         the cap, or comes with keys other than those the site knows; each with the `word` that
-        others may be told. None of it depends on rows.
+        may travel. None of it depends on rows.
 
     Examples
     --------
@@ -149,7 +145,7 @@ class Reply:
         """Who is not known here: compare their fingerprints."""
         return list(dict.fromkeys(card for _, card in self.strangers))
 
-    def trust(self, cards: "list[Card] | tuple[Card, ...]") -> None:
+    def trust(self, cards: Sequence[Card]) -> None:
         """Take these cards for true from now on, in the roles that they have in this round.
 
         For a person who compared their fingerprints, or got them from their owners.
@@ -163,7 +159,7 @@ class Reply:
 
     # --- the answer -------------------------------------------------------------------------
 
-    def counted(self, sketch: "Sketch", *, outside_too: bool = False) -> NDArray[np.int64]:
+    def counted(self, sketch: Sketch, *, outside_too: bool = False) -> NDArray[np.int64]:
         """Return the counts of a sketch if they fit the round; nothing is recorded before.
 
         Parameters
@@ -182,8 +178,7 @@ class Reply:
         """
         if sketch.plan.plan_id != self.plan.plan_id:
             raise RoundError(f"counted under another plan: {self.plan.difference(sketch.plan)}")
-        rows_per_person = self.round.terms.rows_per_person
-        check_counts(sketch, "discrete-gaussian", rows_per_person)
+        check_counts(sketch, "discrete-gaussian", self.round.terms.rows_per_person)
         if self._attended and not outside_too and self.earlier is None:
             n_rows = sketch.n_rows
             odd = [name for name, rows in sketch.outside().items() if 2 * rows > n_rows]
@@ -198,10 +193,10 @@ class Reply:
 
     def submission(
         self,
-        sketch: "Sketch",
+        sketch: Sketch,
         progress: Callable[[int], None] | None = None,
         *,
-        rows: "RowDigests | None" = None,
+        rows: RowDigests | None = None,
         new_people: bool = False,
         outside_too: bool = False,
     ) -> bytes:
@@ -212,7 +207,7 @@ class Reply:
         sketch : Sketch
             The site's rows, counted under `plan`.
         progress : callable, optional
-            Is told how many more cells have their noise.
+            Takes how many more cells have their noise.
         rows : RowDigests, optional
             By which the book knows the rows again under another name.
         new_people : bool
@@ -229,8 +224,8 @@ class Reply:
         counts = self.counted(sketch, outside_too=outside_too)
         masks = None
         if terms.masked:
-            agreed = roster_keys(self.round, self.keys)
-            masks = pairwise_mask(self.keys.card.name, agreed, self.round.layout.n_cells)
+            agreed = agree.roster_keys(self.round, self.keys)
+            masks = mask.pairwise_mask(self.keys.card.name, agreed, self.round.layout.n_cells)
         return self.answer(counts, masks, progress, rows=rows, new_people=new_people).content
 
     def answer(
@@ -239,7 +234,7 @@ class Reply:
         masks: NDArray[np.uint64] | None,
         progress: Callable[[int], None] | None = None,
         *,
-        rows: "RowDigests | None" = None,
+        rows: RowDigests | None = None,
         new_people: bool = False,
     ) -> Contribution:
         """Draw the noise, sign, and write it into the book; or return what is in it.
@@ -265,17 +260,9 @@ class Reply:
             self._check_cost()  # another process may have answered meanwhile
             if rows is not None and self._attended:  # without a person: in the first step
                 self.book.check_people(self.data_set, rows, new_people)
-            noised = Contribution(
-                self.round.round_id,
-                self.round.title,
-                self.data_set,
-                self.at,
-                counts,
-                sent,
-                self._share(release),
-                self._spent(release),
-                self.round.content,
-            )
+            share, spent = self._share(release), self._spent(release)
+            about = self.round.round_id, self.round.title, self.data_set, self.at
+            noised = Contribution(*about, counts, sent, share, spent, self.round.content)
             if self.policy.digest:
                 self.book.note_policy(self.policy.digest)
             sealed = noised.sealed(self.round, self.keys, masks)
@@ -283,7 +270,7 @@ class Reply:
 
     @property
     def cost_words(self) -> str:
-        """What the site's rows will have cost; what leaves, `report.words.officer_words` says."""
+        """The cost to the site's rows; what leaves, `report.words.officer_words` says."""
         return (
             f"With it, all rounds about {self.data_set!r} will have cost epsilon "
             f"{self.epsilon:.3g} of {self.book.epsilon:g}, the cap (delta {self.book.delta:g})."
@@ -300,33 +287,20 @@ class Reply:
 
     def _spent(self, release: str) -> Spent:
         share = Share(release, self.round.site_scale, "")
+        cost = self.round.ledger(share).cost_of(share)
         terms, pool = self.round.terms, self.round.pool
-        return Spent(
-            release,
-            self.round.layout.detector,
-            self.round.ledger(share).cost_of(share),
-            terms.adjacency,
-            terms.rows_per_person,
-            None if pool is None else pool.round,
-            (release,),
-        )
+        about = release, self.round.layout.detector, cost, terms.adjacency, terms.rows_per_person
+        return Spent(*about, None if pool is None else pool.round, (release,))
 
 
 def trust(book: Book, round_: Round, cards: Sequence[Card]) -> None:
     """Take cards for true from now on, each in the roles that it has in a round.
 
     For a person who compared their fingerprints, or got the cards from their owners. A card that
-    is not in the round is that of a site.
-
-    Raises
-    ------
-    UsageError
-        If the round has another card under the same name.
+    is not in the round is that of a site. Raises `UsageError` if the round has another card under
+    the same name.
     """
-    roles: dict[Role, tuple[Card, ...]] = {
-        "site": round_.sites,
-        "coordinator": (round_.coordinator,),
-    }
+    roles = {"site": round_.sites, "coordinator": (round_.coordinator,)}
     inside = {card.name: card for those in roles.values() for card in those}
     for card in cards:
         if inside.get(card.name, card) != card:
@@ -336,6 +310,5 @@ def trust(book: Book, round_: Round, cards: Sequence[Card]) -> None:
                 "is its own"
             )
     for role, those in roles.items():
-        given = [card for card in cards if card in those]
-        book.trust(given, role)
+        book.trust([card for card in cards if card in those], role)
     book.trust([card for card in cards if card.name not in inside])

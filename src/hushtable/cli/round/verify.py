@@ -9,7 +9,8 @@ from hushtable.cli._signed import signed_by
 from hushtable.cli.round._common import present, read_round
 from hushtable.errors import RoundError, UsageError
 from hushtable.federation.book.book import Book
-from hushtable.federation.result import Result, grouped
+from hushtable.federation.keys import grouped
+from hushtable.federation.result import Result
 from hushtable.federation.round import Round, now
 
 _Result = Annotated[Path, argument("RESULT", "Of hushtable round collect.")]

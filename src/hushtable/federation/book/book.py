@@ -180,7 +180,9 @@ class Book(BookFile):
                 return earlier
             self.check_cap(given.data_set, given.spent)
             if rows is not None:
-                self._note_rows(given.data_set, rows, new_people)
+                like = self.same_people(given.data_set, rows)
+                content = {"data_set": given.data_set, "new_people": new_people, "like": like}
+                self._note("rows", content, {"rows": rows.to_bytes()})
             self._note("answer", *given.noted())
         return given
 
@@ -217,11 +219,6 @@ class Book(BookFile):
                 "other people, say so with --new-people, which the book notes"
             )
         return other
-
-    def _note_rows(self, data_set: str, rows: RowDigests, new_people: bool) -> None:
-        other = self.same_people(data_set, rows)
-        content = {"data_set": data_set, "new_people": new_people, "like": other}
-        self._note("rows", content, {"rows": rows.to_bytes()})
 
     # --- what else is noted -----------------------------------------------------------------
 

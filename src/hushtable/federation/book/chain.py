@@ -23,11 +23,6 @@ TABLES = (
     "create table blobs (digest text primary key, content blob not null)",
 )
 
-#: What every link is over, so that no other hash of ours is one.
-_WHAT = "hushtable book"
-#: Key of an entry's content that names what lies beside it.
-_BLOBS = "blobs"
-
 
 @dataclass(frozen=True)
 class Entry:
@@ -91,7 +86,7 @@ class Chain:
         digests = {name: hashlib.sha256(blob).hexdigest() for name, blob in blobs.items() if blob}
         for name, digest in digests.items():
             self._db.run("insert or ignore into blobs values (?, ?)", (digest, blobs[name]))
-        text = rfc8785.dumps(content | ({_BLOBS: digests} if digests else {})).decode()
+        text = rfc8785.dumps(content | ({"blobs": digests} if digests else {})).decode()
         link = _link(previous, kind, text)
         self._db.run("insert into entries values (?, ?, ?, ?)", (n, kind, text, link))
         # What was written just now need not be read again.
@@ -127,13 +122,15 @@ class Chain:
 
 
 def _link(previous: str, kind: str, content: str) -> str:
-    # None of them holds a zero byte: JSON writes it as an escape.
-    return hashlib.sha256("\0".join((_WHAT, previous, kind, content)).encode()).hexdigest()
+    # The first text makes no other hash of ours a link. None of the others holds a zero byte:
+    # JSON writes it as an escape.
+    text = "\0".join(("hushtable book", previous, kind, content))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _named(entry: Entry) -> list[str]:
     """Return the digests of what lies beside an entry."""
-    digests = list(entry.content.get(_BLOBS, {}).values())
+    digests = list(entry.content.get("blobs", {}).values())
     if not all(isinstance(digest, str) for digest in digests):
         raise TypeError
     return digests

@@ -1,6 +1,6 @@
-"""What the entries of a book come to: cap, cards, answers, data sets; derived, never kept apart."""
+"""Contents of a book: cap, cards, answers, data sets, all derived from its entries."""
 
-import string
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,7 +17,7 @@ ROLES = ("site", "coordinator")
 
 @dataclass
 class Contents:
-    """What a book says, after the entries that `add` was given."""
+    """All that a book says, after the entries that `add` was given."""
 
     #: Whose book it is: name and public key.
     site: str = ""
@@ -111,16 +111,11 @@ def _verified(said: Contents, entry: Entry) -> None:
     said.verified.setdefault(_digest(entry.content["digest"]), at)
 
 
-#: Kinds of entries, and what each does. A new kind is one line: older versions refuse it.
+#: Kinds of entries, and what each does. Older versions refuse a new kind.
 _KINDS: dict[str, Callable[[Contents, Entry], None]] = {
-    "site": _site,
-    "cap": _cap,
-    "trust": _trust,
-    "policy": _policy,
-    "rows": _rows,
-    "answer": _answer,
-    "verified": _verified,
-}
+    "site": _site, "cap": _cap, "trust": _trust, "policy": _policy, "rows": _rows,
+    "answer": _answer, "verified": _verified,
+}  # fmt: skip
 
 
 def _text(value: Any) -> str:
@@ -131,10 +126,7 @@ def _text(value: Any) -> str:
 
 def is_digest(value: Any) -> bool:
     """Whether this is a SHA-256 in hexadecimal digits, as books have them."""
-    return isinstance(value, str) and len(value) == 64 and set(value) <= _HEX
-
-
-_HEX = frozenset(string.digits + "abcdef")
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
 
 
 def _digest(value: Any) -> str:

@@ -74,7 +74,7 @@ class Database:
         return self._db.in_transaction
 
     def _refused(self, error: sqlite3.Error) -> FileError:
-        # The low byte is the kind of error; what is above tells its kinds apart.
+        # The low byte is the kind of error; the rest is which one of the kind.
         advice = _ADVICE.get(getattr(error, "sqlite_errorcode", 0) & 0xFF)
         return damaged(self.path) if advice is None else FileError(f"{self.path}: {advice}")
 

@@ -74,7 +74,7 @@ class RowDigests:
         return (SAMPLE - 1) * (_LAST / max(1, self.reach))
 
     @property
-    def tells(self) -> bool:
+    def varied(self) -> bool:
         """Whether rows are so different that two tables have some in common for a reason only."""
         return self.n_distinct >= FEW and 2.0 * self.n_distinct >= self.n_rows
 
@@ -95,7 +95,7 @@ class RowDigests:
         """
         if self.features != other.features:
             return False
-        if self.tells and other.tells:
+        if self.varied and other.varied:
             return self.shared(other) >= SHARED
         return self.whole == other.whole
 
@@ -127,7 +127,7 @@ class RowDigests:
 
 
 class RowDigester:
-    """Makes digests of rows while something else reads them, or by itself.
+    """Makes digests of rows while something else reads them.
 
     Looks at the features of the schema, whose values are taken as they are read, whatever the
     ranges. Digests under different keys, of 32 bytes each, cannot be compared.
@@ -154,12 +154,6 @@ class RowDigester:
         parts = [replace(part, read=partial(self._read, part)) for part in reader.parts]
         self._parts = len(parts)
         return one_after_other(parts, reader.source) if reader.files else parts[0]
-
-    def of(self, reader: Reader) -> RowDigests:
-        """Return the digests of all rows of a reader, in a pass of its own."""
-        for _ in self.watch(reader).read():
-            pass
-        return self.digests()
 
     def digests(self) -> RowDigests:
         """Return the digests of the rows of the last pass.
@@ -227,8 +221,7 @@ class RowDigester:
         if feature.kind == "numeric":
             if not isinstance(column, np.ndarray):
                 column = as_numbers(column, feature.name, start)
-            numbers: Words = column.astype(np.float64, copy=False).view(np.uint64)
-            return numbers
+            return np.asarray(column, np.float64).view(np.uint64)
         if isinstance(column, np.ndarray):
             column = pa.array(column, from_pandas=True)
         texts = as_texts(column, feature.name).dictionary_encode()

@@ -1,10 +1,11 @@
 """The file of a book: how it begins and opens, its chain, and the steps of rounds under way."""
 
-import contextlib
 import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Self, TypeVar
 
@@ -12,15 +13,14 @@ from hushtable.errors import FileError, RoundError
 from hushtable.federation.book.chain import TABLES, Chain, Entry
 from hushtable.federation.book.contents import Contents
 from hushtable.federation.book.database import Database, damaged
-from hushtable.federation.book.old import take_over
 from hushtable.federation.clock import now, stamp
+from hushtable.federation.contribution import Contribution
 from hushtable.federation.keys import Card, new_private, refuse_open
 from hushtable.privacy.budget import check_delta, check_epsilon
 
 T = TypeVar("T")
 
 _VERSION = 2
-_NONE: Mapping[str, bytes] = MappingProxyType({})
 _STEPS = (
     "create table steps (round_id text not null, step text not null, asked text not null, "
     "answer blob not null, kept text not null, primary key (round_id, step))"
@@ -28,15 +28,7 @@ _STEPS = (
 
 
 class BookFile:
-    """The file under a `Book`: what it is made of, whatever it notes.
-
-    Attributes
-    ----------
-    path : str
-        The file.
-    site : str
-        Name of the site.
-    """
+    """The file under a `Book`: how it is made and read, whatever it notes."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._db = Database(path)
@@ -70,23 +62,13 @@ class BookFile:
         epsilon, delta : float
             The cap.
         """
-        # The key makes the last link, which people tell each other, say nothing of the entries.
-        content = {
-            "at": stamp(now()),
-            "name": card.name,
-            "signing": card.signing,
-            "key": secrets.token_hex(32),
-            "epsilon": check_epsilon(epsilon),
-            "delta": check_delta(delta),
-        }
-        with (
-            new_private(path) as temporary,
-            contextlib.closing(Database(temporary)) as db,
-            db.writing(),
-        ):
+        # With the key, the last link, which people pass on, says nothing of the entries.
+        site = {"name": card.name, "signing": card.signing, "key": secrets.token_hex(32)}
+        cap = {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta)}
+        with new_private(path) as temporary, closing(Database(temporary)) as db, db.writing():
             for statement in (*TABLES, _STEPS, f"pragma user_version = {_VERSION}"):
                 db.run(statement)
-            Chain(db).append("site", content, {})
+            Chain(db).append("site", {"at": stamp(now()), **site, **cap}, {})
         return cls(path)
 
     @classmethod
@@ -143,7 +125,7 @@ class BookFile:
         """Whether nothing was ever noted but the site and its cap."""
         return len(self.history()) == 1 and self._db.run("select count(*) from steps") == [(0,)]
 
-    @contextlib.contextmanager
+    @contextmanager
     def writing(self) -> Iterator[None]:
         """All or nothing, and one process at a time; inside another, a part of that."""
         if self._db.in_transaction:
@@ -171,7 +153,9 @@ class BookFile:
         """Read everything anew when it is needed next."""
         self._chain, self._said = Chain(self._db), Contents()
 
-    def _note(self, kind: str, content: dict[str, Any], blobs: Mapping[str, bytes] = _NONE) -> None:
+    def _note(
+        self, kind: str, content: dict[str, Any], blobs: Mapping[str, bytes] = MappingProxyType({})
+    ) -> None:
         entry = self._chain.append(kind, {"at": stamp(now()), **content}, blobs)
         self._said.add(entry, self.path)
 
@@ -180,7 +164,7 @@ class BookFile:
             # Another process may have been first.
             if self._db.run("pragma user_version") == [(1,)]:
                 key = secrets.token_bytes(32)
-                self._parsed(lambda _: take_over(self._db, key, stamp(now())), None)
+                self._parsed(lambda _: _as_chain(self._db, key, stamp(now())), None)
                 self._db.run(f"pragma user_version = {_VERSION}")
                 self._now()  # takes nothing over that it could not read
 
@@ -232,3 +216,35 @@ def _step(row: Any) -> tuple[str, bytes, dict[str, Any]]:
     if not (isinstance(asked, str) and isinstance(answer, bytes) and isinstance(kept, dict)):
         raise TypeError
     return asked, answer, kept
+
+
+def _as_chain(db: Database, key: bytes, at: str) -> None:
+    """Make a chain of the tables of version 1, in a transaction; the ``steps`` stay.
+
+    ``key`` has 32 bytes, for digests of rows; ``at`` is the time now. Raises `KeyError`,
+    `TypeError` or `ValueError` if the tables do not hold what was written.
+    """
+    for statement in TABLES:
+        db.run(statement)
+    chain = Chain(db)
+    ((name, signing, epsilon, delta),) = db.run("select name, signing, epsilon, delta from site")
+    site = {"name": name, "signing": signing, "key": key.hex(), "epsilon": epsilon, "delta": delta}
+    chain.append("site", {"at": at, **site, "from_version": 1}, {})
+    for text, since in db.run("select card, since from known order by since, name"):
+        card = Card.from_dict(json.loads(text)).to_dict()
+        chain.append("trust", {"at": _time(since), "card": card, "role": "site"}, {})
+    # Row by row: a large book fits into the file, but perhaps not into memory.
+    names = ("round_id", "title", "data_set", "made", "counts", "sent", "share", "spent")
+    for row in db.run("select rowid from answers order by rowid"):
+        (values,) = db.run(f"select {', '.join(names)} from answers where rowid = ?", row)
+        found = dict(zip(names, values, strict=True))
+        parsed = {name: json.loads(found[name]) for name in ("share", "spent")}
+        content, blobs = Contribution.of(found | parsed, found).noted()
+        chain.append("answer", {"at": _time(found["made"]), **content}, blobs)
+    for table in ("site", "known", "answers"):
+        db.run(f"drop table {table}")
+
+
+def _time(text: Any) -> str:
+    datetime.fromisoformat(text)
+    return str(text)

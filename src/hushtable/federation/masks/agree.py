@@ -1,6 +1,6 @@
 """Keys that two sites agree on, and nobody else has: X25519, then HKDF-SHA256."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import rfc8785
 
@@ -8,11 +8,8 @@ from hushtable.errors import RoundError
 from hushtable.federation.keys import Keys, crypto
 from hushtable.federation.round import Round
 
-if TYPE_CHECKING:
-    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-
-def agreed_key(mine: "X25519PrivateKey", theirs: str, *purpose: str) -> bytes:
+def agreed_key(mine: Any, theirs: str, *purpose: str) -> bytes:
     """Return the 32 bytes that the holders of a private and a public key agree on.
 
     The purpose is the same at both; a key for another one, another round or another pair has
@@ -26,8 +23,7 @@ def agreed_key(mine: "X25519PrivateKey", theirs: str, *purpose: str) -> bytes:
             f"public key {theirs[:16]!r}...: no masks can be agreed on by it"
         ) from None
     info = rfc8785.dumps(["hushtable", *purpose])
-    key: bytes = c.HKDF(algorithm=c.SHA256(), length=32, salt=None, info=info).derive(shared)
-    return key
+    return bytes(c.HKDF(algorithm=c.SHA256(), length=32, salt=None, info=info).derive(shared))
 
 
 def roster_keys(round_: Round, keys: Keys) -> dict[str, bytes]:

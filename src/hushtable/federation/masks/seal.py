@@ -27,8 +27,7 @@ def sealed_share(
 ) -> bytes:
     """Seal a share that one site deals to another; see `opened_share`."""
     cipher, nonce = _cipher(round_, mine, theirs, sender, reader)
-    sealed: bytes = cipher.encrypt(nonce, share, None)
-    return sealed
+    return bytes(cipher.encrypt(nonce, share, None))
 
 
 def opened_share(
@@ -40,10 +39,9 @@ def opened_share(
     """
     cipher, nonce = _cipher(round_, mine, theirs, sender, reader)
     try:
-        share: bytes = cipher.decrypt(nonce, sealed, None)
+        return bytes(cipher.decrypt(nonce, sealed, None))
     except crypto().InvalidTag:
         raise RoundError(f"the share of {sender!r} was changed on its way") from None
-    return share
 
 
 def _cipher(round_: Round, mine: Any, theirs: str, sender: str, reader: str) -> tuple[Any, bytes]:

@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import RoundError
-from hushtable.federation.masks.agree import mask_key, private_key, public_key
-from hushtable.federation.masks.mask import pairwise_mask, stream
-from hushtable.federation.masks.seal import commitment, place
-from hushtable.federation.masks.shamir import combine
+from hushtable.federation.masks import agree, mask, seal, shamir
 from hushtable.federation.round import Round
 
 #: Choices of who is believed: enough for 3 liars among 50.
@@ -40,15 +37,15 @@ class Unmasking:
         total = np.zeros(n_cells, np.uint64)
         for name, secret in self._secrets(shares).items():
             if name in self.survivors:
-                total += stream(secret, n_cells)
+                total += mask.stream(secret, n_cells)
                 continue
-            key = private_key(secret)
+            key = agree.private_key(secret)
             agreed = {
-                other: mask_key(self.round, key, self.keys[other], name, other)
+                other: agree.mask_key(self.round, key, self.keys[other], name, other)
                 for other in self.survivors
             }
             # What the survivors added for this site is what it would have taken away.
-            total -= pairwise_mask(name, agreed, n_cells)
+            total -= mask.pairwise_mask(name, agreed, n_cells)
         return total
 
     def _secrets(self, shares: Mapping[str, list[bytes]]) -> dict[str, bytes]:
@@ -62,9 +59,9 @@ class Unmasking:
         for givers in itertools.islice(choices, _MOST_TRIES):
             # One secret first: most wrong choices end there.
             for some in (names[:1], names):
-                places = {place(self.round, giver): shares[giver][: len(some)] for giver in givers}
+                places = {seal.place(self.round, one): shares[one][: len(some)] for one in givers}
                 try:
-                    secrets = dict(zip(some, combine(places, 32), strict=True))
+                    secrets = dict(zip(some, shamir.combine(places, 32), strict=True))
                 except ValueError:
                     break
                 if not all(self._fits(name, secret) for name, secret in secrets.items()):
@@ -79,8 +76,8 @@ class Unmasking:
     def _fits(self, name: str, secret: bytes) -> bool:
         """Whether a secret is the one that the site itself stands by."""
         if name in self.survivors:
-            return commitment(self.round, name, secret) == self.commitments[name]
-        return public_key(private_key(secret)) == self.keys[name]
+            return seal.commitment(self.round, name, secret) == self.commitments[name]
+        return agree.public_key(agree.private_key(secret)) == self.keys[name]
 
 
 def _choices(givers: list[str], least: int) -> Iterator[tuple[str, ...]]:

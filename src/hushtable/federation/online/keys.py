@@ -36,9 +36,8 @@ def answer(site: SiteState, _: Kept) -> tuple[bytes, Kept]:
     drawn = {use: crypto().X25519PrivateKey.generate() for use in USES}
     site.keep_rows(counts, seen)
     public = {use: public_key(key) for use, key in drawn.items()}
-    return site.sign("keys", public), {
-        use: key.private_bytes_raw().hex() for use, key in drawn.items()
-    }
+    kept = {use: key.private_bytes_raw().hex() for use, key in drawn.items()}
+    return site.sign("keys", public), kept
 
 
 def check(message: Message) -> None:

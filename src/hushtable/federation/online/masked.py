@@ -4,9 +4,7 @@ from collections.abc import Mapping
 
 from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.clock import now
-from hushtable.federation.masks.agree import mask_key
-from hushtable.federation.masks.mask import pairwise_mask, stream
-from hushtable.federation.masks.seal import opened_share
+from hushtable.federation.masks import agree, mask, seal
 from hushtable.federation.online.messages import Message
 from hushtable.federation.online.state import Kept, SiteState, texts
 from hushtable.federation.refusals import Refusal, refusing
@@ -21,18 +19,18 @@ def answer(site: SiteState, body: Kept) -> tuple[bytes, Kept]:
     site.check_enough(sealed, offered)
     with refusing(Refusal.SHARES):
         for name, share in sealed.items():  # refused now, while dropping out is harmless
-            opened_share(round_, reader, offered[name]["encrypt"], name, site.me, share)
+            seal.opened_share(round_, reader, offered[name]["encrypt"], name, site.me, share)
     reply = site.reply()
     mine = site.private("mask")
     with refusing(Refusal.SHARES):
         agreed = {
-            name: mask_key(round_, mine, offered[name]["mask"], site.me, name)
+            name: agree.mask_key(round_, mine, offered[name]["mask"], site.me, name)
             for name in sealed
             if name != site.me
         }
     n_cells = round_.layout.n_cells
-    masks = pairwise_mask(site.me, agreed, n_cells)
-    masks += stream(bytes.fromhex(before["own_mask"]), n_cells)
+    masks = mask.pairwise_mask(site.me, agreed, n_cells)
+    masks += mask.stream(bytes.fromhex(before["own_mask"]), n_cells)
     counts, seen = site.rows()
     reply.answer(counts, masks, rows=seen)
     # What is sent lies with the contribution in the book, once.

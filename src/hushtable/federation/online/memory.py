@@ -7,16 +7,8 @@ from collections.abc import Callable, Mapping
 class Memory:
     """Has sites in this process answer at once; see `Transport`.
 
-    Parameters
-    ----------
-    sites : mapping of str to callable
-        By name, what answers a request, such as `OnlineSite.answer`. A site without one, or whose
-        answer is None, is silent.
-
-    Attributes
-    ----------
-    closed : bool
-        Whether the round is over.
+    Takes, by name, what answers a request, such as `OnlineSite.answer`. A site without one, or
+    whose answer is None, is silent. ``closed`` is whether the round is over.
     """
 
     def __init__(self, sites: Mapping[str, Callable[[bytes], bytes | None]]) -> None:
@@ -38,19 +30,16 @@ class Memory:
         self.closed = True
 
 
-class Exchange:
+class Exchange(Memory):
     """Calls a function with all requests of a step at once, the form of transports in 0.1.
 
-    Parameters
-    ----------
-    function : callable
-        Takes the request of each site by its name, and returns the answers that came.
+    The function takes the request of each site by its name, and returns the answers that came.
     """
 
     def __init__(self, function: Callable[[Mapping[str, bytes]], Mapping[str, bytes]]) -> None:
+        super().__init__({})
         self._function = function
         self._asked: dict[str, bytes] = {}
-        self._answers: deque[tuple[str, bytes]] = deque()
 
     def send(self, site: str, request: bytes) -> None:
         """Keep the request until the step is complete."""
@@ -61,7 +50,4 @@ class Exchange:
         asked, self._asked = self._asked, {}
         if asked:
             self._answers.extend(self._function(asked).items())
-        return self._answers.popleft() if self._answers else None
-
-    def close(self) -> None:
-        """Hold nothing, and do nothing."""
+        return super().receive(seconds)

@@ -4,8 +4,7 @@ import secrets
 from collections.abc import Collection, Mapping
 
 from hushtable.errors import RoundError
-from hushtable.federation.masks.seal import commitment, place, sealed_share
-from hushtable.federation.masks.shamir import split
+from hushtable.federation.masks import seal, shamir
 from hushtable.federation.online.keys import USES, handed_on
 from hushtable.federation.online.messages import Message
 from hushtable.federation.online.state import Kept, SiteState, texts
@@ -18,17 +17,17 @@ def answer(site: SiteState, body: Kept) -> tuple[bytes, Kept]:
     kept, round_ = site.kept("keys"), site.round
     own_mask = secrets.token_bytes(32)
     n, least = len(round_.sites), round_.terms.least
-    halves = (split(secret, least, n) for secret in (bytes.fromhex(kept["mask"]), own_mask))
+    halves = (shamir.split(secret, least, n) for secret in (bytes.fromhex(kept["mask"]), own_mask))
     dealt = [mask + own for mask, own in zip(*halves, strict=True)]
     mine = site.private("encrypt")
     with refusing(Refusal.SHARES):
         sealed = {
-            name: sealed_share(
-                round_, mine, keys["encrypt"], site.me, name, dealt[place(round_, name) - 1]
+            name: seal.sealed_share(
+                round_, mine, keys["encrypt"], site.me, name, dealt[seal.place(round_, name) - 1]
             ).hex()
             for name, keys in offered.items()
         }
-    said = {"shares": sealed, "commitment": commitment(round_, site.me, own_mask)}
+    said = {"shares": sealed, "commitment": seal.commitment(round_, site.me, own_mask)}
     return site.sign("shares", said), {"offered": offered, "own_mask": own_mask.hex()}
 
 

@@ -25,12 +25,9 @@ from hushtable.federation.site import Reply
 from hushtable.plans.plan import Plan
 
 _STEPS: dict[str, Callable[[SiteState, Kept], tuple[bytes, Kept]]] = {
-    "keys": keys.answer,
-    "shares": shares.answer,
-    "masked": masked.answer,
-    "survivors": survivors.answer,
-    "unmask": unmask.answer,
-}
+    "keys": keys.answer, "shares": shares.answer, "masked": masked.answer,
+    "survivors": survivors.answer, "unmask": unmask.answer,
+}  # fmt: skip
 
 
 class OnlineSite:
@@ -84,13 +81,7 @@ class OnlineSite:
         self._recognise, self._approvals = recognise, approvals or {}
         self._log = SiteLog(Path(book.path).with_suffix(".log")) if log is None else log
         self._reply = partial(
-            Reply,
-            keys=keys,
-            book=book,
-            policy=policy,
-            data_set=data_set,
-            plan=plan,
-            attended=False,
+            Reply, keys=keys, book=book, policy=policy, data_set=data_set, plan=plan, attended=False
         )
         self._last: Round | None = None
 
@@ -99,7 +90,7 @@ class OnlineSite:
 
         Whatever goes wrong here, nothing else of it travels; the words are in the log. The same
         request gets the same answer, also after a crash; another one for a step that was answered
-        is refused: two answers would tell more than one.
+        is refused: two answers would reveal more than one.
         """
         round_id, step = "", ""
         try:

@@ -1,4 +1,4 @@
-"""What a site has at hand in a step: the round, its keys, and what its book kept from before."""
+"""The means of a site in a step: the round, its keys, and what its book kept from before."""
 
 import base64
 from collections.abc import Callable, Collection
@@ -29,18 +29,8 @@ _ROWS = "rows"
 class SiteState:
     """A site in a round under way; what it holds between steps is in its book.
 
-    Attributes
-    ----------
-    round : Round
-        That the coordinator asks about.
-    keys : Keys
-        The site's.
-    book : Book
-        The site's.
-    reply : callable
-        Checks the round on every side, anew in each step that needs it.
-    count, recognise : callable
-        As in `OnlineSite`.
+    ``reply`` checks the round on every side, anew in each step that needs it; ``count`` and
+    ``recognise`` are those of `OnlineSite`.
     """
 
     round: Round
