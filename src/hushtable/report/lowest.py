@@ -18,21 +18,11 @@ _ABOVE = 1.01
 
 @dataclass(frozen=True)
 class Reasoned:
-    """Reasons of a low score: features and their shares, and no value.
+    """Reasons of a low score: features and their shares, and no value."""
 
-    Attributes
-    ----------
-    row : str
-        Its number.
-    shortfall : float
-        What its score falls short of a typical one, in bits.
-    display : ExplanationDisplay
-        The shares.
-    """
-
-    row: str
-    shortfall: float
-    display: ExplanationDisplay
+    row: str  # its number
+    shortfall: float  # bits that its score falls short of a typical one
+    display: ExplanationDisplay  # the shares
 
     @classmethod
     def of(cls, row: LowRow, typical: float, n_features: int) -> "Reasoned":
@@ -76,24 +66,12 @@ class Reasoned:
 
 @dataclass(frozen=True)
 class LowestRows:
-    """The rows with the lowest scores, lowest first.
+    """The rows with the lowest scores, lowest first."""
 
-    Attributes
-    ----------
-    found : list of LowRow
-        The rows, with their standard errors and ranks where these are known.
-    display : RankedOutliersDisplay
-        Their numbers, scores and standard errors.
-    reasons : list of Reasoned
-        Why they have these scores; empty if the model gives no reasons.
-    no_reasons : str
-        Why it gives none.
-    """
-
-    found: list[LowRow]
-    display: RankedOutliersDisplay
-    reasons: list[Reasoned]
-    no_reasons: str
+    found: list[LowRow]  # with their standard errors and ranks where these are known
+    display: RankedOutliersDisplay  # their numbers, scores and standard errors
+    reasons: list[Reasoned]  # why they have these scores; empty if the model gives no reasons
+    no_reasons: str  # why it gives none
 
     @classmethod
     def of(

@@ -108,12 +108,7 @@ def column_rows(plan: "Plan") -> list[list[str]]:
 def officer_words(round_: "Round", plan: "Plan | None") -> list[str]:
     """Return what a round asks of each site, in sentences that an officer signs.
 
-    Parameters
-    ----------
-    round_ : Round
-        What is asked.
-    plan : Plan or None
-        What would be counted; None where the hash functions are hidden and not given.
+    The plan that would be counted by is None where its hash functions are hidden and not given.
     """
     from hushtable.federation.round import shown_time
     from hushtable.privacy.ledger import Share
