@@ -14,13 +14,7 @@ from hushtable.report.features import Features, features_of
 from hushtable.report.marginals import Histogram, histograms
 from hushtable.report.scores import Scores
 from hushtable.report.sites import Sites
-from hushtable.report.words import (
-    dependence,
-    ledger_lines,
-    ledger_rows,
-    n_tables,
-    values_of_rows,
-)
+from hushtable.report.words import dependence, ledger_lines, ledger_rows, n_tables, values_of_rows
 
 
 @dataclass(frozen=True)
@@ -74,7 +68,7 @@ class Report:
     scores: Scores | None
     features: Features | None
     histograms: list[Histogram]  # of the first features, from marginals
-    told: bool  # whether ranges and categories are shown
+    shown: bool  # whether ranges and categories are shown
     privacy: Privacy | None
     sites: Sites | None
     left_out: list[str]  # what the report has no section about, and why
@@ -120,43 +114,37 @@ def gather(
     """
     plan, counts = model.plan, model.counts
     of_rows = "" if plan is None else values_of_rows(plan.schema)
-    told = values or not of_rows
+    shown = values or not of_rows
+    marginals = counts.adds and counts.plan.purpose is Purpose.MARGINALS
     return Report(
         model=model,
         title=model.name if title is None else title,
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         version=version("hushtable"),
         about=_about(model, threshold),
-        reasons_to_stay=_reasons_to_stay(model, scores, sites, of_rows if told else ""),
+        reasons_to_stay=_reasons_to_stay(model, scores, sites, of_rows if shown else ""),
         scores=scores,
-        features=None if plan is None else features_of(counts, scores, told),
-        histograms=_histograms(model, told),
-        told=told,
+        features=None if plan is None else features_of(counts, scores, shown),
+        histograms=histograms(counts, shown) if marginals else [],
+        shown=shown,
         privacy=_privacy(model),
         sites=sites,
-        left_out=_no_values(scores, of_rows, told) + _left_out(model, threshold, scores, sites),
+        left_out=_no_values(scores, of_rows, shown) + _left_out(model, threshold, scores, sites),
     )
 
 
-def _no_values(scores: Scores | None, of_rows: str, told: bool) -> list[str]:
+def _no_values(scores: Scores | None, of_rows: str, shown: bool) -> list[str]:
     """Say which values of rows are not in the report."""
-    beyond = " beyond the categories and ranges of its features" if of_rows and told else ""
+    beyond = " beyond the categories and ranges of its features" if of_rows and shown else ""
     named = scores is not None and scores.lowest is not None
     number = "" if named else ", and no row's number"
     words = [f"No value of any row{beyond}{number}."]
-    if not told:
+    if not shown:
         words.append(
             "Ranges and categories: they were read off rows, and are values of theirs (--values "
             "shows them)."
         )
     return words
-
-
-def _histograms(model: Model, told: bool) -> list[Histogram]:
-    counts = model.counts
-    return (
-        histograms(counts, told) if counts.adds and counts.plan.purpose is Purpose.MARGINALS else []
-    )
 
 
 def _about(model: Model, threshold: float | None) -> dict[str, str]:

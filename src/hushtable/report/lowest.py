@@ -1,6 +1,5 @@
 """The rows with the lowest scores in a report: how sure, how rare, and why; and no value."""
 
-import itertools
 import math
 from dataclasses import dataclass
 
@@ -44,12 +43,9 @@ class Reasoned:
     @property
     def listed(self) -> str:
         """The features and their shares."""
-        units = itertools.chain([" bits"], itertools.repeat(""))
+        shares = zip(self.display.features, self.display.shares.tolist(), strict=True)
         named = [
-            f"{name} ({share:.2f}{unit})"
-            for name, share, unit in zip(
-                self.display.features, self.display.shares.tolist(), units, strict=False
-            )
+            f"{name} ({share:.2f}{'' if j else ' bits'})" for j, (name, share) in enumerate(shares)
         ]
         return ", ".join(named) or "no feature stands out"
 

@@ -110,15 +110,8 @@ def sites_of_round(collection: Collection, result: Noised, name: str) -> Sites:
         _same_sum(collection, result.counts, name),
         _plausible(layout.implausible(result.counts, result.ledger.noise_sd)),
     ]
-    return Sites(
-        sites,
-        False,
-        checks,
-        round_lines(asked, n_in),
-        officer_words(asked, asked.plan),
-        collection.refused,
-        collection.repeated,
-    )
+    terms, asks = round_lines(asked, n_in), officer_words(asked, asked.plan)
+    return Sites(sites, False, checks, terms, asks, collection.refused, collection.repeated)
 
 
 def _same_sum(collection: Collection, counts: NDArray[np.int64], name: str) -> Check:
