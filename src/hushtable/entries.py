@@ -19,18 +19,9 @@ def entries(
     *,
     error: type[Exception] = PlanError,
 ) -> dict[str, Any]:
-    """Return the content if it is an object of these entries, each of its kind.
+    """Return content, as JSON gave it, if it is an object of these entries, each of its kind.
 
-    Parameters
-    ----------
-    content : object
-        As JSON gave it.
-    what : str
-        What it should be, for the error.
-    needed, optional : mapping of str to type
-        The entries and their kinds.
-    error : type of exception, default=PlanError
-        What is raised otherwise.
+    Otherwise ``error`` is raised, which names ``what`` it should be.
     """
     kinds = {**(optional or {}), **needed}
     if isinstance(content, dict):

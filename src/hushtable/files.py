@@ -40,21 +40,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of file.
+    """A kind of file."""
 
-    Attributes
-    ----------
-    words : str
-        What it holds and which command writes it, for messages.
-    travels : bool
-        Whether it is meant to leave its owner. Any other file only its owner may read.
-    of_round : bool
-        Whether it belongs to a round of several organisations.
-    """
-
-    words: str
-    travels: bool = False
-    of_round: bool = False
+    words: str  # what it holds and which command writes it, for messages
+    travels: bool = False  # is meant to leave its owner; any other file only its owner may read
+    of_round: bool = False  # belongs to a round of several organisations
 
 
 #: The kinds of this package; `hushtable.counts.kinds.register` adds one.
@@ -111,10 +101,7 @@ class Content:
     def said(self, what: str, needed: Kinds, optional: Kinds | None = None) -> dict[str, Any]:
         """Return entries of the manifest, each of its kind, as `hushtable.entries` checks them.
 
-        Raises
-        ------
-        PlanError
-            If the file holds no such thing.
+        Raises `PlanError` if the file holds no such thing.
         """
         wanted = {**needed, **(optional or {})}
         found = {name: self.manifest[name] for name in wanted if name in self.manifest}
@@ -149,15 +136,10 @@ def write_bytes(path: str | os.PathLike[str], content: bytes, *, private: bool =
 
 
 def travels(kind: str, entries: Mapping[str, Any] = MappingProxyType({})) -> bool:
-    """Whether a file is meant to travel, so that the umask says who may read it.
+    """Whether a file, of a kind or a card, is meant to travel: then the umask says who may read it.
 
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`, or what else is written.
-    entries : mapping
-        Of its manifest: one with a plan that was read off rows stays, and so does one with hash
-        functions that are hidden from the coordinator.
+    One with a plan that was read off rows stays, and so does one with hash functions that are
+    hidden from the coordinator, as the entries of its manifest say.
     """
     of_rows = bool(entries.get("plan", {}).get("data_dependent"))
     meant = kind in _CARDS or (kind in KINDS and KINDS[kind].travels)
@@ -170,25 +152,12 @@ def pack(
     arrays: Arrays,
     sign: Callable[[str, str], str] | None = None,
 ) -> bytes:
-    """Return the bytes of a file.
+    """Return the bytes of a file of one of `KINDS`.
 
-    Parameters
-    ----------
-    kind : str
-        One of `KINDS`.
-    entries : dict
-        Of the manifest, as JSON has them.
-    arrays : dict of str to ndarray
-        With the names that the kind gives them.
-    sign : callable, optional
-        Takes kind and digest, returns the signature.
+    The entries of its manifest are as JSON has them, arrays have the names that the kind gives
+    them. ``sign`` takes kind and digest, and returns the signature.
     """
-    manifest = {
-        "protocol": PROTOCOL,
-        "kind": kind,
-        **entries,
-        "arrays": array_digests(arrays),
-    }
+    manifest = {"protocol": PROTOCOL, "kind": kind, **entries, "arrays": array_digests(arrays)}
     manifest["digest"] = _digest(manifest)
     if sign is not None:
         manifest["signature"] = sign(kind, manifest["digest"])
@@ -226,14 +195,8 @@ def replacing(path: str | os.PathLike[str], *, private: bool = True) -> Iterator
 def remove_leftovers(folder: Path, name: str, *, below: bool = False) -> None:
     """Remove what writers that were killed left, once nobody has written to it for a day.
 
-    Parameters
-    ----------
-    folder : Path
-        Where they wrote.
-    name : str
-        Of the file, or a glob pattern of names.
-    below : bool
-        Whether to look in the folders within, too.
+    ``name`` is that of the file, or a glob pattern of names; ``below`` looks in the folders
+    within, too.
     """
     pattern = f".{name}.????????.part"
     for left in folder.rglob(pattern) if below else folder.glob(pattern):
@@ -256,12 +219,8 @@ def _digest(manifest: dict[str, Any]) -> str:
 def read(path: str | os.PathLike[str]) -> Content:
     """Read and check a file; build nothing.
 
-    Raises
-    ------
-    FileError
-        If it is not an intact .hush file of a protocol that this version reads.
-    OSError
-        If the file cannot be read.
+    Raises `FileError` if it is not an intact .hush file of a protocol that this version reads,
+    and `OSError` if it cannot be read.
     """
     return unpack(Path(path).read_bytes(), path)
 

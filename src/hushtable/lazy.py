@@ -10,12 +10,7 @@ def exports(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return the ``__getattr__`` and the ``__dir__`` of a package.
 
-    Parameters
-    ----------
-    package : str
-        Its name.
-    homes : mapping of str to str
-        The module, below the package, that each public name is from.
+    ``homes`` names the module, below the package, that each public name is from.
     """
 
     def __getattr__(name: str) -> Any:

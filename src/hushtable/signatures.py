@@ -9,21 +9,9 @@ def of_file(kind: str, digest: str) -> bytes:
 
 
 def verifies(key: str, signature: str, message: bytes) -> bool:
-    """Whether a signature is that of a message by a key.
+    """Whether a signature, 128 hexadecimal digits, is that of a message by an Ed25519 public key.
 
-    Parameters
-    ----------
-    key : str
-        Ed25519 public key, 64 hexadecimal digits.
-    signature : str
-        128 hexadecimal digits.
-    message : bytes
-        What was signed.
-
-    Raises
-    ------
-    MissingExtraError
-        If pyca/cryptography is not installed.
+    The key has 64 hexadecimal digits. Raises `MissingExtraError` without pyca/cryptography.
     """
     try:
         from cryptography.exceptions import InvalidSignature

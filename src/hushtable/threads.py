@@ -27,26 +27,18 @@ FEW_ROWS = 8_192
 _HELD = 16
 #: Helpers that wait for work at most; as many are started as are asked for.
 _MOST_IDLE = 64
-
+#: Threads at most on a machine with fewer cores: each holds counts of its own.
+_MOST_THREADS = 64
 #: Seconds that an interrupted call waits for its helpers.
 _GRACE = 1.0
 
 _END: Any = object()
 
 
-#: Threads at most on a machine with fewer cores: each holds counts of its own.
-_MOST_THREADS = 64
-
-
 def n_threads(n_jobs: int | None, n_rows: int | None = None) -> int:
-    """Return how many threads to use.
+    """Return how many threads ``n_jobs`` means, as scikit-learn counts: None is 1, -1 every core.
 
-    Parameters
-    ----------
-    n_jobs : int, optional
-        Threads, as scikit-learn counts: None is 1, -1 is every core.
-    n_rows : int, optional
-        Rows to work on, where they are known: few are left to one thread.
+    Few rows, where their number is known, are left to one thread.
     """
     if n_jobs is None:
         return 1

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import wilcoxon
 
-from hushtable.bench.adbench import compare, figure, runs
+from hushtable.bench import figures
+from hushtable.bench.adbench import compare, runs
 from hushtable.bench.data import LabelledSet, find_sets, load
 from hushtable.bench.results import Results
 from hushtable.cli import main
@@ -121,9 +122,9 @@ def test_tests_are_wilcoxons_with_holms_correction():
 
 def test_bars_join_what_does_not_differ():
     ranks = np.array([1.0, 1.5, 2.2, 4.0, 4.1])
-    assert figure._cliques(ranks, 0.8) == [(1.0, 1.5), (1.5, 2.2), (4.0, 4.1)]
-    assert figure._cliques(ranks, 5.0) == [(1.0, 4.1)]
-    assert figure._cliques(ranks, 0.01) == []
+    assert figures._cliques(ranks, 0.8) == [(1.0, 1.5), (1.5, 2.2), (4.0, 4.1)]
+    assert figures._cliques(ranks, 5.0) == [(1.0, 4.1)]
+    assert figures._cliques(ranks, 0.01) == []
 
 
 def test_promises_are_for_the_sets_of_the_docs():

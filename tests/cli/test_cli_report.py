@@ -186,7 +186,7 @@ def test_no_threshold_in_the_noise(report, consortium, monkeypatch):
     # Now and then noise alone leaves one: what is written without is not left to chance.
     monkeypatch.setattr(Scorer, "auto_offset", lambda _: float("nan"))
     _, html = report(consortium / "parts" / "east.hush", consortium / "east.csv")
-    assert "leaves no threshold to be told" in html
+    assert "leaves no threshold to be derived" in html
     assert ">nan" not in html
 
 

@@ -152,7 +152,7 @@ def test_no_threshold_in_the_noise(of_everything):
     nothing.display.threshold = float("nan")
     made = gather(of_everything.model, threshold=float("nan"), scores=nothing)
     text = Parsed(page(made)).text
-    assert "leaves no threshold to be told" in text
+    assert "leaves no threshold to be derived" in text
     assert "outliers" not in nothing.bin_headers
     assert made.about["Threshold"].startswith("none")
     assert not any("outliers" in label for label in made.glance)
@@ -178,8 +178,8 @@ def test_drift_beside_chance(sketch, X):
     text = " ".join(Parsed(page(report)).text.split())
     assert "these rows lie further from those counted than chance explains" in text
     assert "features lie further; where nothing changed, about 1 would" in text
-    told = f"{scores.drift.overall:.4f} (by chance up to {scores.drift.level:.4f})"
-    assert told in text
+    drift = f"{scores.drift.overall:.4f} (by chance up to {scores.drift.level:.4f})"
+    assert drift in text
     assert scores.drift.beyond_chance[0] == "x1"
     levels = dict(
         zip(*(report.features.columns[c] for c in ("feature", "by chance up to")), strict=True)

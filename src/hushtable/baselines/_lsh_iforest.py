@@ -105,20 +105,15 @@ class LSHiForest(Baseline):
         # In units of w: h(x) = floor(a.x / w + U(0, 1)).
         self._directions = directions / self.width
         self._shifts = rng.random((trees, depth))
-        samples = [rng.choice(len(X), size, replace=False) for _ in range(trees)]
         self._trees = [
-            _grow(_hashes(X[rows], directions, shifts))
-            for rows, directions, shifts in zip(
-                samples, self._directions, self._shifts, strict=True
-            )
+            _grow(_hashes(X[rng.choice(len(X), size, replace=False)], *functions))
+            for functions in zip(self._directions, self._shifts, strict=True)
         ]
 
     def _score(self, rows: Floats) -> Floats:
         total = np.zeros(len(rows))
-        for tree, directions, shifts in zip(
-            self._trees, self._directions, self._shifts, strict=True
-        ):
-            depths = kernels.path_lengths(_hashes(rows, directions, shifts), *tree[:5])
+        for tree, *functions in zip(self._trees, self._directions, self._shifts, strict=True):
+            depths = kernels.path_lengths(_hashes(rows, *functions), *tree[:5])
             total -= 2.0 ** (-depths / tree.typical)
         return total / len(self._trees)
 
@@ -126,7 +121,7 @@ class LSHiForest(Baseline):
 def _hashes(X: Floats, directions: Floats, shifts: Floats) -> NDArray[np.int64]:
     """Return the hash values (n, depth) of rows: one row at a time, the same bits in any split."""
     values = np.floor(kernels.project(X, directions) + shifts)
-    # Beyond 2^62 neighbouring whole numbers are no longer told apart: they may share a value.
+    # Beyond 2^62 neighbouring whole numbers are no longer distinct: they may share a value.
     hashes: NDArray[np.int64] = values.clip(-(2.0**62), 2.0**62).astype(np.int64)
     return hashes
 
@@ -134,39 +129,32 @@ def _hashes(X: Floats, directions: Floats, shifts: Floats) -> NDArray[np.int64]:
 def _grow(hashes: NDArray[np.int64]) -> _Tree:
     """Build the prefix tree of a sample's hash values (s, depth)."""
     depth = hashes.shape[1]
-    level, first, keys, children, ends, sizes = [], [0], [], [], [], []
+    levels, firsts, keys, children, ends, sizes = [], [0], [], [], [], []
     nodes = [(np.arange(len(hashes)), 0)]
     for rows, reached in nodes:  # grows while it is walked: breadth first
         at = reached
         while at < depth and len(rows) > 1 and (hashes[rows, at] == hashes[rows[0], at]).all():
             at += 1
         if len(rows) == 1 or at == depth:
-            level.append(-1)
+            levels.append(-1)
             ends.append(reached if len(rows) == 1 else depth)
         else:
-            level.append(at)
+            levels.append(at)
             ends.append(at + 1)
             values, which = np.unique(hashes[rows, at], return_inverse=True)
             for number, value in enumerate(values):
                 keys.append(value)
                 children.append(len(nodes))
                 nodes.append((rows[which == number], at + 1))
-        first.append(len(keys))
+        firsts.append(len(keys))
         sizes.append(len(rows))
-    leaf = np.array(level) < 0
-    inner = len(level) - leaf.sum()
+    leaf = np.array(levels) < 0
+    inner = len(levels) - leaf.sum()
     factor = len(keys) / inner if inner else 2.0
-    more = [
-        _random_depth(size, factor) if end else 0.0 for size, end in zip(sizes, leaf, strict=True)
-    ]
-    return _Tree(
-        np.array(level, np.int64),
-        np.array(first, np.int64),
-        np.array(keys, np.int64),
-        np.array(children, np.int64),
-        np.array(ends) + np.array(more),
-        max(1.0, _random_depth(len(hashes), factor)),
-    )
+    more = np.where(leaf, [_random_depth(size, factor) for size in sizes], 0.0)
+    typical = max(1.0, _random_depth(len(hashes), factor))
+    level, first, key, child = (np.array(v, np.int64) for v in (levels, firsts, keys, children))
+    return _Tree(level, first, key, child, np.array(ends) + more, typical)
 
 
 def _random_depth(rows: int, factor: float) -> float:

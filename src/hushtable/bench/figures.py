@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from hushtable.bench import sites as bench_sites
+from hushtable.bench.adbench.compare import Comparison
 from hushtable.bench.privacy import OURS, PAPERS, PRIVATE, THEIRS, Run, means
 from hushtable.bench.results import Results
 from hushtable.errors import MissingExtraError
 from hushtable.plots import EpsilonDisplay
 
-# Okabe and Ito's colours: told apart by colour-blind readers, and in grey.
+# Okabe and Ito's colours: distinct to colour-blind readers, and in grey.
 _BLUE, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#009E73"
 
 
@@ -77,11 +78,10 @@ def sites_figure(results: Results, sets: Sequence[str], folder: Path) -> list[Pa
     """Draw accuracy against the number of sites, a panel for each set; return the files."""
     figure, found = panels(sets, 2.6, 3.0, sharey=True)
     looks = ((_BLUE, "o"), (_GREEN, "^"), (_ORANGE, "s"))
-    for system, look in zip(bench_sites.CURVES, looks, strict=True):
-        for axes, data in zip(found, sets, strict=False):
+    for axes, data in zip(found, sets, strict=False):
+        for system, look in zip(bench_sites.CURVES, looks, strict=True):
             curve = results.curve("sites", data, system)
             draw_curve(axes, list(curve), list(curve.values()), look, system)
-    for axes, _ in zip(found, sets, strict=False):
         axes.set_xscale("log")
         axes.set_xticks([2, 5, 10, 20, 50, 100], ["2", "5", "10", "20", "50", "100"])
         axes.minorticks_off()
@@ -121,3 +121,53 @@ def _membership(axes: Any, membership: Mapping[str, list[dict[str, float]]]) -> 
     axes.set_title("Telling whether an outlier\nwas counted, AUC", fontsize=10)
     axes.set_xlabel("a point for each data set", fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
+
+
+def critical_difference_figure(
+    comparisons: dict[str, Comparison], ours: set[str], folder: Path
+) -> list[Path]:
+    """Draw mean ranks and, as bars, which systems do not differ (Demsar, 2006)."""
+    figure = pyplot()(figsize=(9.0, 2.1 * len(comparisons)), layout="constrained")
+    found = np.atleast_1d(figure.subplots(len(comparisons), 1))
+    for axes, (title, comparison) in zip(found, comparisons.items(), strict=True):
+        _ranks_panel(axes, comparison, ours)
+        axes.set_title(title, fontsize=10, loc="left")
+    return save(figure, folder, "critical-difference")
+
+
+def _ranks_panel(axes: Any, comparison: Comparison, ours: set[str]) -> None:
+    ranks = comparison.ranks()
+    order = np.argsort(ranks)
+    k = len(order)
+    low, high = np.floor(ranks.min()), np.ceil(ranks.max())
+    half = (k + 1) // 2
+    axes.plot([low, high], [0, 0], color="0.2", lw=1)
+    for rank in np.arange(low, high + 1):
+        axes.plot([rank, rank], [0, 0.18], color="0.2", lw=1)
+        axes.annotate(f"{rank:g}", (rank, 0.3), ha="center", va="bottom", fontsize=8)
+    # The better half is named on the left, the rest on the right, the outermost on top.
+    for place, at in enumerate(order):
+        left = place < half
+        height = -1.0 - 0.62 * (place if left else k - 1 - place)
+        end = low - 0.1 if left else high + 0.1
+        colour = _BLUE if comparison.systems[at] in ours else "0.25"
+        axes.plot([ranks[at], ranks[at], end], [0, height, height], color=colour, lw=0.9)
+        name = comparison.systems[at]
+        text = f"{name}  {ranks[at]:.1f}" if left else f"{ranks[at]:.1f}  {name}"
+        side = "right" if left else "left"
+        axes.annotate(text, (end, height), ha=side, va="center", fontsize=8, color=colour)
+    for row, (first, last) in enumerate(_cliques(ranks[order], comparison.critical_difference())):
+        height = -0.25 - 0.17 * (row % 4)
+        axes.plot([first - 0.04, last + 0.04], [height, height], color="0.2", lw=2.4)
+    axes.set(xlim=(low - 2.2, high + 2.2), ylim=(-1.4 - 0.62 * half, 1.0))
+    axes.set_axis_off()
+
+
+def _cliques(ranks: Any, difference: float) -> list[tuple[float, float]]:
+    """Return the widest runs of ascending ranks that lie within ``difference``."""
+    found: list[tuple[float, float]] = []
+    for first in ranks:
+        last = ranks[ranks <= first + difference].max()
+        if last > first and (not found or last > found[-1][1]):
+            found.append((float(first), float(last)))
+    return found

@@ -104,11 +104,6 @@ def _judged(
     )  # fmt: skip
 
 
-def _by(found: Sequence[Attacked]) -> dict[tuple[str, float | None], list[Attacked]]:
-    keys = dict.fromkeys((one.data, one.epsilon) for one in found)
-    return {key: [one for one in found if (one.data, one.epsilon) == key] for key in keys}
-
-
 def _shown(trials: Sequence[Attacked], name: str) -> str:
     values = [getattr(trial, name) for trial in trials]
     return f"{np.mean(values):.3f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.3f}"
@@ -117,19 +112,16 @@ def _shown(trials: Sequence[Attacked], name: str) -> str:
 def table(found: Sequence[Attacked]) -> str:
     """Lay out means over the trials, with standard errors, beside what epsilon allows."""
     rows = []
-    for (name, epsilon), trials in _by(found).items():
+    for name, epsilon in dict.fromkeys((one.data, one.epsilon) for one in found):
+        trials = [one for one in found if (one.data, one.epsilon) == (name, epsilon)]
         label, most, true = "no noise", 1.0, 1.0
         if epsilon is not None:
             label, most = f"{epsilon:g}", most_area(epsilon, DELTA)
             true = float(most_true(epsilon, DELTA, FALSE))
         auc, share, odd = (_shown(trials, name) for name in ("auc", "true", "outliers"))
         bound = max(t.lower_bound for t in trials)
-        rows.append(
-            (
-                name, f"{trials[0].rows:,}", label, auc, f"{most:.3f}", share, f"{true:.3f}", odd,
-                f"{bound:.2f}",
-            )
-        )  # fmt: skip
+        figures = f"{most:.3f}", share, f"{true:.3f}", odd, f"{bound:.2f}"
+        rows.append((name, f"{trials[0].rows:,}", label, auc, *figures))
     header = (
         "set", "rows", "total epsilon", "AUC", "at most", "TPR at 1% FPR", "at most",
         "AUC, outliers", "epsilon is at least",

@@ -1,6 +1,7 @@
 """Results of a long benchmark, kept as Parquet while it runs: what is done is not done again."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from hushtable.files import replacing
 
 #: One figure of one run, by the names of the columns.
 Row = dict[str, Any]
+#: What names a step.
+_NAME = ("experiment", "data", "step", "seed")
 
 
 class Results:
@@ -53,17 +56,17 @@ class Results:
         self._done = {self._key(row) for row in self.rows}
 
     @staticmethod
-    def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-        return tuple(row[name] for name in ("experiment", "data", "step", "seed"))
+    def _key(row: Row) -> tuple[Any, ...]:
+        return tuple(row[part] for part in _NAME)
 
-    def done(self, name: Mapping[str, Any]) -> bool:
+    def done(self, name: Row) -> bool:
         """Whether the step's rows are there."""
         return self._key(name) in self._done
 
-    def add(self, name: Mapping[str, Any], figures: Iterable[Row]) -> None:
+    def add(self, name: Row, figures: Iterable[Row]) -> None:
         """Add the rows of one step, and write the file: whatever comes later, they are kept."""
         blank = dict.fromkeys(self.SCHEMA.names)
-        self.rows += [blank | {"version": self._version} | dict(name) | row for row in figures]
+        self.rows += [blank | {"version": self._version} | name | row for row in figures]
         self._done.add(self._key(name))
         with replacing(self._path) as temporary:
             pq.write_table(pa.Table.from_pylist(self.rows, self.SCHEMA), temporary)
@@ -90,3 +93,20 @@ class Results:
             )
             for setting in sorted(settings)
         }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of a benchmark: its name, and how to do it."""
+
+    experiment: str
+    data: str
+    step: str
+    seed: int
+    do: Callable[[], list[Row]]
+
+    def run(self, results: Results) -> None:
+        """Do it, unless it is done."""
+        name = {key: getattr(self, key) for key in _NAME}
+        if not results.done(name):
+            results.add(name, self.do())

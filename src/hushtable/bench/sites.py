@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.bench.data import LabelledSet, auc
-from hushtable.bench.paper.experiments import Step, local_counts, noised_values, papers_plan
+from hushtable.bench.paper.experiments import local_counts, noised_values, papers_plan
 from hushtable.bench.privacy import released
-from hushtable.bench.results import Results, Row
+from hushtable.bench.results import Results, Row, Step
 from hushtable.bench.tables import Target, markdown_table, spread
 from hushtable.counts.local import LocalModel
 from hushtable.counts.release import Release

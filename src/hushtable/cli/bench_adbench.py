@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable.bench import figures
-from hushtable.bench.adbench import compare, figure, runs
+from hushtable.bench.adbench import compare, runs
 from hushtable.bench.data import LabelledSet, data_folder, find_sets, load
 from hushtable.bench.results import Results
 from hushtable.cli._bench import FOLDER, ResultFolder, Sets, conclude, verdicts
@@ -43,7 +43,7 @@ def adbench(
     auc, ap = (compare.Comparison.of(results, metric, names) for metric in ("auc", "ap"))
     ours = {c.name for c in field if c.make(0).__class__.__module__.startswith("hushtable.")}
     both = {"ROC-AUC, mean rank": auc, "Average precision, mean rank": ap}
-    drawn = figure.critical_difference_figure(both, ours, output)
+    drawn = figures.critical_difference_figure(both, ours, output)
     targets = compare.targets(auc, ap)
     page = _page(results, sets, auc, ap, seeds)
     (output / "adbench.md").write_text(page + "\n")

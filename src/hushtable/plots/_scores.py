@@ -92,17 +92,12 @@ class ScoreDisplay(OfScores):
         return cls(counts, edges, threshold=threshold, unit=unit)
 
     def _draw(self, ax: Any) -> None:
-        outlier = self.edges[:-1] < self.threshold
+        left, widths = self.edges[:-1], np.diff(self.edges)
+        outlier = left < self.threshold
         for these, colour, label in ((~outlier, "C0", "other rows"), (outlier, "C1", "outliers")):
             if these.any():
-                ax.bar(
-                    self.edges[:-1][these],
-                    self.counts[these],
-                    np.diff(self.edges)[these],
-                    align="edge",
-                    color=colour,
-                    label=label,
-                )
+                where = left[these], self.counts[these], widths[these]
+                ax.bar(*where, align="edge", color=colour, label=label)
         self._draw_threshold(ax)
         ax.yaxis.get_major_locator().set_params(integer=True)
         ax.yaxis.set_major_formatter("{x:,.0f}")

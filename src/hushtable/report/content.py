@@ -5,49 +5,43 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 
+from hushtable.counts.base import Counts
 from hushtable.plans.draws import Purpose
+from hushtable.plans.plan import Plan
 from hushtable.plots import NoiseDisplay
 from hushtable.privacy.ledger import rounded_up
 from hushtable.report.features import Features, features_of
 from hushtable.report.marginals import Histogram, histograms
-from hushtable.report.model import Model
 from hushtable.report.scores import Scores
 from hushtable.report.sites import Sites
-from hushtable.report.words import (
-    dependence,
-    ledger_lines,
-    ledger_rows,
-    n_tables,
-    values_of_rows,
-)
+from hushtable.report.words import dependence, ledger_lines, ledger_rows, n_tables, values_of_rows
 
-__all__ = ["Model", "Privacy", "Report", "gather"]
+
+@dataclass(frozen=True)
+class Model:
+    """A file that a report is about, or counts by themselves."""
+
+    name: str
+    kind: str  # sketch, release, local, detector or sealed
+    counts: Counts
+    size: str = ""  # of the file, for people; empty if there is none
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that was counted under; None where the hash functions are hidden."""
+        return None if self.counts.hidden else self.counts.plan
 
 
 @dataclass(frozen=True)
 class Privacy:
-    """The section for a privacy officer.
+    """The section for a privacy officer."""
 
-    Attributes
-    ----------
-    words : list of str
-        The ledger in sentences that somebody can sign.
-    lines : dict of str to str
-        What it adds up to.
-    releases : list of list of str
-        What it counts, under `words.LEDGER_HEADERS`.
-    left, stayed : list of str
-        What left the site, and what did not.
-    noise : NoiseDisplay
-        The counts beside their noise.
-    """
-
-    words: list[str]
-    lines: dict[str, str]
-    releases: list[list[str]]
-    left: list[str]
-    stayed: list[str]
-    noise: NoiseDisplay
+    words: list[str]  # the ledger in sentences that somebody can sign
+    lines: dict[str, str]  # what the ledger adds up to
+    releases: list[list[str]]  # what it counts, under `words.LEDGER_HEADERS`
+    left: list[str]  # what left the site
+    stayed: list[str]  # what did not
+    noise: NoiseDisplay  # the counts beside their noise
 
     @property
     def noise_words(self) -> str:
@@ -63,43 +57,21 @@ class Privacy:
 
 @dataclass(frozen=True)
 class Report:
-    """Everything that the page shows.
-
-    Attributes
-    ----------
-    model : Model
-        What the report is about.
-    title : str
-        Of the page.
-    made, version : str
-        When, and by which version.
-    about : dict of str to str
-        What the file holds.
-    reasons_to_stay : list of str
-        Why the report must not leave the site; empty if it may.
-    scores, features, privacy, sites : optional
-        Sections; None where they do not apply.
-    histograms : list of Histogram
-        Of the first features, from marginals.
-    told : bool
-        Whether ranges and categories are shown.
-    left_out : list of str
-        What the report has no section about, and why.
-    """
+    """Everything that the page shows; a section is None where it does not apply."""
 
     model: Model
     title: str
-    made: str
-    version: str
-    about: dict[str, str]
-    reasons_to_stay: list[str]
+    made: str  # when
+    version: str  # by which version
+    about: dict[str, str]  # what the file holds
+    reasons_to_stay: list[str]  # why the report must not leave the site; empty if it may
     scores: Scores | None
     features: Features | None
-    histograms: list[Histogram]
-    told: bool
+    histograms: list[Histogram]  # of the first features, from marginals
+    shown: bool  # whether ranges and categories are shown
     privacy: Privacy | None
     sites: Sites | None
-    left_out: list[str]
+    left_out: list[str]  # what the report has no section about, and why
 
     @property
     def sections(self) -> list[str]:
@@ -134,62 +106,45 @@ def gather(
     sites: Sites | None = None,
     values: bool = False,
 ) -> Report:
-    """Gather the facts of a report.
+    """Gather the facts about a model, and about rows and sites where they are known.
 
-    Parameters
-    ----------
-    model : Model
-        What it is about.
-    title : str, optional
-        Of the page; by default the name of the model.
-    threshold : float, optional
-        Of the model; NaN if its noise leaves none, None if it does not score.
-    scores : Scores, optional
-        Of rows, where there are some.
-    sites : Sites, optional
-        Behind the model, where they are known.
-    values : bool, default=False
-        Whether to show ranges and categories that were read off rows. Public ones always are.
+    The page is by default titled by the model's name. The threshold is the model's: NaN if its
+    noise leaves none, None if it does not score. ``values`` also shows ranges and categories that
+    were read off rows; public ones always are.
     """
     plan, counts = model.plan, model.counts
     of_rows = "" if plan is None else values_of_rows(plan.schema)
-    told = values or not of_rows
+    shown = values or not of_rows
+    marginals = counts.adds and counts.plan.purpose is Purpose.MARGINALS
     return Report(
         model=model,
         title=model.name if title is None else title,
         made=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         version=version("hushtable"),
         about=_about(model, threshold),
-        reasons_to_stay=_reasons_to_stay(model, scores, sites, of_rows if told else ""),
+        reasons_to_stay=_reasons_to_stay(model, scores, sites, of_rows if shown else ""),
         scores=scores,
-        features=None if plan is None else features_of(counts, scores, told),
-        histograms=_histograms(model, told),
-        told=told,
+        features=None if plan is None else features_of(counts, scores, shown),
+        histograms=histograms(counts, shown) if marginals else [],
+        shown=shown,
         privacy=_privacy(model),
         sites=sites,
-        left_out=_no_values(scores, of_rows, told) + _left_out(model, threshold, scores, sites),
+        left_out=_no_values(scores, of_rows, shown) + _left_out(model, threshold, scores, sites),
     )
 
 
-def _no_values(scores: Scores | None, of_rows: str, told: bool) -> list[str]:
+def _no_values(scores: Scores | None, of_rows: str, shown: bool) -> list[str]:
     """Say which values of rows are not in the report."""
-    beyond = " beyond the categories and ranges of its features" if of_rows and told else ""
+    beyond = " beyond the categories and ranges of its features" if of_rows and shown else ""
     named = scores is not None and scores.lowest is not None
     number = "" if named else ", and no row's number"
     words = [f"No value of any row{beyond}{number}."]
-    if not told:
+    if not shown:
         words.append(
             "Ranges and categories: they were read off rows, and are values of theirs (--values "
             "shows them)."
         )
     return words
-
-
-def _histograms(model: Model, told: bool) -> list[Histogram]:
-    counts = model.counts
-    return (
-        histograms(counts, told) if counts.adds and counts.plan.purpose is Purpose.MARGINALS else []
-    )
 
 
 def _about(model: Model, threshold: float | None) -> dict[str, str]:

@@ -16,26 +16,15 @@ MOST = 200
 class Features:
     """A table of the plan's features, the first of many.
 
-    Attributes
-    ----------
-    columns : mapping of str to sequence of str
-        By header: names, ranges or categories, and where there are any, rows in which a value
-        was missing or outside the plan, and the drift beside what chance makes of it.
-    zeros : sequence of str
-        Headers of columns that would hold zeros only.
-    tallied : bool
-        Whether anybody counted what was missing and outside.
-    doubtful : sequence of str
-        Names of features in which most rows lie outside the plan.
-    n_features : int
-        All of them.
+    Its columns, by header: names, ranges or categories, and where there are any, rows in which a
+    value was missing or outside the plan, and the drift beside what chance makes of it.
     """
 
     columns: Mapping[str, Sequence[str]]
-    zeros: Sequence[str]
-    tallied: bool
-    doubtful: Sequence[str]
-    n_features: int
+    zeros: Sequence[str]  # headers of columns that would hold zeros only
+    tallied: bool  # whether anybody counted what was missing and outside
+    doubtful: Sequence[str]  # names of features in which most rows lie outside the plan
+    n_features: int  # all of them
 
     @property
     def rows(self) -> list[tuple[str, ...]]:
@@ -44,16 +33,9 @@ class Features:
 
 
 def features_of(counts: Counts, scores: Scores | None, shown: bool) -> Features:
-    """Return the features of the plan of these counts.
+    """Return the features of the plan of counts, beside other rows where those were scored.
 
-    Parameters
-    ----------
-    counts : Counts
-        Not with hidden hash functions.
-    scores : Scores or None
-        Of other rows, where there are some.
-    shown : bool
-        Whether to show ranges and categories.
+    ``shown`` is whether to show ranges and categories.
     """
     schema = counts.plan.schema
     columns = {

@@ -1,6 +1,5 @@
 """The rows with the lowest scores in a report: how sure, how rare, and why; and no value."""
 
-import itertools
 import math
 from dataclasses import dataclass
 
@@ -18,21 +17,11 @@ _ABOVE = 1.01
 
 @dataclass(frozen=True)
 class Reasoned:
-    """Reasons of a low score: features and their shares, and no value.
+    """Reasons of a low score: features and their shares, and no value."""
 
-    Attributes
-    ----------
-    row : str
-        Its number.
-    shortfall : float
-        What its score falls short of a typical one, in bits.
-    display : ExplanationDisplay
-        The shares.
-    """
-
-    row: str
-    shortfall: float
-    display: ExplanationDisplay
+    row: str  # its number
+    shortfall: float  # bits that its score falls short of a typical one
+    display: ExplanationDisplay  # the shares
 
     @classmethod
     def of(cls, row: LowRow, typical: float, n_features: int) -> "Reasoned":
@@ -54,12 +43,9 @@ class Reasoned:
     @property
     def listed(self) -> str:
         """The features and their shares."""
-        units = itertools.chain([" bits"], itertools.repeat(""))
+        shares = zip(self.display.features, self.display.shares.tolist(), strict=True)
         named = [
-            f"{name} ({share:.2f}{unit})"
-            for name, share, unit in zip(
-                self.display.features, self.display.shares.tolist(), units, strict=False
-            )
+            f"{name} ({share:.2f}{'' if j else ' bits'})" for j, (name, share) in enumerate(shares)
         ]
         return ", ".join(named) or "no feature stands out"
 
@@ -76,24 +62,12 @@ class Reasoned:
 
 @dataclass(frozen=True)
 class LowestRows:
-    """The rows with the lowest scores, lowest first.
+    """The rows with the lowest scores, lowest first."""
 
-    Attributes
-    ----------
-    found : list of LowRow
-        The rows, with their standard errors and ranks where these are known.
-    display : RankedOutliersDisplay
-        Their numbers, scores and standard errors.
-    reasons : list of Reasoned
-        Why they have these scores; empty if the model gives no reasons.
-    no_reasons : str
-        Why it gives none.
-    """
-
-    found: list[LowRow]
-    display: RankedOutliersDisplay
-    reasons: list[Reasoned]
-    no_reasons: str
+    found: list[LowRow]  # with their standard errors and ranks where these are known
+    display: RankedOutliersDisplay  # their numbers, scores and standard errors
+    reasons: list[Reasoned]  # why they have these scores; empty if the model gives no reasons
+    no_reasons: str  # why it gives none
 
     @classmethod
     def of(

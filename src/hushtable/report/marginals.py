@@ -19,27 +19,16 @@ _NAMED, _LETTERS = 6, 10
 
 @dataclass(frozen=True)
 class Histogram:
-    """The counts of one feature.
+    """The counts (n_cells,) of one feature: of the cells of its range, or of its categories.
 
-    Attributes
-    ----------
-    feature : Feature
-        Whose counts they are.
-    counts : ndarray of shape (n_cells,), int64
-        Of the cells of its range, or of its categories and all others; with noise, if there is
-        some, also below 0.
-    missing : int
-        Rows without a value.
-    noise_sd : float
-        Standard deviation of the noise on a count.
-    shown : bool
-        Whether to show its range or categories: otherwise cells stand side by side, unnamed.
+    The last category is all others. With noise, a count can be below 0. Unless its range or
+    categories are ``shown``, cells stand side by side, unnamed.
     """
 
     feature: Feature
     counts: NDArray[np.int64]
-    missing: int
-    noise_sd: float
+    missing: int  # rows without a value
+    noise_sd: float  # standard deviation of the noise on a count
     shown: bool
 
     @property

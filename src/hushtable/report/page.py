@@ -39,15 +39,8 @@ def check_extra() -> None:
 def page(report: Report) -> str:
     """Return the report as HTML that needs nothing but itself.
 
-    Parameters
-    ----------
-    report : Report
-        The facts. Names in them may come from anybody's file: all are escaped.
-
-    Raises
-    ------
-    MissingExtraError
-        If Jinja or matplotlib is not installed.
+    Names in it may come from anybody's file: all are escaped. Raises `MissingExtraError` if Jinja
+    or matplotlib is not installed.
     """
     check_extra()
     import jinja2

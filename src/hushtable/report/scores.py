@@ -29,52 +29,23 @@ _FURTHEST = 5
 
 @dataclass(frozen=True)
 class Scores:
-    """Rows, as a model scores them.
+    """Rows, as a model scores them."""
 
-    Attributes
-    ----------
-    source : str
-        Where the rows are from.
-    n_rows : int
-        How many.
-    n_outliers : int or None
-        Those below the threshold; None where there is no threshold.
-    threshold : float
-        NaN if there is none.
-    chosen : float or None
-        Share of the rows that the threshold was set to flag; None if it is the model's.
-    unit : str
-        Of the scores.
-    median : float
-        Half of the rows score lower.
-    display : ScoreDisplay
-        Their distribution.
-    flagged : ndarray of shape (3,), or None
-        Share of the rows of all sites that score below the threshold, and two shares between
-        which it lies; None where no ranks were given.
-    lowest : LowestRows or None
-        The lowest scores, where they were asked for.
-    tally : ndarray of shape (n_features, 2), int64
-        Rows in which a feature was missing; in which it was outside the plan.
-    drift : Drift or None
-        From the rows that the model counted.
-    no_drift : str
-        Why there is no drift.
-    """
-
-    source: str
+    source: str  # where the rows are from
     n_rows: int
-    n_outliers: int | None
-    threshold: float
-    chosen: float | None
-    unit: str
+    n_outliers: int | None  # those below the threshold; None where there is none
+    threshold: float  # NaN if there is none
+    chosen: float | None  # share of the rows that it was set to flag; None if it is the model's
+    unit: str  # of the scores
     median: float
-    display: ScoreDisplay
+    display: ScoreDisplay  # the distribution of the scores
+    #: Share of the rows of all sites that score below the threshold, and two shares between which
+    #: it lies (3,); None where no ranks were given.
     flagged: NDArray[np.float64] | None
-    lowest: LowestRows | None
-    tally: NDArray[np.int64]
-    drift: Drift | None
-    no_drift: str
+    lowest: LowestRows | None  # the lowest scores, where they were asked for
+    tally: NDArray[np.int64]  # (n_features, 2): rows with a value missing, or outside the plan
+    drift: Drift | None  # from the rows that the model counted
+    no_drift: str  # why there is no drift
 
     @property
     def lines(self) -> dict[str, str]:
@@ -166,22 +137,10 @@ def score_rows(
 ) -> Scores:
     """Score rows and compare them with those that the model counted; holds 8 bytes a row.
 
-    Parameters
-    ----------
-    scorer : Scorer
-        The model.
-    threshold : float
-        The model's; NaN if there is none.
-    reader : Reader
-        The rows; read as often as `passes` says.
-    contamination : float, optional
-        Flag this share of the rows instead of those below the model's threshold.
-    n_shown : int, default=0
-        How many of the lowest rows the report names, with the reasons for their scores.
-    ranks : Ranks, optional
-        How rare scores are among the rows of all sites.
-    n_jobs : int, optional
-        Threads.
+    The rows are read as often as `passes` says. Rows below the model's threshold, NaN if there is
+    none, are flagged, or else the share ``contamination`` of the rows. The report names the
+    ``n_shown`` lowest, with the reasons for their scores. ``ranks`` give how rare scores are among
+    the rows of all sites.
     """
     reasons, no_reasons = _reasons(scorer, n_shown)
     errors = scorer.plan.family.n_tables > 1  # one table gives none

@@ -16,24 +16,12 @@ from hushtable.report.words import officer_words, round_lines
 
 @dataclass(frozen=True)
 class Site:
-    """One of the sites, and whether what it sent is there.
+    """One of the sites, and whether what it sent is there."""
 
-    Attributes
-    ----------
-    name : str
-        Of the site, or of its file.
-    standing : str
-        Whether what it sent is in the sum.
-    rows : int or None
-        That it counted; None where that cannot be seen.
-    fingerprint : str
-        Of its keys, in a round.
-    """
-
-    name: str
-    standing: str
-    rows: int | None
-    fingerprint: str = ""
+    name: str  # of the site, or of its file
+    standing: str  # whether what it sent is in the sum
+    rows: int | None  # that it counted; None where that cannot be seen
+    fingerprint: str = ""  # of its keys, in a round
 
 
 @dataclass(frozen=True)
@@ -46,33 +34,15 @@ class Check:
 
 @dataclass(frozen=True)
 class Sites:
-    """The sites behind a sum.
+    """The sites behind a sum."""
 
-    Attributes
-    ----------
-    sites : sequence of Site
-        All that were asked.
-    exact : bool
-        Whether their rows are exact counts; otherwise estimates from noised ones.
-    checks : sequence of Check
-        Of the sum.
-    terms : dict of str to str
-        Of the round, if there was one.
-    asked : sequence of str
-        What the round asked of each site, in sentences that an officer signs.
-    refused : sequence of (str, str)
-        Files that do not count, and why.
-    repeated : sequence of (str, str)
-        Files that came again, and of which site.
-    """
-
-    sites: Sequence[Site]
-    exact: bool
-    checks: Sequence[Check]
-    terms: Mapping[str, str]
-    asked: Sequence[str] = ()
-    refused: Sequence[tuple[str, str]] = ()
-    repeated: Sequence[tuple[str, str]] = ()
+    sites: Sequence[Site]  # all that were asked
+    exact: bool  # whether their rows are exact counts; otherwise estimates from noised ones
+    checks: Sequence[Check]  # of the sum
+    terms: Mapping[str, str]  # of the round, if there was one
+    asked: Sequence[str] = ()  # of each site by the round, in sentences that an officer signs
+    refused: Sequence[tuple[str, str]] = ()  # files that do not count, and why
+    repeated: Sequence[tuple[str, str]] = ()  # files that came again, and of which site
 
     @property
     def n_in(self) -> int:
@@ -118,14 +88,7 @@ class Sites:
 def sites_of_round(collection: Collection, result: Noised, name: str) -> Sites:
     """Return the sites of a round, and check that its result is the sum of what they sent.
 
-    Parameters
-    ----------
-    collection : Collection
-        What came in.
-    result : Release or Sealed
-        The sum.
-    name : str
-        Of the result's file.
+    ``name`` is that of the result's file.
     """
     asked = collection.round
     layout, pool = asked.layout, result.ledger.pool
@@ -147,15 +110,8 @@ def sites_of_round(collection: Collection, result: Noised, name: str) -> Sites:
         _same_sum(collection, result.counts, name),
         _plausible(layout.implausible(result.counts, result.ledger.noise_sd)),
     ]
-    return Sites(
-        sites,
-        False,
-        checks,
-        round_lines(asked, n_in),
-        officer_words(asked, asked.plan),
-        collection.refused,
-        collection.repeated,
-    )
+    terms, asks = round_lines(asked, n_in), officer_words(asked, asked.plan)
+    return Sites(sites, False, checks, terms, asks, collection.refused, collection.repeated)
 
 
 def _same_sum(collection: Collection, counts: NDArray[np.int64], name: str) -> Check:
@@ -179,16 +135,9 @@ def _plausible(reason: str | None) -> Check:
 
 
 def sites_of_parts(parts: Mapping[str, Counts], total: Counts, name: str) -> Sites:
-    """Return the sites whose sketches or releases were merged, and check their sum.
+    """Return the sites whose sketches or releases, by name, were merged, and check their sum.
 
-    Parameters
-    ----------
-    parts : mapping of str to Sketch or Release
-        By name.
-    total : Sketch or Release
-        What they were merged into.
-    name : str
-        Of the sum.
+    ``name`` is that of the sum.
     """
     if not parts:
         raise RoundError("no parts were given: name what the sites sent")

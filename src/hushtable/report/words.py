@@ -108,12 +108,7 @@ def column_rows(plan: "Plan") -> list[list[str]]:
 def officer_words(round_: "Round", plan: "Plan | None") -> list[str]:
     """Return what a round asks of each site, in sentences that an officer signs.
 
-    Parameters
-    ----------
-    round_ : Round
-        What is asked.
-    plan : Plan or None
-        What would be counted; None where the hash functions are hidden and not given.
+    The plan that would be counted by is None where its hash functions are hidden and not given.
     """
     from hushtable.federation.round import shown_time
     from hushtable.privacy.ledger import Share
@@ -125,13 +120,10 @@ def officer_words(round_: "Round", plan: "Plan | None") -> list[str]:
         more = f" and {len(names) - 8:,} more" if len(names) > 8 else ""
         columns = "column" if len(names) == 1 else "columns"
         what = f"{len(names):,} {columns} ({', '.join(names[:8])}{more})"
-    noise = (
-        f"noise of {round_.site_scale:,.1f} (standard deviation) is added to each, and a mask "
-        f"that only the sum of {'all' if terms.least == k else f'at least {terms.least} of'} {k} "
-        "sites is free of"
-        if terms.masked
-        else f"noise of {round_.site_scale:,.1f} (standard deviation) is added to each"
-    )
+    noise = f"noise of {round_.site_scale:,.1f} (standard deviation) is added to each"
+    if terms.masked:
+        least = "all" if terms.least == k else f"at least {terms.least} of"
+        noise += f", and a mask that only the sum of {least} {k} sites is free of"
     ledger = round_.ledger(Share("", round_.site_scale, ""))
     return [
         f"Until {shown_time(round_.deadline)}, {round_.coordinator.name} asks {k} sites to count "

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import IsolationForest
 
 from hushtable.bench.data import LabelledSet, auc_and_ap
-from hushtable.bench.results import Results, Row
+from hushtable.bench.results import Results, Row, Step
 from hushtable.detectors import ACE, HushTable, LSHiTables, RotatedRSHash, RSHash
 from hushtable.errors import MissingExtraError
 
@@ -54,10 +55,10 @@ def contestants() -> list[Contestant]:
         Contestant("ACE", lambda seed: ACE(random_state=seed)),
         Contestant("iForest", lambda seed: IsolationForest(random_state=seed)),
         Contestant("INNE", lambda seed: INNE(random_state=seed)),
-        *(Contestant(name, _unseeded(_of_pyod(name)), fixed=True) for name in FIXED),
+        *(Contestant(name, partial(_unseeded, _of_pyod(name)), fixed=True) for name in FIXED),
         # All components but those without variance, by which it would divide.
         Contestant("PCA", lambda seed: PCA(n_components=1 - 1e-9, random_state=0), fixed=True),
-        Contestant("LODA", _seeded(LODA)),
+        Contestant("LODA", partial(_seeded, LODA)),
     ]
 
 
@@ -69,18 +70,14 @@ def _of_pyod(name: str) -> Callable[..., Any]:
     return detector
 
 
-def _unseeded(detector: Callable[[], Any]) -> Callable[[int], Any]:
-    return lambda seed: detector()
+def _unseeded(detector: Callable[[], Any], seed: int) -> Any:
+    return detector()
 
 
-def _seeded(detector: Callable[[], Any]) -> Callable[[int], Any]:
+def _seeded(detector: Callable[[], Any], seed: int) -> Any:
     """Make a detector that draws from NumPy's global generator."""
-
-    def make(seed: int) -> Any:
-        np.random.seed(seed)  # noqa: NPY002 (PyOD's LODA takes no seed of its own)
-        return detector()
-
-    return make
+    np.random.seed(seed)  # noqa: NPY002 (PyOD's LODA takes no seed of its own)
+    return detector()
 
 
 def runs(
@@ -89,14 +86,11 @@ def runs(
     """Run every detector and seed that is not done on one set; yield after each."""
     for contestant in field:
         for seed in range(1 if contestant.fixed else seeds):
-            name = {
-                "experiment": "adbench", "data": data.name, "step": contestant.name, "seed": seed,
-            }  # fmt: skip
-            if not results.done(name):
-                results.add(name, [_run(contestant, data, seed)])
+            do = partial(_run, contestant, data, seed)
+            Step("adbench", data.name, contestant.name, seed, do).run(results)
             yield
 
 
-def _run(contestant: Contestant, data: LabelledSet, seed: int) -> Row:
+def _run(contestant: Contestant, data: LabelledSet, seed: int) -> list[Row]:
     outlying, flagged = contestant.outlying(data.X, seed)
-    return {"system": contestant.name, "setting": flagged, **auc_and_ap(data.y, -outlying)}
+    return [{"system": contestant.name, "setting": flagged, **auc_and_ap(data.y, -outlying)}]

@@ -8,7 +8,6 @@ participant's rows, which hold most of the outliers, beside merged LSH iTables (
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,7 +18,7 @@ from sklearn.ensemble import IsolationForest
 from hushtable.baselines import LODA
 from hushtable.bench.data import LabelledSet, auc
 from hushtable.bench.paper.systems import OURS, SYSTEMS, System, run
-from hushtable.bench.results import Results, Row
+from hushtable.bench.results import Row, Step
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
 from hushtable.plans.plan import Plan
@@ -43,23 +42,6 @@ PARTICIPANT_SETS = ("BreastW", "Cardio")
 _DETECTORS = {"LSH iTables": "lsh_itables", "RS-H": "rs_hash", "ACE": "ace"}
 #: Rows that a participant samples for each table at most.
 _SAMPLE = 1000
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of the benchmark: what it is called, and how to do it."""
-
-    experiment: str
-    data: str
-    step: str
-    seed: int
-    do: Callable[[], list[Row]]
-
-    def run(self, results: Results) -> None:
-        """Do it, unless it is done."""
-        name = {k: getattr(self, k) for k in ("experiment", "data", "step", "seed")}
-        if not results.done(name):
-            results.add(name, self.do())
 
 
 def steps(data: LabelledSet, experiments: Sequence[str], seeds: int) -> Iterator[Step]:
@@ -95,14 +77,13 @@ def _local_rows(data: LabelledSet, seed: int) -> list[Row]:
     for share in SHARES:
         local = _participant(data, share, seed)
         rest = np.setdiff1d(np.arange(len(data.X)), local)
-        detectors = {
-            "iForest": IsolationForest(random_state=seed),
-            "LODA": LODA(max_features="all", random_state=seed),
-        }
+        forest = IsolationForest(random_state=seed).fit(data.X[local])
+        loda = LODA(max_features="all", random_state=seed).fit(data.X[local])
         scores = {
-            name: detector.fit(data.X[local]).score_samples(data.X)
-            for name, detector in detectors.items()
-        } | {"LSH iTables": _merged(data, [local, rest], seed)}
+            "iForest": forest.score_samples(data.X),
+            "LODA": loda.score_samples(data.X),
+            "LSH iTables": _merged(data, [local, rest], seed),
+        }
         rows += [
             {"system": name, "setting": float(len(local)), "auc": auc(data.y, values)}
             for name, values in scores.items()
@@ -152,16 +133,11 @@ def _participants(data: LabelledSet, seeds: int) -> Iterator[Step]:
 def _noise_rows(
     data: LabelledSet, system: str, seed: int, k: int, epsilons: Sequence[float]
 ) -> list[Row]:
-    by_epsilon = len(epsilons) > 1
-    return [
-        {
-            "system": system,
-            "setting": epsilon if by_epsilon else float(k),
-            "auc": value,
-            "total_epsilon": total,
-        }
-        for epsilon, value, total in shared_auc(data, system, k, epsilons, seed)
-    ]
+    rows: list[Row] = []
+    for epsilon, value, total in shared_auc(data, system, k, epsilons, seed):
+        setting = epsilon if len(epsilons) > 1 else float(k)
+        rows.append({"system": system, "setting": setting, "auc": value, "total_epsilon": total})
+    return rows
 
 
 def shared_auc(
@@ -174,12 +150,9 @@ def shared_auc(
     and scores its own rows by the sum of all that was released. The seed draws hash functions
     and deals the rows; samples and noise are drawn anew each time, as the totals suppose.
 
-    Returns
-    -------
-    list of (epsilon, auc, total)
-        The paper's epsilon, for one table; the participants' mean ROC-AUC; and the true total
-        of a row: every histogram counts (a CountMin sketch has four), twice where the sample's
-        size is fixed, since a row more then pushes another out.
+    Returns the paper's epsilons, for one table; the participants' mean ROC-AUC; and the true total
+    of a row: every histogram counts (a CountMin sketch has four), twice where the sample's size is
+    fixed, since a row more then pushes another out.
     """
     rng = np.random.default_rng(seed)
     parts = np.array_split(rng.permutation(len(data.X)), participants)

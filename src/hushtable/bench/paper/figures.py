@@ -9,7 +9,7 @@ from hushtable.bench.paper.experiments import LOCAL_SETS, NOISE_SETS
 from hushtable.bench.paper.tables import true_total
 from hushtable.bench.results import Results
 
-# Okabe and Ito's colours: told apart by colour-blind readers, and in grey.
+# Okabe and Ito's colours: distinct to colour-blind readers, and in grey.
 _LOOKS = {
     "LSH iTables": ("#0072B2", "o"),
     "RS-H": ("#D55E00", "s"),

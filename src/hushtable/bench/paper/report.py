@@ -1,16 +1,13 @@
 """All tables and figures of the paper as one Markdown page."""
 
-import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from hushtable.bench.data import LabelledSet
 from hushtable.bench.paper import figures, promises, tables
 from hushtable.bench.paper.experiments import EPSILON_OF_PARTICIPANTS, SHARE_OF_OUTLIERS
 from hushtable.bench.paper.sets import PaperSet
 from hushtable.bench.results import Results
-from hushtable.bench.tables import Target
 
 Loaded = Sequence[tuple[PaperSet, LabelledSet, int]]
 
@@ -73,8 +70,3 @@ def write(results: Results, loaded: Loaded, folder: Path) -> list[Path]:
     if results.select("epsilon"):
         files += figures.epsilon_figure(results, folder)
     return files
-
-
-def as_dict(target: Target) -> dict[str, Any]:
-    """Return a target as JSON carries it."""
-    return dataclasses.asdict(target) | {"met": target.met}

@@ -164,11 +164,8 @@ def participants_table(results: Results) -> str:
 
 def by_setting(results: Results, experiment: str, data: str) -> Mapping[str, dict[float, float]]:
     """Return mean ROC-AUC in percent by system and setting."""
-    curves = {
-        system: results.curve(experiment, data, system) for system in ("LSH iTables", "RS-H", "ACE")
-    }
     return {
         system: {setting: float(values.mean()) for setting, values in curve.items()}
-        for system, curve in curves.items()
-        if curve
+        for system in ("LSH iTables", "RS-H", "ACE")
+        if (curve := results.curve(experiment, data, system))
     }
