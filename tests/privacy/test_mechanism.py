@@ -13,7 +13,8 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import MissingExtraError, PrivacyError
 from hushtable.privacy import noise as mechanism
 from hushtable.privacy.budget import Sensitivity
-from hushtable.privacy.noise import add_noise, library, noise_sd
+from hushtable.privacy.mechanisms import named
+from hushtable.privacy.noise import add_noise, library
 
 GAUSSIAN, LAPLACE = "discrete-gaussian", "discrete-laplace"
 #: A correct sampler fails one of the tests of fit once in a million runs.
@@ -59,8 +60,8 @@ def test_noise_fits_its_distribution(kind, scale):
 def test_the_standard_deviation_is_that_of_the_distribution(kind, scale):
     x, p = pmf(kind, scale)
     exact = math.sqrt((p * x**2).sum())
-    assert noise_sd(kind, scale) == pytest.approx(exact, rel=2e-3)
-    assert noise_sd(kind, scale) >= exact * (1 - 1e-9)
+    assert named(kind).noise_sd(scale) == pytest.approx(exact, rel=2e-3)
+    assert named(kind).noise_sd(scale) >= exact * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("length", [1, 4095, 4096, 4097, 10_000])

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from hushtable.arguments import generator
 from hushtable.audit.bounds import (
     Claim,
     Finding,
+    Floats,
+    Ints,
     area,
     canary_bound,
     exact_cells,
@@ -35,9 +36,6 @@ from hushtable.privacy.noise import add_noise
 __all__ = [
     "Finding", "apart", "audit_canaries", "audit_neighbours", "audit_noise", "audit_replay",
 ]  # fmt: skip
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # --- the likelihood ratio of one row's cells ----------------------------------------------------
 
@@ -62,19 +60,10 @@ def audit_noise(
     fewer draws: noise of a third of the scale is found in more than 999 of 1,000 audits of
     1,000 draws, at an epsilon of 1 and 95% confidence.
 
-    Parameters
-    ----------
-    noise : callable, optional
-        To audit: takes counts (draws, m), int64, and returns them with noise. By default the
-        sampler of every release.
-    mechanism, scale
-        The noise that the release claims to have.
-    tables : int
-        Number of tables, m.
-    draws : int
-        Releases of the m cells, with the row and without it, each.
-    **claim : float
-        As `Claim` takes them: epsilon, delta, confidence.
+    ``noise`` is to be audited: it takes counts (draws, m), int64, and returns them with noise; by
+    default it is the sampler of every release. ``mechanism`` and ``scale`` are those that the
+    release claims; ``tables`` is m; ``draws`` are releases of the m cells, with the row and
+    without it, each; ``claim`` is as `Claim` takes it: epsilon, delta, confidence.
     """
     if noise is None:
 
@@ -168,36 +157,22 @@ def audit_replay(
     It finds what no statistic of the noise does: a plan that depends on the data (the plan that
     came is the one that the row would have led to), and noise that can be drawn again.
 
-    Parameters
-    ----------
-    publish : callable
-        To audit: takes rows (n, d) and returns the release that the site would send, its plan
-        included.
-    X : ndarray of shape (n, d)
-        The rows that the adversary knows.
-    row : array-like of shape (d,)
-        The row in question.
-    trials : int
-        Releases with the row and without it, each.
-    **claim : float
-        As `Claim` takes them: epsilon, delta, confidence.
+    ``publish`` is to be audited: it takes rows (n, d) and returns the release that the site would
+    send, its plan included. The adversary knows the rows ``X`` (n, d), and asks for ``row`` (d,).
+    ``trials`` are releases with the row and without it, each; ``claim`` is as `Claim` takes it.
     """
     claimed = Claim(**claim)
     both = np.vstack([X, np.asarray(row, np.float64)])
-    replays = {False: publish(X), True: publish(both)}
+    without, replay = publish(X), publish(both)
 
     def looks_present(release: Release) -> bool:
-        plans = {name: replay.plan.plan_id for name, replay in replays.items()}
-        if plans[True] != plans[False]:
-            return release.plan.plan_id == plans[True]
-        return np.array_equal(release.counts, replays[True].counts)
+        if replay.plan.plan_id != without.plan.plan_id:
+            return release.plan.plan_id == replay.plan.plan_id
+        return np.array_equal(release.counts, replay.counts)
 
     false = sum(looks_present(publish(X)) for _ in range(trials))
     true = sum(looks_present(publish(both)) for _ in range(trials))
     delta, error = claimed.delta, claimed.error / 4.0
-    bounds = (
-        least_epsilon(false, true, trials, delta, error),
-        least_epsilon(trials - true, trials - false, trials, delta, error),
-    )
-    bound = max(0.0, *(float(b) for b in bounds))
+    cases = (false, true), (trials - true, trials - false)
+    bound = max(0.0, *(float(least_epsilon(*case, trials, delta, error)) for case in cases))
     return claimed.finding("replay of the whole release", bound, 2 * trials)

@@ -44,37 +44,22 @@ class Claim:
 class Finding:
     """Result of an audit.
 
-    Attributes
-    ----------
-    audit : str
-        Which attack.
-    epsilon, delta : float
-        What the release claims.
-    lower_bound : float
-        Epsilon is at least this, with probability ``confidence`` over the audit's own chance.
-    confidence : float
-        In (0, 1).
-    trials : int
-        Releases, or canaries, that the bound rests on.
-    gaussian_bound : float or None
-        Where Gaussian noise is claimed: the least epsilon of Gaussian noise under which the
-        attack does so well. Above the claim it proves that the noise is not the one claimed.
-        ``confidence`` is that of both bounds together.
-    auc : float or None
-        How well the attack separates the two cases (area under its ROC curve), where it ranks.
-    ideal : float or None
-        The `bound` that the same audit shows of an ideal mechanism, exactly as private as is
-        claimed. The nearer to the claim, the smaller the mistakes that the audit finds.
+    Epsilon is at least ``lower_bound``, with probability ``confidence`` over the audit's own
+    chance. Where Gaussian noise is claimed, ``gaussian_bound`` is the least epsilon of Gaussian
+    noise under which the attack does so well: above the claim it proves that the noise is not the
+    one claimed. ``confidence`` is that of both bounds together.
     """
 
-    audit: str
-    epsilon: float
+    audit: str  # which attack
+    epsilon: float  # what the release claims, as delta
     delta: float
     lower_bound: float
     confidence: float
-    trials: int
+    trials: int  # releases, or canaries, that the bound rests on
     gaussian_bound: float | None = None
-    auc: float | None = None
+    auc: float | None = None  # area under the attack's ROC curve, where it ranks
+    #: The `bound` that the same audit shows of an ideal mechanism, exactly as private as is
+    #: claimed. The nearer to the claim, the smaller the mistakes that the audit finds.
     ideal: float | None = None
 
     @property
@@ -185,7 +170,6 @@ def area(absent: Floats, present: Floats) -> float:
 def epsilon_bound(absent: Floats, present: Floats, delta: float, error: float) -> float:
     """Return a lower bound on epsilon, wrong with probability ``error`` at most."""
     half = len(absent) // 2
-    n = len(absent) - half
     thresholds = np.unique(np.quantile(np.concatenate([absent, present]), np.linspace(0, 1, 400)))
     bound = 0.0
     for sign in (1.0, -1.0):  # by its presence, and by its absence
@@ -194,7 +178,8 @@ def epsilon_bound(absent: Floats, present: Floats, delta: float, error: float) -
         false, true = (_hits(sign * values[:half], cuts) for values in (no, yes))
         best = [int(np.argmax(least_epsilon(false, true, half, delta, error / 4)))]
         false, true = (_hits(sign * values[half:], cuts[best]) for values in (no, yes))
-        bound = max(bound, float(least_epsilon(false, true, n, delta, error / 4)[0]))
+        rest = len(absent) - half
+        bound = max(bound, float(least_epsilon(false, true, rest, delta, error / 4)[0]))
     return bound
 
 

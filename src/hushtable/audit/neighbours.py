@@ -4,17 +4,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hushtable.audit.bounds import Finding, exact_cells, judge_ratios
+from hushtable.audit.bounds import Finding, Floats, Ints, exact_cells, judge_ratios
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.mechanisms import named
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def audit_neighbours(
@@ -38,46 +34,28 @@ def audit_neighbours(
     two of them share are left out: `apart` finds rows without any.) With
     300 rows, ten releases with them and ten without are 3,000 trials.
 
-    Parameters
-    ----------
-    publish : callable
-        To audit: takes rows (n, d) and returns a release, or all releases that are made
-        of these rows one after the other. Always under the same plan, unless it was drawn from
-        an earlier one of them. (`audit_replay` attacks a plan that depends on the rows.)
-    X : ndarray of shape (n, d)
-        The rows that the adversary knows.
-    rows : array-like of shape (d,) or (k, d)
-        The row in question, or one of each of k persons.
-    instead : ndarray of shape (k, d), optional
-        Under replace-one: these persons' rows in the other case, where by default they have
-        none.
-    copies : int
-        Rows of each person, all equal: one who has several changes counts the most that way.
-    trials : int
-        Releases with the rows and without them, each.
-    **claim : float
-        As `Claim` takes them: epsilon and delta for one person over all that ``publish``
-        returns, and the confidence of the bounds.
-
-    Raises
-    ------
-    UsageError
-        If the plan depends on the rows.
+    ``publish`` is to be audited: it takes rows (n, d) and returns a release, or all releases that
+    are made of these rows one after the other. Always under the same plan, unless it was drawn
+    from an earlier one of them; `UsageError` is raised if it depends on the rows, which is what
+    `audit_replay` attacks. The adversary knows the rows ``X`` (n, d); ``rows`` are the one in
+    question (d,), or one of each of k persons (k, d). Under replace-one, ``instead`` (k, d) are
+    these persons' rows in the other case, where by default they have none. Each person has
+    ``copies`` of a row: one who has several changes counts the most if all are equal. ``trials``
+    are releases with the rows and without them, each. ``claim`` is as `Claim` takes it, for one
+    person over all that ``publish`` returns.
     """
     people = _People(X, np.atleast_2d(np.asarray(rows, np.float64)), instead, copies)
-    ratios: dict[bool, list[Floats]] = {False: [], True: []}
-    exact: dict[bool, list[Floats]] = {False: [], True: []}
-    for present in (False, True):
+    seen: tuple[list[Floats], ...] = ([], [])
+    for with_them, everybody in enumerate(people.cases):
         for _ in range(trials):
-            published = publish(people.everybody(present))
+            published = publish(everybody)
             releases = [published] if isinstance(published, Release) else list(published)
             people.check(releases)
-            seen = [people.statistics(release) for release in releases]
-            ratios[present].append(np.sum([one[0] for one in seen], axis=0))
-            exact[present].append(np.sum([one[1] for one in seen], axis=0))
+            seen[with_them].append(np.sum([people.statistics(one) for one in releases], axis=0))
+    absent, present = (np.concatenate(case, axis=1) for case in seen)
     return judge_ratios(
         "likelihood ratio on neighbouring data",
-        [(np.concatenate(s[False]), np.concatenate(s[True])) for s in (ratios, exact)],
+        list(zip(absent, present, strict=True)),
         releases[0].ledger.mechanism,
         people.changes(releases[0].plan).of_one(),
         **claim,
@@ -118,13 +96,9 @@ class _People:
         self.n = len(rows)
         self._rows, self._instead, self._copies = rows, instead, copies
         absent = X[:0] if instead is None else np.repeat(instead, copies, axis=0)
-        self._cases = np.vstack([X, absent]), np.vstack([X, np.repeat(rows, copies, axis=0)])
+        self.cases = np.vstack([X, absent]), np.vstack([X, np.repeat(rows, copies, axis=0)])
         self._plan = ""
         self._known: dict[str, _Changes] = {}
-
-    def everybody(self, present: bool) -> Floats:
-        """Return all rows of one case."""
-        return self._cases[present]
 
     def check(self, releases: Sequence[Release]) -> None:
         """Raise `UsageError` if a plan can depend on the rows."""
@@ -151,7 +125,7 @@ class _People:
                     "no row changes a cell that no other changes, too: nothing separates them; "
                     "give rows that share none (apart), or one alone"
                 )
-            without = Sketch.from_data(plan, self._cases[False]).counts
+            without = Sketch.from_data(plan, self.cases[False]).counts
             self._known[plan.plan_id] = _Changes(without, person[alone], cell[alone], added[alone])
         return self._known[plan.plan_id]
 
@@ -161,16 +135,13 @@ class _People:
             change = change - Sketch.from_data(plan, self._instead[i : i + 1]).counts
         return np.asarray(change * self._copies, np.int64)
 
-    def statistics(self, release: Release) -> tuple[Floats, Floats]:
+    def statistics(self, release: Release) -> list[Floats]:
         """Return, for each person, the log likelihood ratio and the count of exact cells."""
         changes, ledger = self.changes(release.plan), release.ledger
         x = release.counts[changes.cell] - changes.without[changes.cell]
         noise = named(ledger.mechanism)
         # With the parts of a noise that count.
         scale = noise.scale(ledger.sensitivity, noise.spent(ledger.own))
-        ratio = noise.log_ratio(scale, x, changes.added)
-        exact = exact_cells(x, changes.added)
-        return self._by_person(changes, ratio), self._by_person(changes, exact)
-
-    def _by_person(self, changes: _Changes, values: Floats) -> Floats:
-        return np.asarray(np.bincount(changes.person, values, self.n), np.float64)
+        ratio, exact = noise.log_ratio(scale, x, changes.added), exact_cells(x, changes.added)
+        values = (np.bincount(changes.person, one, self.n) for one in (ratio, exact))
+        return [np.asarray(one, np.float64) for one in values]

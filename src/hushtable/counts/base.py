@@ -33,6 +33,7 @@ class Counts(ABC):
     sampled: bool = False  # whether each table holds a random sample instead of all rows
     tally: NDArray[np.int64] | None = None  # missing and outside values, (n_features, 2), if known
     release_id: str = ""  # empty if they are no release
+    seal: Seal | None = None  # of the result of a round that its coordinator signed
 
     def __post_init__(self) -> None:
         self._check_array("counts", (self.n_cells,))
@@ -122,14 +123,16 @@ class Counts(ABC):
         """Build the counts that a file carries; raises `PlanError` if it holds none."""
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write the counts to a .hush file, atomically; one of exact counts must not leave.
+        """Write the counts to a .hush file, atomically.
+
+        A file of a release may leave the site; one of exact counts must not.
 
         Parameters
         ----------
         path : path
             Where; an existing file is replaced only by a complete new one.
         """
-        files.write(path, self.kind, *self.entries())
+        write(path, self.kind, *self.entries(), self.seal)
 
 
 class Noised(Counts):
@@ -138,21 +141,10 @@ class Noised(Counts):
     may_leave: ClassVar[bool] = True
 
     ledger: Ledger
-    seal: Seal | None
 
     def open(self, plan: Plan) -> "Noised":
         """Return the release; only of a sealed result is the plan needed."""
         return self
-
-    def save(self, path: "str | PathLike[str]") -> None:
-        """Write the counts to a .hush file, atomically. This file may leave the site.
-
-        Parameters
-        ----------
-        path : path
-            Where; an existing file is replaced only by a complete new one.
-        """
-        write(path, self.kind, *self.entries(), self.seal)
 
 
 def mergeable(given: object) -> Counts | None:

@@ -19,12 +19,9 @@ Ints = NDArray[np.int64]
 
 
 class Counter:
-    """Counts rows: an accumulator for each thread, added up at the end.
+    """Counts rows under a plan: an accumulator for each thread, added up at the end.
 
-    Parameters
-    ----------
-    plan : Plan
-        What to count under. Under a plan of the second pass, only dense rows are counted.
+    Under a plan of the second pass, only dense rows are counted.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -54,7 +51,7 @@ class Counter:
         for _ in range(threads):
             self._idle.put(self._nothing())
         for_each(self._add, sources, threads)
-        counts, tally = self._nothing()
+        counts, tally = self._idle.get()
         while not self._idle.empty():
             some_counts, some_tally = self._idle.get()
             counts += some_counts

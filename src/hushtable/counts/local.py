@@ -13,7 +13,7 @@ from hushtable.counts.release import Release
 from hushtable.errors import PlanError, PrivacyError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger
-from hushtable.privacy.noise import noise_sd
+from hushtable.privacy.mechanisms import named
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class LocalModel(Counts):
     def noise_sd(self) -> float:
         """Standard deviation of the others' noise on a cell, in counts."""
         others = (share for share in self.ledger.shares if share.release != self.own)
-        return math.hypot(*(noise_sd(self.ledger.mechanism, share.scale) for share in others))
+        return math.hypot(*map(named(self.ledger.mechanism).noise_sd, (s.scale for s in others)))
 
     def __add__(self, other: object) -> "LocalModel":
         raise PrivacyError("a local model holds exact counts of its site and adds to nothing")

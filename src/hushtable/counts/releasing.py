@@ -3,11 +3,10 @@
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from hushtable.counts.release import Release
 from hushtable.errors import PrivacyError, UsageError
-from hushtable.plans.counted import Counted
 from hushtable.plans.plan import Plan
 from hushtable.privacy import noise
 from hushtable.privacy.budget import check_public_delta, check_share
@@ -16,20 +15,12 @@ from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.mechanisms import MECHANISMS, Cost, named
 from hushtable.privacy.terms import Terms
 
-
-class _Exact(Counted, Protocol):
-    """_Exact counts, as a `Sketch` holds them."""
-
-    @property
-    def sampled(self) -> bool: ...
-    @property
-    def seeded(self) -> bool: ...
-    @property
-    def largest_weight(self) -> int: ...
+if TYPE_CHECKING:  # a sketch releases itself
+    from hushtable.counts.sketch import Sketch
 
 
 def release_counts(
-    sketch: _Exact,
+    sketch: "Sketch",
     terms: Terms,
     after: Release | Sequence[Release] = (),
     progress: Callable[[int], None] | None = None,
@@ -72,7 +63,7 @@ def check_plan(plan: Plan) -> None:
         )
 
 
-def check_counts(sketch: _Exact, mechanism: str, rows_per_person: int) -> None:
+def check_counts(sketch: "Sketch", mechanism: str, rows_per_person: int) -> None:
     """Raise `PrivacyError` if a row may have changed more counts than the accounting takes."""
     if sketch.sampled and not named(mechanism).takes_samples:
         that = next(one.name for one in MECHANISMS.values() if one.takes_samples)
@@ -102,8 +93,8 @@ def _earlier(after: Release | Sequence[Release], plan: Plan) -> tuple[Spent, ...
     for release in given:
         if not isinstance(release, Release):
             raise UsageError(f"after={type(release).__name__}: needs earlier releases")
-        told = (*release.spent(), *_dearest_past(release.ledger))
-        spent |= {entry.release: entry for entry in told}
+        history = (*release.spent(), *_dearest_past(release.ledger))
+        spent |= {entry.release: entry for entry in history}
     earlier, _ = split_history(plan.behind, tuple(spent.values()))
     return earlier
 

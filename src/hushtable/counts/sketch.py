@@ -137,13 +137,11 @@ class Sketch(Counts):
             value is of the wrong kind; the message names the column.
         """
         reader = as_reader(X, text_columns=plan.schema.categorical_names)
+        counter = Counter(plan)
         if max_samples is not None:
             if sample_weight is not None:
                 raise UsageError("sample_weight needs all rows in every table: drop max_samples")
-            reader = reader.repeatable()
-        counter = Counter(plan)
-        if max_samples is not None:
-            rng = generator(random_state)
+            reader, rng = reader.repeatable(), generator(random_state)
             counter.draw_samples(count_rows(reader), max_samples, rng)
         weights = whole_weights(sample_weight, reader, allow_empty=allow_empty)
         counts, tally = counter.count(reader, weights, n_jobs)

@@ -16,24 +16,11 @@ if TYPE_CHECKING:
     from hushtable.detectors._sampled import LSHiTables, RotatedRSHash, RSHash
 
 __all__ = [
-    "ACE",
-    "HushTable",
-    "LSHiTables",
-    "PyODAdapter",
-    "RSHash",
-    "RotatedRSHash",
-    "TableDetector",
-]
+    "ACE", "HushTable", "LSHiTables", "PyODAdapter", "RSHash", "RotatedRSHash", "TableDetector",
+]  # fmt: skip
 
-__getattr__, __dir__ = exports(
-    __name__,
-    {
-        "ACE": "_ace",
-        "HushTable": "_hushtable",
-        "LSHiTables": "_sampled",
-        "PyODAdapter": "_pyod",
-        "RSHash": "_sampled",
-        "RotatedRSHash": "_sampled",
-        "TableDetector": "_base",
-    },
-)
+_HOMES = {
+    "ACE": "_ace", "HushTable": "_hushtable", "LSHiTables": "_sampled", "PyODAdapter": "_pyod",
+    "RSHash": "_sampled", "RotatedRSHash": "_sampled", "TableDetector": "_base",
+}  # fmt: skip
+__getattr__, __dir__ = exports(__name__, _HOMES)

@@ -63,14 +63,10 @@ class ACE(TableDetector):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _draw_plan(self, schema: Schema, reader: Reader, weights: Any, n_rows: int) -> Plan:
-        return Plan.draw(
-            schema,
-            detector=self._detector,
-            random_state=self._rng,
-            n_tables=self.n_tables,
-            n_bits=self.n_bits,
-        )
+    def _drawn_by(
+        self, schema: Schema, reader: Reader, weights: Any, n_rows: int
+    ) -> dict[str, Any]:
+        return {"n_bits": self.n_bits}
 
     @classmethod
     def _parameters_of(cls, plan: Plan) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hushtable import files
@@ -24,13 +23,11 @@ from hushtable.errors import DataError, PlanError, PrivacyError
 from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
 
-Floats = NDArray[np.float64]
-
 
 class TableDetector(FittedTables, AnyColumns, ABC):
     """A detector that counts rows into tables.
 
-    A subclass names the draw of its tables, and defines how it draws its plan and counts rows.
+    A subclass names the draw of its tables, and says what else the draw and the counting take.
     """
 
     _detector: ClassVar[str]
@@ -40,6 +37,7 @@ class TableDetector(FittedTables, AnyColumns, ABC):
         cls.__doc__ = filled(cls.__doc__ or "")
 
     # Parameters that every subclass stores in __init__.
+    n_tables: int
     contamination: str | float
     n_jobs: int | None
     random_state: Any
@@ -47,8 +45,10 @@ class TableDetector(FittedTables, AnyColumns, ABC):
     # --- fitting ------------------------------------------------------------------------------
 
     @abstractmethod
-    def _draw_plan(self, schema: Schema, reader: Reader, weights: Any, n_rows: int) -> Plan:
-        """Draw the hash functions for rows of this schema."""
+    def _drawn_by(
+        self, schema: Schema, reader: Reader, weights: Any, n_rows: int
+    ) -> dict[str, Any]:
+        """Return what `Plan.draw` takes for these rows, besides what every draw does."""
 
     def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
         return Sketch.from_data(plan, reader, sample_weight=weights, n_jobs=self.n_jobs)
@@ -64,7 +64,8 @@ class TableDetector(FittedTables, AnyColumns, ABC):
                 "with; needs at least 2"
             )
         self._rng = generator(self.random_state)
-        plan = self._draw_plan(schema, reader, weights, n_rows)
+        drawn_by = self._drawn_by(schema, reader, weights, n_rows) | {"n_tables": self.n_tables}
+        plan = Plan.draw(schema, detector=self._detector, random_state=self._rng, **drawn_by)
         sketch = self._sketch(plan, reader, weights)
         self._set_columns(schema)
         return self._finish(sketch, reader, weights)

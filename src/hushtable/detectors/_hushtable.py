@@ -77,15 +77,10 @@ class HushTable(TableDetector):
     # Not there at all with two passes, so that scikit-learn's tools do not take it for granted.
     partial_fit = available_if(_single_pass)(TableDetector.partial_fit)
 
-    def _draw_plan(self, schema: Schema, reader: Reader, weights: Any, n_rows: int) -> Plan:
-        marginals = super()._sketch(Plan.marginals(schema), reader, weights)
-        return Plan.draw(
-            schema,
-            detector=self._detector,
-            marginals=marginals,
-            random_state=self._rng,
-            n_tables=self.n_tables,
-        )
+    def _drawn_by(
+        self, schema: Schema, reader: Reader, weights: Any, n_rows: int
+    ) -> dict[str, Any]:
+        return {"marginals": super()._sketch(Plan.marginals(schema), reader, weights)}
 
     def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
         first = super()._sketch(plan, reader, weights)

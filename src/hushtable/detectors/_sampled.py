@@ -50,14 +50,10 @@ class SampledDetector(TableDetector):
         """
         return self._fit(X, None)
 
-    def _draw_plan(self, schema: Schema, reader: Reader, weights: Any, n_rows: int) -> Plan:
-        return Plan.draw(
-            schema,
-            detector=self._detector,
-            random_state=self._rng,
-            n_tables=self.n_tables,
-            max_samples=min(whole("max_samples", self.max_samples), n_rows),
-        )
+    def _drawn_by(
+        self, schema: Schema, reader: Reader, weights: Any, n_rows: int
+    ) -> dict[str, Any]:
+        return {"max_samples": min(whole("max_samples", self.max_samples), n_rows)}
 
     def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
         return Sketch.from_data(

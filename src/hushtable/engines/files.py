@@ -16,17 +16,7 @@ STAMP = b"hushtable.scores"
 
 @dataclass(frozen=True)
 class ScoreFile:
-    """A file of rows, and the file that its scores go to.
-
-    Attributes
-    ----------
-    source : Path
-        Rows.
-    target : Path
-        Where their scores belong.
-    model : str
-        Digest of the model that scores them.
-    """
+    """A file of rows, the file that its scores go to, and the digest of the model."""
 
     source: Path
     target: Path
@@ -39,14 +29,10 @@ class ScoreFile:
         return json.dumps(stamp).encode()
 
     def is_done(self) -> bool:
-        """Whether the target holds the scores of these rows by this model.
+        """Return whether the target holds the scores of these rows, as they are, by this model.
 
-        It is made again if the rows' file has changed since.
-
-        Raises
-        ------
-        UsageError
-            If it holds anything else, which would be lost.
+        It is made again if the rows' file has changed since. Raises `UsageError` if it holds
+        anything else, which would be lost.
         """
         if not self.target.exists():
             return False
@@ -98,45 +84,27 @@ def score_files_of(
 ) -> list[ScoreFile]:
     """Pair every file of rows with its file of scores.
 
-    Parameters
-    ----------
-    model : Sketch, Release or LocalModel
-        What they will be scored by.
-    data : str
-        A file, a folder of files, or a glob pattern.
-    folder : path
-        Where the scores go, in folders as the rows are. ``rows.parquet`` becomes
-        ``rows.scores.parquet``.
-    offset : float, optional
-        Threshold, if outliers are to be marked.
-    details : str, default=""
-        Which other columns are written: files without them are made again.
-
-    Raises
-    ------
-    UsageError
-        If two files would have the same name, or the folder is one that rows are read from.
+    ``data`` is a file, a folder of files, or a glob pattern. The scores go into ``folder``, in
+    folders as the rows are; ``rows.parquet`` becomes ``rows.scores.parquet``. ``offset`` is the
+    threshold, if outliers are to be marked; ``details`` says which other columns are written:
+    files without them are made again. Raises `UsageError` if two files would have the same name,
+    or the folder is one that rows are read from.
     """
     sources = paths(data)
     within = Path(data).is_dir()
     top = Path(data) if within else Path(os.path.commonpath([s.parent for s in sources]))
     if within and Path(folder).resolve().is_relative_to(top.resolve()):
         raise UsageError(f"{folder} lies within {data}, where rows are read from: give another")
-    digest = _digest(model, offset, details)
+    about = f"{model.plan.plan_id} {model.noise_sd} {offset} {details}".rstrip()
+    digest = hashlib.sha256(about.encode())
+    digest.update(model.counts.tobytes())
     pairs = []
     for source in sources:
         target = Path(folder) / source.parent.relative_to(top)
         target /= f"{source.name.split('.')[0]}.scores.parquet"
-        pairs.append(ScoreFile(source, target, digest))
+        pairs.append(ScoreFile(source, target, digest.hexdigest()))
     if len({pair.target for pair in pairs}) < len(pairs):
         raise UsageError(
             f"{data}: several files have the same name but for its ending: score them apart"
         )
     return pairs
-
-
-def _digest(model: Counts, offset: float | None, details: str) -> str:
-    about = f"{model.plan.plan_id} {model.noise_sd} {offset} {details}".rstrip()
-    digest = hashlib.sha256(about.encode())
-    digest.update(model.counts.tobytes())
-    return digest.hexdigest()

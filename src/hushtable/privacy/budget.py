@@ -7,22 +7,10 @@ import numpy as np
 
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.privacy.composition import Spent
-from hushtable.privacy.mechanisms import (
-    DEFAULT,
-    MAX_SCALE,
-    Adjacency,
-    Cost,
-    Mechanism,
-    Sensitivity,
-    named,
-)
+from hushtable.privacy.mechanisms import DEFAULT, MAX_SCALE, Cost, Mechanism, Sensitivity, named
 from hushtable.privacy.zcdp import epsilon_from_rho, rho_from_epsilon
 
-__all__ = [
-    "MAX_DELTA", "MAX_EPSILON", "MAX_SCALE", "Adjacency", "Cost", "Sensitivity", "Spent",
-    "calibrated_scale", "check_delta", "check_epsilon", "check_public_delta", "check_pure",
-    "check_share", "epsilon_from_rho", "part_scale", "rho_from_epsilon",
-]  # fmt: skip
+__all__ = ["Cost", "Sensitivity", "Spent", "epsilon_from_rho", "rho_from_epsilon"]
 
 #: Above it, a guarantee says nothing: e^20 is half a thousand million.
 MAX_EPSILON = 20.0
@@ -108,27 +96,12 @@ def calibrated_scale(
     before: Cost = _NOTHING,
     share: float | None = None,
 ) -> float:
-    """Return the scale with which everything together costs at most (epsilon, delta).
+    """Return the scale, rounded up to six digits, for a total of at most (epsilon, delta).
 
-    Rounded up to six digits.
-
-    Parameters
-    ----------
-    mechanism : str
-        Name of the noise, in `hushtable.privacy.mechanisms`.
-    sensitivity : Sensitivity
-        By how much one person changes the counts.
-    epsilon, delta : float
-        The total over this release and what came before; delta is 0 for Laplace noise.
-    before : Cost
-        Cost of earlier releases on the same rows.
-    share : float in (0, 1], optional
-        Share of the total that this release may cost; None is all that is left.
-
-    Raises
-    ------
-    PrivacyError
-        If the budget is exhausted, or so small that no noise is large enough.
+    The total is over this release and what came ``before`` on the same rows; delta is 0 for
+    Laplace noise. ``share``, in (0, 1], is that of the total which this release may cost; None is
+    all that is left. Raises `PrivacyError` if the budget is exhausted, or so small that no noise
+    is large enough.
     """
     noise = named(mechanism)
     if (fixed := noise.fixed_scale(epsilon)) is not None:

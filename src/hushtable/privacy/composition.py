@@ -53,12 +53,7 @@ _UNKNOWN = ""
 class Charge(NamedTuple):
     """Cost of one release to a person at one site, and the noise that it has.
 
-    Attributes
-    ----------
-    cost : Cost
-        In both currencies.
-    noise : str or None
-        What the sites that share the release's noise name it by; None where it is the site's own.
+    ``noise`` is what the sites that share it name it by; None where it is the site's own.
     """
 
     cost: Cost
@@ -113,12 +108,11 @@ class Spent:
     def contains(self, others: "Sequence[Spent]") -> bool:
         """Return whether its cost counts all of these, under the same terms and noise."""
         total = Cost.total(one.cost for one in others)
+        terms = {(one.pool, one.adjacency, one.rows_per_person) for one in others}
         return (
             total.rho <= self.cost.rho
             and total.pure <= self.cost.pure
-            and all(one.pool == self.pool for one in others)
-            and all(one.adjacency == self.adjacency for one in others)
-            and all(one.rows_per_person == self.rows_per_person for one in others)
+            and terms <= {(self.pool, self.adjacency, self.rows_per_person)}
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -168,18 +162,9 @@ def split_history(
     the site knows that they cost, through the same noise. Whatever else it says proves nothing:
     the site's own entries then count, and not that one.
 
-    Parameters
-    ----------
-    behind, mine : sequence of Spent
-        Releases behind the plan, as the plan says; and those of the site about the same rows, as
-        it knows itself.
-
-    Returns
-    -------
-    earlier : tuple of Spent
-        Those of ``mine`` that no entry of the plan contains.
-    apart : tuple of str
-        Ids of the entries of the plan that contain nothing of ``mine``.
+    Of the releases ``behind`` the plan, as the plan says, and ``mine``, those of the site about
+    the same rows, as it knows itself, it returns those of ``mine`` that no entry of the plan
+    contains, and the ids of the entries that contain nothing of ``mine``.
     """
     counted: set[str] = set()
     apart = []
@@ -194,20 +179,11 @@ def split_history(
 
 
 def at_sites(histories: Sequence[Sequence[Charge]], sites: int) -> Cost:
-    """Return the cost to the person at so many of the sites who pays most.
+    """Return the cost to the person with rows at so many sites, 1 or more, who pays most.
 
-    Parameters
-    ----------
-    histories : sequence of sequence of Charge
-        For each site, the charges of its releases to a person there.
-    sites : int
-        Sites at which that person has rows; 1 or more.
-
-    Returns
-    -------
-    Cost
-        The largest in each currency: over all sets of sites where they are few, and otherwise a
-        bound on it, which is exact for sites of the same history.
+    ``histories`` are, for each site, the charges of its releases to a person there. The cost is
+    the largest in each currency: over all sets of sites where they are few, and otherwise a bound
+    on it, which is exact for sites of the same history.
     """
     totals = [Cost.total(charge.cost for charge in history) for history in histories]
     if sites == 1:
@@ -215,8 +191,7 @@ def at_sites(histories: Sequence[Sequence[Charge]], sites: int) -> Cost:
     sites = min(sites, len(histories))
     names = {c.noise: 0 for history in histories for c in history if c.noise is not None}
     columns = {name: column for column, name in enumerate(names)}
-    own = np.zeros(len(histories))
-    shared = np.zeros((len(histories), len(columns)))
+    own, shared = np.zeros(len(histories)), np.zeros((len(histories), len(columns)))
     for site, history in enumerate(histories):
         for cost, noise in history:
             if noise is None:

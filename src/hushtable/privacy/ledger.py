@@ -10,7 +10,6 @@ from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy.budget import check_pure
 from hushtable.privacy.composition import Charge, Spent, at_sites
 from hushtable.privacy.mechanisms import MECHANISMS, Cost, Sensitivity, named
-from hushtable.privacy.noise import noise_sd
 from hushtable.privacy.shares import Pool, Share
 
 __all__ = ["Ledger", "Pool", "Share", "rounded_up"]
@@ -72,6 +71,10 @@ class Ledger:
         check_pure(self.cost, self.delta)
 
     @property
+    def _shared_noise(self) -> str | None:
+        return None if self.pool is None else self.pool.round
+
+    @property
     def _earlier(self) -> list[Spent]:
         return [spent for share in self.shares for spent in share.earlier]
 
@@ -126,11 +129,10 @@ class Ledger:
     @cached_property
     def _histories(self) -> list[list[Charge]]:
         """Charges to a person at each site; then at the sites that are behind the plan only."""
-        noise = None if self.pool is None else self.pool.round
         histories = [
             [
                 *(spent.charge for spent in self.behind_plan if spent.release not in share.apart),
-                Charge(self.cost_of(share), noise),
+                Charge(self.cost_of(share), self._shared_noise),
                 *(spent.charge for spent in share.earlier),
             ]
             for share in self.shares
@@ -169,7 +171,8 @@ class Ledger:
     @cached_property
     def noise_sd(self) -> float:
         """Standard deviation of the noise on a cell of the sum, in counts."""
-        return math.hypot(*(noise_sd(self.mechanism, share.scale) for share in self.shares))
+        noise_sd = named(self.mechanism).noise_sd
+        return math.hypot(*(noise_sd(share.scale) for share in self.shares))
 
     def as_spent(self, what: str, release: str) -> tuple[Spent, ...]:
         """Return the releases that a plan drawn from this one has behind it.
@@ -178,15 +181,9 @@ class Ledger:
         of one, with that.
         """
         earlier = self.shares[0].earlier if len(self.shares) == 1 else ()
-        spent = Spent(
-            release,
-            what,
-            self.own,
-            self.sensitivity.adjacency,
-            self.sensitivity.rows_per_person,
-            None if self.pool is None else self.pool.round,
-            tuple(sorted(share.release for share in self.shares)),
-        )
+        adjacency, rows = self.sensitivity.adjacency, self.sensitivity.rows_per_person
+        parts = tuple(sorted(share.release for share in self.shares))
+        spent = Spent(release, what, self.own, adjacency, rows, self._shared_noise, parts)
         return (*self.behind_plan, *earlier, spent)
 
     # --- algebra ----------------------------------------------------------------------------
@@ -217,11 +214,13 @@ class Ledger:
     def words(self) -> list[str]:
         """Return sentences that a privacy officer can sign."""
         exception = f", except with probability {self.delta:g}" if self.delta else ""
+        rows, tables = self.sensitivity.rows_per_person, self.sensitivity.tables
+        verb = "Adding or removing" if self.sensitivity.adjacency == "add-remove" else "Changing"
+        who = "one record" if rows == 1 else f"all records of one person (up to {rows})"
         lines = [
-            f"{self._change()} changes the probability of anything that this file shows by at "
+            f"{verb} {who} changes the probability of anything that this file shows by at "
             f"most a factor e^{rounded_up(self.epsilon)}{exception}."
         ]
-        tables = self.sensitivity.tables
         what = f"all {tables:,} tables" if tables > 1 else "its one table"
         counted = f"That is the total over {what}"
         # A round whose noise was shared is one release, whichever site names it.
@@ -250,12 +249,6 @@ class Ledger:
             words += f", also one that learns the noise of {others}"
         return words + "."
 
-    def _change(self) -> str:
-        rows = self.sensitivity.rows_per_person
-        verb = "Adding or removing" if self.sensitivity.adjacency == "add-remove" else "Changing"
-        what = "one record" if rows == 1 else f"all records of one person (up to {rows})"
-        return f"{verb} {what}"
-
     def to_dict(self) -> dict[str, Any]:
         """Return the ledger as JSON carries it, with what it adds up to."""
         return {
@@ -283,12 +276,8 @@ class Ledger:
         """
         entries(content, "a ledger", _KINDS, {"pool": object})
         try:
-            sensitivity = Sensitivity(
-                content["tables"],
-                content["adjacency"],
-                content["rows_per_person"],
-                content["sampled"],
-            )
+            names = ("tables", "adjacency", "rows_per_person", "sampled")
+            sensitivity = Sensitivity(*(content[name] for name in names))
             if not 0.0 <= content["delta"] < 1.0:
                 raise PrivacyError(f"delta={content['delta']}: needs 0 or more, and below 1")
             ledger = cls(

@@ -56,23 +56,10 @@ def add_noise(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> NDArray[np.int64]:
-    """Return the counts with independent, exactly drawn noise on every cell.
+    """Return the counts (n_cells,) with independent, exactly drawn noise on every cell.
 
-    Parameters
-    ----------
-    counts : ndarray of shape (n_cells,), int64
-        Exact counts; with noise, they may be negative.
-    mechanism : str
-        Name of the noise, in `hushtable.privacy.mechanisms`.
-    scale : float
-        Of the noise, in counts.
-    progress : callable, optional
-        Called after each chunk with how many more cells are done.
-
-    Raises
-    ------
-    MissingExtraError
-        If OpenDP is not installed.
+    They may be negative then. ``scale`` is in counts; ``progress`` is called after each chunk with
+    how many more cells are done. Raises `MissingExtraError` if OpenDP is not installed.
     """
     if not 0.0 < scale <= MAX_SCALE:
         raise PrivacyError(f"noise of scale {scale:g}: needs one above 0 and at most 2^40")
@@ -91,8 +78,3 @@ def add_noise(
     # OpenDP lets go of Python's lock while it draws.
     for_each(fill, [range(0, len(counts), _CHUNK)], n_threads(-1))
     return released
-
-
-def noise_sd(mechanism: str, scale: float) -> float:
-    """Return the standard deviation of the noise on one cell, in counts."""
-    return named(mechanism).noise_sd(scale)

@@ -19,26 +19,13 @@ class Seal:
 
     That a signature holds says that whoever has the key in `coordinator` made the file. Whose
     key that is, the round says (`hushtable.federation.result`).
-
-    Attributes
-    ----------
-    round_id : str
-        Of the round that the result ends.
-    coordinator : mapping of str to str
-        Card of who signed, as files carry it.
-    submissions : mapping of str to str
-        By site, the digest of the submission that is in the sum.
-    digest : str
-        SHA-256 of all that the file says.
-    signature : str
-        Of kind and digest.
     """
 
     round_id: str
-    coordinator: Mapping[str, str]
-    submissions: Mapping[str, str]
-    digest: str
-    signature: str
+    coordinator: Mapping[str, str]  # card of who signed, as files carry it
+    submissions: Mapping[str, str]  # by site, the digest of the submission that is in the sum
+    digest: str  # SHA-256 of all that the file says
+    signature: str  # of kind and digest
 
     @staticmethod
     def entry(
@@ -52,12 +39,8 @@ class Seal:
     def from_file(cls, content: files.Content) -> "Seal | None":
         """Return the seal of a file, or None if nobody signed it.
 
-        Raises
-        ------
-        PlanError
-            If there is one that does not hold, or a part of one.
-        MissingExtraError
-            If there is one, and pyca/cryptography is not installed to check it.
+        Raises `PlanError` if there is one that does not hold, or a part of one, and
+        `MissingExtraError` if pyca/cryptography is not installed to check it.
         """
         entry, signature = content.manifest.get("result"), content.signature
         if entry is None and signature is None:
@@ -111,9 +94,8 @@ def _well_formed(entry: Any) -> bool:
         and all(isinstance(card.get(key), str) for key in ("name", "signing"))
         and isinstance(submissions, dict)
         and len(submissions) > 0
-        and all(map(_is_digest, (entry["round_id"], *submissions.values())))
+        and all(
+            isinstance(digest, str) and _SHA256.fullmatch(digest)
+            for digest in (entry["round_id"], *submissions.values())
+        )
     )
-
-
-def _is_digest(text: Any) -> bool:
-    return isinstance(text, str) and _SHA256.fullmatch(text) is not None

@@ -9,13 +9,14 @@ then, as if each said the same as all others: an upper bound, unless a sample of
 the kernel itself.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from hushtable.data.encoding import Encoder
-from hushtable.data.readers import Batch
+from hushtable.data.readers import as_reader
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
 from hushtable.streams._sides import Floats, Pair
@@ -28,37 +29,29 @@ _FAR = 2.01
 def exceeded_by_chance(pairs: Sequence[Pair], squared: float | None = None) -> float:
     """Return the distance that chance alone exceeds in at most about one of twenty cases.
 
-    Parameters
-    ----------
-    pairs : sequence of Pair
-        The histograms that the distance adds up.
-    squared : float, optional
-        Mean squared centred kernel in them, where it is known: see `squared_kernel`.
+    The distance adds up the histograms of ``pairs``; ``squared`` is the mean squared centred
+    kernel in them, where it is known: see `squared_kernel`.
     """
-    rows = pairs[0].before.rows, pairs[0].after.rows
+    n, m = pairs[0].before.rows, pairs[0].after.rows
     if squared is None:
         # The standard deviation of a sum is at most the sum of standard deviations.
         squared = float(np.concatenate([np.sqrt(_squared_kernels(p)) for p in pairs]).sum()) ** 2
-    sampling = _pairs_of(*rows) * squared
+    sampling = (2.0 / (n * (n - 1.0)) + 2.0 / (m * (m - 1.0)) + 4.0 / (n * m)) * squared
     tables = np.concatenate([pair.tables for pair in pairs])
     noise = np.bincount(tables, np.concatenate([np.sqrt(_noise(pair)) for pair in pairs]))
     return _FAR * float(np.sqrt(sampling + (noise**2).sum()))
 
 
-def squared_kernel(plan: Plan, batches: Iterable[Batch]) -> float:
+def squared_kernel(plan: Plan, sample: Any) -> float:
     """Return the mean squared centred kernel of two rows: histograms that they share.
 
     Estimated without bias from some hundred rows, drawn at random, by U-centring (Székely and
-    Rizzo, *Partial distance correlation*, 2014).
-
-    Raises
-    ------
-    UsageError
-        If there are fewer than four.
+    Rizzo, *Partial distance correlation*, 2014). Raises `UsageError` for fewer than four.
     """
     encoder, family = Encoder(plan.schema), plan.family
+    reader = as_reader(sample, text_columns=plan.schema.categorical_names)
     cells = []
-    for batch in batches:
+    for batch in encoder.check(reader).read():
         for i in range(len(batch)):
             counts = np.zeros(family.n_cells, np.int64)
             family.count(encoder.encode(batch[i : i + 1]), counts)
@@ -73,10 +66,6 @@ def squared_kernel(plan: Plan, batches: Iterable[Batch]) -> float:
     kernel -= np.add.outer(sums, sums) / (n - 2) - sums.sum() / ((n - 1) * (n - 2))
     np.fill_diagonal(kernel, 0.0)
     return float((kernel**2).sum() / (n * (n - 3)))
-
-
-def _pairs_of(n: float, m: float) -> float:
-    return 2.0 / (n * (n - 1.0)) + 2.0 / (m * (m - 1.0)) + 4.0 / (n * m)
 
 
 def _squared_kernels(pair: Pair) -> Floats:

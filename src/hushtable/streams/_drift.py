@@ -1,14 +1,11 @@
 """Drift between two sets of rows, and what chance makes of it."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from hushtable.counts.base import Counts, mergeable
-from hushtable.data.encoding import Encoder
-from hushtable.data.readers import Batch, as_reader
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.families import EquiWidth, RandomFeature
 from hushtable.plans.plan import Plan
@@ -106,7 +103,7 @@ def drift(before: Counts, after: Counts, *, rows: Any = None) -> Drift:
         raise UsageError("a second pass counts dense rows only: compare sketches of the first")
     offsets = plan.family.offsets
     both = Pair(Side.of(before), Side.of(after), offsets, np.arange(len(offsets) - 1))
-    overall, level = _measured([both], None if rows is None else _squared_kernel(plan, rows))
+    overall, level = _measured([both], None if rows is None else squared_kernel(plan, rows))
     pairs: dict[str, list[Pair]] = {}
     if isinstance(plan.family, EquiWidth):
         pairs = _histograms(plan, both)
@@ -123,12 +120,6 @@ def _measured(pairs: list[Pair], squared: float | None = None) -> tuple[float, f
     if scale <= 0.0:
         return float("nan"), float("nan")
     return found / scale, exceeded_by_chance(pairs, squared) / scale
-
-
-def _squared_kernel(plan: Plan, rows: Any) -> float:
-    reader = as_reader(rows, text_columns=plan.schema.categorical_names)
-    batches: Iterable[Batch] = Encoder(plan.schema).check(reader).read()
-    return squared_kernel(plan, batches)
 
 
 def _histograms(plan: Plan, both: Pair) -> dict[str, list[Pair]]:

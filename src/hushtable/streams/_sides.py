@@ -15,22 +15,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Side:
-    """Counts of one of the two, rows behind them, and what is known of the noise on each.
+    """Counts of one of the two, rows behind them, and what is known of the noise on each."""
 
-    Attributes
-    ----------
-    counts : ndarray, float64
-        Of cells.
-    rows : float
-        How many.
-    variance, fourth : float
-        Second and fourth cumulant of the noise on a count.
-    """
-
-    counts: Floats
+    counts: Floats  # of cells
     rows: float
-    variance: float
-    fourth: float
+    variance: float  # second cumulant of the noise on a count
+    fourth: float  # its fourth cumulant
 
     @classmethod
     def of(cls, counted: Counts) -> "Side":
@@ -56,21 +46,12 @@ class Side:
 
 @dataclass(frozen=True)
 class Pair:
-    """The same histograms of both.
-
-    Attributes
-    ----------
-    before, after : Side
-        The two.
-    offsets : ndarray of shape (n_histograms + 1,), int64
-        First cell of each histogram.
-    tables : ndarray of shape (n_histograms,), int64
-        Whose noise is in it: two histograms of one table share its noise.
-    """
+    """The same histograms of both."""
 
     before: Side
     after: Side
-    offsets: NDArray[np.int64]
+    offsets: NDArray[np.int64]  # first cell of each histogram, (n_histograms + 1,)
+    #: Whose noise is in it, (n_histograms,): two histograms of one table share its noise.
     tables: NDArray[np.int64]
 
 

@@ -6,8 +6,7 @@ package knows one by name. May import `zcdp`; tested in ``tests/privacy/test_mec
 """
 
 from hushtable.privacy.mechanisms._discrete_gaussian import DiscreteGaussian
-from hushtable.privacy.mechanisms._discrete_laplace import DiscreteLaplace
-from hushtable.privacy.mechanisms._laplace_per_table import LaplacePerTable
+from hushtable.privacy.mechanisms._discrete_laplace import DiscreteLaplace, LaplacePerTable
 from hushtable.privacy.mechanisms._mechanism import (
     MAX_SCALE,
     MECHANISMS,

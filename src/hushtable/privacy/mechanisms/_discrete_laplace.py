@@ -45,3 +45,14 @@ class DiscreteLaplace(Mechanism):
             self.log_ratio(scale, noise[i] + i * added, added).sum(axis=1) for i in (0, 1)
         )
         return absent, present
+
+
+class LaplacePerTable(DiscreteLaplace):
+    """The paper's: takes epsilon for that of one table; its cost is the true total, over all."""
+
+    name = "laplace-per-table"
+    words = "the paper's, E being that of one table alone"
+    takes_samples = True
+
+    def fixed_scale(self, epsilon: float) -> float:
+        return 1.0 / epsilon

@@ -125,34 +125,17 @@ class Cost:
 
 
 class Mechanism(ABC):
-    """One form of integer noise, drawn independently on every cell.
+    """One form of integer noise, drawn independently on every cell."""
 
-    Attributes
-    ----------
-    name : str
-        As calls, ledgers and files have it.
-    words : str
-        A few words for the help of the command line.
-    pure : bool
-        Whether it is accounted in pure epsilon, without a delta; otherwise in zCDP.
-    shareable : bool
-        Whether k parts of scale s add up to this noise of scale s sqrt(k), as Gaussian noise does:
-        only then may sites share it.
-    takes_samples : bool
-        Whether tables that hold random samples may be released with it.
-    gaussian : bool
-        Whether audits may hold it to the trade-off of errors under Gaussian noise.
-    excess_kurtosis : float
-        Fourth cumulant over the squared variance, at most.
-    """
-
-    name: ClassVar[str]
-    words: ClassVar[str]
-    pure: ClassVar[bool]
-    excess_kurtosis: ClassVar[float]
+    name: ClassVar[str]  # as calls, ledgers and files have it
+    words: ClassVar[str]  # a few, for the help of the command line
+    pure: ClassVar[bool]  # whether it is accounted in pure epsilon, without a delta; else in zCDP
+    excess_kurtosis: ClassVar[float]  # fourth cumulant over the squared variance, at most
+    #: Whether k parts of scale s add up to this noise of scale s sqrt(k), as Gaussian noise does:
+    #: only then may sites share it.
     shareable: ClassVar[bool] = False
-    takes_samples: ClassVar[bool] = False
-    gaussian: ClassVar[bool] = False
+    takes_samples: ClassVar[bool] = False  # whether tables of random samples may have it
+    gaussian: ClassVar[bool] = False  # whether audits may hold it to the Gaussian trade-off
 
     @abstractmethod
     def cost(self, sensitivity: Sensitivity, scale: float) -> Cost:
