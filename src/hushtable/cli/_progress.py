@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from numba.core import event
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -152,6 +151,8 @@ def _bar(done: Callable[[Any], str]) -> Any:
 @contextlib.contextmanager
 def compile_notice(say: Callable[[str], None] | None = None) -> Iterator[None]:
     """Print one line to stderr when the first kernel is compiled in the body; none if all load."""
+    # Numba takes a quarter of a second to import: not for --help.
+    from numba.core import event
 
     class FirstCompile(event.Listener):
         said = False

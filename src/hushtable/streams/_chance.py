@@ -12,7 +12,6 @@ the kernel itself.
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from scipy import sparse
 
 from hushtable.data.encoding import Encoder
 from hushtable.data.readers import Batch
@@ -56,6 +55,8 @@ def squared_kernel(plan: Plan, batches: Iterable[Batch]) -> float:
     UsageError
         If there are fewer than four.
     """
+    from scipy import sparse  # takes a while to import, and reports mostly do without
+
     encoder, family = Encoder(plan.schema), plan.family
     cells = []
     for batch in batches:

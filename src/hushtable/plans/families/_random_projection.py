@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable import kernels
 from hushtable.data.encoding import Codes
 from hushtable.errors import PlanError
 from hushtable.plans.families._concatenated import CountMin
-from hushtable.plans.families._family import Kernels, drawn
+from hushtable.plans.families._family import drawn
 from hushtable.plans.families._projection import EXACT, Projection
 from hushtable.plans.families.registry import register
 
@@ -49,11 +48,7 @@ class RandomProjection(CountMin, Projection):
     """
 
     name: ClassVar[str] = "RandomProjection"
-    _kernels: ClassVar[Kernels] = Kernels(
-        kernels.count_random_projection,
-        kernels.count_pairs_random_projection,
-        kernels.sum_random_projection,
-    )
+    _loops: ClassVar[str] = "random_projection"
 
     shift: NDArray[np.int64] = drawn(np.int64, "n_functions", low=0, below=EXACT // 2)
     width: NDArray[np.int64] = drawn(np.int64, "n_functions", low=1)

@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable import kernels
 from hushtable.data.encoding import Codes
-from hushtable.plans.families._family import Kernels, drawn
+from hushtable.plans.families._family import drawn
 from hushtable.plans.families._projection import EXACT, Projection
 from hushtable.plans.families.registry import register
 
@@ -41,9 +40,7 @@ class SimHash(Projection):
     """
 
     name: ClassVar[str] = "SimHash"
-    _kernels: ClassVar[Kernels] = Kernels(
-        kernels.count_sim_hash, kernels.count_pairs_sim_hash, kernels.sum_sim_hash
-    )
+    _loops: ClassVar[str] = "sim_hash"
 
     depth: NDArray[np.uint8] = drawn(np.uint8, "n_tables", low=1, below=MAX_BITS + 1)
     cut: NDArray[np.int64] = drawn(np.int64, "n_functions", low=-EXACT, below=EXACT + 1)
