@@ -3,7 +3,6 @@
 Names load on first use, so that ``import hushtable`` costs nothing by itself.
 """
 
-from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 from hushtable.lazy import exports
@@ -62,7 +61,11 @@ _from_home, _ = exports(
 
 
 def __getattr__(name: str) -> Any:
-    return _version("hushtable") if name == "__version__" else _from_home(name)
+    if name == "__version__":
+        from importlib.metadata import version  # takes longer to import than all of --help
+
+        return version("hushtable")
+    return _from_home(name)
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,7 @@
 """Names of a package that load on first use (PEP 562), so that importing it costs nothing."""
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -16,6 +17,8 @@ def exports(
     def __getattr__(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+        value = getattr(importlib.import_module(f"{package}.{homes[name]}"), name)
+        setattr(sys.modules[package], name, value)  # the next time, it is found without this
+        return value
 
     return __getattr__, lambda: sorted(homes)

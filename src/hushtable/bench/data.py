@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import DataError
@@ -86,9 +85,13 @@ def load(path: Path) -> LabelledSet:
 
 def auc(y: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
     """Return the ROC-AUC of scores that are low for outliers."""
+    from sklearn.metrics import roc_auc_score  # takes a second to import: not for --help
+
     return float(roc_auc_score(y, -scores))
 
 
 def auc_and_ap(y: NDArray[np.bool_], scores: NDArray[np.float64]) -> dict[str, float]:
     """Return ROC-AUC and average precision, by the names of the columns of `Results`."""
+    from sklearn.metrics import average_precision_score  # as above
+
     return {"auc": auc(y, scores), "ap": float(average_precision_score(y, -scores))}

@@ -8,10 +8,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from hushtable.bench import figures
 from hushtable.bench.data import VARIABLE, data_folder
-from hushtable.bench.results import Results
-from hushtable.bench.tables import Target, print_environment, print_targets
 from hushtable.cli._options import option
 from hushtable.cli._output import finish
 from hushtable.privacy import noise
@@ -30,19 +27,21 @@ ResultFolder: TypeAlias = Annotated[
 ]
 
 
-def begin(data: Path | None, output: Path, name: str) -> tuple[Path | None, Results]:
+def begin(data: Path | None, output: Path, name: str) -> tuple[Path | None, Any]:
     """Return the folder of the sets, None if they are to be fetched, and the results so far.
 
     A library that is missing is named now, not in half an hour.
     """
+    from hushtable.bench import figures, results  # scipy takes a second to import: not for --help
+
     folder = data_folder(data) if data is not None or os.environ.get(VARIABLE) else None
     figures.pyplot()
     noise.library()
     output.mkdir(parents=True, exist_ok=True)
-    return folder, Results(output / name)
+    return folder, results.Results(output / name)
 
 
-def verdicts(targets: Sequence[Target]) -> list[dict[str, Any]]:
+def verdicts(targets: Sequence[Any]) -> list[dict[str, Any]]:
     """Return promised figures and whether they are met, for machines."""
     return [dataclasses.asdict(target) | {"met": target.met} for target in targets]
 
@@ -50,19 +49,20 @@ def verdicts(targets: Sequence[Target]) -> list[dict[str, Any]]:
 def conclude(
     facts: dict[str, Any],
     page: str,
-    targets: Sequence[Target],
+    targets: Sequence[Any],
     files: Sequence[Path],
     as_json: bool,
     packages: Sequence[str] = ("opendp", "numba", "numpy", "scikit-learn"),
     left_out: Mapping[str, str] | None = None,
 ) -> None:
     """Print the outcome; exit with 1 if a set was left out or a promise missed."""
+    from hushtable.bench import tables  # scipy takes a second to import: not for --help
 
     def text() -> None:
         print(page)
-        print_environment(packages)
+        tables.print_environment(packages)
         if targets:
-            print_targets(targets)
+            tables.print_targets(targets)
         for name, reason in (left_out or {}).items():
             print(f"\nLeft out: {name}. {reason}")
         print(f"\nWrote {', '.join(map(str, files))}.")

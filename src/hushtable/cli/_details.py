@@ -24,25 +24,9 @@ SHOWN = 5
 class Details:
     """Scores rows, with a column for all else that options ask for.
 
-    Parameters
-    ----------
-    scorer : Scorer
-        Of the model.
-    ranks : Path, optional
-        Merged sketch or release under ranks of the model.
-    explain : bool
-        Whether to give reasons.
-    marginals : Path, optional
-        Merged sketch or release under marginals: puts how far out a value lies into the reasons.
-
-    Attributes
-    ----------
-    ranks : Ranks or None
-        The rows of all sites, where ranks were given.
-    fields : list of (str, pyarrow.DataType)
-        Names and types of the columns.
-    stamp : str
-        Which columns they are, and what they follow from.
+    ``ranks`` and ``marginals`` are files of merged counts; the second put how far out a value
+    lies into the reasons. ``fields`` are the names and types of the columns; ``stamp`` stands for
+    which they are, and what they follow from.
     """
 
     def __init__(
@@ -69,13 +53,9 @@ class Details:
         )
         self._names = texts_column([feature.name for feature in features])
 
-    def batches(
-        self, reader: Any, *, n_jobs: int | None = None
-    ) -> Iterator[tuple[Scored, list[pa.Array]]]:
-        """Yield each batch of rows with its columns, in order."""
-        return self._details.batches(
-            reader, lambda batch: (batch, self._columns(batch)), n_jobs=n_jobs
-        )
+    def batches(self, reader: Any, n_jobs: int | None = None) -> Iterator[tuple[Scored, Any]]:
+        """Yield each batch of rows with its columns, a list of arrays, in order."""
+        return self._details.batches(reader, lambda one: (one, self._columns(one)), n_jobs=n_jobs)
 
     def _columns(self, batch: Scored) -> list[pa.Array]:
         columns: list[pa.Array] = []
@@ -107,7 +87,7 @@ def print_lowest(lowest: list[LowRow]) -> None:
 
 
 def _sentence(row: LowRow, reasons: list[Reason]) -> str:
-    """Return why a row has its score."""
+    """Say why a row has its score."""
     place = f"Row {row.row:,} of {shown(row.file)}" if row.file else f"Row {row.row:,}"
     found = [f"{shown(reason.words)} ({reason.share:.2f})" for reason in worth_a_word(reasons)]
     return f"{place}: {'; '.join(found) or 'no feature stands out'}."

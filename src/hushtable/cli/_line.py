@@ -14,16 +14,8 @@ from hushtable.scores.scorer import Scorer
 class Line:
     """One of three ways to draw the line, or none: then it is the model's.
 
-    Attributes
-    ----------
-    share : float or None
-        Of the rows to flag: of those scored, or of those of all sites where ranks are given.
-    count : int or None
-        How many rows to flag.
-    score : float or None
-        Below which a row is an outlier.
-    ranked : bool
-        Whether ranks are given.
+    ``share`` is that of the rows to flag (of those scored, or of those of all sites where ranks
+    are given, ``ranked``), ``count`` their number, ``score`` the one below which they lie.
     """
 
     share: float | None

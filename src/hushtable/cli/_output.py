@@ -28,26 +28,17 @@ MOST_LINES = 40
 class Target:
     """A file to be written: refused early if it cannot be, replaced only by a complete one.
 
-    Parameters
-    ----------
-    path : Path
-        Where.
-    inputs : iterable of str, Path or None
-        Files that are read, and must not be the one that is written.
+    It must be none of ``inputs``, the files that are read.
     """
 
     def __init__(self, path: Path, inputs: Iterable[str | Path | None] = ()) -> None:
         self.path = path
         if path.is_file() and any(_takes_in(name, path) for name in inputs if name is not None):
             raise UsageError(f"{path} is both read and written: give another -o")
-        folder = path.parent
         if path.exists() and not path.is_file():
             what = "a folder" if path.is_dir() else "not a regular file"
             raise FileError(f"cannot write {path}: it is {what}: name a file")
-        if not folder.is_dir():
-            raise FileError(f"cannot write {path}: there is no folder {folder}: make it first")
-        if not os.access(folder, os.W_OK):
-            raise FileError(f"cannot write {path}: {folder} is read-only: use another folder")
+        _check_folder(path.parent, f"cannot write {path}")
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
@@ -71,25 +62,15 @@ class Target:
 
 
 class Folder:
-    """A folder to be filled with files; refused early if it cannot be.
-
-    Parameters
-    ----------
-    path : Path
-        Where; made with the first file.
-    """
+    """A folder to be filled with files, made with the first; refused early if it cannot be."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._files = 0
         self._lock = threading.Lock()
-        above = path if path.exists() else path.parent
         if path.exists() and not path.is_dir():
             raise FileError(f"cannot write to {path}: it is a file: name a folder")
-        if not above.is_dir():
-            raise FileError(f"cannot write to {path}: there is no folder {above}: make it first")
-        if not os.access(above, os.W_OK):
-            raise FileError(f"cannot write to {path}: {above} is read-only: use another folder")
+        _check_folder(path if path.exists() else path.parent, f"cannot write to {path}")
 
     def remove_leftovers(self) -> None:
         """Remove what an earlier call left that was killed."""
@@ -115,17 +96,23 @@ class Folder:
         return f"{files} in {self.path}"
 
 
+def _check_folder(folder: Path, what: str) -> None:
+    """Refuse a folder in which no file can be made."""
+    if not folder.is_dir():
+        raise FileError(f"{what}: there is no folder {folder}: make it first")
+    if not os.access(folder, os.W_OK):
+        raise FileError(f"{what}: {folder} is read-only: use another folder")
+
+
 def _takes_in(source: str | Path, path: Path) -> bool:
     """Whether a file is among those that a path, folder or pattern of rows names."""
     if os.path.isfile(source):
         return os.path.samefile(source, path)
     if path.suffix not in (".csv", ".parquet"):
         return False
-    found = (
-        Path(source).rglob("*")
-        if os.path.isdir(source)
-        else glob.iglob(str(source), recursive=True)
-    )
+    found: Iterable[Any] = glob.iglob(str(source), recursive=True)
+    if os.path.isdir(source):
+        found = Path(source).rglob("*")
     return any(os.path.samefile(name, path) for name in found if os.path.isfile(name))
 
 
@@ -192,20 +179,17 @@ def tally(schema: Schema, counts: Any) -> dict[str, dict[str, int]]:
 
 def print_tally(schema: Schema, counts: Any, n_rows: int) -> None:
     """Print how many values were missing, or outside the plan, feature by feature."""
-    found = tally(schema, counts)
+    found = [(n, one["missing"], one["outside"]) for n, one in tally(schema, counts).items()]
     if not found:
         print("No value is missing or outside the plan.\n")
         return
     print()
-    rows = [
-        (shown(name), f"{count['missing']:,}", f"{count['outside']:,}")
-        for name, count in found.items()
-    ]
+    rows = [(shown(name), f"{missing:,}", f"{outside:,}") for name, missing, outside in found]
     print_table(["feature", "missing", "outside"], rows)
     print()
-    if any(count["outside"] for count in found.values()):
+    if any(outside for _, _, outside in found):
         print("Outside: numbers beyond the range (they count as its end), categories not listed.\n")
-    doubtful = [name for name, count in found.items() if 2 * count["outside"] > n_rows]
+    doubtful = [name for name, _, outside in found if 2 * outside > n_rows]
     if doubtful:
         print(f"Most rows lie outside in {listed(doubtful)}: does the data have another unit")
         print("than the plan, or other names for the categories?\n")

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-from numba.core import event
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -29,22 +28,13 @@ T = TypeVar("T")
 
 
 class Watch:
-    """A reader that counts what it reads, and shows it.
+    """Counts what a reader reads, and shows it: ``reader`` has the same rows, watched.
 
-    Attributes
-    ----------
-    reader : Reader
-        The same rows, watched.
-    rows : int
-        Rows of the last pass.
-    passes : int
-        Passes begun.
+    ``rows`` are those of the last pass, ``passes`` the passes begun.
     """
 
     def __init__(self, reader: Reader, passes: int, bar: Any = None) -> None:
-
-        self.rows = 0
-        self.passes = 0
+        self.rows = self.passes = 0
         self._expected = passes
         self._source = reader
         self._total = reader.n_rows
@@ -94,16 +84,9 @@ class Watch:
 
 @contextlib.contextmanager
 def watched(reader: Reader, *, passes: int = 1, quiet: bool = False) -> Iterator[Watch]:
-    """Watch a reader while the body reads it; also say so if kernels have to be compiled.
+    """Watch a reader while the body reads it so often; say so if kernels have to be compiled.
 
-    Parameters
-    ----------
-    reader : Reader
-        The rows.
-    passes : int
-        How often they will be read.
-    quiet : bool
-        Show no bar, not even on a terminal.
+    With ``quiet``, no bar is shown, not even on a terminal.
     """
     with contextlib.ExitStack() as stack:
         bar = None
@@ -134,7 +117,6 @@ def _rows_and_bytes(task: Any) -> str:
 
 
 def _bar(done: Callable[[Any], str]) -> Any:
-
     class Done(ProgressColumn):
         def render(self, task: Any) -> Text:
             return Text(done(task))
@@ -152,6 +134,8 @@ def _bar(done: Callable[[Any], str]) -> Any:
 @contextlib.contextmanager
 def compile_notice(say: Callable[[str], None] | None = None) -> Iterator[None]:
     """Print one line to stderr when the first kernel is compiled in the body; none if all load."""
+    # Numba takes a quarter of a second to import: not for --help.
+    from numba.core import event
 
     class FirstCompile(event.Listener):
         said = False

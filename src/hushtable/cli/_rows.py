@@ -28,25 +28,16 @@ class Rows:
 
 
 def open_rows(
-    data: str,
-    columns: str | None = None,
-    drop: str | None = None,
-    schema: Schema | None = None,
+    data: str, columns: str | None, drop: str | None, schema: Schema | None = None
 ) -> Reader:
-    """Open the rows, with the columns that the options pick.
-
-    Parameters
-    ----------
-    data : str
-        Path or pattern.
-    columns, drop : str, optional
-        What --columns and --drop say.
-    schema : Schema, optional
-        What the columns must be, in this order.
-    """
+    """Open the rows, with the columns that --columns or --drop picks; they must fit the schema."""
     if columns is not None and drop is not None:
         raise UsageError("--columns and --drop exclude each other: give one of them")
-    reader = _open(data, frozenset() if schema is None else schema.categorical_names)
+    texts: frozenset[str] = frozenset() if schema is None else schema.categorical_names
+    try:
+        reader = as_reader(data, text_columns=texts)
+    except OSError as error:
+        raise DataError(f"cannot read {data}: {explain(error)}") from error
     if columns is not None or drop is not None:
         reader = reader.select(_chosen(reader, columns, drop))
     if schema is not None:
@@ -55,14 +46,6 @@ def open_rows(
         except DataError as error:
             raise DataError(f"{error}{_hint(reader, schema)}") from None
     return reader
-
-
-def _open(data: str, text_columns: frozenset[str]) -> Reader:
-
-    try:
-        return as_reader(data, text_columns=text_columns)
-    except OSError as error:
-        raise DataError(f"cannot read {data}: {explain(error)}") from error
 
 
 def names_in(option: str) -> list[str]:

@@ -22,14 +22,8 @@ _GROUP_ROWS = 1 << 18
 class Summary:
     """Adds up what the scores come to, as they pass.
 
-    Attributes
-    ----------
-    offset : float
-        Scores below are outliers; NaN if there is no threshold.
-    n_rows, n_outliers : int
-        How many.
-    tally : ndarray of shape (d, 2), int64
-        Missing and outside values of each feature.
+    Scores below ``offset`` are outliers; NaN if there is no threshold. ``tally`` (d, 2) holds the
+    missing and outside values of each feature.
     """
 
     def __init__(self, n_features: int, offset: float, source: str = "") -> None:
@@ -68,27 +62,16 @@ def write_scores(
     metadata: dict[bytes, bytes] | None = None,
     more: Sequence[tuple[str, Any]] = (),
 ) -> None:
-    """Write scores as they come; the path holds all of them, or what it held before.
+    """Write scores as `Summary.rows` yields them: as CSV if the path ends so, else as Parquet.
 
-    Parameters
-    ----------
-    path : Path
-        With the suffix .csv, or else Parquet.
-    rows : iterable of tuple
-        As `Summary.rows` yields them.
-    metadata : dict, optional
-        Of a Parquet file.
-    more : sequence of (str, pyarrow.DataType)
-        Names and types of the columns behind row, score and outlier.
+    The path holds all of them, or what it held before. ``metadata`` is for Parquet; ``more`` are
+    the names and types of the columns behind row, score and outlier.
     """
     fields = [("row", pa.int64()), ("score", pa.float64()), ("outlier", pa.bool_()), *more]
     schema = pa.schema(fields, metadata)
     with replacing(path, private=True) as temporary:
-        if path.suffix == ".csv":
-            writer = csv.CSVWriter(str(temporary), schema)
-        else:
-            writer = parquet.ParquetWriter(str(temporary), schema)
-        with writer:
+        kind = csv.CSVWriter if path.suffix == ".csv" else parquet.ParquetWriter
+        with kind(str(temporary), schema) as writer:
             for table in _grouped(rows, schema):
                 writer.write_table(table)
 

@@ -3,10 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable.bench import figures
-from hushtable.bench.adbench import compare, runs
 from hushtable.bench.data import LabelledSet, data_folder, find_sets, load
-from hushtable.bench.results import Results
 from hushtable.cli._bench import FOLDER, ResultFolder, Sets, conclude, verdicts
 from hushtable.cli._options import Json, option
 from hushtable.cli._progress import bar_of_steps
@@ -28,12 +25,17 @@ def adbench(
     Example:
       hushtable bench adbench --data labelled-sets -o results
     """
+    # scikit-learn takes a second to import: not for --help.
+    from hushtable.bench import figures
+    from hushtable.bench.adbench import compare, runs
+    from hushtable.bench.results import Results
+
     files = find_sets(data_folder(data))
     figures.pyplot()  # what is missing is named now, not in ten minutes
     field = runs.contestants()
     output.mkdir(parents=True, exist_ok=True)
     results = Results(output / "adbench.parquet")
-    sets, left_out = _loaded(files)
+    sets, left_out = _loaded(files, runs.MAX_ROWS)
     steps = (step for one in sets for step in runs.runs(one, field, seeds, results))
     total = len(sets) * sum(1 if c.fixed else seeds for c in field)
     for _ in bar_of_steps(steps, total, "Detectors", as_json):
@@ -62,12 +64,12 @@ def adbench(
     conclude(facts, page, targets, written, as_json, packages, left_out)
 
 
-def _loaded(files: list[Path]) -> tuple[list[LabelledSet], dict[str, str]]:
+def _loaded(files: list[Path], most: int) -> tuple[list[LabelledSet], dict[str, str]]:
     """Return the sets that can be read, and why others cannot."""
     sets, left_out = [], {}
     for file in files:
         try:
-            sets.append(load(file).at_most(runs.MAX_ROWS))
+            sets.append(load(file).at_most(most))
         except DataError as error:
             left_out[file.stem] = str(error)
     if not sets:
@@ -76,6 +78,7 @@ def _loaded(files: list[Path]) -> tuple[list[LabelledSet], dict[str, str]]:
 
 
 def _page(results: Any, sets: Any, auc: Any, ap: Any, seeds: int) -> str:
+    from hushtable.bench.adbench import compare  # as above
 
     parts = []
     for comparison, title in ((auc, "ROC-AUC"), (ap, "Average precision")):

@@ -4,8 +4,6 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.bench.paper import experiments, promises, report
-from hushtable.bench.paper.sets import SETS, load_sets
 from hushtable.cli._bench import FOLDER, ResultFolder, SetsOrFetched, begin, conclude, verdicts
 from hushtable.cli._options import Json, option
 from hushtable.cli._progress import bar_of_steps
@@ -45,6 +43,10 @@ def paper(
     Example:
       hushtable bench paper --data labelled-sets -o results
     """
+    # scikit-learn takes a second to import: not for --help.
+    from hushtable.bench.paper import experiments, promises, report
+    from hushtable.bench.paper.sets import SETS, load_sets
+
     names = list(experiments.EXPERIMENTS) if only is None else only.split(",")
     unknown = sorted(set(names) - set(experiments.EXPERIMENTS))
     if unknown:

@@ -4,10 +4,6 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.bench import figures
-from hushtable.bench import sites as bench
-from hushtable.bench.paper.sets import load_sets
-from hushtable.bench.results import Results
 from hushtable.cli._bench import FOLDER, ResultFolder, SetsOrFetched, begin, conclude, verdicts
 from hushtable.cli._options import Json, option
 from hushtable.cli._progress import bar_of_steps
@@ -38,6 +34,11 @@ def sites(
     Example:
       hushtable bench sites --data labelled-sets -o results
     """
+    # scikit-learn takes a second to import: not for --help.
+    from hushtable.bench import figures
+    from hushtable.bench import sites as bench
+    from hushtable.bench.paper.sets import load_sets
+
     folder, results = begin(data, output, "sites.parquet")
     found, left_out = load_sets(_QUICK if quick else bench.SETS, folder)
     loaded = [data for _, data, _ in found]
@@ -45,7 +46,14 @@ def sites(
     for step in bar_of_steps(steps, len(steps), "Sites", as_json):
         step.run(results)
     names = [one.name for one in loaded]
-    page = _page(results, names)
+    page = "\n".join([
+        "## Accuracy as sites join\n",
+        "ROC-AUC x 100 of all rows, mean ± standard deviation over the seeds; total epsilon 1.\n",
+        bench.sites_table(results, names),
+        "\n## Local models\n",
+        "ROC-AUC x 100 of each site's own rows, mean over the sites; masked rounds.\n",
+        bench.local_table(results, names),
+    ])  # fmt: skip
     (output / "sites.md").write_text(page + "\n")
     drawn = figures.sites_figure(results, names, output)
     files = [output / "sites.parquet", output / "sites.md", *drawn]
@@ -58,14 +66,3 @@ def sites(
         "files": [str(file) for file in files],
     }
     conclude(facts, page, targets, files, as_json, left_out=left_out)
-
-
-def _page(results: Results, names: list[str]) -> str:
-    return "\n".join([
-        "## Accuracy as sites join\n",
-        "ROC-AUC x 100 of all rows, mean ± standard deviation over the seeds; total epsilon 1.\n",
-        bench.sites_table(results, names),
-        "\n## Local models\n",
-        "ROC-AUC x 100 of each site's own rows, mean over the sites; masked rounds.\n",
-        bench.local_table(results, names),
-    ])  # fmt: skip

@@ -5,13 +5,7 @@ from typing import Annotated, Any
 
 from hushtable import files
 from hushtable.cli._options import Columns, Data, Drop, Json, Threads, argument
-from hushtable.cli._output import (
-    MOST_LINES,
-    finish,
-    print_sentences,
-    print_table,
-    shown,
-)
+from hushtable.cli._output import MOST_LINES, finish, print_sentences, print_table, shown
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import open_rows
 from hushtable.cli.plan import read_schema
@@ -45,14 +39,10 @@ def check(
     """
     wanted = _schema(schema)
     reader = open_rows(data, columns, drop, wanted)
-
     with watched(reader, quiet=as_json) as watch:
         checks = check_rows(wanted, watch.reader, n_jobs=threads)
-    facts = {
-        "command": "plan check",
-        "rows": watch.rows,
-        "features": [_facts(one) for one in checks],
-    }
+    features = [_facts(one) for one in checks]
+    facts = {"command": "plan check", "rows": watch.rows, "features": features}
     finish(as_json, facts, lambda: _print(checks, data, schema, wanted.public))
 
 
@@ -70,16 +60,9 @@ def _schema(path: Path) -> Schema:
 
 
 def _facts(result: FeatureCheck) -> dict[str, Any]:
-    return {
-        "name": result.feature.name,
-        "kind": result.feature.kind,
-        "missing": result.missing,
-        "below": result.below,
-        "above": result.above,
-        "unseen": result.unseen,
-        "used": result.used,
-        "finding": result.finding,
-    }
+    keys = ("missing", "below", "above", "unseen", "used", "finding")
+    feature = {"name": result.feature.name, "kind": result.feature.kind}
+    return feature | {key: getattr(result, key) for key in keys}
 
 
 def _print(checks: list[FeatureCheck], data: str, schema: Path, public: bool) -> None:

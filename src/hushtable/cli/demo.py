@@ -23,39 +23,21 @@ from hushtable.report.sites import sites_of_parts
 from hushtable.scores.scorer import Scorer
 
 # Public ranges: the data set's published description states the least and the largest value of
-# each feature; here they are rounded outward to two digits. No row was looked at.
-_RANGES = [
-    ("mean radius", 6.9, 29),
-    ("mean texture", 9.7, 40),
-    ("mean perimeter", 43, 190),
-    ("mean area", 140, 2600),
-    ("mean smoothness", 0.052, 0.17),
-    ("mean compactness", 0.018, 0.35),
-    ("mean concavity", 0, 0.43),
-    ("mean concave points", 0, 0.21),
-    ("mean symmetry", 0.1, 0.31),
-    ("mean fractal dimension", 0.045, 0.098),
-    ("radius error", 0.11, 2.9),
-    ("texture error", 0.35, 4.9),
-    ("perimeter error", 0.75, 22),
-    ("area error", 6.8, 550),
-    ("smoothness error", 0.0015, 0.032),
-    ("compactness error", 0.0015, 0.14),
-    ("concavity error", 0, 0.4),
-    ("concave points error", 0, 0.054),
-    ("symmetry error", 0.0075, 0.08),
-    ("fractal dimension error", 0.0005, 0.035),
-    ("worst radius", 7.9, 37),
-    ("worst texture", 12, 50),
-    ("worst perimeter", 50, 260),
-    ("worst area", 180, 4300),
-    ("worst smoothness", 0.07, 0.23),
-    ("worst compactness", 0.026, 1.1),
-    ("worst concavity", 0, 1.3),
-    ("worst concave points", 0, 0.3),
-    ("worst symmetry", 0.15, 0.67),
-    ("worst fractal dimension", 0.054, 0.21),
-]
+# each feature; here they are rounded outward to two digits. No row was looked at. A measurement
+# has three: of its mean over the cells, its standard error, and the mean of the worst cells.
+_RANGES = {
+    "radius": ((6.9, 29), (0.11, 2.9), (7.9, 37)),
+    "texture": ((9.7, 40), (0.35, 4.9), (12, 50)),
+    "perimeter": ((43, 190), (0.75, 22), (50, 260)),
+    "area": ((140, 2600), (6.8, 550), (180, 4300)),
+    "smoothness": ((0.052, 0.17), (0.0015, 0.032), (0.07, 0.23)),
+    "compactness": ((0.018, 0.35), (0.0015, 0.14), (0.026, 1.1)),
+    "concavity": ((0, 0.43), (0, 0.4), (0, 1.3)),
+    "concave points": ((0, 0.21), (0, 0.054), (0, 0.3)),
+    "symmetry": ((0.1, 0.31), (0.0075, 0.08), (0.15, 0.67)),
+    "fractal dimension": ((0.045, 0.098), (0.0005, 0.035), (0.054, 0.21)),
+}
+_NAMES = ("mean {}", "{} error", "worst {}")
 
 #: Hospitals with their benign and malignant rows: most of the malignant ones are at the last.
 _SPLIT = [("General hospital", 200, 6), ("County hospital", 120, 6), ("Cancer centre", 37, 24)]
@@ -173,8 +155,12 @@ def _hospitals() -> tuple[list[_Hospital], _Hospital]:
 
 
 def _schema() -> Schema:
-
-    return Schema(tuple(Feature.numeric(name, low=low, high=high) for name, low, high in _RANGES))
+    features = (
+        Feature.numeric(name.format(measured), low=ranges[k][0], high=ranges[k][1])
+        for k, name in enumerate(_NAMES)
+        for measured, ranges in _RANGES.items()
+    )
+    return Schema(tuple(features))
 
 
 def _sketches(schema: Schema, hospitals: list[_Hospital]) -> list[Sketch]:
@@ -226,7 +212,7 @@ def _print(facts: dict[str, Any]) -> None:
     print("\nMerged counts equal the counts of all data in one place, to the bit, in each of the")
     print(f"{facts['cells']:,} cells: no accuracy is lost by not pooling.")
     print(f"The {_SPLIT[-1][0]} alone takes its many outliers for the rule. The others' counts")
-    print("tell it what is common, and merging changes little for them.")
+    print("show it what is common, and merging changes little for them.")
     print("(What the hospitals share are exact counts: no row, but not private either.)")
     if facts["report"] is not None:
         print(f"\nWrote {facts['report']}: what the {_SPLIT[-1][0]} learns of its rows.")

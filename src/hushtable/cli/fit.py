@@ -4,18 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
+from hushtable.cli import _options as options
 from hushtable.cli._detectors import HUSHTABLE, Detector
-from hushtable.cli._options import (
-    Columns,
-    Data,
-    Drop,
-    Json,
-    Output,
-    Seed,
-    Tables,
-    Threads,
-    option,
-)
+from hushtable.cli._options import option
 from hushtable.cli._output import Target, finish, print_sentences, print_tally, shown, tally
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import Rows, joined, names_in
@@ -27,7 +18,8 @@ from hushtable.report.words import texts_of_rows, values_of_rows
 
 _Detector = Annotated[Detector, typer.Option(help="Detector to fit.")]
 _Passes = Annotated[
-    int, option("1|2", "2 counts the denser rows once more (hushtable): slower, more accurate.")
+    int,
+    option("1|2", "2 counts the denser rows once more (hushtable): slower, more accurate."),
 ]
 _Contamination = Annotated[str, option("SHARE", "Share of the rows to call outliers, or auto.")]
 _KeepText = Annotated[
@@ -41,18 +33,18 @@ _KeepText = Annotated[
 
 
 def fit(
-    data: Data,
-    output: Output,
+    data: options.Data,
+    output: options.Output,
     detector: _Detector = HUSHTABLE,
-    tables: Tables = 100,
+    tables: options.Tables = 100,
     passes: _Passes = 1,
     contamination: _Contamination = "auto",
-    seed: Seed = None,
-    threads: Threads = -1,
-    columns: Columns = None,
-    drop: Drop = None,
+    seed: options.Seed = None,
+    threads: options.Threads = -1,
+    columns: options.Columns = None,
+    drop: options.Drop = None,
     keep_text: _KeepText = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Fit a detector to rows and write it as a model.
 

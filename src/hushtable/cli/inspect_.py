@@ -17,15 +17,7 @@ from hushtable.federation.sealed import Sealed
 from hushtable.files import Content
 from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger
-from hushtable.report.words import (
-    LEDGER_HEADERS,
-    dependence,
-    ledger_lines,
-    ledger_rows,
-    texts_of_rows,
-    values,
-    values_of_rows,
-)
+from hushtable.report import words
 
 
 def inspect(
@@ -42,20 +34,19 @@ def inspect(
 ) -> None:
     """Show what a .hush file holds, after checking that it is intact.
 
-    \b
     Example:
       hushtable inspect plan.hush
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     content = files.read(file)
     if files.KINDS[content.kind].of_round:
         _finish_of_a_round(file, content, as_json)
         return
     plan = content.build(Plan.from_file)
     counts = None if content.kind == "plan" else content.build(counts_from_file)
-    told = with_values or plan.schema.public
+    full = with_values or plan.schema.public
     facts = {"command": "inspect", "file": str(file)}
-    facts |= _facts(content, plan, counts, told)
-    finish(as_json, facts, lambda: _print(file, facts, plan, counts, told))
+    facts |= _facts(content, plan, counts, full)
+    finish(as_json, facts, lambda: _print(file, facts, plan, counts, full))
 
 
 #: Facts in the order in which they are printed; who signed follows.
@@ -101,7 +92,7 @@ def _finish_of_a_round(file: Path, content: Content, as_json: bool) -> None:
     finish(as_json, facts, text)
 
 
-def _facts(content: Content, plan: Plan, counts: Counts | None, told: bool) -> dict[str, Any]:
+def _facts(content: Content, plan: Plan, counts: Counts | None, full: bool) -> dict[str, Any]:
     writer = content.manifest.get("writer")
     facts: dict[str, Any] = {
         "kind": content.kind,
@@ -112,14 +103,14 @@ def _facts(content: Content, plan: Plan, counts: Counts | None, told: bool) -> d
         "detector": plan.detector,
         "data_dependent": plan.data_dependent,
         "ranges_public": plan.schema.public,
-        "texts": texts_of_rows(plan.schema),
+        "texts": words.texts_of_rows(plan.schema),
         "passes": 1 if plan.first_counts is None else 2,
         "tables": plan.family.n_tables,
         "cells": plan.family.n_cells,
         "behind": [spent.to_dict() for spent in plan.behind],
         "design": None if plan.design is None else plan.design.to_dict(),
     }
-    features = _features(plan.schema, told)
+    features = _features(plan.schema, full)
     if counts is not None:
         facts |= _facts_of_counts(content, counts)
         if counts.tally is not None:
@@ -148,10 +139,10 @@ def _facts_of_counts(content: Content, counts: Counts) -> dict[str, Any]:
     }
 
 
-def _features(schema: Schema, told: bool) -> list[dict[str, Any]]:
+def _features(schema: Schema, full: bool) -> list[dict[str, Any]]:
     """Return the features; without ranges and categories if those are not to be shown."""
     found = [feature.to_dict() for feature in schema.features]
-    if not told:
+    if not full:
         for feature in found:
             for key in ("low", "high", "categories"):
                 feature.pop(key, None)
@@ -159,9 +150,9 @@ def _features(schema: Schema, told: bool) -> list[dict[str, Any]]:
 
 
 def _print(
-    file: Path, facts: dict[str, Any], plan: Plan, counts: Counts | None, told: bool
+    file: Path, facts: dict[str, Any], plan: Plan, counts: Counts | None, full: bool
 ) -> None:
-    lines = dict.fromkeys(_LABELS, "") | _lines_of_plan(file, facts, plan, told)
+    lines = dict.fromkeys(_LABELS, "") | _lines_of_plan(file, facts, plan, full)
     if counts is not None:
         lines |= _lines_of_counts(facts, plan, counts)
     for label, value in lines.items():
@@ -170,7 +161,7 @@ def _print(
     if counts is not None and counts.ledger is not None:
         _print_ledger(counts, counts.ledger)
     headers = ["feature", "kind", "range or categories"]
-    rows = [[shown(f.name), f.kind, shown(values(f, told))] for f in plan.schema.features]
+    rows = [[shown(f.name), f.kind, shown(words.values(f, full))] for f in plan.schema.features]
     if counts is not None and counts.tally is not None:
         headers += ["missing", "outside"]
         for row, tally in zip(rows, counts.tally.tolist(), strict=True):
@@ -179,19 +170,19 @@ def _print(
     print_table(headers, rows, left=3)
 
 
-def _lines_of_plan(file: Path, facts: dict[str, Any], plan: Plan, told: bool) -> dict[str, str]:
+def _lines_of_plan(file: Path, facts: dict[str, Any], plan: Plan, full: bool) -> dict[str, str]:
     version = shown(str(facts["writer"].get("hushtable", "unknown")))
     lines = {
         "File": f"{file} ({size(file)})",
         "Kind": f"{facts['kind']}, protocol {facts['protocol']}, written by hushtable {version}",
         "Plan": facts["plan_id"],
         "Detector": facts["detector"] + (", second pass" if facts["passes"] == 2 else ""),
-        "Depends on data": dependence(plan),
+        "Depends on data": words.dependence(plan),
         "Tables": f"{facts['tables']:,} ({facts['cells']:,} cells)",
         "Features": f"{len(plan.schema):,}",
     }
-    if of_rows := values_of_rows(plan.schema):
-        hint = "" if told else " (--values shows them)"
+    if of_rows := words.values_of_rows(plan.schema):
+        hint = "" if full else " (--values shows them)"
         lines["Values of rows"] = shown(f"{of_rows}{hint}")
     if (design := plan.design) is not None:
         lines["Laid out for"] = (
@@ -226,10 +217,10 @@ def _print_ledger(counts: Counts, ledger: Ledger) -> None:
     """Show the ledger: first in words that somebody can sign, then in numbers."""
     print("\nWhat this costs a person\n")
     print_sentences(ledger.words(), indent="  ")
-    lines = ledger_lines(ledger, counts.noise_sd) | {"Rows, estimated": f"{counts.n_rows:,}"}
+    lines = words.ledger_lines(ledger, counts.noise_sd) | {"Rows, estimated": f"{counts.n_rows:,}"}
     print()
     for label, value in lines.items():
         print(f"  {label:<17}{value}")
     print()
-    rows = [[shown(cell) for cell in row] for row in ledger_rows(ledger)]
-    print_table(LEDGER_HEADERS, rows, left=2)
+    rows = [[shown(cell) for cell in row] for row in words.ledger_rows(ledger)]
+    print_table(words.LEDGER_HEADERS, rows, left=2)

@@ -28,14 +28,12 @@ def merge(
     is a release: noise and ledgers add up too. No sum is signed: whoever gets one takes it on
     trust. A round ends in a result that its coordinator signs (hushtable round collect).
 
-    \b
     Example:
       hushtable merge north.hush south.hush -o all.hush
-    """  # noqa: D301 (\b keeps the lines of the example apart)
+    """
     # A pattern such as *.hush may take in the last sum, and count its rows a second time.
     target = Target(output, counts)
     _refuse_repeated(counts)
-
     total, inputs, alike = _added(counts)
     private = total.ledger is not None
     with target.writing():
@@ -70,15 +68,15 @@ def _added(paths: list[Path]) -> tuple[Any, list[dict[str, Any]], list[list[str]
     """Return the sum, the facts of what is in it, and pairs of files with the same counts."""
     first, *others = paths
     total: Any = read_counts(first)
+    seen = {hashlib.sha256(total.counts.data).digest(): first}
     # Of each file its line only: the sum of a hundred takes no more memory than that of two.
     inputs = [_facts(str(first), total)]
-    seen = {_digest(total): first}
     alike = []
     for path in others:
         other = read_counts(path)
         total = _add(total, first, other, path)
         inputs.append(_facts(str(path), other))
-        twin = seen.setdefault(_digest(other), path)
+        twin = seen.setdefault(hashlib.sha256(other.counts.data).digest(), path)
         if twin is not path:
             alike.append([str(twin), str(path)])
     return total, inputs, alike
@@ -129,7 +127,3 @@ def _refuse_repeated(paths: list[Path]) -> None:
         if real in seen:
             raise UsageError(f"{path} is given twice, and its rows would count twice: give it once")
         seen[real] = path
-
-
-def _digest(counts: Counts) -> bytes:
-    return hashlib.sha256(counts.counts.data).digest()

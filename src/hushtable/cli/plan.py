@@ -7,19 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from hushtable import files
+from hushtable.cli import _options as options
 from hushtable.cli._counts import read_counts, read_release
 from hushtable.cli._detectors import HUSHTABLE, Detector
-from hushtable.cli._options import (
-    Delta,
-    Epsilon,
-    ExpectedRows,
-    Json,
-    Output,
-    Seed,
-    Sites,
-    argument,
-    option,
-)
+from hushtable.cli._options import argument, option
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.counts.kinds import counts_from_file
 from hushtable.data.schema import Schema
@@ -64,18 +55,18 @@ _Plan = Annotated[Path, argument("PLAN", "Plan of hushtable plan draw.")]
 
 def draw(
     schema: _SchemaFile,
-    output: Output,
+    output: options.Output,
     detector: _Detector = HUSHTABLE,
     tables: _Tables = None,
-    seed: Seed = None,
+    seed: options.Seed = None,
     marginals: _Marginals = None,
     ranges: _Ranges = None,
-    epsilon: Epsilon = None,
-    delta: Delta = 1e-6,
-    expected_rows: ExpectedRows = None,
-    sites: Sites = 1,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = 1e-6,
+    expected_rows: options.ExpectedRows = None,
+    sites: options.Sites = 1,
     secret: _Secret = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Draw the hash functions that all sites share.
 
@@ -126,13 +117,13 @@ def _notes(plan: Plan, counts: Any) -> Sequence[str]:
 
 def marginals(
     schema: _SchemaFile,
-    output: Output,
+    output: options.Output,
     ranges: _Ranges = None,
-    epsilon: Epsilon = None,
-    delta: Delta = 1e-6,
-    expected_rows: ExpectedRows = None,
-    sites: Sites = 1,
-    as_json: Json = False,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = 1e-6,
+    expected_rows: options.ExpectedRows = None,
+    sites: options.Sites = 1,
+    as_json: options.Json = False,
 ) -> None:
     """Make the plan of a first round: one histogram for each column.
 
@@ -151,12 +142,12 @@ def marginals(
 
 def ranges(
     schema: _SchemaFile,
-    output: Output,
+    output: options.Output,
     epsilon: _Total,
     expected_rows: _Rows,
-    delta: Delta = 1e-6,
-    sites: Sites = 1,
-    as_json: Json = False,
+    delta: options.Delta = 1e-6,
+    sites: options.Sites = 1,
+    as_json: options.Json = False,
 ) -> None:
     """Make the plan of a round that narrows ranges that are too wide.
 
@@ -172,7 +163,7 @@ def ranges(
     _save(plan, target, "plan ranges", as_json)
 
 
-def ranks(model: _Model, output: Output, as_json: Json = False) -> None:
+def ranks(model: _Model, output: options.Output, as_json: options.Json = False) -> None:
     """Make the plan of a last round: one histogram of a model's scores.
 
     Sketch it at each site, merge, and give the sum to "hushtable score --ranks": each row then
@@ -183,7 +174,6 @@ def ranks(model: _Model, output: Output, as_json: Json = False) -> None:
       hushtable plan ranks all.hush -o ranks.plan.hush
     """
     target = Target(output, [model])
-
     content = files.read(model).expect("detector", "sketch", "release")
     counts = content.build(counts_from_file)
     if not counts.adds:
@@ -198,7 +188,7 @@ def ranks(model: _Model, output: Output, as_json: Json = False) -> None:
     _save(plan, target, "plan ranks", as_json, notes)
 
 
-def hide(plan: _Plan, output: Output, as_json: Json = False) -> None:
+def hide(plan: _Plan, output: options.Output, as_json: options.Json = False) -> None:
     """Take the hash functions off a plan, for the coordinator.
 
     With the layout, a coordinator opens rounds and adds up what the sites send, but can hash no
@@ -208,7 +198,6 @@ def hide(plan: _Plan, output: Output, as_json: Json = False) -> None:
       hushtable plan hide plan.hush -o layout.hush
     """
     target = Target(output, [plan])
-
     layout = Layout.of(files.read(plan).expect("plan").build(Plan.from_file))
     with target.writing():
         layout.save(output)

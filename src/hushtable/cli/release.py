@@ -5,16 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from hushtable.cli import _options as options
 from hushtable.cli._counts import cost, read_release, read_sketch
-from hushtable.cli._options import (
-    AdjacencyOption,
-    Delta,
-    Json,
-    Output,
-    RowsPerPerson,
-    argument,
-    option,
-)
+from hushtable.cli._options import argument, option
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.cli._progress import cells_bar
 from hushtable.counts.release import Release
@@ -58,14 +51,14 @@ _Budget = Annotated[
 def release(
     sketch: _Sketch,
     epsilon: _Total,
-    output: Output,
-    delta: Delta = 1e-6,
+    output: options.Output,
+    delta: options.Delta = 1e-6,
     mechanism: _Noise = DEFAULT,
-    adjacency: AdjacencyOption = "add-remove",
-    rows_per_person: RowsPerPerson = 1,
+    adjacency: options.AdjacencyOption = "add-remove",
+    rows_per_person: options.RowsPerPerson = 1,
     after: _After = None,
     share: _Budget = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Add noise to a sketch: the result may leave the site.
 

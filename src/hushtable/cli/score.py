@@ -12,14 +12,7 @@ from hushtable.cli._counts import threshold as threshold_of
 from hushtable.cli._details import Details, print_lowest
 from hushtable.cli._line import Line
 from hushtable.cli._options import Columns, Data, Drop, Json, Threads, option
-from hushtable.cli._output import (
-    Folder,
-    Target,
-    finish,
-    print_sentences,
-    print_tally,
-    tally,
-)
+from hushtable.cli._output import Folder, Target, finish, print_sentences, print_tally, tally
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import Rows
 from hushtable.cli._score_files import score_files

@@ -31,7 +31,6 @@ def sketch(
       hushtable sketch patients.csv --drop id,name --plan plan.hush -o site.sketch.hush
     """
     target = Target(output, [data, plan])
-
     drawn = files.read(plan).expect("plan").build(Plan.from_file)
     reader = open_rows(data, columns, drop, drawn.schema)
     with watched(reader, quiet=as_json) as watch:

@@ -20,40 +20,32 @@ Loops run over blocks of ``BLOCK`` rows that stay in the second-level cache, one
 time, so that LLVM compares 16 to 32 rows in one instruction.
 """
 
-from hushtable.kernels._cache import KEPT, kernel
-from hushtable.kernels._common import BLOCK, LEVELS, MISSING_HIGH, MISSING_LOW
-from hushtable.kernels._encode import column_ranges, encode
-from hushtable.kernels._equi_width import count_equi_width, count_pairs_equi_width, sum_equi_width
-from hushtable.kernels._gains import gain_random_feature
-from hushtable.kernels._projection import (
-    CORNER,
-    CORNER_BITS,
-    count_pairs_random_projection,
-    count_pairs_sim_hash,
-    count_random_projection,
-    count_sim_hash,
-    sum_random_projection,
-    sum_sim_hash,
-)
-from hushtable.kernels._random_feature import (
-    count_pairs_random_feature,
-    count_random_feature,
-    join_values,
-    sum_random_feature,
-)
-from hushtable.kernels._row_hash import MISSING_WORD, finish_hashes, fold_words
-from hushtable.kernels._subspace_grid import (
-    count_pairs_subspace_grid,
-    count_subspace_grid,
-    sum_subspace_grid,
-)
+from hushtable.lazy import exports
 
-__all__ = [
-    "BLOCK", "CORNER", "CORNER_BITS", "KEPT", "LEVELS", "MISSING_HIGH", "MISSING_LOW",
-    "MISSING_WORD", "column_ranges", "count_equi_width", "count_pairs_equi_width",
-    "count_pairs_random_feature", "count_pairs_random_projection", "count_pairs_sim_hash",
-    "count_pairs_subspace_grid", "count_random_feature", "count_random_projection",
-    "count_sim_hash", "count_subspace_grid", "encode", "finish_hashes", "fold_words",
-    "gain_random_feature", "join_values", "kernel", "sum_equi_width", "sum_random_feature",
-    "sum_random_projection", "sum_sim_hash", "sum_subspace_grid",
-]  # fmt: skip
+#: 255 * 256 levels: a multiple of every power of two up to 256, so that the cells of an
+#: equal-width histogram are exact unions of levels.
+LEVELS = 65_280
+MISSING_LOW = 0
+MISSING_HIGH = 65_535
+
+# On first use: Numba takes a quarter of a second to import, and a command's --help does without.
+_HOMES = {
+    "_cache": ["KEPT", "kernel"],
+    "_common": ["BLOCK"],
+    "_encode": ["column_ranges", "encode"],
+    "_equi_width": ["count_equi_width", "count_pairs_equi_width", "sum_equi_width"],
+    "_gains": ["gain_random_feature"],
+    "_projection": [
+        *("CORNER", "CORNER_BITS", "count_random_projection", "count_pairs_random_projection"),
+        *("sum_random_projection", "count_sim_hash", "count_pairs_sim_hash", "sum_sim_hash"),
+    ],
+    "_random_feature": [
+        *("count_random_feature", "count_pairs_random_feature", "sum_random_feature"),
+        "join_values",
+    ],
+    "_row_hash": ["MISSING_WORD", "finish_hashes", "fold_words"],
+    "_subspace_grid": ["count_subspace_grid", "count_pairs_subspace_grid", "sum_subspace_grid"],
+}
+__getattr__, __dir__ = exports(
+    __name__, {name: home for home, names in _HOMES.items() for name in names}
+)

@@ -11,11 +11,6 @@ BLOCK = 4_096
 #: Rows whose counts in one table are gathered, before those in the next: the table's counters
 #: stay in the first cache, and are added to all counts once.
 SPAN = 4 * BLOCK
-#: 255 * 256 levels: a multiple of every power of two up to 256, so that the cells of an
-#: equal-width histogram are exact unions of levels.
-LEVELS = 65_280
-MISSING_LOW = 0
-MISSING_HIGH = 65_535
 
 
 def inlined(function: Any) -> Any:

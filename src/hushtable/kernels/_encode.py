@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from hushtable.kernels import LEVELS, MISSING_LOW
 from hushtable.kernels._cache import kernel
-from hushtable.kernels._common import LEVELS, MISSING_LOW
 
 #: Rows whose values of one column are gathered from the rows' layout.
 _TILE = 1_024

@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from hushtable.kernels import MISSING_LOW
 from hushtable.kernels._cache import kernel
-from hushtable.kernels._common import BLOCK, MISSING_LOW, add, inlined
+from hushtable.kernels._common import BLOCK, add, inlined
 
 
 @inlined

@@ -12,8 +12,9 @@ apart in the mean. A missing value stands in the middle: 0.
 
 import numpy as np
 
+from hushtable.kernels import LEVELS, MISSING_LOW
 from hushtable.kernels._cache import kernel
-from hushtable.kernels._common import LEVELS, MISSING_LOW, add, inlined
+from hushtable.kernels._common import add, inlined
 from hushtable.kernels._mix import add_least, key_cells, mix
 
 #: Rows that one product is for: their vectors and results stay in the second-level cache.

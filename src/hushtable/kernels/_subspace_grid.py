@@ -10,8 +10,9 @@ histograms; their high part, times ``cells``, is the row's cell there.
 
 import numpy as np
 
+from hushtable.kernels import LEVELS
 from hushtable.kernels._cache import kernel
-from hushtable.kernels._common import BLOCK, LEVELS, add, inlined
+from hushtable.kernels._common import BLOCK, add, inlined
 from hushtable.kernels._mix import add_least, key_cells, mix
 
 

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from hushtable.data.encoding import Encoder
 from hushtable.data.readers import as_reader
@@ -48,6 +47,8 @@ def squared_kernel(plan: Plan, sample: Any) -> float:
     Estimated without bias from some hundred rows, drawn at random, by U-centring (Székely and
     Rizzo, *Partial distance correlation*, 2014). Raises `UsageError` for fewer than four.
     """
+    from scipy import sparse  # takes a while to import, and reports mostly do without
+
     encoder, family = Encoder(plan.schema), plan.family
     reader = as_reader(sample, text_columns=plan.schema.categorical_names)
     cells = []

@@ -88,15 +88,6 @@ def roles(round_: Round) -> list[tuple[str, Card]]:
     return [("coordinator", round_.coordinator), *(("site", card) for card in round_.sites)]
 
 
-def roster_rows(round_: Round, collection: Collection | None) -> list[list[str]]:
-    """Return a table row for each site: name, fingerprint, and whether its submission is in."""
-    rows = []
-    for card in round_.sites:
-        where = [] if collection is None else [collection.standing(card.name)]
-        rows.append([card.name, card.fingerprint, *where])
-    return rows
-
-
 def cards(paths: list[Path]) -> list[Any]:
     """Read cards; a pattern that takes in a key file is named for what it is."""
     for path in paths:

@@ -57,7 +57,14 @@ def book(
         _print(facts)
         if history:
             print()
-            _print_history(facts["history"])
+            print_table(
+                ["entry", "when", "kind", "what", "link"],
+                [
+                    [f"{e['entry']:,}", e["at"], e["kind"], shown(e["what"]), e["link"][:12]]
+                    for e in facts["history"]
+                ],
+                left=5,
+            )
         print(f"\n{facts['entries']:,} entries. Head, to be kept apart from the book:")
         print(f"  {facts['head']}")
         if expected is not None:
@@ -86,7 +93,6 @@ def _expected(notes: Book, head: str) -> int:
 
 
 def _facts(notes: Book, history: bool) -> dict[str, Any]:
-
     entries = notes.history()
     facts: dict[str, Any] = {
         "command": "round book",
@@ -100,29 +106,18 @@ def _facts(notes: Book, history: bool) -> dict[str, Any]:
         "entries": len(entries),
     }
     if history:
+        keys = ("entry", "at", "kind", "what", "link")
         facts["history"] = [
-            {
-                "entry": entry.n,
-                "at": entry.content["at"],
-                "kind": entry.kind,
-                "what": _what(entry),
-                "link": entry.link,
-            }
-            for entry in entries
+            dict(zip(keys, (e.n, e.content["at"], e.kind, _what(e), e.link), strict=True))
+            for e in entries
         ]
     return facts
 
 
 def _round(entry: Entry) -> dict[str, Any]:
     said = entry.content
-    return {
-        "round_id": said["round_id"],
-        "title": said["title"],
-        "data_set": said["data_set"],
-        "made": said["made"],
-        "what": said["spent"]["what"],
-        "rho": said["spent"]["rho"],
-    }
+    facts = {key: said[key] for key in ("round_id", "title", "data_set", "made")}
+    return facts | {key: said["spent"][key] for key in ("what", "rho")}
 
 
 def _what(entry: Entry) -> str:
@@ -153,34 +148,11 @@ def _print(facts: dict[str, Any]) -> None:
     if not facts["rounds"]:
         print("No round was answered.")
         return
-    print_table(
-        ["round", "title", "rows", "what", "answered", "rho"],
-        [
-            [
-                one["round_id"][:12],
-                shown(one["title"]),
-                shown(one["data_set"]),
-                one["what"],
-                one["made"],
-                f"{one['rho']:.4g}",
-            ]
-            for one in facts["rounds"]
-        ],
-        left=5,
-    )
+    rounds = []
+    for one in facts["rounds"]:
+        names = [one["round_id"][:12], shown(one["title"]), shown(one["data_set"])]
+        rounds.append([*names, one["what"], one["made"], f"{one['rho']:.4g}"])
+    print_table(["round", "title", "rows", "what", "answered", "rho"], rounds, left=5)
     print()
-    print_table(
-        ["rows", "epsilon spent", "of at most"],
-        [[shown(name), f"{spent:.3g}", f"{most:g}"] for name, spent in facts["spent"].items()],
-    )
-
-
-def _print_history(entries: list[dict[str, Any]]) -> None:
-    print_table(
-        ["entry", "when", "kind", "what", "link"],
-        [
-            [f"{one['entry']:,}", one["at"], one["kind"], shown(one["what"]), one["link"][:12]]
-            for one in entries
-        ],
-        left=5,
-    )
+    rows = [[shown(name), f"{spent:.3g}", f"{most:g}"] for name, spent in facts["spent"].items()]
+    print_table(["rows", "epsilon spent", "of at most"], rows)

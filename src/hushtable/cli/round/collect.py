@@ -6,15 +6,7 @@ from typing import Annotated, Any
 from hushtable.cli._options import Json, Output, option
 from hushtable.cli._output import Target, finish, print_sentences, print_table
 from hushtable.cli._signed import signed_by, standing
-from hushtable.cli.round._common import (
-    RoundFile,
-    Submissions,
-    collected,
-    coordinators_keys,
-    read_round,
-    roster_rows,
-    state,
-)
+from hushtable.cli.round import _common as common
 from hushtable.errors import RoundError
 from hushtable.federation.collect import Collection
 from hushtable.federation.keys import Keys
@@ -24,8 +16,8 @@ _Key = Annotated[Path | None, option("FILE", "The coordinator's keys, to sign th
 
 
 def collect(
-    round_: RoundFile,
-    submissions: Submissions,
+    round_: common.RoundFile,
+    submissions: common.Submissions,
     output: Output,
     key: _Key = None,
     as_json: Json = False,
@@ -41,9 +33,9 @@ def collect(
       hushtable round collect round.hush *.submission.hush --key lead.key -o result.hush
     """
     target = Target(output, [round_, *submissions])
-    asked = read_round(round_)
-    keys = None if key is None else coordinators_keys(key, asked)
-    collection = collected(asked, submissions)
+    asked = common.read_round(round_)
+    keys = None if key is None else common.coordinators_keys(key, asked)
+    collection = common.collected(asked, submissions)
     result = result_of(collection, keys)
     target.save(result)
     ledger = result.ledger
@@ -51,7 +43,7 @@ def collect(
         "command": "round collect",
         "result": str(output),
         "round_id": asked.round_id,
-        **state(collection),
+        **common.state(collection),
         "signed_by": signed_by(result),
         "digest": None if result.seal is None else result.seal.digest,
         "epsilon": ledger.epsilon,
@@ -61,8 +53,7 @@ def collect(
     }
 
     def text() -> None:
-        print_table(["site", "fingerprint", "submission"], roster_rows(asked, collection), left=3)
-        print_refused(collection)
+        print_roster(asked, collection)
         if collection.missing:
             print(f"\nA partial result, of {len(collection.accepted)} sites.")
         print()
@@ -98,8 +89,10 @@ def result_of(collection: Collection, keys: Keys | None) -> Any:
         raise RoundError(f"{error}." + (f" Refused:{reasons}" if reasons else "")) from None
 
 
-def print_refused(collection: Collection) -> None:
-    """Print what does not count, and why."""
+def print_roster(asked: Round, collection: Collection) -> None:
+    """Print whose submission is in; what does not count, and why."""
+    rows = [[one.name, one.fingerprint, collection.standing(one.name)] for one in asked.sites]
+    print_table(["site", "fingerprint", "submission"], rows, left=3)
     if collection.refused:
         print("\nRefused:")
         print_sentences((f"{name}: {why}" for name, why in collection.refused), indent="  ")

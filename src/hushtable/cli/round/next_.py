@@ -5,18 +5,9 @@ from typing import Annotated
 
 from hushtable.cli._options import Json, Output, Seed, option
 from hushtable.cli._output import Target
-from hushtable.cli.round._common import (
-    Days,
-    KeyFile,
-    RoundFile,
-    Submissions,
-    collected,
-    coordinators_keys,
-    days_on,
-    read_round,
-)
+from hushtable.cli.round import _common as common
 from hushtable.cli.round.collect import result_of
-from hushtable.cli.round.open_ import tell
+from hushtable.cli.round.open_ import report
 from hushtable.counts.release import Release
 from hushtable.errors import RoundError
 from hushtable.federation.keys import Keys
@@ -30,12 +21,12 @@ _Result = Annotated[
 
 
 def next_(
-    round_: RoundFile,
-    submissions: Submissions,
-    key: KeyFile,
+    round_: common.RoundFile,
+    submissions: common.Submissions,
+    key: common.KeyFile,
     output: Output,
     result: _Result = None,
-    days: Days = 14.0,
+    days: common.Days = 14.0,
     seed: Seed = None,
     as_json: Json = False,
 ) -> None:
@@ -48,21 +39,20 @@ def next_(
     """
     target = Target(output, [round_, *submissions])
     other = None if result is None else Target(result, [round_, *submissions])
-    asked = read_round(round_)
+    asked = common.read_round(round_)
     if asked.layout.purpose is not Purpose.MARGINALS or asked.plan is None:
         raise RoundError(
             f"{round_} is about {asked.layout.detector}: round next goes on from marginals; the "
             "result of this one is made by hushtable round collect"
         )
-    keys = coordinators_keys(key, asked)
-    merged = result_of(collected(asked, submissions), keys)
+    keys = common.coordinators_keys(key, asked)
+    merged = result_of(common.collected(asked, submissions), keys)
     if other is not None:
         other.save(merged)
-    tell(_second(asked, merged, keys, days, seed), target, "round next", as_json)
+    report(_second(asked, merged, keys, days, seed), target, "round next", as_json)
 
 
 def _second(first: Round, marginals: Release, keys: Keys, days: float, seed: int | None) -> Round:
-
     assert first.plan is not None
     design, terms = first.plan.design, first.terms
     if design is None:
@@ -70,22 +60,14 @@ def _second(first: Round, marginals: Release, keys: Keys, days: float, seed: int
             "the marginals' plan was not laid out for a budget: open the first round with a schema "
             "and --expected-rows"
         )
-    plan = Plan.draw(
-        first.plan.schema,
-        marginals=marginals,
-        random_state=seed,
-        epsilon=design.epsilon,
-        delta=design.delta,
-        expected_rows=design.expected_rows,
-        sites=design.sites,
-    )
+    plan = Plan.draw(first.plan.schema, marginals=marginals, random_state=seed, **design.to_dict())
     return Round.open(
         plan,
         first.sites,
         keys,
         epsilon=terms.epsilon,
         delta=terms.delta,
-        deadline=days_on(days),
+        deadline=common.days_on(days),
         masked=terms.masked,
         least=terms.least,
         colluders=terms.colluders,

@@ -6,19 +6,11 @@ from typing import Annotated
 import typer
 
 from hushtable import files
-from hushtable.cli._options import (
-    AdjacencyOption,
-    Delta,
-    ExpectedRows,
-    Json,
-    Output,
-    RowsPerPerson,
-    argument,
-    option,
-)
+from hushtable.cli import _options as options
+from hushtable.cli._options import argument, option
 from hushtable.cli._output import Target, finish, print_sentences, print_table
 from hushtable.cli.plan import read_schema
-from hushtable.cli.round._common import Days, KeyFile, cards, days_on, read_round, roster_rows
+from hushtable.cli.round._common import Days, KeyFile, cards, days_on, read_round
 from hushtable.errors import UsageError
 from hushtable.federation.keys import Keys
 from hushtable.federation.layout import Layout
@@ -53,18 +45,18 @@ def open_(
     roster: _Roster,
     key: KeyFile,
     epsilon: _Total,
-    output: Output,
-    delta: Delta = 1e-6,
+    output: options.Output,
+    delta: options.Delta = 1e-6,
     days: Days = 14.0,
     title: _Title = "",
-    expected_rows: ExpectedRows = None,
+    expected_rows: options.ExpectedRows = None,
     masks: _Masks = True,
     least: _Least = None,
     colluders: _Colluders = 0,
-    adjacency: AdjacencyOption = "add-remove",
-    rows_per_person: RowsPerPerson = 1,
+    adjacency: options.AdjacencyOption = "add-remove",
+    rows_per_person: options.RowsPerPerson = 1,
     previous: _Previous = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Open a round: sign what is counted, by whom, on which terms.
 
@@ -75,7 +67,6 @@ def open_(
       hushtable round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush
     """
     target = Target(output, [plan, *roster])
-
     sites = cards(roster)
     keys = Keys.load(key)
     round_ = Round.open(
@@ -93,7 +84,7 @@ def open_(
         title=title,
         previous=[read_round(path).round_id for path in previous or []],
     )
-    tell(round_, target, "round open", as_json)
+    report(round_, target, "round open", as_json)
 
 
 def _what(
@@ -118,7 +109,7 @@ def _what(
     return kind(schema, **design.to_dict())
 
 
-def tell(round_: Round, target: Target, command: str, as_json: bool) -> None:
+def report(round_: Round, target: Target, command: str, as_json: bool) -> None:
     """Write a round that was opened, and report it."""
     target.save(round_)
     terms = round_.terms
@@ -136,7 +127,8 @@ def tell(round_: Round, target: Target, command: str, as_json: bool) -> None:
 
     def text() -> None:
         print(f"Round {round_.round_id[:12]}, until {shown_time(round_.deadline)}.\n")
-        print_table(["site", "fingerprint"], roster_rows(round_, None), left=2)
+        roster = [[card.name, card.fingerprint] for card in round_.sites]
+        print_table(["site", "fingerprint"], roster, left=2)
         print()
         print_sentences(terms.sentences(round_.site_scale, len(round_.sites)))
         if round_.coordinator in round_.sites:

@@ -24,7 +24,6 @@ def resend(
       hushtable round resend round.hush --key north.key -o north.submission.hush
     """
     target = Target(output, [round_, key])
-
     asked = read_round(round_)
     keys = Keys.load(key)
     beside = book_beside(key, book)

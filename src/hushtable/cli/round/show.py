@@ -5,16 +5,7 @@ from typing import Annotated, Any
 
 from hushtable.cli._options import Json, option
 from hushtable.cli._output import finish, print_sentences, print_table, shown
-from hushtable.cli.round._common import (
-    BookFile,
-    HiddenPlan,
-    PolicyFile,
-    RoundFile,
-    book_beside,
-    hidden_plan,
-    read_round,
-    roles,
-)
+from hushtable.cli.round import _common as common
 from hushtable.errors import RoundError
 from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys
@@ -31,11 +22,11 @@ _Key = Annotated[
 
 
 def show(
-    round_: RoundFile,
+    round_: common.RoundFile,
     key: _Key = None,
-    book: BookFile = None,
-    policy: PolicyFile = None,
-    plan: HiddenPlan = None,
+    book: common.BookFile = None,
+    policy: common.PolicyFile = None,
+    plan: common.HiddenPlan = None,
     as_json: Json = False,
 ) -> None:
     """Show what a round asks, of whom, and what it costs.
@@ -46,8 +37,8 @@ def show(
     Example:
       hushtable round show round.hush --key north.key
     """
-    asked = read_round(round_)
-    shared = hidden_plan(plan)
+    asked = common.read_round(round_)
+    shared = common.hidden_plan(plan)
     drawn = asked.plan if shared is None else asked.layout.check(shared)
     standing: dict[str, Any] = {"known": {}, "policy": None}
     if key is not None:
@@ -80,7 +71,7 @@ def _standing(
     """Return who is known to a site, and what its policy and book say of the round."""
     keys = Keys.load(key)
     allowed = load_policy(policy_beside(key) if policy is None else policy)
-    with Book.open(book_beside(key, book), keys.card) as notes:
+    with Book.open(common.book_beside(key, book), keys.card) as notes:
         known = {role: set(notes.known(role).values()) for role in ("coordinator", "site")}
         try:
             # An approval is asked for when the round is answered.
@@ -93,15 +84,12 @@ def _standing(
     if allowed.officer:
         words.append(f"The officer {allowed.officer} has to sign it (round approve).")
     standing = {}
-    for role, card in roles(asked):
+    for role, card in common.roles(asked):
         pins = allowed.coordinators if role == "coordinator" else allowed.sites
         here = pins.get(card.name) == card.fingerprint if pins else card in known[role]
-        standing[f"{role} {card.name}"] = "this site" if card == keys.card else _known(here)
+        words_here = "known" if here else "not known here"
+        standing[f"{role} {card.name}"] = "this site" if card == keys.card else words_here
     return {"known": standing, "policy": {"allows": allows, "words": words}}
-
-
-def _known(here: bool) -> str:
-    return "known" if here else "not known here"
 
 
 def print_round(asked: Round, drawn: Plan | None, known: dict[str, str]) -> None:
@@ -112,22 +100,11 @@ def print_round(asked: Round, drawn: Plan | None, known: dict[str, str]) -> None
         print(f"{label:<13}{shown(value)}")
     if drawn is not None:
         print()
-        columns_table(drawn)
+        rows = [[shown(cell) for cell in row] for row in column_rows(drawn)]
+        print_table(["column", "kind", "range or categories"], rows, left=3)
     print()
     headers = ["role", "name", "fingerprint", *(["here"] if known else [])]
-    print_table(headers, roles_rows(asked, known), left=len(headers))
-
-
-def columns_table(plan: Plan) -> None:
-    """Print the columns that are counted, with ranges, units and all categories."""
-    rows = [[shown(cell) for cell in row] for row in column_rows(plan)]
-    print_table(["column", "kind", "range or categories"], rows, left=3)
-
-
-def roles_rows(asked: Round, known: dict[str, str]) -> list[list[str]]:
-    """Return a row for the coordinator and each site."""
-    rows = []
-    for role, card in roles(asked):
-        row = [role, card.name, card.fingerprint]
-        rows.append([*row, known[f"{role} {card.name}"]] if known else row)
-    return rows
+    rows = [[role, card.name, card.fingerprint] for role, card in common.roles(asked)]
+    for row in rows if known else []:
+        row.append(known[f"{row[0]} {row[1]}"])
+    print_table(headers, rows, left=len(headers))

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable.cli._options import Json, argument
-from hushtable.cli._output import finish, print_table, shown
-from hushtable.cli.round._common import RoundFile, collected, read_round, roster_rows, state
-from hushtable.cli.round.collect import print_refused
+from hushtable.cli._output import finish, shown
+from hushtable.cli.round._common import RoundFile, collected, read_round, state
+from hushtable.cli.round.collect import print_roster
 from hushtable.federation.round import now, stamp
 from hushtable.report.words import round_lines
 
@@ -43,7 +43,6 @@ def status(round_: RoundFile, submissions: _Submissions = None, as_json: Json = 
         for label, value in lines.items():
             print(f"{label:<13}{shown(value)}")
         print()
-        print_table(["site", "fingerprint", "submission"], roster_rows(asked, collection), left=3)
-        print_refused(collection)
+        print_roster(asked, collection)
 
     finish(as_json, facts, text)

@@ -11,18 +11,7 @@ from hushtable.cli._options import Columns, Data, Drop, Json, Output, Threads, o
 from hushtable.cli._output import Target, finish, print_sentences, print_tally, tally
 from hushtable.cli._progress import cells_bar, watched
 from hushtable.cli._rows import open_rows
-from hushtable.cli.round._common import (
-    BookFile,
-    HiddenPlan,
-    KeyFile,
-    PolicyFile,
-    RoundFile,
-    book_beside,
-    cards,
-    hidden_plan,
-    read_round,
-    roles,
-)
+from hushtable.cli.round import _common as common
 from hushtable.cli.round.show import print_round
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader
@@ -59,13 +48,13 @@ _Yes = Annotated[
 
 
 def submit(
-    round_: RoundFile,
+    round_: common.RoundFile,
     data: Data,
-    key: KeyFile,
+    key: common.KeyFile,
     output: Output,
-    book: BookFile = None,
-    policy: PolicyFile = None,
-    plan: HiddenPlan = None,
+    book: common.BookFile = None,
+    policy: common.PolicyFile = None,
+    plan: common.HiddenPlan = None,
     approval: _Approval = None,
     trust: _Trust = None,
     data_set: _DataSet = "all rows",
@@ -89,12 +78,13 @@ def submit(
     target = Target(output, [round_, data, key])
     if not yes and (as_json or not sys.stdin.isatty()):
         raise UsageError("nobody is here to ask: give --yes to send without a question")
-    asked, keys = read_round(round_), Keys.load(key)
-    with Book.open(book_beside(key, book), keys.card) as notes:
+    asked, keys = common.read_round(round_), Keys.load(key)
+    with Book.open(common.book_beside(key, book), keys.card) as notes:
         if trust:
-            site.trust(notes, asked, cards(trust))
+            site.trust(notes, asked, common.cards(trust))
         allowed = load_policy(policy or policy_beside(key))
-        shared, approved = hidden_plan(plan), None if approval is None else Approval.load(approval)
+        shared = common.hidden_plan(plan)
+        approved = None if approval is None else Approval.load(approval)
         reply = site.Reply(
             asked, keys, notes, policy=allowed, data_set=data_set, plan=shared, approval=approved
         )
@@ -105,8 +95,7 @@ def submit(
         )
         with target.writing():
             files.write_bytes(output, content, private=not files.travels("submission"))
-    facts = {"command": "round submit", "submission": str(output), **_facts(reply, counted)}
-    finish(as_json, facts, lambda: _print(reply, counted, n_read, target))
+    finish(as_json, _facts(reply, counted, output), lambda: _print(reply, counted, n_read, target))
 
 
 def _answer(
@@ -122,8 +111,10 @@ def _answer(
     return counted, content, watch.rows
 
 
-def _facts(reply: Reply, counted: Sketch) -> dict[str, Any]:
+def _facts(reply: Reply, counted: Sketch, output: Path) -> dict[str, Any]:
     return {
+        "command": "round submit",
+        "submission": str(output),
         "round_id": reply.round.round_id,
         "site": reply.keys.card.name,
         "data_set": reply.data_set,
@@ -145,7 +136,7 @@ def _confirm(reply: Reply, *, show: bool, ask: bool) -> None:
     """Show the round; ask a person whether strangers are who they say, and whether to send."""
     if show:
         here = {f"{role} {card.name}": "not known here" for role, card in reply.strangers}
-        for role, card in roles(reply.round):
+        for role, card in common.roles(reply.round):
             known = "this site" if card == reply.keys.card else "known"
             here.setdefault(f"{role} {card.name}", known)
         print_round(reply.round, reply.plan, here)

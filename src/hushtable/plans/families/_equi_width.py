@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hushtable import kernels
 from hushtable.data.encoding import Codes
 from hushtable.errors import PlanError
-from hushtable.plans.families._family import KernelFamily, Kernels, whole_number
+from hushtable.plans.families._family import KernelFamily, whole_number
 from hushtable.plans.families.registry import register
 
 
@@ -25,9 +25,7 @@ class EquiWidth(KernelFamily):
     """
 
     name: ClassVar[str] = "EquiWidth"
-    _kernels: ClassVar[Kernels] = Kernels(
-        kernels.count_equi_width, kernels.count_pairs_equi_width, kernels.sum_equi_width
-    )
+    _loops: ClassVar[str] = "equi_width"
 
     bins: int = whole_number(2, 256)
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from hushtable import kernels
 from hushtable.data.encoding import Codes
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, UsageError
@@ -221,32 +222,27 @@ class HashFamily(ABC):
         )
 
 
-@dataclass(frozen=True)
-class Kernels:
-    """The compiled loops of a family."""
-
-    count: Callable[..., None]
-    count_pairs: Callable[..., None]
-    sum: Callable[..., None]
-
-
 class KernelFamily(HashFamily):
-    """A family whose loops are compiled."""
+    """A family whose loops are compiled: count_NAME, count_pairs_NAME, sum_NAME of `kernels`."""
 
-    _kernels: ClassVar[Kernels]
+    _loops: ClassVar[str]
 
     @abstractmethod
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
         """Return what the kernels take between the codes of these rows and their own arguments."""
 
+    def _run(self, loop: str, codes: Codes, *rest: Any) -> None:
+        kernel = getattr(kernels, f"{loop}_{self._loops}")
+        kernel(codes.codes, *self._arguments(codes), *rest)
+
     def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
         weights = EVERY_ROW_ONCE if weights is None else weights
-        self._kernels.count(codes.codes, *self._arguments(codes), weights, counts)
+        self._run("count", codes, weights, counts)
 
     def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
-        self._kernels.count_pairs(codes.codes, *self._arguments(codes), rows, tables, counts)
+        self._run("count_pairs", codes, rows, tables, counts)
 
     def sum(self, codes: Codes, values: Floats) -> Floats:
         totals = np.empty(codes.n_rows)
-        self._kernels.sum(codes.codes, *self._arguments(codes), values, totals)
+        self._run("sum", codes, values, totals)
         return totals

@@ -15,7 +15,7 @@ from hushtable.data.encoding import Codes
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError
 from hushtable.plans.families._concatenated import Concatenated, CountMin
-from hushtable.plans.families._family import Kernels, drawn
+from hushtable.plans.families._family import drawn
 from hushtable.plans.families.registry import register
 
 #: Whole numbers below it, and their sums, are exact in float64.
@@ -79,9 +79,7 @@ class SimHash(Projection):
     """
 
     name: ClassVar[str] = "SimHash"
-    _kernels: ClassVar[Kernels] = Kernels(
-        kernels.count_sim_hash, kernels.count_pairs_sim_hash, kernels.sum_sim_hash
-    )
+    _loops: ClassVar[str] = "sim_hash"
 
     depth: NDArray[np.uint8] = drawn(np.uint8, "n_tables", low=1, below=MAX_BITS + 1)
     cut: NDArray[np.int64] = drawn(np.int64, "n_functions", low=-EXACT, below=EXACT + 1)
@@ -111,11 +109,7 @@ class RandomProjection(CountMin, Projection):
     """
 
     name: ClassVar[str] = "RandomProjection"
-    _kernels: ClassVar[Kernels] = Kernels(
-        kernels.count_random_projection,
-        kernels.count_pairs_random_projection,
-        kernels.sum_random_projection,
-    )
+    _loops: ClassVar[str] = "random_projection"
 
     shift: NDArray[np.int64] = drawn(np.int64, "n_functions", low=0, below=EXACT // 2)
     width: NDArray[np.int64] = drawn(np.int64, "n_functions", low=1)

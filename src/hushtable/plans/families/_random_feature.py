@@ -18,7 +18,6 @@ from hushtable.plans.families._family import (
     Floats,
     Gaining,
     Ints,
-    Kernels,
     Summing,
     bounded,
     drawn,
@@ -50,9 +49,7 @@ class RandomFeature(Concatenated):
     """
 
     name: ClassVar[str] = "RandomFeature"
-    _kernels: ClassVar[Kernels] = Kernels(
-        kernels.count_random_feature, kernels.count_pairs_random_feature, kernels.sum_random_feature
-    )
+    _loops: ClassVar[str] = "random_feature"
 
     depth: NDArray[np.uint8] = drawn(np.uint8, "n_tables", low=1, below=MAX_DEPTH + 1)
     feature: NDArray[np.uint16] = drawn(np.uint16, "n_functions", below="n_features")

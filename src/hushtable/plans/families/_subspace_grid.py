@@ -11,7 +11,7 @@ from hushtable import kernels
 from hushtable.data.encoding import Codes
 from hushtable.errors import PlanError
 from hushtable.plans.families._concatenated import CountMin
-from hushtable.plans.families._family import Kernels, drawn
+from hushtable.plans.families._family import drawn
 from hushtable.plans.families.registry import register
 
 
@@ -29,9 +29,7 @@ class SubspaceGrid(CountMin):
     """
 
     name: ClassVar[str] = "SubspaceGrid"
-    _kernels: ClassVar[Kernels] = Kernels(
-        kernels.count_subspace_grid, kernels.count_pairs_subspace_grid, kernels.sum_subspace_grid
-    )
+    _loops: ClassVar[str] = "subspace_grid"
 
     feature: NDArray[np.uint16] = drawn(np.uint16, "n_functions", below="n_features")
     width: NDArray[np.uint32] = drawn(np.uint32, "n_functions", low=2, below=kernels.LEVELS + 1)
