@@ -1,5 +1,16 @@
 """Audits of releases: attacks on them, and what they prove about epsilon.
 
 May import `counts` and what lies below; tested in ``tests/privacy/test_audit.py``
-and ``tests/hardening/attacks``.
+and ``tests/hardening/attacks``. The name loads on first use.
 """
+
+from typing import TYPE_CHECKING
+
+from hushtable.lazy import exports
+
+if TYPE_CHECKING:
+    from hushtable.audit.audit import audit_canaries
+
+__all__ = ["audit_canaries"]
+
+__getattr__, __dir__ = exports(__name__, {"audit_canaries": "audit"})

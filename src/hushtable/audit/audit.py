@@ -114,6 +114,16 @@ def audit_canaries(
         Seed of the canaries and coins (not of the noise).
     **claim : float
         As `Claim` takes them: epsilon, delta, confidence.
+
+    Examples
+    --------
+    >>> from hushtable import Feature, Plan, Schema
+    >>> from hushtable.audit import audit_canaries
+    >>> schema = Schema([Feature.numeric(name, low=0, high=1) for name in "abcdef"])
+    >>> plan = Plan.draw(schema, n_tables=20, random_state=0)
+    >>> claim = {"epsilon": 1.0, "delta": 1e-6, "canaries": 100}
+    >>> audit_canaries(lambda sketch: sketch.release(epsilon=1.0), plan, **claim).rejects
+    False
     """
     claimed = Claim(**claim)
     rng = generator(random_state)
