@@ -82,7 +82,7 @@ def print_lowest(lowest: list[LowRow]) -> None:
             line += one.detail.rank_words
     print_table(headers, lines, left=left)
     if lowest[0].detail.reasons is not None:
-        print("\nWhy (features and their shares of what a score falls short of a typical one):\n")
+        print("\nWhy (features, and how many bits each takes off a typical score):\n")
         print_sentences(_sentence(one, one.detail.reasons or []) for one in lowest)
 
 

@@ -8,7 +8,7 @@ from hushtable.federation.keys import Card
 
 def signed_by(counts: Any) -> dict[str, str] | None:
     """Return name and fingerprint of who signed counts; None if nobody did."""
-    seal = getattr(counts, "seal", None)
+    seal = counts.seal
     if seal is None:
         return None
 

@@ -158,7 +158,7 @@ def _print(
     print_lowest(summary.lowest)
     names = [name for name, _ in details.fields]
     print(f"\nWrote {target}: {', '.join(['row', 'score', 'outlier', *names])}.")
-    if hasattr(scorer.sketch, "seal"):
+    if scorer.sketch.may_leave:
         print_sentences([standing(scorer.sketch, "The model")])
     if scorer.sketch.ledger is not None:
         print("Scores describe your rows: the model's privacy does not cover them. Keep them here.")

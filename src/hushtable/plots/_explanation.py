@@ -14,7 +14,7 @@ _LETTERS = 28
 
 
 class ExplanationDisplay(Display):
-    """Features with their shares of what a score falls short of a typical one, largest first.
+    """Features with what they add to the gap between a typical score and a row's, largest first.
 
     Make one with `from_estimator` or `from_shares`. The shares of one row describe it: keep
     them where the rows are.

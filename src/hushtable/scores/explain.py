@@ -110,7 +110,7 @@ class Explainer:
         self.typical = float(scorer.histogram_means().mean())
 
     def explain(self, X: Any, *, n_jobs: int | None = None) -> Floats:
-        """Return each feature's share of what a row's score falls short of a typical one.
+        """Return how much each feature adds to the gap between a typical score and a row's.
 
         Parameters
         ----------
