@@ -1,7 +1,7 @@
 """Differential privacy: terms, mechanisms, accounting, ledgers. Knows no rows and no plan.
 
 May import `files` and what lies below. Names load on first use. Tested in ``tests/privacy``,
-``tests/attacks`` and ``tests/toys``.
+``tests/hardening/attacks`` and ``tests/toys``.
 """
 
 from typing import TYPE_CHECKING
@@ -12,16 +12,14 @@ if TYPE_CHECKING:
     from hushtable.privacy.composition import Spent
     from hushtable.privacy.layout import Design
     from hushtable.privacy.ledger import Ledger
-    from hushtable.privacy.mechanisms import Cost, Mechanism, Sensitivity
+    from hushtable.privacy.mechanisms import Cost, Sensitivity
     from hushtable.privacy.shares import Pool, Share
     from hushtable.privacy.terms import Terms
 
-__all__ = [
-    "Cost", "Design", "Ledger", "Mechanism", "Pool", "Sensitivity", "Share", "Spent", "Terms",
-]  # fmt: skip
+__all__ = ["Cost", "Design", "Ledger", "Pool", "Sensitivity", "Share", "Spent", "Terms"]
 
 _HOMES = {
-    "Cost": "mechanisms", "Design": "layout", "Ledger": "ledger", "Mechanism": "mechanisms",
+    "Cost": "mechanisms", "Design": "layout", "Ledger": "ledger",
     "Pool": "shares", "Sensitivity": "mechanisms", "Share": "shares", "Spent": "composition",
     "Terms": "terms",
 }  # fmt: skip

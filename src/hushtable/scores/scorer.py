@@ -33,6 +33,16 @@ class Scorer:
     ----------
     values : ndarray of shape (n_cells,), float64
         Score of every cell, in bits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import HushTable
+    >>> from hushtable.scores import Scorer
+    >>> X = np.random.default_rng(0).normal(size=(500, 3))
+    >>> detector = HushTable(random_state=0).fit(X)
+    >>> bool((Scorer(detector.sketch_).score(X) == detector.score_samples(X)).all())
+    True
     """
 
     def __init__(self, sketch: Counts) -> None:
@@ -94,7 +104,7 @@ class Scorer:
         shape: tuple[int, ...],
         n_jobs: int | None,
     ) -> Floats:
-        """Return what is found of all rows, (n, *shape), each batch written where it belongs."""
+        """Return what is found of all rows, ``(n, *shape)``, each batch written where it belongs."""
         reader = self.open(X)
         if reader.n_rows is None:
             parts = list(self.mapped(reader, found, n_jobs))
