@@ -104,7 +104,7 @@ class Scorer:
         shape: tuple[int, ...],
         n_jobs: int | None,
     ) -> Floats:
-        """Return what is found of all rows, ``(n, *shape)``, each batch written where it belongs."""
+        """Return what is found of all rows, ``(n, *shape)``, each batch in its place."""
         reader = self.open(X)
         if reader.n_rows is None:
             parts = list(self.mapped(reader, found, n_jobs))
