@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from hushtable.privacy import Cost, Mechanism
+from hushtable.privacy import Cost
+from hushtable.privacy.mechanisms import Mechanism
 
 
 class Geometric(Mechanism):
