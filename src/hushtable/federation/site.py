@@ -178,7 +178,8 @@ class Reply:
         """
         if sketch.plan.plan_id != self.plan.plan_id:
             raise RoundError(f"counted under another plan: {self.plan.difference(sketch.plan)}")
-        check_counts(sketch, "discrete-gaussian", self.round.terms.rows_per_person)
+        terms = self.round.terms
+        check_counts(sketch, terms.mechanism, terms.rows_per_person)
         if self._attended and not outside_too and self.earlier is None:
             n_rows = sketch.n_rows
             odd = [name for name, rows in sketch.outside().items() if 2 * rows > n_rows]
@@ -255,7 +256,7 @@ class Reply:
             return self.earlier.sealed(self.round, self.keys, masks)
         self.check_known()
         release, scale = secrets.token_hex(32), self.round.site_scale
-        sent = noise.add_noise(counts, "discrete-gaussian", scale, progress=progress)
+        sent = noise.add_noise(counts, self.round.terms.mechanism, scale, progress=progress)
         with self.book.writing():
             self._check_cost()  # another process may have answered meanwhile
             if rows is not None and self._attended:  # without a person: in the first step
