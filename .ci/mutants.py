@@ -17,7 +17,7 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-GROUPS = ("sketch", "files", "privacy", "federation")
+GROUPS = ("counts", "files", "privacy", "federation")
 NOTICED = ("killed", "timeout", "segfault", "suspicious")
 #: Cheap to judge. Before there are mutants to choose from, mutmut has to be asked for one.
 FIRST = "hushtable.federation.masks.shamir.x_split__mutmut_1"
