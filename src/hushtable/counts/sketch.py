@@ -276,6 +276,7 @@ class Sketch(Counts):
             and np.array_equal(self.tally, other.tally)
         )
 
+    # Equal by its arrays, which have no hash.
     __hash__ = None  # type: ignore[assignment]
 
     # --- files --------------------------------------------------------------------------------

@@ -105,12 +105,13 @@ class Feature:
 
     @classmethod
     def numeric(cls, name: str, *, low: float, high: float, unit: str = "") -> "Feature":
-        """Numeric feature with values in [low, high], in ``unit``."""
+        """Make a numeric feature with values in [low, high], in ``unit``."""
         return cls(name, "numeric", low=low, high=high, unit=unit)
 
     @classmethod
     def categorical(cls, name: str, categories: Iterable[str]) -> "Feature":
-        """Categorical feature with the given categories."""
+        """Make a categorical feature with the given categories."""
+        # Any iterable will do: __post_init__ makes a tuple of it.
         return cls(name, "categorical", categories=categories)  # type: ignore[arg-type]
 
     @property

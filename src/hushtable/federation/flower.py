@@ -174,6 +174,7 @@ class _Nodes:
 server_app = ServerApp()
 
 
+# Flower is untyped where it is not installed.
 @server_app.main()  # type: ignore[untyped-decorator, unused-ignore]
 def _coordinate(grid: Grid, context: Context) -> None:
     """Run one round; write the result, and in any case how it went."""

@@ -103,7 +103,7 @@ class SiteState:
 def texts(body: Kept, key: str | None = None) -> dict[str, bytes]:
     """Return the bytes that a body, or an entry of it, has in hexadecimal digits by name."""
     found = body if key is None else body.get(key)
-    try:
+    try:  # what is not of this form raises one of the three, and is refused
         return {name: bytes.fromhex(text) for name, text in found.items()}  # type: ignore[union-attr]
     except (AttributeError, TypeError, ValueError):
         raise Refused(Refusal.REQUEST, f"step {key!r}: the request is not of its form") from None
