@@ -2,15 +2,7 @@
 
 import pytest
 
-from hushtable import Feature, Schema
-from hushtable.data.infer import doubtful_texts
-
-
-def looks(texts, n_values):
-    schema = Schema(
-        [Feature.numeric("x", low=0, high=1), Feature.categorical("t", sorted(texts))], public=False
-    )
-    return doubtful_texts(schema, [n_values, n_values]).get("t", "")
+from hushtable.data.texts.looks import looks
 
 
 @pytest.mark.parametrize(
@@ -45,14 +37,3 @@ def test_identifiers_names_and_free_text(texts, n_values, words):
 )
 def test_categories(texts, n_values):
     assert looks(texts, n_values) == ""
-
-
-def test_numbers_are_no_texts_and_the_columns_keep_their_order():
-    features = [
-        Feature.categorical("b", [f"b{i}" for i in range(30)]),
-        Feature.numeric("x", low=0, high=1),
-        Feature.categorical("a", [f"a{i}" for i in range(30)]),
-    ]
-    found = doubtful_texts(Schema(features, public=False), [40, 1, 31])
-    assert list(found) == ["b", "a"]
-    assert "in 31 rows" in found["a"]

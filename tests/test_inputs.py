@@ -34,7 +34,7 @@ def table():
 
 def schema_of(data):
     reader = as_reader(data).repeatable()
-    return schema_from_data(reader)[0]
+    return schema_from_data(reader).schema
 
 
 @pytest.fixture(scope="module")

@@ -27,8 +27,8 @@ from hushtable.audit.neighbours import apart, audit_neighbours
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
-from hushtable.data.readers import as_reader
 from hushtable.data.schema import Feature
+from hushtable.data.typed import open_rows
 from hushtable.plans.plan import Plan
 from hushtable.privacy.mechanisms import named
 from hushtable.privacy.noise import add_noise
@@ -133,7 +133,7 @@ def audit_canaries(
     crowd = Sketch.from_data(plan, rows).counts
     values = (released.counts - 0.5 * crowd) / np.maximum(crowd, 1)
     encoder = Encoder(plan.schema)
-    reader = as_reader(rows, text_columns=plan.schema.categorical_names)
+    reader = open_rows(rows, plan.schema)
     scores = np.concatenate([plan.family.sum(encoder.encode(b), values) for b in reader.read()])
     order = np.argsort(scores, kind="stable")
     third = canaries // 3

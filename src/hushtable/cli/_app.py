@@ -3,7 +3,8 @@
 import inspect
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -73,11 +74,38 @@ class _Entry(TyperCommand):
         """Import the module and return the command itself."""
         module, _, function = self._home.partition(":")
         alone = typer.Typer(**_LOOK)
-        body = getattr(import_module(f"hushtable.cli.{module}"), function or str(self.name))
+        body = _with_options(
+            getattr(import_module(f"hushtable.cli.{module}"), function or str(self.name))
+        )
         # After \b, Typer keeps the lines of the example apart.
-        help = re.sub(r"\n\n(?=Example:)", "\n\n\b\n", inspect.cleandoc(body.__doc__))
+        help = re.sub(r"\n\n(?=Example:)", "\n\n\b\n", inspect.cleandoc(body.__doc__ or ""))
         alone.command(self.name, help=help)(body)
         return typer.main.get_command(alone)
+
+
+def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with an option for each field of a dataclass that ``body`` takes."""
+    taken, groups = inspect.signature(body).parameters, dict[str, Any]()
+    parameters = []
+    for name, one in taken.items():
+        if not is_dataclass(one.annotation):
+            parameters.append(one.replace(kind=one.KEYWORD_ONLY))
+            continue
+        groups[name] = one.annotation
+        parameters += [
+            inspect.Parameter(f.name, one.KEYWORD_ONLY, default=f.default, annotation=f.type)
+            for f in fields(one.annotation)
+        ]
+
+    def command(**given: Any) -> Any:
+        for name, group in groups.items():
+            given[name] = group(**{f.name: given.pop(f.name) for f in fields(group)})
+        return body(**given)
+
+    command.__doc__ = body.__doc__
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command
 
 
 class _Group(TyperGroup):

@@ -69,6 +69,9 @@ Values: TypeAlias = Annotated[
         "--values", help="Also show ranges and categories read off rows; public ones always are."
     ),
 ]
+Table: TypeAlias = Annotated[
+    bool, typer.Option("--table", help="Print what each column was understood to be.")
+]
 Json: TypeAlias = Annotated[
     bool, typer.Option("--json", help="Print one JSON object, for machines.")
 ]

@@ -1,51 +1,147 @@
-"""The rows that a command reads: the file, and which of its columns."""
+"""The rows that a command reads: which columns, and how their texts are read."""
 
 import csv
 import os
 import shlex
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
 
 from hushtable.cli._errors import explain
-from hushtable.data.encoding import Encoder
-from hushtable.data.readers import Reader, as_reader
+from hushtable.cli._options import Columns, Drop, option
+from hushtable.cli._output import shown
+from hushtable.data.readers import Layout, Reader, as_reader
 from hushtable.data.schema import Schema
+from hushtable.data.texts.reading import Reading
+from hushtable.data.typed import left_out, open_rows
+from hushtable.data.understanding import chosen
 from hushtable.errors import DataError, UsageError
+
+_Missing = Annotated[
+    str | None, option("A,B,...", "These texts, or numbers such as -9999, are missing values.")
+]
+_Decimal = Annotated[str | None, option(",|.", "Sign before the decimals, where it is in doubt.")]
+_Dates = Annotated[
+    str | None, option("dmy|mdy|ymd", "Order of day, month and year, where it is in doubt.")
+]
+_As = Annotated[
+    list[str] | None,
+    option(
+        "A=KIND,...",
+        "Read columns as number, date, category or id. As a number, <0.5 is 0.5, and what is no "
+        "number is missing; an id is left out.",
+        "--as",
+    ),
+]
+_Encoding = Annotated[str | None, option("NAME", "Encoding of text files, such as cp1252.")]
+_Delimiter = Annotated[str | None, option("SIGN", "Sign between the fields of a CSV file.")]
+_NoHeader = Annotated[
+    bool, typer.Option("--no-header", help="The file has no line of names: column 1, column 2, ...")
+]
+_SkipLines = Annotated[int | None, option("N", "Lines above the names of a file's columns.", min=0)]
+_Sheet = Annotated[str | None, option("NAME", "Sheet of a workbook.")]
+_Query = Annotated[
+    str | None, option("SQL|FILE", "Question to a database, or the .sql file that holds it.")
+]
+
+
+@dataclass(frozen=True)
+class Reads:
+    """Options of every command that reads rows: which columns, and how they are read."""
+
+    columns: Columns = None
+    drop: Drop = None
+    missing: _Missing = None
+    decimal: _Decimal = None
+    dates: _Dates = None
+    as_: _As = None
+    encoding: _Encoding = None
+    delimiter: _Delimiter = None
+    no_header: _NoHeader = False
+    skip_lines: _SkipLines = None
+    sheet: _Sheet = None
+    query: _Query = None
+
+    @property
+    def reading(self) -> Reading:
+        """What the options say of texts."""
+        kinds: dict[str, str] = {}
+        for one in [pair for said in self.as_ or [] for pair in names_in(said)]:
+            name, equals, kind = one.rpartition("=")
+            if not equals:
+                raise UsageError(f"--as {one}: needs a column and a kind, such as --as tsh=number")
+            kinds[name] = kind
+        missing, drop = names_in(self.missing or ""), names_in(self.drop or "")
+        return Reading(tuple(missing), self.decimal, self.dates, kinds, tuple(drop))  # type: ignore[arg-type] # it checks
+
+    @property
+    def layout(self) -> Layout:
+        """What the options say of files."""
+        header = False if self.no_header else None
+        delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter)
+        return Layout(self.encoding, delimiter, header, self.skip_lines, self.sheet, self.query)
+
+    def open(self, data: str) -> Reader:
+        """Open rows with the columns that are used, to be understood."""
+        if self.columns is not None and self.drop is not None:
+            raise UsageError("--columns and --drop exclude each other: give one of them")
+        reading = self.reading
+        try:
+            reader = as_reader(data, layout=self.layout)
+        except OSError as error:
+            raise DataError(f"cannot read {data}: {explain(error)}") from error
+        for words in reader.found:
+            say(f"{data}: {words}")
+        columns = None if self.columns is None else names_in(self.columns)
+        if columns is not None and len(set(columns)) < len(columns):
+            raise UsageError("--columns names a column twice: name each once")
+        try:
+            return chosen(reader, reading, columns)
+        except DataError as error:
+            raise DataError(f"{error} (--columns, --drop, --as)") from None
+
+    def open_as(
+        self,
+        data: str,
+        schema: Schema,
+        reading: Reading | None = None,
+        keep: Sequence[str] = (),
+    ) -> Reader:
+        """Open rows under a schema, and say which columns are left out."""
+        reader = self.open(data)
+        known = () if reading is None else reading.dropped
+        further = [name for name in left_out(reader, schema, keep) if name not in known]
+        if further:
+            more = f" and {len(further) - 5:,} more" if len(further) > 5 else ""
+            say(f"{data}: left out, as it is no feature: {shown(', '.join(further[:5]))}{more}")
+        return open_rows(reader, schema, reading, keep)
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows as the command line names them, and how they are to be read."""
+    """Rows as the command line names them, and how a model's were read."""
 
     data: str
-    columns: str | None
-    drop: str | None
+    reads: Reads
+    reading: Reading
     threads: int
     quiet: bool
 
-    def open(self, schema: Schema | None = None) -> Reader:
-        """Open them; see `open_rows`."""
-        return open_rows(self.data, self.columns, self.drop, schema)
+    def open(self, schema: Schema, keep: Sequence[str] = ()) -> Reader:
+        """Open them under a schema; see `Reads.open_as`."""
+        return self.reads.open_as(self.data, schema, self.reading, keep)
 
 
-def open_rows(
-    data: str, columns: str | None, drop: str | None, schema: Schema | None = None
-) -> Reader:
-    """Open the rows, with the columns that --columns or --drop picks; they must fit the schema."""
-    if columns is not None and drop is not None:
-        raise UsageError("--columns and --drop exclude each other: give one of them")
-    texts: frozenset[str] = frozenset() if schema is None else schema.categorical_names
-    try:
-        reader = as_reader(data, text_columns=texts)
-    except OSError as error:
-        raise DataError(f"cannot read {data}: {explain(error)}") from error
-    if columns is not None or drop is not None:
-        reader = reader.select(_chosen(reader, columns, drop))
-    if schema is not None:
-        try:
-            Encoder(schema).check(reader)
-        except DataError as error:
-            raise DataError(f"{error}{_hint(reader, schema)}") from None
-    return reader
+#: No option given.
+READS = Reads()
+
+
+def say(words: str) -> None:
+    """Say on stderr what somebody should know of the rows."""
+    print(f"hushtable: {shown(words)}", file=sys.stderr)
 
 
 def names_in(option: str) -> list[str]:
@@ -53,33 +149,14 @@ def names_in(option: str) -> list[str]:
     return [name.strip() for name in next(csv.reader([option], skipinitialspace=True), [])]
 
 
-def _chosen(reader: Reader, columns: str | None, drop: str | None) -> list[str]:
-    names = list(reader.names or ())
-    named = names_in(columns if columns is not None else drop or "")
-    lacking = [name for name in named if name not in names]
-    if lacking:
-        raise DataError(f"{reader.source} has no column {lacking}: its columns are {names}")
-    chosen = named if columns is not None else [name for name in names if name not in named]
-    if not chosen:
-        raise UsageError("no column is left: name fewer in --drop, or some in --columns")
-    if len(set(chosen)) < len(chosen):
-        raise UsageError("--columns names a column twice: name each once")
-    return chosen
-
-
-def _hint(reader: Reader, schema: Schema) -> str:
-    """Say which option makes the columns fit, if one does."""
-    names, wanted = list(reader.names or ()), schema.names
-    if not schema.named or not set(wanted) <= set(names):
-        return ""
-    extra = [name for name in names if name not in wanted]
-    if [name for name in names if name in wanted] == wanted:
-        return f"; --drop {joined(extra)} leaves the others out"
-    return f"; --columns {joined(wanted)} puts them in order"
-
-
-def joined(names: list[str]) -> str:
+def joined(names: Sequence[str]) -> str:
     """Return names as an option takes them, quoted for the shell."""
     fields = [f'"{name}"' if "," in name or name != name.strip() else name for name in names]
     text = ",".join(fields)
     return shlex.quote(text) if os.name == "posix" else text
+
+
+def reading_of(content: Any) -> Reading:
+    """Return how a model's rows were read, from its file."""
+    said: Mapping[str, Any] = content.manifest.get("reading") or {}
+    return Reading.from_dict(said)

@@ -2,12 +2,13 @@
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from hushtable.cli._details import Details
 from hushtable.cli._output import Folder
 from hushtable.cli._progress import watched
-from hushtable.cli._rows import Rows, open_rows
+from hushtable.cli._rows import Rows
 from hushtable.cli._scores import Summary, write_scores
 from hushtable.data.readers import Reader, one_after_other
 from hushtable.engines.files import STAMP, ScoreFile, score_files_of
@@ -31,7 +32,7 @@ def score_files(
         return total, len(pairs)
     folder.remove_leftovers()
     # All are opened before the first is scored: a file with other columns is found at once.
-    readers = [open_rows(str(pair.source), rows.columns, rows.drop, schema) for pair in waiting]
+    readers = [replace(rows, data=str(pair.source)).open(schema) for pair in waiting]
     stopped, lock = threading.Event(), threading.Lock()
 
     def score_one(item: tuple[ScoreFile, Reader]) -> None:

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable import files
-from hushtable.cli._options import Columns, Data, Drop, Json, Threads, argument
+from hushtable.cli._options import Data, Json, Threads, argument
 from hushtable.cli._output import MOST_LINES, finish, print_sentences, print_table, shown
 from hushtable.cli._progress import watched
-from hushtable.cli._rows import open_rows
+from hushtable.cli._rows import READS, Reads
 from hushtable.cli.plan import read_schema
 from hushtable.data.check import FeatureCheck, check_rows
 from hushtable.data.schema import Schema
@@ -24,8 +24,7 @@ def check(
     schema: _Schema,
     data: Data,
     threads: Threads = -1,
-    columns: Columns = None,
-    drop: Drop = None,
+    reads: Reads = READS,
     as_json: Json = False,
 ) -> None:
     """Check rows against a schema or plan, before they are counted.
@@ -38,7 +37,7 @@ def check(
       hushtable plan check plan.hush patients.csv --drop id,name
     """
     wanted = _schema(schema)
-    reader = open_rows(data, columns, drop, wanted)
+    reader = reads.open_as(data, wanted)
     with watched(reader, quiet=as_json) as watch:
         checks = check_rows(wanted, watch.reader, n_jobs=threads)
     features = [_facts(one) for one in checks]

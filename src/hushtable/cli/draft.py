@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import pyarrow as pa
 import typer
 
-from hushtable.cli._options import Columns, Data, Drop, Json, option
+from hushtable.cli._options import Data, Json, Table, option
 from hushtable.cli._output import Target, finish
-from hushtable.cli._rows import open_rows
-from hushtable.data.columns import as_numbers, is_text
+from hushtable.cli._rows import READS, Reads
+from hushtable.cli._understanding import print_doubts, print_understanding, understanding_facts
+from hushtable.data.infer import understood
 from hushtable.data.known_columns import known_column
-from hushtable.data.readers import Reader
-from hushtable.errors import DataError, FileError
+from hushtable.data.texts.decisions import ColumnUnderstanding
+from hushtable.errors import FileError
 from hushtable.files import replacing
 
 _HEAD = """\
@@ -58,13 +58,13 @@ def draft(
     data: Data,
     output: _Output = None,
     force: _Force = False,
-    columns: Columns = None,
-    drop: Drop = None,
+    reads: Reads = READS,
+    table: Table = False,
     as_json: Json = False,
 ) -> None:
     """Draft a schema from the names and types of the columns.
 
-    Nothing else is read off the data. Where a name is well known (age, heart_rate, glucose_mmol,
+    Nothing else is taken from the data. Where a name is well known (age, heart_rate, glucose_mmol,
     voltage, weekday), public ranges or categories are proposed as comments. A person confirms
     them and fills in the others, which must be public knowledge.
 
@@ -77,7 +77,8 @@ def draft(
             "it with --force"
         )
     target = None if output is None else Target(output, [data])
-    features = _features(open_rows(data, columns, drop))
+    columns, _, _ = understood(reads.open(data), None, -1)
+    features = [_column(one) for one in columns]
     text = "\n".join([_HEAD, *map(_table, features)])
     known = sum(1 for feature in features if feature.proposals)
     if target is not None:
@@ -87,14 +88,18 @@ def draft(
         "command": "plan draft",
         "schema": None if target is None else str(target.path),
         "features": [{"name": f.name, "kind": f.kind, "proposals": f.proposals} for f in features],
+        "columns": understanding_facts(columns),
         "toml": text,
     }
 
     def say() -> None:
+        if table:
+            print_understanding(columns)
         if target is None:
             print(text, end="")
         else:
             print(f"Wrote {target}: {len(features):,} columns.")
+            print_doubts(columns)
             if known:
                 print(f"{known:,} have a well-known name: confirm what is proposed for them.")
             print("Fill in the other ranges and categories, then")
@@ -103,27 +108,14 @@ def draft(
     finish(as_json, facts, say)
 
 
-def _features(reader: Reader) -> list[_Column]:
-    """Kind, unit and proposals of each column, by its name and type alone."""
-    batch: Any = next(reader.read(), None)
-    if batch is None or len(batch) == 0:
-        raise DataError(f"{reader.source} has no rows: its columns have no kinds")
-    features = []
-    for name, column in zip(batch.schema.names, batch.columns, strict=True):
-        if not is_text(column.type):
-            as_numbers(column.slice(0, 0), name)  # refuses types that are neither
-        features.append(_column(name, column.type))
-    return features
-
-
-def _column(name: str, kind: Any) -> _Column:
-    """Draft a column of an Arrow type."""
-    text = is_text(kind)
-    default = _Column(name, "categorical" if text else "numeric", _note(kind))
-    known = known_column(name)
+def _column(one: ColumnUnderstanding) -> _Column:
+    """Draft a column as it was understood."""
+    form = "number" if one.reading is None else one.reading.kind
+    text = form == "category"
+    default = _Column(one.name, "categorical" if text else "numeric", _NOTES.get(form, ""))
+    known = known_column(one.name)
     # Dates, times and true/false say themselves what they are.
-    number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    if known is None or not (text or number):
+    if known is None or form not in ("number", "category"):
         return default
     if lists := known.texts if text else known.codes:
         what = known.what if text else f"{known.what}, as codes"
@@ -138,15 +130,11 @@ def _column(name: str, kind: Any) -> _Column:
     return replace(default, proposals=ranges, hint=known.note if ranges else "")
 
 
-def _note(kind: Any) -> str:
-    """Return the unit of a range, where the type has one."""
-    if pa.types.is_boolean(kind):
-        return "false is 0, true is 1"
-    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
-        return "in seconds since 1970-01-01: the start of 2020 is 1577836800"
-    if pa.types.is_time(kind) or pa.types.is_duration(kind):
-        return "in seconds"
-    return ""
+_NOTES = {
+    "boolean": "false is 0, true is 1",
+    "date": "in seconds since 1970-01-01: the start of 2020 is 1577836800",
+    "time": "in seconds",
+}
 
 
 def _table(column: _Column) -> str:

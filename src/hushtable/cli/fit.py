@@ -1,5 +1,7 @@
 """``hushtable fit``: rows to a model."""
 
+import warnings
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -9,11 +11,12 @@ from hushtable.cli._detectors import HUSHTABLE, Detector
 from hushtable.cli._options import option
 from hushtable.cli._output import Target, finish, print_sentences, print_tally, shown, tally
 from hushtable.cli._progress import watched
-from hushtable.cli._rows import Rows, joined, names_in
-from hushtable.data.infer import doubtful_texts
+from hushtable.cli._rows import READS, Reads, names_in
+from hushtable.cli._understanding import print_doubts, print_understanding, understanding_facts
+from hushtable.data.infer import refuse
 from hushtable.data.readers import Reader
-from hushtable.data.schema import Schema
-from hushtable.errors import DataError, UsageError
+from hushtable.data.understanding import chosen
+from hushtable.errors import UsageError
 from hushtable.report.words import texts_of_rows, values_of_rows
 
 _Detector = Annotated[Detector, typer.Option(help="Detector to fit.")]
@@ -41,15 +44,16 @@ def fit(
     contamination: _Contamination = "auto",
     seed: options.Seed = None,
     threads: options.Threads = -1,
-    columns: options.Columns = None,
-    drop: options.Drop = None,
+    reads: Reads = READS,
     keep_text: _KeepText = None,
+    table: options.Table = False,
     as_json: options.Json = False,
 ) -> None:
     """Fit a detector to rows and write it as a model.
 
-    Ranges and categories are read off the rows, and are in the model. Numbers, dates, true/false
-    and text are used as they are; empty fields are missing values.
+    Ranges and categories are read off the rows, and are in the model. Texts of files are read as
+    the numbers, dates and categories that they say; where that is in doubt, the rows are refused,
+    with the options that resolve it. --table shows what was understood.
 
     Example:
       hushtable fit patients.csv --drop id,name -o model.hush
@@ -67,14 +71,15 @@ def fit(
     if detector is HUSHTABLE:
         settings["passes"] = passes
     target = Target(output, [data])
-    rows = Rows(data, columns, drop, threads, as_json)
-    reader = rows.open()
-    keep = names_in(keep_text or "")
-    used = list(reader.names or ())
-    if lacking := [name for name in keep if name not in used]:
-        raise DataError(f"--keep-text: {lacking} are not among the columns in use, {used}")
+    reader = reads.open(data)
+    if keep := names_in(keep_text or ""):
+        kept = dict.fromkeys(keep, "category")
+        reading = replace(reads.reading, kinds={**reads.reading.kinds, **kept})
+        reader = chosen(reader, reading)
     model, n_rows = _fitted(detector, settings, reader, as_json)
-    _check_texts(model.plan_.schema, n_rows - model.sketch_.tally[:, 0], keep, rows)
+    if table:
+        print_understanding(model.understanding_)
+    refuse(model.understanding_, model.reading_, data, personal=True)
     with target.writing():
         model.save(output)
     facts = {"command": "fit", "model": str(output), **_facts(model, n_rows)}
@@ -94,7 +99,8 @@ def _fitted(
         passes += settings["passes"]
     elif "max_samples" in model.get_params() and reader.n_rows is None:
         passes += 1  # to sample rows, it must know their number
-    with watched(reader, passes=passes, quiet=quiet) as watch:
+    with watched(reader, passes=passes, quiet=quiet) as watch, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # what it warns of is refused
         model.fit(watch.reader)
     return model, watch.rows
 
@@ -111,6 +117,7 @@ def _facts(model: Any, n_rows: int) -> dict[str, Any]:
         "plan_id": plan.plan_id,
         "tally": tally(plan.schema, model.sketch_.tally),
         "texts": texts_of_rows(plan.schema),
+        "columns": understanding_facts(model.understanding_),
     }
 
 
@@ -121,6 +128,7 @@ def _print(model: Any, facts: dict[str, Any], target: Target) -> None:
         f"{facts['cells']:,} cells."
     )
     print(f"{len(schema) - n_texts:,} columns are numeric, {n_texts:,} categorical.")
+    print_doubts(model.understanding_)
     print(f"Rows that score below {model.offset_:.4g} {model.plan_.score.unit} are outliers.")
     print_tally(schema, model.sketch_.tally, facts["rows"])
     print(f"Wrote {target}.")
@@ -140,22 +148,3 @@ def _contamination(value: str) -> str | float:
     if not 0.0 < share <= 0.5:
         raise UsageError(f"--contamination {value}: needs auto, or a share above 0 and at most 0.5")
     return share
-
-
-def _check_texts(schema: Schema, n_values: Any, keep: list[str], rows: Rows) -> None:
-    """Refuse texts that look like those of single rows, unless their columns are to be kept."""
-    found = doubtful_texts(schema, n_values.tolist())
-    doubtful = [name for name in found if name not in keep]
-    if not doubtful:
-        return
-    looks = "; ".join(f"{name!r} ({found[name]})" for name in doubtful)
-    without = (
-        "by naming the others only in --columns"
-        if rows.columns is not None
-        else f"with --drop {joined(names_in(rows.drop or '') + doubtful)}"
-    )
-    raise DataError(
-        "all texts of a column of text are in the model, and some look like those of single "
-        f"rows: {looks}. Leave them out {without}, or keep them with --keep-text "
-        f"{joined(keep + doubtful)} (nothing was written)"
-    )

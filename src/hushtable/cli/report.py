@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 from hushtable import files
 from hushtable.cli._counts import read_counts, threshold
-from hushtable.cli._options import Columns, Drop, Json, Threads, Values, argument, option
+from hushtable.cli._options import Json, Threads, Values, argument, option
 from hushtable.cli._output import Target, finish, listed, size
 from hushtable.cli._progress import watched
-from hushtable.cli._rows import Rows
+from hushtable.cli._rows import READS, Reads, Rows, reading_of
 from hushtable.cli.round._common import read_round
 from hushtable.counts.base import Counts, Noised
 from hushtable.counts.kinds import counts_from_file
+from hushtable.data.texts.reading import Reading
 from hushtable.errors import FileError, UsageError
 from hushtable.federation.collect import Collection
 from hushtable.federation.sealed import Sealed
@@ -60,8 +61,7 @@ def report(
     contamination: _Contamination = None,
     values: Values = False,
     threads: Threads = -1,
-    columns: Columns = None,
-    drop: Drop = None,
+    reads: Reads = READS,
     as_json: Json = False,
 ) -> None:
     """Write one HTML file for analyst, privacy officer and coordinator.
@@ -84,14 +84,14 @@ def report(
         raise UsageError("--round needs what the sites sent: give --parts")
     others = [path for path in (model, ranks, round_) if path is not None]
     sent = [] if parts is None else _parts(parts, others)
-    subject, scorer, offset = _open(model)
+    subject, scorer, offset, reading = _open(model)
     sites = None if parts is None else _sites(subject, sent, round_)
     scores = None
     if data is not None:
         if scorer is None:
             raise UsageError(f"{model} scores no rows: leave {data} out")
         ranked = None if ranks is None else Ranks(read_counts(ranks), scorer)
-        given = Rows(data, columns, drop, threads, as_json)
+        given = Rows(data, reads, reading, threads, as_json)
         scores = _scores(scorer, offset, given, contamination, rows, ranked)
     made = gather(subject, threshold=offset, scores=scores, sites=sites, values=values)
     target = write_page(made, output)
@@ -163,16 +163,16 @@ def write_page(made: Report, output: Path) -> Target:
     return target
 
 
-def _open(path: Path) -> tuple[Model, Scorer | None, float | None]:
+def _open(path: Path) -> tuple[Model, Scorer | None, float | None, Reading]:
     """Read a file of counts; also how it scores, and its threshold, if it does."""
     content = files.read(path).expect("detector", "sketch", "release", "local", "sealed")
     read = Sealed.from_file if content.kind == Sealed.kind else counts_from_file
     counts: Counts = content.build(read)
     subject = Model(path.name, content.kind, counts, size(path))
     if counts.hidden or not counts.plan.purpose.scores_rows:
-        return subject, None, None
+        return subject, None, None, Reading()
     scorer = Scorer(counts)
-    return subject, scorer, threshold(content, scorer)
+    return subject, scorer, threshold(content, scorer), reading_of(content)
 
 
 def _parts(pattern: str, others: list[Path]) -> list[Path]:

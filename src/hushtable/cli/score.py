@@ -11,14 +11,15 @@ from hushtable import files
 from hushtable.cli._counts import threshold as threshold_of
 from hushtable.cli._details import Details, print_lowest
 from hushtable.cli._line import Line
-from hushtable.cli._options import Columns, Data, Drop, Json, Threads, option
+from hushtable.cli._options import Data, Json, Threads, option
 from hushtable.cli._output import Folder, Target, finish, print_sentences, print_tally, tally
 from hushtable.cli._progress import watched
-from hushtable.cli._rows import Rows
+from hushtable.cli._rows import READS, Reads, Rows, reading_of
 from hushtable.cli._score_files import score_files
 from hushtable.cli._scores import Summary, write_scores
 from hushtable.cli._signed import signed_by, standing
 from hushtable.counts.kinds import counts_from_file
+from hushtable.data.texts.reading import Reading
 from hushtable.errors import DataError, FileError, UsageError
 from hushtable.scores.scorer import Scorer
 
@@ -56,8 +57,7 @@ def score(
     model: _Model,
     output: _Output,
     threads: Threads = -1,
-    columns: Columns = None,
-    drop: Drop = None,
+    reads: Reads = READS,
     contamination: _Contamination = None,
     count: _Count = None,
     threshold: _Threshold = None,
@@ -89,10 +89,10 @@ def score(
         raise UsageError("--marginals puts explanations in words: give --explain with it")
     more = [path for path in (ranks, marginals) if path is not None]
     target = Folder(output) if to_folder else Target(output, [data, model, *more])
-    scorer, offset = _open_model(model)
+    scorer, offset, reading = _open_model(model)
     signer = signed_by(scorer.sketch)
     details = Details(scorer, ranks, explain, marginals)
-    rows = Rows(data, columns, drop, threads, as_json)
+    rows = Rows(data, reads, reading, threads, as_json)
     if isinstance(target, Folder):
         offset = line.offset(offset, details.ranks)
         summary, kept = score_files(scorer, details, offset, rows, target)
@@ -184,7 +184,7 @@ def _some(rows: Iterator[tuple[Any, ...]], source: str) -> Iterator[tuple[Any, .
         raise DataError(f"{source} has no rows: there is nothing to score")
 
 
-def _open_model(path: Path) -> tuple[Scorer, float]:
+def _open_model(path: Path) -> tuple[Scorer, float, Reading]:
     """Read a detector or a sketch without scikit-learn, which takes a second to import."""
     content = files.read(path).expect("detector", "sketch", "release", "local")
     counts = content.build(counts_from_file)
@@ -200,4 +200,4 @@ def _open_model(path: Path) -> tuple[Scorer, float]:
             "--ranks"
         )
     scorer = Scorer(counts)
-    return scorer, threshold_of(content, scorer)
+    return scorer, threshold_of(content, scorer), reading_of(content)

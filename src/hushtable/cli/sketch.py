@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Annotated
 
 from hushtable import files
-from hushtable.cli._options import Columns, Data, Drop, Json, Output, Threads, option
+from hushtable.cli._options import Data, Json, Output, Threads, option
 from hushtable.cli._output import Target, finish, print_tally, tally
 from hushtable.cli._progress import watched
-from hushtable.cli._rows import open_rows
+from hushtable.cli._rows import READS, Reads
 from hushtable.counts.sketch import Sketch
 from hushtable.plans.plan import Plan
 
@@ -19,8 +19,7 @@ def sketch(
     plan: _Plan,
     output: Output,
     threads: Threads = -1,
-    columns: Columns = None,
-    drop: Drop = None,
+    reads: Reads = READS,
     as_json: Json = False,
 ) -> None:
     """Count rows under a plan and write the counts as a sketch.
@@ -32,7 +31,7 @@ def sketch(
     """
     target = Target(output, [data, plan])
     drawn = files.read(plan).expect("plan").build(Plan.from_file)
-    reader = open_rows(data, columns, drop, drawn.schema)
+    reader = reads.open_as(data, drawn.schema)
     with watched(reader, quiet=as_json) as watch:
         counted = Sketch.from_data(drawn, watch.reader, n_jobs=threads)
     target.save(counted)

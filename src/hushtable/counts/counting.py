@@ -46,7 +46,7 @@ class Counter:
         self, reader: Reader, weights: Weights | None, n_jobs: int | None
     ) -> tuple[Ints, Ints]:
         """Count every row, or the sample; return counts (n_cells,) and tally (n_features, 2)."""
-        sources = numbered(self._encoder.check(reader), weights)
+        sources = numbered(reader, weights)
         threads = n_threads(n_jobs, reader.n_rows)
         for _ in range(threads):
             self._idle.put(self._nothing())

@@ -13,7 +13,8 @@ from hushtable.counts.base import Counts
 from hushtable.counts.counting import Counter
 from hushtable.counts.release import Release
 from hushtable.counts.releasing import release_counts
-from hushtable.data.readers import as_reader, no_rows
+from hushtable.data.readers import no_rows
+from hushtable.data.typed import open_rows
 from hushtable.data.weights import count_rows, whole_weights
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
@@ -110,7 +111,7 @@ class Sketch(Counts):
             The hash functions to count under.
         X : array, data frame, Arrow object or path
             Rows, as `hushtable.data.readers.as_reader` takes them, with the plan's features as
-            columns in the plan's order. Missing values are allowed.
+            columns, by name. Missing values are allowed.
         sample_weight : array-like of shape (n,), optional
             Whole numbers, 0 or more: a row of weight w counts as w equal rows, exactly.
         max_samples : int, optional
@@ -136,7 +137,7 @@ class Sketch(Counts):
             If there are no rows (unless ``allow_empty``), the columns are not the plan's, or a
             value is of the wrong kind; the message names the column.
         """
-        reader = as_reader(X, text_columns=plan.schema.categorical_names)
+        reader = open_rows(X, plan.schema)
         counter = Counter(plan)
         if max_samples is not None:
             if sample_weight is not None:

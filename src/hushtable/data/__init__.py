@@ -14,17 +14,26 @@ if TYPE_CHECKING:
     from hushtable.data.check import FeatureCheck, check_rows
     from hushtable.data.readers import register_format, register_source
     from hushtable.data.schema import Feature, Schema
+    from hushtable.data.texts.decisions import ColumnUnderstanding
+    from hushtable.data.understanding import Understanding, read, understand
 
-__all__ = ["Feature", "FeatureCheck", "Schema", "check_rows", "register_format", "register_source"]
+__all__ = [
+    "ColumnUnderstanding", "Feature", "FeatureCheck", "Schema", "Understanding", "check_rows",
+    "read", "register_format", "register_source", "understand",
+]  # fmt: skip
 
 __getattr__, __dir__ = exports(
     __name__,
     {
+        "ColumnUnderstanding": "texts.decisions",
         "Feature": "schema",
         "FeatureCheck": "check",
         "Schema": "schema",
+        "Understanding": "understanding",
         "check_rows": "check",
+        "read": "understanding",
         "register_format": "readers",
         "register_source": "readers",
+        "understand": "understanding",
     },
 )

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from hushtable import kernels
 from hushtable.data.columns import as_numbers
 from hushtable.data.encoding import Codes, Encoder
-from hushtable.data.readers import Batch, as_reader, no_rows
+from hushtable.data.readers import Batch, no_rows
 from hushtable.data.schema import Feature, Schema
+from hushtable.data.typed import open_rows
 from hushtable.data.weights import Numbered, numbered
 from hushtable.threads import map_in_order, n_threads
 
@@ -97,7 +98,7 @@ def check_rows(schema: Schema, X: Any, *, n_jobs: int | None = None) -> list[Fea
         Kinds, ranges and categories; that of a plan is ``plan.schema``.
     X : array, data frame, Arrow object or path
         Rows, as `hushtable.data.readers.as_reader` takes them, with the schema's features as
-        columns in the schema's order. They are read once, a batch at a time.
+        columns, by name. They are read once, a batch at a time.
     n_jobs : int, optional
         Threads; None is one, -1 every core. The result is the same for any number.
 
@@ -121,7 +122,7 @@ def check_rows(schema: Schema, X: Any, *, n_jobs: int | None = None) -> list[Fea
     >>> age.rows, age.above
     (3, 1)
     """
-    reader = as_reader(X, text_columns=schema.categorical_names)
+    reader = open_rows(X, schema)
     encoder = Encoder(schema)
 
     def counted(item: Numbered) -> _Counts:
@@ -131,7 +132,7 @@ def check_rows(schema: Schema, X: Any, *, n_jobs: int | None = None) -> list[Fea
         return part
 
     total = _Counts(schema)
-    items = itertools.chain.from_iterable(numbered(encoder.check(reader)))
+    items = itertools.chain.from_iterable(numbered(reader))
     for part in map_in_order(counted, items, n_threads(n_jobs, reader.n_rows)):
         total.merge(part)
     if not total.rows:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.data.columns import as_numbers, as_texts, filled, texts_column
-from hushtable.data.readers import Batch, Reader
+from hushtable.data.readers import Batch
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import DataError
 
@@ -62,34 +62,17 @@ class Encoder:
             if f.kind == "categorical"
         }
 
-    def check(self, reader: Reader) -> Reader:
-        """Return ``reader`` if its columns are the schema's, else raise `DataError`."""
-        names, expected = reader.names, tuple(self.schema.names)
-        unknown = [] if names is None else sorted(set(names) - set(expected))
-        lacking = [] if names is None else sorted(set(expected) - set(names))
-        detail = f"unknown: {unknown}; missing: {lacking}"
-        if reader.n_columns != len(expected):
-            detail = f" ({detail})" if unknown or lacking else ""
-            raise DataError(
-                f"{reader.source} has {reader.n_columns} columns, the plan has {len(expected)} "
-                f"features{detail}: give the plan's columns in the plan's order"
-            )
-        if names is not None and self.schema.named and names != expected:
-            detail = detail if unknown else "same names, other order"
-            raise DataError(
-                f"{reader.source}: the columns are not the plan's features ({detail}): "
-                f"needs {list(expected)}"
-            )
-        return reader
-
     def encode(self, batch: Batch, start: int = 0) -> Codes:
-        """Encode a batch; ``start`` is the number of its first row, for messages."""
+        """Encode a batch, whose first columns are the features in order.
+
+        ``start`` is the number of its first row, for messages.
+        """
         n, d = len(batch), len(self.schema)
         coded, tally = np.empty((d, n), np.uint16), np.zeros((d, 2), np.int64)
         if isinstance(batch, np.ndarray) and not self._categories:
             self._numeric(batch, slice(0, d), coded, tally, start)
         else:
-            columns = batch.T if isinstance(batch, np.ndarray) else batch.columns
+            columns = batch.T if isinstance(batch, np.ndarray) else batch.columns[:d]
             for j, (feature, column) in enumerate(zip(self.schema.features, columns, strict=True)):
                 if feature.kind == "numeric":
                     if not isinstance(column, np.ndarray):

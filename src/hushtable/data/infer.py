@@ -1,11 +1,12 @@
 """A schema read off the data: kinds, ranges and categories. Never public."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -13,29 +14,39 @@ from hushtable import kernels
 from hushtable.data.columns import as_numbers, as_texts, is_text
 from hushtable.data.encoding import infinite
 from hushtable.data.readers import Reader, no_rows
-from hushtable.data.schema import MAX_CATEGORIES, Feature, Schema
+from hushtable.data.schema import Feature, Schema
+from hushtable.data.texts.decisions import (
+    ColumnUnderstanding,
+    Decider,
+    Kind,
+    joined_options,
+    numeric_identifier,
+)
+from hushtable.data.texts.reading import ColumnReading, Form, Reading
+from hushtable.data.texts.seen import TextsSeen, all_different
+from hushtable.data.typed import typed
 from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.errors import DataError
 from hushtable.threads import for_each, n_threads
 
-#: Rows, or different texts, up to which a column is taken for categories, however they look.
-_FEW = 20
-#: Letters of a text, on average, above which it is more than the name of a category.
-_LONG = 30
-#: Like a number of a patient or an order, a hash, a date written out.
-_CODE = re.compile(r"(?=(?:\D*\d){3})\S{8,}")
+#: Unit of dates, and of points in time: seconds since 1970-01-01 UTC, shown as dates.
+DATE = "date"
 
 
 class _Found:
     """Ranges and texts seen in some of the batches."""
 
-    def __init__(self, names: list[str]) -> None:
-        self.names = names
+    def __init__(self, names: list[str], reading: Reading) -> None:
+        self.names, self.reading = names, reading
         self.n_rows = 0
         self.low = np.full(len(names), np.inf)
         self.high = np.full(len(names), -np.inf)
-        #: By number of the column, its different texts.
-        self.texts: dict[int, set[str]] = {}
+        #: By number of the column, its texts.
+        self.texts: dict[int, TextsSeen] = {}
+        #: By number of the column, what others hold besides plain numbers.
+        self.forms: dict[int, Form] = {}
+        #: Columns of whole numbers that all differ, as far as the first rows show.
+        self.different: set[int] = set()
 
     def add(self, item: Numbered) -> None:
         start, batch, _ = item
@@ -44,13 +55,16 @@ class _Found:
             self._add_numbers(batch, start, slice(None))
             return
         for j, column in enumerate(batch.columns):
+            column = self.reading.without_missing(column)
             if is_text(column.type):
-                texts = pc.unique(as_texts(column, self.names[j])).drop_null().to_pylist()
-                self.texts.setdefault(j, set()).update(texts)
-            else:
-                numbers = as_numbers(column, self.names[j], start)
-                self._add_numbers(numbers[:, np.newaxis], start, slice(j, j + 1))
-        self._check_texts()
+                self.texts.setdefault(j, TextsSeen()).add(column, start)
+                continue
+            if (form := _form(column.type)) != "number":
+                self.forms[j] = form
+            numbers = as_numbers(column, self.names[j], start)
+            self._add_numbers(numbers[:, np.newaxis], start, slice(j, j + 1))
+            if start == 0 and all_different(numbers):
+                self.different.add(j)
 
     def _add_numbers(self, X: NDArray[Any], start: int, columns: slice) -> None:
         row, column = kernels.column_ranges(X, self.low[columns], self.high[columns])
@@ -61,59 +75,57 @@ class _Found:
         self.n_rows += other.n_rows
         self.low = np.minimum(self.low, other.low)
         self.high = np.maximum(self.high, other.high)
+        self.forms |= other.forms
+        self.different |= other.different
         for j, texts in other.texts.items():
-            self.texts.setdefault(j, set()).update(texts)
-        self._check_texts()
+            self.texts.setdefault(j, TextsSeen()).merge(texts)
 
-    def _check_texts(self) -> None:
-        crowded = [self.names[j] for j in sorted(self.texts) if len(self.texts[j]) > MAX_CATEGORIES]
-        if crowded:
-            one = len(crowded) == 1
-            which = f"column {crowded[0]!r} has" if one else f"columns {crowded} each have"
-            raise DataError(
-                f"{which} more than {MAX_CATEGORIES:,} different texts, more categories than a "
-                "plan allows: leave identifiers out, and free text (hushtable fit --drop), or "
-                "group rare categories"
-            )
-
-    def features(self) -> tuple[Feature, ...]:
+    def check(self) -> None:
         for j in self.texts:
-            if self.high[j] >= self.low[j]:
+            if self.high[j] >= self.low[j] and self.texts[j].n:
                 raise DataError(
                     f"column {self.names[j]!r} holds numbers in some rows and text in others: "
                     "make it one or the other"
                 )
-        return tuple(map(self._feature, range(len(self.names))))
-
-    def _feature(self, j: int) -> Feature:
-        name = self.names[j]
-        if not self.texts.get(j) and self.low[j] > self.high[j]:
-            raise DataError(
-                f"column {name!r} is missing in every row: no range can be read off it; leave the "
-                "column out, or state its range in a schema"
-            )
-        if j in self.texts:
-            return Feature.categorical(name, sorted(self.texts[j]))
-        try:
-            return Feature.numeric(name, low=self.low[j], high=self.high[j])
-        except ValueError as error:
-            raise DataError(str(error)) from None
 
 
-def schema_from_data(
+_FORMS = {"number": "numbers", "date": "dates", "time": "times", "boolean": "true and false"}
+
+
+def _form(kind: pa.DataType) -> Form:
+    """Return what a column of an Arrow type holds that is no text."""
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        return "date"
+    if pa.types.is_time(kind) or pa.types.is_duration(kind):
+        return "time"
+    return "boolean" if pa.types.is_boolean(kind) else "number"
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """A schema read off rows, and how they were understood."""
+
+    schema: Schema
+    n_rows: int
+    #: How texts became values: for later files.
+    reading: Reading
+    columns: tuple[ColumnUnderstanding, ...]
+
+
+def understood(
     reader: Reader, weights: Weights | None = None, n_jobs: int | None = None
-) -> tuple[Schema, int]:
-    """Read a schema off the data, without the rows of weight 0; return it and the number of rows.
+) -> tuple[tuple[ColumnUnderstanding, ...], Reading, "_Found"]:
+    """Look at all rows once, and decide what each column is.
 
-    It is not public: every range is the data's own minimum and maximum. Raises `DataError` on an
-    infinity, a column without any value, too many categories, or no row at all.
+    Raises `DataError` on an infinity, a mixture of types, or no row at all; not for a doubt.
     """
-    named = reader.names is not None
     names = list(reader.names or (f"x{j}" for j in range(reader.n_columns)))
+    reading = reader.reading or Reading()
+    _check_names(reading, names, reader)
     threads = n_threads(n_jobs, reader.n_rows)
     idle: SimpleQueue[_Found] = SimpleQueue()
     for _ in range(threads):
-        idle.put(_Found(names))
+        idle.put(_Found(names, reading))
 
     def look(item: Numbered) -> None:
         found = idle.get()
@@ -128,38 +140,149 @@ def schema_from_data(
         total.merge(idle.get())
     if total.n_rows == 0:
         raise no_rows(reader)
-    return Schema(total.features(), public=False, named=named), total.n_rows
+    total.check()
+    decide = _decider(reader, reading, total)
+    columns = tuple(decide(j) for j in range(len(names)))
+    read = {one.name: one.reading for one in columns if one.reading is not None}
+    return columns, replace(reading, columns=read), total
 
 
-def doubtful_texts(schema: Schema, n_values: Sequence[int]) -> dict[str, str]:
-    """Find columns whose texts may identify single rows: identifiers, names, free text.
+def _check_names(reading: Reading, names: Sequence[str], reader: Reader) -> None:
+    unknown = [name for name in reading.kinds if name not in names and name not in reading.dropped]
+    if unknown:
+        raise DataError(f"{reader.source} has no column {unknown} (--as): its columns are {names}")
 
-    ``n_values`` (d,) are the rows in which each feature is not missing. Returns, by name of the
-    column, what its texts look like; the words hold none of them.
+
+def _decider(
+    reader: Reader, reading: Reading, found: _Found
+) -> Callable[[int], ColumnUnderstanding]:
+    """Return what decides on a column, by its number."""
+    said = " of " + reader.source if reader.source != "the data" else ""
+    delimiter = next((w[-2] for w in reader.found if w.startswith("delimiter")), ",")
+    seen = {found.names[j]: texts for j, texts in found.texts.items()}
+    decider = Decider(reading, seen, lambda row: reader.place(row) + said, delimiter)
+
+    def decide(j: int) -> ColumnUnderstanding:
+        name, low, high = found.names[j], found.low[j], found.high[j]
+        if j in found.texts:
+            one = decider.decide(name)
+            if one.kind != "number" or one.refused or one.doubt:
+                return one
+            low, high = found.texts[j].low, found.texts[j].high
+            different = found.texts[j].all_different
+        else:
+            form = found.forms.get(j, "number")
+            kind: Kind = "date" if form == "date" else "number"
+            read = None if form == "number" else ColumnReading(form)
+            one = ColumnUnderstanding(name, kind, 1.0, f"holds {_FORMS[form]}", reading=read)
+            different = j in found.different
+        if low > high and j not in found.texts:
+            doubt, options = "it is missing in every row", (("--drop", name),)
+            return ColumnUnderstanding(name, "empty", 1.0, doubt, doubt, options, refused=True)
+        if low == high:
+            return replace(one, kind="constant")
+        named = reader.names is not None and name not in reading.kinds
+        why = numeric_identifier(name, low, high, found.n_rows) if different and named else ""
+        if why and one.kind == "number":
+            return replace(one, kind="id", confidence=0.8, doubt=why, options=(("--drop", name),))
+        return one
+
+    return decide
+
+
+def schema_from_data(
+    reader: Reader, weights: Weights | None = None, n_jobs: int | None = None
+) -> Inferred:
+    """Read a schema off the data, without the rows of weight 0.
+
+    It is not public: every range is the data's own minimum and maximum. Raises `DataError` on an
+    infinity, a column without any value, texts whose meaning is in doubt, too many categories, or
+    no row at all.
     """
-    looks = {
-        feature.name: _looks(feature.categories, n)
-        for feature, n in zip(schema.features, n_values, strict=True)
-        if feature.kind == "categorical"
-    }
-    return {name: words for name, words in looks.items() if words}
+    columns, reading, found = understood(reader, weights, n_jobs)
+    refuse(columns, reading, reader.source)
+    features: list[Feature | None] = [_feature(one, j, found) for j, one in enumerate(columns)]
+    again = [j for j, feature in enumerate(features) if feature is None]
+    if again:
+        doubtful = [columns[j] for j in again]
+        some = _second_look(reader, reading, again, weights, doubtful)
+        for j, feature in zip(again, some, strict=True):
+            features[j] = feature
+    schema = Schema(
+        tuple(f for f in features if f is not None), public=False, named=reader.names is not None
+    )
+    return Inferred(schema, found.n_rows, reading, columns)
 
 
-def _looks(texts: Sequence[str], n_values: int) -> str:
-    """Say what is doubtful about the different texts of a column; nothing if they are few."""
-    n = len(texts)
-    different = f"{n:,} different texts"
-    if n_values > _FEW and 2 * n > n_values:
-        return f"{different} in {n_values:,} rows: identifiers, names or free text"
-    if n <= _FEW:
-        return ""
-    if 2 * sum(_CODE.fullmatch(text) is not None for text in texts) > n:
-        return f"{different}, most of them long codes with digits: identifiers"
-    words = sum(len(text.split()) for text in texts) / n
-    letters = sum(map(len, texts)) / n
-    if words >= 2.0 or letters > _LONG:
-        return (
-            f"{different}, of {words:.2g} words and {letters:.0f} letters on average: names or "
-            "free text"
-        )
-    return ""
+def _feature(one: ColumnUnderstanding, j: int, found: _Found) -> Feature | None:
+    """Return the feature that a column is; None if it takes another look at its texts."""
+    texts = found.texts.get(j)
+    if texts is None:
+        unit = DATE if found.forms.get(j) == "date" else ""
+        return _numeric(one.name, found.low[j], found.high[j], unit)
+    if one.reading is None or texts.n_plain not in (0, texts.n):
+        return None
+    if one.reading.kind == "category" and not texts.n_plain:
+        return Feature.categorical(one.name, sorted(texts.texts))
+    if one.reading.kind == "number" and texts.n_plain and one.reading.decimal == ".":
+        return _numeric(one.name, texts.low, texts.high, one.reading.unit)
+    return None
+
+
+def _numeric(name: str, low: float, high: float, unit: str) -> Feature:
+    try:
+        return Feature.numeric(name, low=low, high=high, unit=unit)
+    except ValueError as error:
+        raise DataError(str(error)) from None
+
+
+def _second_look(
+    reader: Reader,
+    reading: Reading,
+    places: Sequence[int],
+    weights: Weights | None,
+    columns: Sequence[ColumnUnderstanding],
+) -> Iterator[Feature]:
+    """Yield the features of columns whose texts had to be understood before they were values."""
+    if reader.names is not None:
+        reader = reader.select([reader.names[j] for j in places])
+        places = range(len(places))
+    low, high = np.full((2, reader.n_columns), np.inf) * [[1.0], [-1.0]]
+    texts: dict[int, set[str]] = {}
+    for source in numbered(typed(reader, None, reading), weights):
+        for start, batch, _ in source:
+            for j in places:
+                column: Any = batch.column(j) if isinstance(batch, pa.RecordBatch) else batch[:, j]
+                if is_text(column.type):
+                    found = pc.unique(as_texts(column, str(j))).drop_null()
+                    texts.setdefault(j, set()).update(found.to_pylist())
+                else:
+                    X = as_numbers(column, str(j), start)[:, np.newaxis]
+                    kernels.column_ranges(X, low[j : j + 1], high[j : j + 1])
+    for j, one in zip(places, columns, strict=True):
+        if j in texts:
+            yield Feature.categorical(one.name, sorted(texts[j]))
+        else:
+            assert one.reading is not None
+            unit = DATE if one.reading.kind == "date" else one.reading.unit
+            yield _numeric(one.name, low[j], high[j], unit)
+
+
+def refuse(
+    columns: Sequence[ColumnUnderstanding], reading: Reading, source: str, *, personal: bool = False
+) -> None:
+    """Raise `DataError` for the columns in doubt, with the options that resolve it.
+
+    With ``personal``, those that may identify single rows are in doubt by themselves.
+    """
+    identifying = [one for one in columns if one.kind in ("id", "text") and one.doubt]
+    doubtful = [one for one in columns if one.refused or one in identifying]
+    if not any(one.refused for one in columns) and not (personal and identifying):
+        return
+    lines = [f"  {one.name}: {one.doubt}" for one in doubtful]
+    options = joined_options((o for one in doubtful for o in one.options), reading)
+    what = "a column is" if len(doubtful) == 1 else f"{len(doubtful):,} columns are"
+    raise DataError(
+        f"{source}: {what} in doubt; correct the values, or say how to read them (in Python, to "
+        "hushtable.data.read).\n" + "\n".join(lines) + f"\nAdd: {options}"
+    )

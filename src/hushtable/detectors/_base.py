@@ -1,7 +1,10 @@
 """The base of all detectors: draw a plan, count, set the threshold, save."""
 
 import os
+import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,6 +18,9 @@ from hushtable.counts.sketch import Sketch
 from hushtable.data.infer import schema_from_data
 from hushtable.data.readers import Reader, as_reader
 from hushtable.data.schema import Schema
+from hushtable.data.texts.decisions import ColumnUnderstanding, joined_options
+from hushtable.data.texts.reading import Reading
+from hushtable.data.typed import open_rows
 from hushtable.data.weights import whole_weights
 from hushtable.detectors._checks import AnyColumns, share_of_rows
 from hushtable.detectors._docs import filled
@@ -57,18 +63,31 @@ class TableDetector(FittedTables, AnyColumns, ABC):
         reader = as_reader(X).repeatable()
         self._check_parameters()
         weights = whole_weights(sample_weight, reader)
-        schema, n_rows = schema_from_data(reader, weights, self.n_jobs)
+        inferred = schema_from_data(reader, weights, self.n_jobs)
+        schema, n_rows = inferred.schema, inferred.n_rows
+        self.understanding_ = inferred.columns
+        self._warn_of(inferred.columns)
         if n_rows < 2:
             raise DataError(
                 f"{reader.source} has 1 sample (row): n_samples = 1 leaves nothing to compare "
                 "with; needs at least 2"
             )
+        self.reading_ = inferred.reading
+        reader = open_rows(replace(reader, reading=None), schema, self.reading_)
         self._rng = generator(self.random_state)
         drawn_by = self._drawn_by(schema, reader, weights, n_rows) | {"n_tables": self.n_tables}
         plan = Plan.draw(schema, detector=self._detector, random_state=self._rng, **drawn_by)
         sketch = self._sketch(plan, reader, weights)
         self._set_columns(schema)
         return self._finish(sketch, reader, weights)
+
+    def _warn_of(self, columns: Sequence[ColumnUnderstanding]) -> None:
+        """Warn of columns that may identify single rows: all their values are in the model."""
+        names = [one.name for one in columns if one.kind in ("id", "text") and one.doubt]
+        if names:
+            options = joined_options(("--drop", name) for name in names)
+            words = f"columns {names} look like identifiers or free text: leave them out"
+            warnings.warn(f"{words} (X without them, or {options})", UserWarning, stacklevel=4)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Read ranges off the rows, draw the plan, count all rows in every table.
@@ -113,9 +132,8 @@ class TableDetector(FittedTables, AnyColumns, ABC):
         """
         if not hasattr(self, "sketch_"):
             return self._fit(X, None)
-        reader = as_reader(X, text_columns=self.plan_.schema.categorical_names).repeatable()
         self._check_parameters()
-        self._check_columns(reader)
+        reader = self._open(X).repeatable()
         if self.sketch_.ledger is not None:
             raise PrivacyError(
                 f"this detector was made from {self.sketch_.noun}, to which no exact counts can be "
@@ -157,6 +175,7 @@ class TableDetector(FittedTables, AnyColumns, ABC):
                 f"{cls._detector!r}: use the detector that drew the plan"
             )
         self = cls(**cls._parameters_of(sketch.plan), n_jobs=n_jobs)
+        self.reading_ = Reading()
         self._set_columns(sketch.plan.schema)
         return self._finish(sketch, None, None)
 
@@ -204,16 +223,20 @@ class TableDetector(FittedTables, AnyColumns, ABC):
             "parameters": parameters,
             "offset": None if np.isnan(self.offset_) else self.offset_,  # JSON knows no NaN
         }
+        if reading := self.reading_.to_dict():
+            entries["reading"] = reading
         files.write(path, "detector", entries, arrays)
 
     @classmethod
     def from_file(cls, content: files.Content) -> Self:
         """Build the detector that a file carries; raises `PlanError` if it does not fit."""
-        said = content.said(cls.__name__, {"parameters": dict}, {"offset": float | None})
+        optional = {"offset": float | None, "reading": dict}
+        said = content.said(cls.__name__, {"parameters": dict}, optional)
         parameters, offset = said["parameters"], said.get("offset")
         if set(parameters) != set(cls._get_param_names()):
             raise PlanError(f"not the parameters of a {cls.__name__}")
         self = cls.from_counts(counts_from_file(content))
         self.set_params(**parameters)
         self.offset_ = float("nan") if offset is None else float(offset)
+        self.reading_ = Reading.from_dict(said.get("reading", {}))
         return self

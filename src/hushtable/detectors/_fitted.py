@@ -11,8 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from hushtable.counts.base import Counts, mergeable
 from hushtable.counts.sketch import Sketch
-from hushtable.data.readers import Reader, as_reader, no_rows
+from hushtable.data.readers import Reader, as_reader, is_pandas, no_rows
 from hushtable.data.schema import Schema
+from hushtable.data.texts.reading import Reading
+from hushtable.data.typed import open_rows
 from hushtable.data.weights import Weights, whole_weights
 from hushtable.detectors._checks import n_outliers, names_message, share_of_rows
 from hushtable.errors import DataError, UsageError
@@ -34,6 +36,7 @@ class FittedTables(OutlierMixin):
     plan_: Plan
     sketch_: Counts
     offset_: float
+    reading_: Reading
     _scorer: Scorer
     _ranks: Ranks
 
@@ -120,7 +123,7 @@ class FittedTables(OutlierMixin):
             share = n_outliers(contamination, n_rows) / n_rows
             self.offset_ = Ranks(counts, self._scorer).threshold(share)
             return self
-        reader = as_reader(X, text_columns=self.plan_.schema.categorical_names).repeatable()
+        reader = self._open(X).repeatable()
         weights = whole_weights(sample_weight, reader)
         scores = _some(self._scorer.score(reader, n_jobs=self.n_jobs), reader)
         n_rows = len(scores) if weights is None else int(weights.sum())
@@ -275,8 +278,8 @@ class FittedTables(OutlierMixin):
     def _open(self, X: Any) -> Reader:
         check_is_fitted(self)
         reader = as_reader(X, text_columns=self.plan_.schema.categorical_names)
-        self._check_columns(reader)
-        return reader
+        self._check_columns(reader, X)
+        return open_rows(reader, self.plan_.schema, self.reading_)
 
     def _set_columns(self, schema: Schema) -> None:
         self.n_features_in_ = len(schema)
@@ -285,8 +288,12 @@ class FittedTables(OutlierMixin):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _check_columns(self, reader: Reader) -> None:
-        """Compare columns with those of fit, in scikit-learn's words."""
+    def _check_columns(self, reader: Reader, X: Any) -> None:
+        """Compare columns with those of fit, in scikit-learn's words.
+
+        Columns match by name, in any order; those of a pandas frame have to be in the order of
+        fit, as scikit-learn has it. Further ones are left out, with a warning.
+        """
         mine = type(self).__name__
         fitted = getattr(self, "feature_names_in_", None)
         if (fitted is None) != (reader.names is None):
@@ -295,8 +302,15 @@ class FittedTables(OutlierMixin):
                 have, had = "has", "without"
             words = f"X {have} feature names, but {mine} was fitted {had} feature names"
             warnings.warn(words, stacklevel=4)
-        elif fitted is not None and reader.names != tuple(fitted):
-            raise DataError(names_message(set(fitted), set(reader.names or ())))
+        elif fitted is not None:
+            names = [name for name in reader.names or () if name not in reader.keep]
+            used = [name for name in names if name in self.plan_.schema.names]
+            if set(used) < set(fitted) or (is_pandas(X) and used != list(fitted)):
+                raise DataError(names_message(set(fitted), set(names)))
+            further = [name for name in names if name not in used]
+            if further := [name for name in further if name not in self.reading_.dropped]:
+                warnings.warn(f"columns {further} were not seen in fit: left out", stacklevel=4)
+            return
         if reader.n_columns != self.n_features_in_:
             raise DataError(
                 f"X has {reader.n_columns} features, but {mine} is expecting "

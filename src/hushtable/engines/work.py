@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hushtable.counts.base import Counts
 from hushtable.counts.sketch import Sketch
-from hushtable.data.readers import Reader, as_reader
+from hushtable.data.typed import open_rows
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
@@ -28,7 +28,7 @@ def counts_of(model: Any) -> Counts:
 
 def count(plan: Plan, rows: Any) -> Sketch:
     """Count the rows of one partition, with one thread; none is no rows."""
-    reader = rows_of(plan, rows)
+    reader = open_rows(rows, plan.schema)
     return Sketch.zero(plan) if reader.n_rows == 0 else Sketch.from_data(plan, reader)
 
 
@@ -39,14 +39,5 @@ def total(sketches: Sequence[Sketch]) -> Sketch:
 
 def score(scorer: Scorer, rows: Any) -> NDArray[np.float64]:
     """Score the rows of one partition, with one thread."""
-    reader = rows_of(scorer.plan, rows)
+    reader = open_rows(rows, scorer.plan.schema)
     return np.empty(0) if reader.n_rows == 0 else scorer.score(reader)
-
-
-def rows_of(plan: Plan, rows: Any) -> Reader:
-    """Open rows, with the plan's columns in its order; others are left out."""
-    reader = as_reader(rows, text_columns=plan.schema.categorical_names)
-    names = reader.names
-    if names is None or not plan.schema.named or not set(plan.schema.names) <= set(names):
-        return reader  # the encoder says what is wrong
-    return reader if list(names) == plan.schema.names else reader.select(list(plan.schema.names))

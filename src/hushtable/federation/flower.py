@@ -18,7 +18,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from hushtable import files
 from hushtable.counts.sketch import Sketch
-from hushtable.engines.work import rows_of
+from hushtable.data.typed import open_rows
 from hushtable.errors import HushTableError, UsageError
 from hushtable.federation.approval import Approval
 from hushtable.federation.book.book import ALL_ROWS, Book
@@ -94,7 +94,7 @@ class _Rows:
 
     def count(self, plan: Plan) -> Sketch:
         self._digester = self._book.digester(plan.schema)
-        rows = self._digester.watch(rows_of(plan, self._data))
+        rows = self._digester.watch(open_rows(self._data, plan.schema))
         sketch = Sketch.from_data(plan, rows, n_jobs=-1, allow_empty=True)
         if not sketch.n_rows:
             self._digester = None

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from hushtable.counts.base import Counts
 from hushtable.data.encoding import Codes, Encoder
-from hushtable.data.readers import Reader, as_reader
+from hushtable.data.readers import Reader
+from hushtable.data.typed import open_rows
 from hushtable.data.weights import Numbered, numbered
 from hushtable.errors import UsageError
 from hushtable.plans.families import Summing
@@ -69,8 +70,7 @@ class Scorer:
 
     def open(self, X: Any) -> Reader:
         """Return a reader of rows, which have the plan's features as columns."""
-        reader = as_reader(X, text_columns=self.plan.schema.categorical_names)
-        return self._encoder.check(reader)
+        return open_rows(X, self.plan.schema)
 
     def encode(self, item: Numbered) -> Codes:
         """Return the codes of a numbered batch."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hushtable.data.encoding import Encoder
-from hushtable.data.readers import as_reader
+from hushtable.data.typed import open_rows
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
 from hushtable.streams._sides import Floats, Pair
@@ -50,9 +50,8 @@ def squared_kernel(plan: Plan, sample: Any) -> float:
     from scipy import sparse  # takes a while to import, and reports mostly do without
 
     encoder, family = Encoder(plan.schema), plan.family
-    reader = as_reader(sample, text_columns=plan.schema.categorical_names)
     cells = []
-    for batch in encoder.check(reader).read():
+    for batch in open_rows(sample, plan.schema).read():
         for i in range(len(batch)):
             counts = np.zeros(family.n_cells, np.int64)
             family.count(encoder.encode(batch[i : i + 1]), counts)

@@ -386,7 +386,7 @@ def _count(data: object) -> None:
         return Schema([kinds[(j + first) % 2](n) for j, n in enumerate(reader.names or ())])
 
     _any_of(
-        lambda: count(schema_from_data(reader)[0]),
+        lambda: count(schema_from_data(reader).schema),
         lambda: count(given(True)),
         lambda: count(given(False)),
     )

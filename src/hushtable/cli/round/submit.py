@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from hushtable import files
-from hushtable.cli._options import Columns, Data, Drop, Json, Output, Threads, option
+from hushtable.cli._options import Data, Json, Output, Threads, option
 from hushtable.cli._output import Target, finish, print_sentences, print_tally, tally
 from hushtable.cli._progress import cells_bar, watched
-from hushtable.cli._rows import open_rows
+from hushtable.cli._rows import READS, Reads
 from hushtable.cli.round import _common as common
 from hushtable.cli.round.show import print_round
 from hushtable.counts.sketch import Sketch
@@ -61,8 +61,7 @@ def submit(
     new_people: _NewPeople = False,
     outside_too: _OutsideToo = False,
     threads: Threads = -1,
-    columns: Columns = None,
-    drop: Drop = None,
+    reads: Reads = READS,
     yes: _Yes = False,
     as_json: Json = False,
 ) -> None:
@@ -88,7 +87,7 @@ def submit(
         reply = site.Reply(
             asked, keys, notes, policy=allowed, data_set=data_set, plan=shared, approval=approved
         )
-        reader = open_rows(data, columns, drop, reply.plan.schema)
+        reader = reads.open_as(data, reply.plan.schema)
         _confirm(reply, show=not as_json, ask=not yes)
         counted, content, n_read = _answer(
             reply, reader, threads, as_json, new_people=new_people, outside_too=outside_too

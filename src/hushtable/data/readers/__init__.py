@@ -28,8 +28,11 @@ from hushtable.data.readers._registry import (
     register_source,
 )
 
+is_pandas = _pandas.is_frame
+
 __all__ = [
-    "BATCH_ROWS", "Batch", "Layout", "Reader", "as_reader", "integer_too_large", "no_rows",
+    "BATCH_ROWS", "Batch", "Layout", "Reader", "as_reader", "integer_too_large", "is_pandas",
+    "no_rows",
     "one_after_other", "paths", "register_format", "register_source", "taken",
 ]  # fmt: skip
 

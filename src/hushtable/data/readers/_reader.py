@@ -48,6 +48,10 @@ class Reader:
     place: Callable[[int], str] = "row {}".format
     #: Short words for what a reader found out about its source, if it is out of the ordinary.
     found: tuple[str, ...] = ()
+    #: How texts become values, where whoever opened the rows said so.
+    reading: Any = None
+    #: Columns behind the features that are kept as they are.
+    keep: tuple[str, ...] = ()
 
     @property
     def parts(self) -> tuple["Reader", ...]:

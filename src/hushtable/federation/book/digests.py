@@ -27,9 +27,9 @@ from numpy.typing import NDArray
 from hushtable import kernels
 from hushtable.arguments import whole
 from hushtable.data.columns import as_numbers, as_texts, filled
-from hushtable.data.encoding import Encoder
 from hushtable.data.readers import Batch, Reader, one_after_other
 from hushtable.data.schema import Feature, Schema
+from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, PlanError, UsageError
 
 #: Distinct rows of a sample at most.
@@ -150,7 +150,7 @@ class RowDigester:
         A pass over it notes all rows anew. Rows that cannot be read are refused by `digests`, as
         whoever reads them has the better words for it.
         """
-        Encoder(self._schema).check(reader)
+        reader = open_rows(reader, self._schema)
         parts = [replace(part, read=partial(self._read, part)) for part in reader.parts]
         self._parts = len(parts)
         return one_after_other(parts, reader.source) if reader.files else parts[0]

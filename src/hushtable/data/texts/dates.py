@@ -1,0 +1,132 @@
+"""Dates and times as people write them, in seconds: since 1970-01-01 UTC, or since midnight."""
+
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from hushtable.data.texts.numbers import mask
+
+#: Order of day, month and year.
+Order: TypeAlias = Literal["dmy", "mdy", "ymd"]
+ORDERS: tuple[Order, ...] = ("dmy", "mdy", "ymd")
+
+_DAY = r"(?P<day>\d{1,2})"
+_NAMED = r"[A-Za-z]{3,9}"
+_ZONE = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})$"
+#: With "-" for the sign between, the date by the order of its parts.
+_DATES: dict[Order, tuple[tuple[str, str], ...]] = {
+    "ymd": ((rf"\d{{2}}-\d{{1,2}}-{_DAY}", "%y-%m-%d"),),
+    "dmy": (
+        (rf"{_DAY}-\d{{1,2}}-\d{{4}}", "%d-%m-%Y"),
+        (rf"{_DAY}-\d{{1,2}}-\d{{2}}", "%d-%m-%y"),
+    ),
+    "mdy": (
+        (rf"\d{{1,2}}-{_DAY}-\d{{4}}", "%m-%d-%Y"),
+        (rf"\d{{1,2}}-{_DAY}-\d{{2}}", "%m-%d-%y"),
+    ),
+}
+#: The same, where only one order is possible.
+_CLEAR = (
+    (rf"\d{{4}}-\d{{1,2}}-{_DAY}", "%Y-%m-%d"),
+    (rf"{_DAY}-{_NAMED}-\d{{4}}", "%d-%b-%Y"),
+    (rf"{_DAY}-{_NAMED}-\d{{2}}", "%d-%b-%y"),
+    (rf"{_NAMED}-{_DAY}-\d{{4}}", "%b-%d-%Y"),
+)
+_TIMES = (
+    ("", ""),
+    (r" \d{1,2}:\d{2}", " %H:%M"),
+    (r" \d{1,2}:\d{2}:\d{2}", " %H:%M:%S"),
+    (r" \d{1,2}:\d{2} [AaPp][Mm]", " %I:%M %p"),
+    (r" \d{1,2}:\d{2}:\d{2} [AaPp][Mm]", " %I:%M:%S %p"),
+)
+_CLOCK = r"^(?P<hours>\d{1,3}):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d(?:\.\d+)?))?$"
+#: Two numbers of up to two digits, and a year: either may be the day.
+_EITHER = r"^(?P<first>\d{1,2})-(?P<second>\d{1,2})-\d{2,4}(?: |$)"
+
+
+def _plain(texts: pa.Array) -> pa.Array:
+    """Write "-" between the parts of a date, and one blank before a time."""
+    texts = pc.utf8_trim_whitespace(texts)
+    texts = pc.replace_substring_regex(
+        texts, r"^(\w{1,9})(?:[./-]|\. | )(\w{1,9})(?:[./-]|,? )(\w{2,4})", r"\1-\2-\3"
+    )
+    texts = pc.replace_substring_regex(texts, r"^(\S{6,})(?:T|, ?| +)(\d{1,2}:)", r"\1 \2")
+    texts = pc.replace_substring_regex(texts, r"(:\d{2})\.\d+", r"\1")
+    return pc.replace_substring_regex(texts, r"(\d) ?([AaPp])\.?([Mm])\.?$", r"\1 \2\3")
+
+
+def seconds(texts: pa.Array, order: Order) -> NDArray[np.float64]:
+    """Return the seconds (n,) since 1970-01-01 UTC that texts say, NaN for what says none.
+
+    Dates with all digits of the year first, or with a month's name, are read whatever the order.
+    """
+    found = _iso(texts)
+    if found is not None:
+        return found
+    result = np.full(len(texts), np.nan)
+    zoned = mask(pc.match_substring_regex(texts, _ZONE))
+    if zoned.any():
+        result[zoned] = _seconds(pc.cast(texts.filter(_arrow(zoned)), pa.timestamp("us", "UTC")))
+    left = _plain(texts)
+    for date, date_format in (*_CLEAR, *_DATES[order]):
+        for time, time_format in _TIMES:
+            matched = mask(pc.match_substring_regex(left, f"^{date}{time}$"))
+            if matched.any():
+                some = left.filter(_arrow(matched))
+                parsed = pc.strptime(some, date_format + time_format, "s", error_is_null=True)
+                day = pc.extract_regex(some, f"^{date}").field("day").cast(pa.int64())
+                # The 31st of February would be the 3rd of March.
+                exists = pc.equal(pc.day(parsed), day)
+                result[matched] = _seconds(pc.if_else(exists, parsed, pa.scalar(None, parsed.type)))
+    return result
+
+
+def _iso(texts: pa.Array) -> NDArray[np.float64] | None:
+    """Return the seconds if all texts are ISO dates or times without a zone."""
+    try:
+        return _seconds(pc.cast(texts, pa.timestamp("us")))
+    except pa.ArrowInvalid:
+        return None
+
+
+def _seconds(stamps: Any) -> NDArray[np.float64]:
+    ticks = 1e6 if stamps.type.unit == "us" else 1.0
+    numbers = pc.cast(stamps.cast(pa.int64()), pa.float64(), safe=False)
+    values = np.from_dlpack(pc.coalesce(numbers, pa.scalar(float("nan"))))
+    return np.asarray(values, np.float64) / ticks
+
+
+def of_day(texts: pa.Array) -> NDArray[np.float64]:
+    """Return the seconds (n,) that times of day, or durations, such as 10:35 say; else NaN."""
+    parts = pc.extract_regex(pc.utf8_trim_whitespace(texts), _CLOCK)
+    total = np.zeros(len(texts))
+    for name, factor in (("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0)):
+        field = pc.if_else(pc.equal(parts.field(name), ""), "0", parts.field(name))
+        field = pc.if_else(parts.is_valid(), field, pa.scalar(None, pa.string()))
+        number = pc.coalesce(pc.cast(field, pa.float64()), pa.scalar(float("nan")))
+        total += factor * np.asarray(np.from_dlpack(number), np.float64)
+    return total
+
+
+def day_or_month(texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the first two numbers (n,) of dates with the year last; 0 for all else."""
+    parts = pc.extract_regex(_plain(texts), _EITHER)
+    found = []
+    for name in ("first", "second"):
+        field = pc.if_else(parts.is_valid(), parts.field(name), pa.scalar("0"))
+        numbers = np.from_dlpack(pc.coalesce(pc.cast(field, pa.int64()), pa.scalar(0)))
+        found.append(np.asarray(numbers, np.int64))
+    return found[0], found[1]
+
+
+def dotted(text: str) -> bool:
+    """Whether a date has dots between its parts: only the day stands first then."""
+    return text.count(".") >= 2
+
+
+def _arrow(chosen: NDArray[np.bool_]) -> pa.Array:
+    bits = pa.py_buffer(np.packbits(chosen, bitorder="little"))
+    return pa.Array.from_buffers(pa.bool_(), len(chosen), [None, bits])

@@ -1,0 +1,355 @@
+"""What a column is, with a confidence, its evidence, and the option that resolves a doubt."""
+
+import csv
+import io
+import os
+import re
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from hushtable.data.texts.dates import Order
+from hushtable.data.texts.looks import looks
+from hushtable.data.texts.numbers import Decimal
+from hushtable.data.texts.reading import ColumnReading, Reading
+from hushtable.data.texts.seen import Exceptions, TextsSeen
+
+Kind: TypeAlias = Literal["number", "date", "category", "id", "text", "constant", "empty"]
+
+#: Share of the texts that has to be numbers, or dates, for the others to be exceptions.
+_MOSTLY = 0.5
+#: Different exceptions that an option can list.
+_LISTED = 8
+_NUMBERS = ("whole", "point", "comma", "1.234", "1,234")
+_ID_NAME = re.compile(
+    r"(^|[^a-z])(id|ids|uid|uuid|guid|mrn|pid|rowid|index|key|barcode|"
+    r"(patient|case|order|sample|account|customer|invoice|record|fall|auftrags|kunden|konto|beleg|"
+    r"personal|versicherten|probe|dossier|numero|num)[^a-z]*(nr|no|number|nummer|num|id)?)($|[^a-z])",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class ColumnUnderstanding:
+    """One column as it was understood.
+
+    Attributes
+    ----------
+    name : str
+        Of the column.
+    kind : {"number", "date", "category", "id", "text", "constant", "empty"}
+        Where "id" is an identifier and "text" free text.
+    confidence : float
+        From 0 to 1.
+    evidence : str
+        What it was seen by.
+    doubt : str
+        What a person should look at; empty if there is nothing.
+    options : tuple of (str, str)
+        Options of the command line that resolve the doubt, each with its value.
+    refused : bool
+        Whether `fit` refuses the column until the doubt is resolved. (The command refuses
+        identifiers and free text, too.)
+    reading : ColumnReading or None
+        How its texts become values; None for columns that hold values.
+    """
+
+    name: str
+    kind: Kind
+    confidence: float
+    evidence: str
+    doubt: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    refused: bool = False
+    reading: ColumnReading | None = None
+
+    @property
+    def option(self) -> str:
+        """The options as they are typed in a shell."""
+        return joined_options(self.options)
+
+
+def joined_options(options: Iterable[tuple[str, str]], reading: Reading | None = None) -> str:
+    """Return options as they are typed in a shell, the values of each together.
+
+    Those that a ``reading`` was given already come first.
+    """
+    together: dict[str, list[str]] = {}
+    if reading is not None:
+        together["--missing"] = list(reading.missing)
+        together["--as"] = [f"{name}={kind}" for name, kind in reading.kinds.items()]
+        together["--drop"] = list(reading.drop)
+    asked = list(options)
+    for flag, value in asked:
+        values = together.setdefault(flag, [])
+        if value not in values:
+            values.append(value)
+    used = dict.fromkeys(flag for flag, _ in asked)
+    return " ".join(f"{flag} {quoted(together[flag])}" for flag in used)
+
+
+def quoted(values: Iterable[str]) -> str:
+    """Return values as an option takes them, parted by commas, quoted for the shell."""
+    values = list(values)
+    if values in ([","], ["."]):
+        return values[0]
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(values)
+    return shlex.quote(line.getvalue()) if os.name == "posix" else line.getvalue()
+
+
+@dataclass(frozen=True)
+class Decider:
+    """Decides what columns of text are, each with the others in view."""
+
+    reading: Reading
+    seen: Mapping[str, TextsSeen]
+    #: Words for where a row is, by its number.
+    place: Callable[[int], str]
+    #: The sign between the fields of a CSV file; empty for other sources.
+    delimiter: str = ""
+
+    def decide(self, name: str) -> ColumnUnderstanding:
+        """Decide what a column of text is."""
+        seen, asked = self.seen[name], self.reading.kinds.get(name)
+        if seen.n == 0:
+            return ColumnUnderstanding(
+                name, "empty", 1.0, "no value in any row", "it is missing in every row",
+                (("--drop", name),), refused=True,
+            )  # fmt: skip
+        n_numbers = sum(seen.shapes[shape] for shape in _NUMBERS)
+        if asked == "number":
+            return self._number(name, seen)
+        if asked == "date" or (asked is None and seen.shapes["date"] >= _MOSTLY * seen.n):
+            return self._date(name, seen)
+        if asked == "category":
+            return self._category(name, seen)
+        if seen.shapes["code"]:
+            return self._category(name, seen, "digits with leading zeros are codes, kept as text")
+        if seen.shapes["truth"] == seen.n:
+            return ColumnUnderstanding(
+                name, "number", 1.0, "true and false, as 1 and 0", reading=ColumnReading("boolean")
+            )
+        if seen.shapes["time"] >= _MOSTLY * seen.n:
+            reading = ColumnReading("time")
+            return self._with_exceptions(name, "number", reading, seen, {"time"}, "times of day")
+        if n_numbers >= _MOSTLY * seen.n:
+            return self._number(name, seen)
+        doubt = f"{n_numbers:,} of {seen.n:,} texts are numbers" if n_numbers else ""
+        return self._category(name, seen, doubt)
+
+    # --- numbers ------------------------------------------------------------------------------
+
+    def _number(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        decimal, sure = self._decimal(seen)
+        lenient = self.reading.kinds.get(name) == "number"
+        if decimal is None:
+            return self._either_decimal(name, seen)
+        if len(seen.units) > 1 and not lenient:
+            return self._mixed_units(name, seen)
+        unit = next(iter(seen.units), "")
+        n_numbers = sum(seen.shapes[shape] for shape in _NUMBERS)
+        if unit in ("%", "‰") and seen.units[unit] < n_numbers and not lenient:
+            return self._mixed_units(name, seen)
+        reading = ColumnReading("number", decimal, unit=unit, lenient=lenient)
+        fits = {*_NUMBERS} - ({"comma"} if decimal == "." else {"point"})
+        evidence = "numbers"
+        if decimal == "," and (seen.shapes["comma"] or seen.shapes["1,234"]):
+            evidence += " with a decimal comma"
+        elif seen.shapes["1,234"] and decimal == ".":
+            evidence += " with commas between thousands"
+        elif seen.shapes["1.234"] and decimal == ",":
+            evidence += " with points between thousands"
+        evidence += f", in {unit}" if unit else ""
+        return self._with_exceptions(name, "number", reading, seen, fits, evidence, sure)
+
+    def _decimal(self, seen: TextsSeen) -> tuple[Decimal | None, float]:
+        """Return the decimal sign of a column, None if it may be either, and a confidence."""
+        point, comma = seen.shapes["point"], seen.shapes["comma"]
+        if point and comma and self.reading.decimal is not None:
+            return self.reading.decimal, 1.0
+        if point or comma:
+            return ("." if point >= comma else ","), max(point, comma) / (point + comma)
+        if self.reading.decimal is not None:
+            return self.reading.decimal, 1.0
+        if not (seen.shapes["1.234"] or seen.shapes["1,234"]):
+            return ".", 1.0
+        if seen.shapes["1.234"] and seen.shapes["1,234"]:
+            return None, 0.0
+        elsewhere = {
+            sign
+            for other in self.seen.values()
+            for sign, shape in ((".", "point"), (",", "comma"))
+            if other.shapes[shape] > _MOSTLY * other.n
+        }
+        if len(elsewhere) == 1:
+            return ("." if "." in elsewhere else ","), 0.8
+        if not elsewhere and seen.shapes["1.234"] and self.delimiter in ("", ","):
+            return ".", 0.9
+        return None, 0.0
+
+    def _either_decimal(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        shape = "1.234" if seen.shapes["1.234"] else "1,234"
+        text, where = self._first(seen.exceptions[shape])
+        likely = "," if self.delimiter == ";" else "."
+        other = "." if likely == "," else ","
+        return ColumnUnderstanding(
+            name, "number", 0.5, "numbers with three digits behind each sign",
+            f"{text!r} in {where} may be a thousand and more, or a little more than one "
+            f"(--decimal {likely} or --decimal {other})",
+            (("--decimal", likely),), refused=True,
+        )  # fmt: skip
+
+    def _mixed_units(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        units = [unit for unit, _ in seen.units.most_common(4)]
+        bare = sum(seen.shapes[shape] for shape in _NUMBERS) - sum(seen.units.values())
+        listed = " and ".join([*map(repr, units), *(["none"] if bare > 0 else [])])
+        return ColumnUnderstanding(
+            name, "number", 0.5, "numbers beside units",
+            f"its numbers have different units, {listed}: bring them to one, leave the column out, "
+            f"or take the numbers as they are (--as {quoted([f'{name}=number'])})",
+            (("--drop", name),), refused=True,
+        )  # fmt: skip
+
+    # --- dates --------------------------------------------------------------------------------
+
+    def _date(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        order, sure = self._clear_order(seen), 1.0
+        if order is None:
+            order = self.reading.dates
+        if order is None:
+            example = self._first(seen.exceptions["date"])
+            if seen.no_month.all():
+                return self._two_orders(name, seen)
+            if not seen.n_either:
+                order = "ymd"
+            elif example[0].count(".") >= 2:
+                order, sure = "dmy", 0.9  # only the day stands first then
+            else:
+                found = {
+                    self._clear_order(other)
+                    for other in self.seen.values()
+                    if _separator(other) == _separator(seen)
+                } - {None}
+                if len(found) != 1:
+                    return self._either_order(name, example)
+                order, sure = found.pop(), 0.8
+        assert order is not None
+        evidence = {"dmy": "dates, day first", "mdy": "dates, month first", "ymd": "dates"}[order]
+        lenient = self.reading.kinds.get(name) == "date"
+        reading = ColumnReading("date", dates=order, lenient=lenient)
+        return self._with_exceptions(name, "date", reading, seen, {"date"}, evidence, sure)
+
+    @staticmethod
+    def _clear_order(seen: TextsSeen) -> Order | None:
+        """Return the order of dates that have a day above 12; None if there are none, or two."""
+        first, second = seen.no_month.tolist()
+        if bool(first) == bool(second):
+            return None
+        return "dmy" if first else "mdy"
+
+    def _either_order(self, name: str, example: tuple[str, str]) -> ColumnUnderstanding:
+        text, where = example
+        return ColumnUnderstanding(
+            name, "date", 0.5, "dates of which no day is above 12",
+            f"{text!r} in {where} may have the day or the month first (--dates dmy or --dates mdy)",
+            (("--dates", "dmy"),), refused=True,
+        )  # fmt: skip
+
+    def _two_orders(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        text, where = self._first(seen.exceptions["date"])
+        return ColumnUnderstanding(
+            name, "date", 0.5, "dates in two orders",
+            f"some have the day first, others the month, such as {text!r} in {where}: write them "
+            "in one order, or leave the column out",
+            (("--drop", name),), refused=True,
+        )  # fmt: skip
+
+    # --- exceptions, categories ---------------------------------------------------------------
+
+    def _with_exceptions(
+        self,
+        name: str,
+        kind: Kind,
+        reading: ColumnReading,
+        seen: TextsSeen,
+        fits: set[str],
+        evidence: str,
+        sure: float = 1.0,
+    ) -> ColumnUnderstanding:
+        """Return a column that is read so; refused if texts do not fit, and nobody asked for it."""
+        odd = Exceptions()
+        for shape, noted in seen.exceptions.items():
+            if shape not in fits:
+                odd.merge(noted)
+        n_fit = seen.n - odd.n
+        counted = f"{n_fit:,} {evidence}"
+        if not odd.n:
+            said = "" if evidence in ("numbers", "dates") and sure == 1.0 else evidence
+            return ColumnUnderstanding(name, kind, sure, counted, said, reading=reading)
+        words = self._listed(odd)
+        confidence = n_fit / seen.n
+        if reading.lenient:
+            return ColumnUnderstanding(
+                name, kind, confidence, f"{counted}; as asked, {words} are missing or a limit",
+                reading=reading,
+            )  # fmt: skip
+        few = len(odd.rows) <= _LISTED and odd.n == sum(odd.rows.values())
+        if few and set(seen.exceptions) - fits <= {"other"}:
+            options = tuple(("--missing", text) for text in odd.rows)
+        else:
+            options = (("--as", f"{name}={'date' if kind == 'date' else 'number'}"),)
+        return ColumnUnderstanding(
+            name, kind, confidence, counted, f"{counted} and {words}", options, refused=True,
+            reading=reading,
+        )  # fmt: skip
+
+    def _first(self, noted: Exceptions) -> tuple[str, str]:
+        """Return the first text of some, and where it is."""
+        text = min(noted.first, key=lambda text: noted.first[text])
+        return text, self.place(noted.first[text])
+
+    def _listed(self, odd: Exceptions) -> str:
+        """Return exceptions in words: the most frequent, and where the first of each is."""
+        often = Counter(odd.rows).most_common(3)
+        words = ", ".join(
+            f"{text[:40]!r} in {self.place(odd.first[text])}"
+            + (f" and {rows - 1:,} more" if rows > 1 else "")
+            for text, rows in often
+        )
+        rest = odd.n - sum(rows for _, rows in often)
+        return words + (f", and {rest:,} rows with others" if rest else "")
+
+    def _category(self, name: str, seen: TextsSeen, why: str = "") -> ColumnUnderstanding:
+        reading = ColumnReading("category")
+        n = len(seen.texts)
+        kept = self.reading.kinds.get(name) == "category"
+        found = looks(sorted(seen.texts), seen.n)
+        if (found and not kept) or seen.crowded:
+            kind: Kind = "id" if "identif" in found and "free text" not in found else "text"
+            more = f"more than {n - 1:,} different texts" if seen.crowded else found
+            return ColumnUnderstanding(
+                name, kind, 0.9, more, more, (("--drop", name),), refused=seen.crowded,
+                reading=reading,
+            )  # fmt: skip
+        kind = "constant" if n == 1 else "category"
+        return ColumnUnderstanding(
+            name, kind, 0.9 if why else 1.0, f"{n:,} different texts", why, reading=reading
+        )
+
+
+def _separator(seen: TextsSeen) -> str:
+    """Return the sign between the parts of a column's dates; empty if it has none."""
+    text = next(iter(seen.exceptions["date"].rows), "") if "date" in seen.exceptions else ""
+    return next((sign for sign in text if not sign.isalnum()), "")
+
+
+def numeric_identifier(name: str, low: float, high: float, n_rows: int) -> str:
+    """Say why whole numbers, all different, look like identifiers; empty if they do not."""
+    if high - low + 1 == n_rows:
+        return f"whole numbers, one after the other, one a row, from {low:g}: numbers of rows"
+    if _ID_NAME.search(name):
+        return "whole numbers, all different, under the name of an identifier"
+    return ""

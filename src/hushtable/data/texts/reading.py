@@ -1,0 +1,177 @@
+"""How the columns of a table are read: kept in a model, and applied to later files."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from hushtable.data.columns import as_column, is_text, texts_column
+from hushtable.data.texts import numbers
+from hushtable.data.texts.dates import ORDERS, Order, of_day, seconds
+from hushtable.entries import entries
+from hushtable.errors import PlanError, UsageError
+
+#: Kinds of columns that a person may ask for; of "id", nothing is modelled.
+ASKED = ("number", "date", "category", "id")
+Form: TypeAlias = Literal["number", "date", "time", "boolean", "category"]
+_KINDS = ("number", "date", "time", "boolean", "category")
+_TRUE, _FALSE = "true", "false"
+
+
+@dataclass(frozen=True)
+class ColumnReading:
+    """How the texts of one column become values.
+
+    Numbers have a ``decimal`` sign, and may all have one ``unit`` beside them. Dates have an order
+    of day, month and year. With ``lenient``, what is no number is missing: somebody asked for it.
+    """
+
+    kind: Form
+    decimal: numbers.Decimal = "."
+    dates: Order = "dmy"
+    unit: str = ""
+    lenient: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in _KINDS or self.decimal not in numbers.DECIMALS:
+            raise PlanError(f"a column cannot be read as {self.kind!r} with {self.decimal!r}")
+        if self.dates not in ORDERS:
+            raise PlanError(f"dates {self.dates!r}: needs one of {list(ORDERS)}")
+
+    def values(self, texts: pa.Array) -> NDArray[np.float64]:
+        """Return the values (n,) of texts, in seconds for dates; NaN for null and for no value."""
+        if self.kind == "number":
+            if self.decimal == "." and (found := numbers.plain(texts)) is not None:
+                return found
+            unit = None if self.lenient else self.unit
+            return numbers.values(texts, self.decimal, unit, lenient=self.lenient)
+        if self.kind == "date":
+            return seconds(texts, self.dates)
+        if self.kind == "time":
+            return of_day(texts)
+        small = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
+        either = pc.is_in(small, value_set=texts_column([_TRUE, _FALSE]))
+        known = pc.if_else(either, small, pa.scalar(None, pa.string()))
+        truth = pc.cast(pc.cast(known, pa.bool_()), pa.float64())
+        return np.asarray(np.from_dlpack(pc.coalesce(truth, pa.scalar(float("nan")))))
+
+
+def plain_texts(column: Any) -> pa.Array:
+    """Return texts as Arrow's plain strings, whichever way it holds them."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column if column.type == pa.string() else pc.cast(column, pa.string())
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the columns of a table are read.
+
+    What a person said: ``missing`` texts, the ``decimal`` sign, the order of ``dates``, ``kinds``
+    of columns, columns to ``drop``. What followed for each column: ``columns``.
+    """
+
+    missing: tuple[str, ...] = ()
+    decimal: numbers.Decimal | None = None
+    dates: Order | None = None
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    drop: tuple[str, ...] = ()
+    columns: Mapping[str, ColumnReading] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.decimal not in (None, *numbers.DECIMALS):
+            raise UsageError(f"decimal={self.decimal!r}: needs ',' or '.'")
+        if self.dates not in (None, *ORDERS):
+            raise UsageError(f"dates={self.dates!r}: needs one of {', '.join(ORDERS)}")
+        for name, kind in self.kinds.items():
+            if kind not in ASKED:
+                raise UsageError(f"column {name!r} as {kind!r}: needs one of {', '.join(ASKED)}")
+
+    @property
+    def dropped(self) -> frozenset[str]:
+        """Names of the columns that are left out."""
+        return frozenset(self.drop) | {n for n, kind in self.kinds.items() if kind == "id"}
+
+    def column(self, name: str) -> ColumnReading:
+        """Return how texts of a column are read where numbers are needed."""
+        default = ColumnReading(
+            "date" if self.kinds.get(name) == "date" else "number",
+            self.decimal or ".",
+            self.dates or "dmy",
+            lenient=self.kinds.get(name) == "number",
+        )
+        return self.columns.get(name, default)
+
+    def updated(self, said: "Reading | None") -> "Reading":
+        """Return this reading, with what a person says of other rows in its stead."""
+        if said is None:
+            return self
+        # The same word as before decides no more than it did before.
+        decimal = None if said.decimal == self.decimal else said.decimal
+        order = None if said.dates == self.dates else said.dates
+        columns = {
+            name: replace(one, decimal=decimal or one.decimal, dates=order or one.dates)
+            for name, one in self.columns.items()
+            if said.kinds.get(name) == self.kinds.get(name)
+        }
+        return Reading(
+            tuple(dict.fromkeys((*self.missing, *said.missing))),
+            said.decimal or self.decimal,
+            said.dates or self.dates,
+            {**self.kinds, **said.kinds},
+            tuple(dict.fromkeys((*self.drop, *said.drop))),
+            {**columns, **said.columns},
+        )
+
+    def without_missing(self, column: Any) -> Any:
+        """Return a column in which what stands for a missing value is null."""
+        if not self.missing:
+            return column
+        if is_text(column.type):
+            column = plain_texts(column)
+            trimmed = pc.utf8_trim_whitespace(column)
+            absent = pc.is_in(trimmed, value_set=texts_column(self.missing))
+        elif self._absent and (
+            pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        ):
+            values = pc.cast(column, pa.float64(), safe=False)
+            absent = pc.is_in(values, value_set=as_column(np.array(self._absent)))
+        else:
+            return column
+        return pc.if_else(absent, pa.scalar(None, column.type), column)
+
+    @property
+    def _absent(self) -> list[float]:
+        """Numbers that stand for a missing value."""
+        found = numbers.values(texts_column(self.missing), self.decimal or ".")
+        return [float(x) for x in found if not np.isnan(x)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the reading as JSON carries it."""
+        content = asdict(self)
+        content["kinds"] = dict(self.kinds)
+        content["columns"] = {name: asdict(one) for name, one in self.columns.items()}
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in content.items() if v}
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "Reading":
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        optional = {
+            "missing": list[str], "decimal": str, "dates": str, "kinds": dict, "drop": list[str],
+            "columns": dict,
+        }  # fmt: skip
+        said = dict(entries(content, "how rows are read", {}, optional))
+        kinds = {"kind": str, "decimal": str, "dates": str, "unit": str, "lenient": bool}
+        columns = {
+            name: ColumnReading(**entries(one, f"column {name!r}", kinds))
+            for name, one in said.pop("columns", {}).items()
+        }
+        said |= {name: tuple(said.get(name, ())) for name in ("missing", "drop")}
+        try:
+            return cls(**said, columns=columns)
+        except (UsageError, TypeError) as error:
+            raise PlanError(str(error)) from None

@@ -1,0 +1,220 @@
+"""Findings of one pass over the texts of a column, from which it is decided what they are."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from hushtable.data.schema import MAX_CATEGORIES
+from hushtable.data.texts import dates, numbers
+from hushtable.data.texts.looks import FEW
+from hushtable.data.texts.reading import plain_texts
+
+#: Different exceptions of one column that are remembered.
+_MOST_OTHERS = 50
+#: Texts of a batch that are looked at to see whether a point may part thousands.
+_FEW = 1_000
+_LEADING_ZERO = r"^[+-]?0\d+$"
+_FLAGS = frozenset(("H", "HH", "L", "LL", "N", "A"))
+
+
+@dataclass
+class Exceptions:
+    """Texts that are no numbers (or no dates): rows of each, and the first row it is in."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    first: dict[str, int] = field(default_factory=dict)
+    n: int = 0
+
+    def add(self, text: str, rows: int, first: int) -> None:
+        """Note that so many rows hold a text."""
+        self.n += rows
+        if text in self.rows or len(self.rows) < _MOST_OTHERS:
+            self.rows[text] = self.rows.get(text, 0) + rows
+            self.first[text] = min(first, self.first.get(text, first))
+
+    def merge(self, other: "Exceptions") -> None:
+        """Take in what other batches hold."""
+        extra = other.n - sum(other.rows.values())
+        for text, rows in other.rows.items():
+            self.add(text, rows, other.first[text])
+        self.n += extra
+
+
+@dataclass
+class TextsSeen:
+    """Findings in the texts of a column, batch by batch; those of threads add up.
+
+    ``shapes`` counts rows: "plain" for numbers as computers write them; "point" and "comma" for
+    those with one decimal sign only, "1.234" and "1,234" for those that may have either; "whole"
+    for neither; "code" for digits with a leading zero; "date", "time", "truth", "limit", "other".
+    """
+
+    n: int = 0
+    n_missing: int = 0
+    shapes: Counter[str] = field(default_factory=Counter)
+    #: Rows with each currency or unit beside a number.
+    units: Counter[str] = field(default_factory=Counter)
+    #: Dates whose first, and whose second number can be no month.
+    no_month: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
+    #: Dates in which either may be.
+    n_either: int = 0
+    #: By shape, which rows break it.
+    exceptions: dict[str, Exceptions] = field(default_factory=dict)
+    #: Different texts, up to a few more than a plan takes; those of plain numbers left out.
+    texts: set[str] = field(default_factory=set)
+    #: Of plain numbers: how many rows, their range, and whether the first are whole and differ.
+    n_plain: int = 0
+    low: float = np.inf
+    high: float = -np.inf
+    all_different: bool = False
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there are more different texts than a plan takes."""
+        return len(self.texts) > MAX_CATEGORIES
+
+    def add(self, column: Any, start: int) -> None:
+        """Look at a batch of texts; ``start`` is the number of its first row."""
+        texts = plain_texts(column)
+        n = len(texts) - texts.null_count
+        self.n += n
+        self.n_missing += texts.null_count
+        if n == 0:
+            return
+        values = numbers.plain(texts)
+        if values is not None and self._is_plain(texts, values, n):
+            self.low = min(self.low, float(np.nanmin(values)))
+            self.high = max(self.high, float(np.nanmax(values)))
+            self.n_plain += n
+            if start == 0:
+                self.all_different = all_different(values)
+        else:
+            self._add_different(texts, start)
+
+    def _is_plain(self, texts: pa.Array, values: NDArray[np.float64], n: int) -> bool:
+        """Count numbers as computers write them; False if they may mean something else."""
+        if not self.shapes["point"] and _point_may_part_thousands(texts):
+            return False
+        whole = not (np.isfinite(values) & (values != np.rint(values))).any()
+        if whole and _has_leading_zeros(texts, values):
+            return False
+        self.shapes["whole" if whole else "point"] += n
+        return True
+
+    def _add_different(self, texts: pa.Array, start: int) -> None:
+        """Look at the different texts of a batch, each with the number of its rows."""
+        found = pc.value_counts(texts.drop_null())
+        different = found.field("values")
+        rows = np.asarray(np.from_dlpack(found.field("counts")), np.int64)
+        if not self.crowded:
+            self.texts.update(different.slice(0, MAX_CATEGORIES + 1).to_pylist())
+        trimmed = pc.utf8_trim_whitespace(different)
+        shapes = self._shapes(trimmed, rows)
+        for shape in np.unique(shapes).tolist():
+            mine = shapes == shape
+            self.shapes[shape] += int(rows[mine].sum())
+            noted = self.exceptions.setdefault(shape, Exceptions())
+            for i in np.flatnonzero(mine)[:_MOST_OTHERS].tolist():
+                noted.add(
+                    trimmed[i].as_py(), int(rows[i]), start + pc.index(texts, different[i]).as_py()
+                )
+            noted.n += int(rows[np.flatnonzero(mine)[_MOST_OTHERS:]].sum())
+
+    def _shapes(self, texts: pa.Array, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Return the shape (n,) of each text."""
+        point, comma = (numbers.written(texts, decimal) for decimal in numbers.DECIMALS)
+        either = numbers.either(texts) & point & comma
+        with_comma = numbers.mask(pc.match_substring(texts, ","))
+        shapes = np.full(len(texts), "other", object)
+        shapes[point & ~comma], shapes[comma & ~point] = "point", "comma"
+        shapes[point & comma] = "whole"
+        shapes[either & ~with_comma], shapes[either & with_comma] = "1.234", "1,234"
+        self._add_units(texts, rows, point, comma, shapes)
+        shapes[numbers.mask(pc.match_substring_regex(texts, _LEADING_ZERO))] = "code"
+        rest = np.flatnonzero(~(point | comma))
+        if len(rest):
+            few = texts.take(pa.array(rest))
+            shapes[rest] = self._other_shapes(few, rows[rest])
+        return shapes
+
+    def _add_units(
+        self,
+        texts: pa.Array,
+        rows: NDArray[np.int64],
+        point: NDArray[np.bool_],
+        comma: NDArray[np.bool_],
+        shapes: NDArray[Any],
+    ) -> None:
+        """Count the units beside numbers; a number with a laboratory's flag is an exception."""
+        beside = numbers.mask(pc.match_substring_regex(texts, r"[^\d.,+\-\s()eE'\x{2019}]"))
+        for i in np.flatnonzero(beside & (point | comma)).tolist():
+            [unit] = numbers.units(texts.slice(i, 1), "." if point[i] else ",")
+            if unit in _FLAGS:
+                shapes[i] = "flag"
+            elif unit:
+                self.units[unit] += int(rows[i])
+
+    def _other_shapes(self, texts: pa.Array, rows: NDArray[np.int64]) -> NDArray[Any]:
+        shapes = np.full(len(texts), "other", object)
+        shapes[numbers.limits(texts)] = "limit"
+        shapes[~np.isnan(dates.of_day(texts))] = "time"
+        by_order = {order: ~np.isnan(dates.seconds(texts, order)) for order in dates.ORDERS}
+        a_date = np.logical_or.reduce(list(by_order.values()))
+        shapes[a_date] = "date"
+        first, second = dates.day_or_month(texts)
+        for k, one in enumerate((first, second)):
+            self.no_month[k] += int(rows[a_date & (one > 12)].sum())
+        self.n_either += int(rows[a_date & (first > 0) & (first <= 12) & (second <= 12)].sum())
+        small = pc.utf8_lower(texts)
+        shapes[numbers.mask(pc.or_(pc.equal(small, "true"), pc.equal(small, "false")))] = "truth"
+        return shapes
+
+    def merge(self, other: "TextsSeen") -> None:
+        """Take in what another thread found."""
+        self.n += other.n
+        self.n_missing += other.n_missing
+        self.shapes += other.shapes
+        self.units += other.units
+        self.no_month = self.no_month + other.no_month
+        self.n_either += other.n_either
+        for shape, noted in other.exceptions.items():
+            self.exceptions.setdefault(shape, Exceptions()).merge(noted)
+        self.texts |= other.texts
+        self.n_plain += other.n_plain
+        self.low, self.high = min(self.low, other.low), max(self.high, other.high)
+        self.all_different |= other.all_different
+
+
+def all_different(values: NDArray[Any]) -> bool:
+    """Whether these are whole numbers, more than a few, and no two are equal."""
+    if len(values) <= FEW or not (values[:FEW] == np.rint(values[:FEW])).all():
+        return False
+    return bool((values == np.rint(values)).all()) and len(np.unique(values)) == len(values)
+
+
+def _point_may_part_thousands(texts: pa.Array) -> bool:
+    """Whether there are points, and none of the first texts shows that they are decimal signs."""
+    some = texts.slice(0, _FEW).drop_null()
+    with_point = some.filter(pc.match_substring(some, "."))
+    if len(with_point) and not numbers.either(with_point).all():
+        return False
+    return bool(pc.any(pc.match_substring(texts, ".")).as_py())
+
+
+def _has_leading_zeros(texts: pa.Array, values: NDArray[np.float64]) -> bool:
+    """Whether whole numbers are written longer than they need be: 00123, +1, 1e5, 1.0."""
+    size = np.abs(values[np.isfinite(values)])
+    needed = len(size) + int((values < 0).sum())
+    power = 10.0
+    while power <= size.max(initial=0.0):
+        needed += int((size >= power).sum())
+        power *= 10.0
+    written = pc.sum(pc.binary_length(texts)).as_py() or 0
+    if written == needed:
+        return False
+    return bool(pc.any(pc.match_substring_regex(texts, _LEADING_ZERO)).as_py())

@@ -1,0 +1,177 @@
+"""Rows under a schema: columns matched by name, texts read as the values that they say."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hushtable.data.columns import as_column, is_text
+from hushtable.data.readers import Batch, Reader, as_reader, one_after_other
+from hushtable.data.schema import Schema
+from hushtable.data.texts import dates, numbers
+from hushtable.data.texts.decisions import joined_options
+from hushtable.data.texts.reading import ColumnReading, Reading, plain_texts
+from hushtable.errors import DataError
+
+
+def open_rows(
+    X: Any, schema: Schema, reading: Reading | None = None, keep: Sequence[str] = ()
+) -> Reader:
+    """Open rows under a schema.
+
+    Parameters
+    ----------
+    X : array, data frame, Arrow object, path or Reader
+        Rows, as `hushtable.data.readers.as_reader` takes them.
+    schema : Schema
+        Features that the rows must have as columns: by name, in any order, or by place where one
+        of the two has no names. Further columns are left out.
+    reading : Reading, optional
+        How texts become values, unless the rows come with another.
+    keep : sequence of str
+        Further columns to be kept as they are, behind the features.
+
+    Returns
+    -------
+    Reader
+        Its columns are the features, in order, and those kept.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, by name.
+    """
+    reader = as_reader(X, text_columns=schema.categorical_names)
+    keep = tuple(keep) or reader.keep
+    return typed(
+        matched(reader, schema, keep), schema, (reading or Reading()).updated(reader.reading)
+    )
+
+
+def matched(reader: Reader, schema: Schema, keep: Sequence[str] = ()) -> Reader:
+    """Return a reader of the schema's features, in order, and of the columns to keep."""
+    wanted, names, keep = tuple(schema.names), reader.names, tuple(keep)
+    if names is not None and schema.named:
+        needed = (*wanted, *keep)
+    else:  # by place
+        features = [name for name in names or () if name not in keep]
+        n_features = reader.n_columns if names is None else len(features)
+        if n_features != len(wanted):
+            raise DataError(
+                f"{reader.source} has {n_features} columns, the plan has {len(wanted)} features: "
+                "give the plan's columns in the plan's order"
+            )
+        needed = (*features, *keep)
+    if lacking := [name for name in needed if name not in (names or needed[: len(wanted)])]:
+        left = [name for name in names or () if name not in needed][:10]
+        raise DataError(
+            f"{reader.source} has no column {lacking}; its other columns are {left}: columns are "
+            "matched by name, in any order"
+        )
+    if names is not None and names != needed:
+        reader = reader.select(needed)
+    return replace(reader, keep=keep)
+
+
+def left_out(reader: Reader, schema: Schema, keep: Sequence[str] = ()) -> list[str]:
+    """Return the columns of a reader that a schema has no use for."""
+    known = {*schema.names, *keep}
+    return [] if not schema.named else [n for n in reader.names or () if n not in known]
+
+
+def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
+    """Return a reader whose texts are values, as ``reading`` says; those of numeric features are.
+
+    Without a schema, all columns are read as they were understood.
+    """
+    if reader.files:
+        files = [typed(file, schema, reading) for file in reader.files]
+        return replace(one_after_other(files, reader.source), keep=reader.keep)
+    names = tuple(reader.names or (f"x{j}" for j in range(reader.n_columns)))
+    # By place: a matrix has no names of its own.
+    readings: list[ColumnReading | None] = []
+    for j, name in enumerate(names[: len(names) - len(reader.keep)]):
+        one = reading.columns.get(name)
+        if schema is not None:
+            feature = schema.features[j]
+            one = None if feature.kind == "categorical" else reading.column(feature.name)
+        readings.append(None if one is None or one.kind == "category" else one)
+
+    def read() -> Iterator[Batch]:
+        start = 0
+        for batch in reader.read():
+            place = _place(reader, start)
+            yield _values(batch, names, readings, reading, place)
+            start += len(batch)
+
+    return replace(reader, read=read, project=None, reading=None)
+
+
+def _place(reader: Reader, start: int) -> Callable[[int], str]:
+    source = "" if reader.source == "the data" else f" of {reader.source}"
+    return lambda row: reader.place(start + row) + source
+
+
+def _values(
+    batch: Batch,
+    names: Sequence[str],
+    readings: Sequence[ColumnReading | None],
+    reading: Reading,
+    place: Callable[[int], str],
+) -> Batch:
+    """Return a batch in which texts of columns with a reading are numbers."""
+    if isinstance(batch, np.ndarray):
+        return batch
+    columns = list(batch.columns)
+    for j, one in enumerate(readings):
+        column = reading.without_missing(columns[j])
+        if one is not None and is_text(column.type):
+            texts = plain_texts(column)
+            values = one.values(texts)
+            if not one.lenient:
+                _check(names[j], texts, values, one, place)
+            column = as_column(values, ~np.isnan(values)) if len(values) else as_column(values)
+        columns[j] = column
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _check(
+    name: str,
+    texts: pa.Array,
+    values: Any,
+    one: ColumnReading,
+    place: Callable[[int], str],
+) -> None:
+    """Raise `DataError` for the first text that has no value."""
+    # A null gives NaN as well, and so does the word nan.
+    if int(np.isnan(values).sum()) == texts.null_count:
+        return
+    for row in np.flatnonzero(np.isnan(values)).tolist():
+        text = texts[row].as_py()
+        if text is not None and text.strip().lower() not in ("nan", "+nan", "-nan"):
+            where = f"column {name!r}: {text[:80]!r} in {place(row)} is no {_NOUNS[one.kind]}"
+            raise DataError(
+                f"{where}: correct the value, or say how to read it: {_way(name, text, one)}"
+            )
+
+
+_NOUNS = {"number": "number", "date": "date", "time": "time of day", "boolean": "true or false"}
+
+
+def _way(name: str, text: str, one: ColumnReading) -> str:
+    """Return the option by which a text would have a value, or be missing."""
+    single = pa.RecordBatch.from_pylist([{"text": text}]).column(0)
+    options: list[tuple[str, str]] = [("--missing", text.strip())]
+    if one.kind == "number":
+        other: numbers.Decimal = "," if one.decimal == "." else "."
+        if not np.isnan(numbers.values(single, other)[0]):
+            options = [("--decimal", other)]
+        elif any(not np.isnan(dates.seconds(single, order)[0]) for order in dates.ORDERS):
+            options = [("--as", f"{name}=date")]
+    elif one.kind == "date":
+        others = [o for o in dates.ORDERS if not np.isnan(dates.seconds(single, o)[0])]
+        if others:
+            options = [("--dates", others[0])]
+    return f"{joined_options(options)}"
