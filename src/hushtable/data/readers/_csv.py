@@ -127,6 +127,8 @@ class _File:
         )
         if _TOTAL.match(row.text):
             return words + "If it is a total: delete it, or export without totals"
+        if _BREAK.search(row.text):
+            return words + "A quotation mark in it may lack its partner: correct the line"
         above = f"; if the table begins below it, add --skip-lines {line}" if row.number < 3 else ""
         if got > want:
             return words + (
@@ -143,8 +145,8 @@ class _File:
                 j = self.dialect.names.index(name) + 1
                 raise DataError(
                     f"{self.path}: {self.place(done + row)} has "
-                    f"{batch.column(name)[row].as_py()!r} in column {j}, which has no name and was empty above: correct the line, or "
-                    "write a name above it"
+                    f"{batch.column(name)[row].as_py()!r} in column {j}, which has no name and "
+                    "was empty above: correct the line, or write a name above it"
                 )
 
     def _check_total(self, text: Text) -> None:

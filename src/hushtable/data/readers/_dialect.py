@@ -175,14 +175,14 @@ def _delimiter(lines: Sequence[str], source: str) -> str:
         fields = [field for row in rows if len(row.fields) == width for field in row.fields]
         if width > 1:
             numbers = sum(1 for field in fields if is_number(field)) / len(fields)
-            ranks[delimiter] = (times, numbers)
+            ranks[delimiter] = (times / len(rows), numbers)
     if not ranks:
         for delimiter in _RARE:
-            times = {line.count(delimiter) for line in lines if line.strip()}
-            if len(lines) > 1 and len(times) == 1 and times != {0}:
+            each = {line.count(delimiter) for line in lines if line.strip()}
+            if len(lines) > 1 and len(each) == 1 and each != {0}:
                 raise DataError(
                     f"{source}: no delimiter found, but each line holds {delimiter!r} "
-                    f"{times.pop()} times: if it is one, add --delimiter '{delimiter}'; if not, "
+                    f"{each.pop()} times: if it is one, add --delimiter '{delimiter}'; if not, "
                     "--delimiter ,"
                 )
         return ","
@@ -217,7 +217,7 @@ class _Head:
 
     def after(self, line: int) -> list[Record]:
         """Return the rows from a line on, but for the last, which may be a total or cut off."""
-        return [row for row in self.rows if row.first >= line][:-1]
+        return [row for row in self.rows if row.first >= line and row.filled][:-1]
 
     def names(self) -> tuple[tuple[str, ...], tuple[str, ...], int]:
         """Return names of all columns, those left out, and the number of the first row's line."""

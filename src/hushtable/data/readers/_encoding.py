@@ -22,10 +22,17 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _MARK = codecs.BOM_UTF8
-#: What western European text has beyond ASCII. Other letters, three such letters in a row, or
-#: marks within a word speak against cp1252, which would read nearly anything.
-_WESTERN = re.compile("[\xa0-\xff\u20ac\u2013\u2014\u2018-\u201e\u2026]")
-_NOT_WESTERN = re.compile("[\xc0-\xff]{3}|[^\\W\\d_][\u201c-\u201e\xa1-\xbf][^\\W\\d_]")
+#: What western European text has beyond ASCII. cp1252 reads nearly anything: other signs, three
+#: such letters in a row, and signs within or before a word speak against it.
+_WESTERN = re.compile(
+    "[\xa0-\xcf\xd1-\xdc\xdf-\xef\xf1-\xfc\xff\u0152\u0153\u20ac\u2013\u2014\u2018-\u201e\u2026]"
+)
+_NOT_WESTERN = re.compile(
+    "[\xc0-\xff]{3}|[^\\W\\d_][\u201c-\u201e\xa1-\xb4\xb6-\xbf][^\\W\\d_]"
+    "|[\xa3-\xa6\xa8\xac\xaf\xb1-\xb4\xb6\xb8\xb9\xbc-\xbe][^\\W\\d_]|\u0153(?![uesdt])"
+)
+#: Asked when in doubt, beside those that seem likely.
+_USUAL = ("cp1252", "cp850", "mac_roman", "cp1250", "cp1251")
 
 
 def codec(name: str) -> str:
@@ -69,13 +76,24 @@ def _other(sample: bytes, source: str) -> str:
         return "cp1252"
     from charset_normalizer import from_bytes  # loads slowly, and few files need it
 
-    best = from_bytes(sample).best()
-    if best is None:
-        raise DataError(
-            f"{source}: not UTF-8, and its encoding could not be found out: give it, such as "
-            "--encoding cp1252"
-        )
-    return codec(best.encoding)
+    odd = b"\n".join(line for line in sample.splitlines() if not line.isascii())
+    matches = list(from_bytes(odd))
+    likely = [m.encoding for m in matches if m.chaos <= matches[0].chaos + 0.1]
+    if len({odd.decode(name, errors="replace") for name in likely}) == 1:
+        return codec(likely[0])
+    word = next(word for word in re.split(rb"[\s,;|]", odd) if not word.isascii())[:30]
+    readings = {
+        word.decode(name, errors="replace"): name for name in (*likely[::-1], *_USUAL[::-1])
+    }
+    words = ", ".join(
+        f"{text!r} in {name}"
+        for text, name in readings.items()
+        if text.isprintable() and "\ufffd" not in text
+    )
+    raise DataError(
+        f"{source}: not UTF-8, and its encoding is in doubt: which reading is right? {words}. Add "
+        "it, such as --encoding cp1252"
+    )
 
 
 def _nul(source: str, line: int) -> DataError:
