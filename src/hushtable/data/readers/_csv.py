@@ -1,5 +1,6 @@
 """Rows in a CSV file, each field as the text that it is: what it means is decided above."""
 
+import contextlib
 import csv
 import re
 from collections.abc import Iterator
@@ -186,10 +187,7 @@ class _File:
 
     def place(self, row: int) -> str:
         """Return ``line 19`` for a row that is numbered from 0."""
-        try:
-            return f"line {self._line(row)}"
-        except csv.Error:  # a field beyond the library's limit
-            return f"row {row}"
+        return f"line {self._line(row)}"
 
     def _line(self, row: int, *, every: bool = False) -> int:
         """Return the line, from 1, at which a row begins; ``every``: lines of dashes count."""
@@ -206,16 +204,22 @@ class _File:
             else:
                 if done == row and not self.skipped:  # the last line, without an end
                     return dialect.lines + row + 1
+        return self._line_slowly(row, every=every)
+
+    def _line_slowly(self, row: int, *, every: bool) -> int:
+        dialect, end = self.dialect, self.dialect.lines
         with opened_lines(self.path, dialect.encoding) as lines:
             for _ in range(dialect.lines):
                 next(lines)
-            for record in records(lines, dialect.delimiter, dialect.lines):
-                odd = len(record.fields) != len(dialect.names)
-                if every or not (odd and is_rule(dialect.delimiter.join(record.fields))):
-                    row -= 1
-                if row < 0:
-                    return record.first + 1
-        return record.first + 1
+            with contextlib.suppress(csv.Error):  # a field beyond the library's limit
+                for record in records(lines, dialect.delimiter, end):
+                    odd = len(record.fields) != len(dialect.names)
+                    if every or not (odd and is_rule(dialect.delimiter.join(record.fields))):
+                        row -= 1
+                    if row < 0:
+                        return record.first + 1
+                    end = record.end
+        return end + 1
 
 
 def _lone_returns(block: bytes) -> bool:

@@ -17,7 +17,7 @@ from hushtable.errors import DataError, UsageError
 
 #: Bytes of a file that are looked at; more if they hold fewer than `_FEW` lines.
 _SAMPLE, _LARGEST, _FEW = 1 << 16, 1 << 26, 4
-#: What may stand between fields; the others only if they are given.
+#: What may stand between fields; the rare ones only if they are given.
 _DELIMITERS, _RARE = ",;\t|", ":^~"
 _DELIMITER_WORDS = {"\\t": "\t", "tab": "\t"}
 _RULE = frozenset(" \t-=_+|")
@@ -169,28 +169,24 @@ def _width(rows: Sequence[Record]) -> tuple[int, int]:
 def _delimiter(lines: Sequence[str], source: str) -> str:
     """Return the delimiter that gives most records the same number of fields."""
     ranks = {}
-    for delimiter in _DELIMITERS:
+    for delimiter in _DELIMITERS + _RARE:
         rows = _rows(lines, delimiter, 0)
         width, times = _width(rows)
-        fields = [field for row in rows if len(row.fields) == width for field in row.fields]
-        if width > 1:
-            numbers = sum(1 for field in fields if is_number(field)) / len(fields)
-            ranks[delimiter] = (times / len(rows), numbers)
+        if width > 1 and (delimiter in _DELIMITERS or times == len(rows) > 1):
+            fields = [field for row in rows if len(row.fields) == width for field in row.fields]
+            ranks[delimiter] = (times / len(rows), sum(map(is_number, fields)) / len(fields))
     if not ranks:
-        for delimiter in _RARE:
-            each = {line.count(delimiter) for line in lines if line.strip()}
-            if len(lines) > 1 and len(each) == 1 and each != {0}:
-                raise DataError(
-                    f"{source}: no delimiter found, but each line holds {delimiter!r} "
-                    f"{each.pop()} times: if it is one, add --delimiter '{delimiter}'; if not, "
-                    "--delimiter ,"
-                )
         return ","
     best = sorted(ranks, key=ranks.__getitem__, reverse=True)
     if len(best) > 1 and ranks[best[0]] == ranks[best[1]]:
         raise DataError(
             f"{source}: the delimiter may be {best[0]!r} or {best[1]!r}: add --delimiter "
             f"'{best[0]}' or --delimiter '{best[1]}'"
+        )
+    if best[0] in _RARE:
+        raise DataError(
+            f"{source}: each line holds {best[0]!r} as often as the others: if it is the "
+            f"delimiter, add --delimiter '{best[0]}'; if not, add the delimiter that is"
         )
     return best[0]
 

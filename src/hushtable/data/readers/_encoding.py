@@ -31,6 +31,7 @@ _NOT_WESTERN = re.compile(
     "[\xc0-\xff]{3}|[^\\W\\d_][\u201c-\u201e\xa1-\xb4\xb6-\xbf][^\\W\\d_]"
     "|[\xa3-\xa6\xa8\xac\xaf\xb1-\xb4\xb6\xb8\xb9\xbc-\xbe][^\\W\\d_]|\u0153(?![uesdt])"
 )
+_CONTROL = re.compile("[\0-\x08\x0e-\x1f]")
 #: Asked when in doubt, beside those that seem likely.
 _USUAL = ("cp1252", "cp850", "mac_roman", "cp1250", "cp1251")
 
@@ -55,8 +56,10 @@ def find_encoding(sample: bytes, source: str) -> str:
     if b"\0" in sample:
         # Latin letters leave every second byte empty.
         second, first = (sample[at::2].count(0) / len(sample) for at in (1, 0))
-        if max(first, second) > 0.2 > 4 * min(first, second):
-            return "utf-16-le" if second > first else "utf-16-be"
+        likely = "utf-16-le" if second > first else "utf-16-be"
+        text = sample.decode(likely, errors="replace")
+        if max(first, second) > 0.2 > 4 * min(first, second) and not _CONTROL.search(text):
+            return likely
         raise _nul(source, 1 + sample[: sample.index(b"\0")].count(b"\n"))
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample)
