@@ -3,6 +3,7 @@
 import csv
 import gzip
 import io
+import random
 import re
 
 import pyarrow as pa
@@ -269,6 +270,24 @@ def test_names_of_all_but_the_first_column(read):
     assert "--skip-lines 0 if it is this one, --skip-lines 1 if it is line 2" in says
 
 
+def test_fewer_names_than_fields(read):
+    content = lines(
+        names=["Pat", "TSH"], rows=[[p, *t.split(",")] for p, t, _ in ROWS], delimiter=","
+    )
+    assert "line 1 has 2 names, most lines below it have 3 fields" in refused(
+        read, content, skip_lines=0
+    )
+    assert "which holds the names" in refused(read, content)
+
+
+def test_columns_separated_by_blanks(read):
+    content = lines(rows=[[a, b.replace(",", "."), c] for a, b, c in ROWS], delimiter=" ")
+    assert "--delimiter ' '" in refused(read, content)
+    assert read(content, delimiter=" ").names == tuple(NAMES)
+    assert "another --delimiter" in refused(read, "TSH\n" + "1,5\n" * 9)
+    assert values(read("TSH\n" + "1,5\n" * 9, delimiter=";")) == [["1,5"]] * 9
+
+
 @pytest.mark.parametrize(
     ("below", "says"),
     [
@@ -339,6 +358,27 @@ def test_places_are_lines_of_the_file(read):
     assert reader.names == ("a", "b\nb", "c")
     assert values(reader) == [["1", "x\ny", "2"], ["3", "4", "5"], ["6", None, "7"]]
     assert [reader.place(i) for i in range(3)] == ["line 6", "line 10", "line 11"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rows_and_places_are_those_of_pythons_reader(read, seed):
+    rng = random.Random(seed)
+    end, mark, width = rng.choice(["\n", "\r\n", "\r"]), rng.choice(",;\t"), rng.randrange(2, 5)
+    parts = ["x", '"', "ä", end, " ", "7"] if seed % 2 else ["x", mark, "ä", "7"]
+    content, expected, places = io.StringIO(newline=""), [], []
+    writer = csv.writer(content, delimiter=mark, lineterminator=end)
+    writer.writerow([f"n{j}" for j in range(width)])
+    for _ in range(rng.randrange(1, 60)):
+        content.write(end * rng.choice([0, 0, 0, 1, 2]))
+        places.append(len(list(io.StringIO(content.getvalue(), newline=""))) + 1)
+        row = ["".join(rng.choices(parts, k=rng.randrange(5))) for _ in range(width)]
+        row[0] = f"r{row[0]}"  # a line of dashes or blanks is no row
+        writer.writerow(row)
+        expected.append([value or None for value in row])
+    encoding = rng.choice(["utf-8", "cp1252", "utf-16"])
+    reader = read(content.getvalue(), written=encoding, encoding=encoding, skip_lines=0)
+    assert values(reader) == expected
+    assert [reader.place(i) for i in range(len(places))] == [f"line {line}" for line in places]
 
 
 def test_places_in_a_folder_name_the_file(tmp_path):

@@ -24,7 +24,7 @@ _BREAK = re.compile(r"\r\n?|\n")
 _TOTAL = re.compile(
     r"\W*((grand |sub)?totals?|sums?|(zwischen|gesamt|end)?summen?|gesamt|insgesamt|saldo|somme|"
     r"totaux|totale|suma|average|mean|mittelwert|durchschnitt|moyenne|anzahl|count|"
-    r"\d* ?(rows?|records?|zeilen|datens[äa]tze))\b",
+    r"\d* ?(rows?|records?|zeilen|datens[äa]tze))\b|\*+\s*$",
     re.IGNORECASE,
 )
 

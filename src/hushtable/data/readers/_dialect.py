@@ -176,6 +176,12 @@ def _delimiter(lines: Sequence[str], source: str) -> str:
             fields = [field for row in rows if len(row.fields) == width for field in row.fields]
             ranks[delimiter] = (times / len(rows), sum(map(is_number, fields)) / len(fields))
     if not ranks:
+        blanks = {len(line.split()) for line in lines if line.strip()}
+        if len(lines) > 1 and len(blanks) == 1 and blanks != {1}:
+            raise DataError(
+                f"{source}: blanks seem to be the delimiter: export with another one, or add "
+                "--delimiter ' ' if it is one blank each, --delimiter , if each line is one field"
+            )
         return ","
     best = sorted(ranks, key=ranks.__getitem__, reverse=True)
     if len(best) > 1 and ranks[best[0]] == ranks[best[1]]:
@@ -232,6 +238,13 @@ class _Head:
         if len(names) == width - 1 and all(len(row.bare) < width for row in below):
             names.append("")  # the rows alone do
         self._check_rows(names, at)
+        if len(names) != width and _width(below)[1] > max(1, len(below) / 2):
+            raise DataError(
+                f"{self.source}: line {head.first + 1} has {len(names)} names, most lines below "
+                f"it have {width} fields (delimiter {self.delimiter!r}): write a name for each "
+                f"column, or add --no-header --skip-lines {head.end}; if the delimiter also stands within "
+                "numbers or texts, export with another one, or with quotation marks"
+            )
         if self.layout.skip_lines is None and head.first > self.start:
             lines = head.first - self.start
             self.words.append(f"{lines} line{'s' * (lines > 1)} above the header")
@@ -296,6 +309,8 @@ class _Head:
                 f"{self.source}: line {first + 1} looks like a row, not like names of columns: add "
                 f"--no-header{f' --skip-lines {first}' if first else ''} if it is one, "
                 f"--skip-lines {first} if these are names"
+                + f", another --delimiter if {self.delimiter!r} separates no fields"
+                * (at > 0)
             )
 
     def _named(

@@ -157,7 +157,8 @@ class Text(io.RawIOBase):
         except UnicodeDecodeError:
             raise DataError(
                 f"{self._source}: after line {self.ends} are bytes that are not "
-                f"{self._encoding}: give another encoding, such as --encoding cp1252"
+                f"{self._encoding}: give another encoding, such as --encoding "
+                + ("cp850" if self._encoding == "cp1252" else "cp1252")
             ) from None
         return text.encode(errors="replace"), not raw
 
