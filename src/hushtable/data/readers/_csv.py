@@ -18,7 +18,6 @@ from hushtable.data.readers._reader import Batch, Reader, of_file, split
 from hushtable.errors import DataError
 
 _BLOCK = 1 << 22
-_BLANK_LINE = re.compile(rb"\n\r?\n")
 _BREAK = re.compile(r"\r\n?|\n")
 #: First words of a line that adds up the rows above it, in reports of several languages.
 _TOTAL = re.compile(
@@ -40,8 +39,9 @@ class _File:
     dialect: Dialect
     #: Whether Arrow left out lines of dashes.
     skipped: bool = False
-    #: Whether the line breaks within fields are known to be within texts.
-    breaks_checked: bool = False
+    #: Whether a whole pass has been made; and whether it showed that each row is one line.
+    passed: bool = False
+    row_by_line: bool = False
     #: What Arrow gave up at.
     odd: arrow_csv.InvalidRow | None = None
 
@@ -58,7 +58,8 @@ class _File:
     def _checked(self, columns: list[str]) -> Iterator[tuple[int, Batch]]:
         """Yield bytes read and rows; at the end, refuse what Arrow takes and what is no row."""
         dialect, rows = self.dialect, 0
-        with opened_text(self.path, dialect.encoding) as (raw, text):
+        counting = not self.passed
+        with opened_text(self.path, dialect.encoding, counting=counting) as (raw, text):
             for batch in self._rows(text, [*columns, *dialect.left_out]):
                 if dialect.left_out:
                     self._check_left_out(batch, rows)
@@ -66,9 +67,12 @@ class _File:
                     yield raw.tell(), part
                 rows += len(batch)
         self._check_total(text)
-        lines = text.ends - dialect.lines + (not text.tail.endswith(b"\n"))
-        if text.quoted and lines != rows and not self.breaks_checked:
-            self._check_breaks()
+        if counting:
+            lines = text.ends - dialect.lines + (not text.tail.endswith(b"\n"))
+            self.row_by_line = lines == rows
+            if text.quoted and not self.row_by_line:
+                self._check_breaks()
+            self.passed = True
 
     def _rows(self, text: Text, columns: list[str]) -> Iterator[pa.RecordBatch]:
         names = self.dialect.names
@@ -183,7 +187,6 @@ class _File:
                                 "close or delete the mark, or export again"
                             )
                 rows += len(batch)
-        self.breaks_checked = True
 
     def place(self, row: int) -> str:
         """Return ``line 19`` for a row that is numbered from 0."""
@@ -192,11 +195,13 @@ class _File:
     def _line(self, row: int, *, every: bool = False) -> int:
         """Return the line, from 1, at which a row begins; ``every``: lines of dashes count."""
         dialect, done, before = self.dialect, 0, b"\n"
+        if self.row_by_line:
+            return dialect.lines + row + 1
         with opened_text(self.path, dialect.encoding) as (_, text):
             text.skip(dialect.size)
             # Lines are rows, unless there are quotation marks, blank lines or others' line ends.
             while not self.skipped and (block := text.read(_BLOCK)):
-                if b'"' in block or _BLANK_LINE.search(before + block) or _lone_returns(block):
+                if _not_plain(before + block):
                     break
                 done, before = done + block.count(b"\n"), block[-1:]
                 if done > row:
@@ -222,6 +227,8 @@ class _File:
         return end + 1
 
 
-def _lone_returns(block: bytes) -> bool:
-    """Return whether carriage returns end lines, as on old Macs."""
+def _not_plain(block: bytes) -> bool:
+    """Return whether lines may not be rows: quotation marks, blank lines, an old Mac's ends."""
+    if any(mark in block for mark in (b'"', b"\n\n", b"\n\r\n")):
+        return True
     return block.count(b"\r") - block.endswith(b"\r") != block.count(b"\r\n")

@@ -240,10 +240,10 @@ class _Head:
         self._check_rows(names, at)
         if len(names) != width and _width(below)[1] > max(1, len(below) / 2):
             raise DataError(
-                f"{self.source}: line {head.first + 1} has {len(names)} names, most lines below "
-                f"it have {width} fields (delimiter {self.delimiter!r}): write a name for each "
-                f"column, or add --no-header --skip-lines {head.end}; if the delimiter also stands within "
-                "numbers or texts, export with another one, or with quotation marks"
+                f"{self.source}: line {head.first + 1} has {len(names)} names, most lines below it "
+                f"have {width} fields (delimiter {self.delimiter!r}): write a name for each "
+                f"column, or add --no-header --skip-lines {head.end}; if the delimiter also stands "
+                "within numbers or texts, export with another one, or with quotation marks"
             )
         if self.layout.skip_lines is None and head.first > self.start:
             lines = head.first - self.start

@@ -117,14 +117,16 @@ class Text(io.RawIOBase):
         Of the bytes.
     source : str
         For messages.
+    counting : bool
+        Whether ``ends`` and ``quoted`` are asked for, which costs a tenth of reading.
     """
 
-    def __init__(self, raw: pa.NativeFile, encoding: str, source: str) -> None:
+    def __init__(self, raw: pa.NativeFile, encoding: str, source: str, counting: bool) -> None:
         super().__init__()
         self._raw, self._encoding, self._source = raw, encoding, source
         plain = encoding in ("utf-8", "utf-8-sig")
         self._decoder = None if plain else codecs.getincrementaldecoder(encoding)()
-        self._began = False
+        self._began, self._counting = False, counting
         #: The last bytes read, and how many ends of lines and whether quotation marks there were.
         self.tail, self.ends, self.quoted = b"", 0, False
 
@@ -143,8 +145,9 @@ class Text(io.RawIOBase):
                 break
         if b"\0" in block:
             raise _nul(self._source, 1 + self.ends + block[: block.index(b"\0")].count(b"\n"))
-        self.quoted = self.quoted or b'"' in block
-        self.ends += block.count(b"\n")
+        if self._counting:
+            self.quoted = self.quoted or b'"' in block
+            self.ends += block.count(b"\n")
         self.tail = (self.tail + block[-65_536:])[-65_536:]
         return block
 
@@ -169,13 +172,15 @@ class Text(io.RawIOBase):
 
 
 @contextmanager
-def opened_text(path: Path, encoding: str) -> Iterator[tuple[pa.OSFile, Text]]:
+def opened_text(
+    path: Path, encoding: str, *, counting: bool = False
+) -> Iterator[tuple[pa.OSFile, Text]]:
     """Open a file of text; the first of the two tells how far it has been read."""
     with (
         pa.OSFile(str(path)) as raw,
         pa.input_stream(raw, compression=COMPRESSIONS.get(path.suffix.lower())) as plain,
     ):
-        yield raw, Text(plain, encoding, str(path))
+        yield raw, Text(plain, encoding, str(path), counting)
 
 
 @contextmanager
