@@ -1,78 +1,234 @@
-"""Rows in a CSV file, whatever its delimiter, plain or compressed."""
+"""Rows in a CSV file, each field as the text that it is: what it means is decided above."""
 
 import contextlib
+import csv
+import re
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv
+from pyarrow import csv as arrow_csv
 
+from hushtable.data.readers._dialect import Dialect, find_dialect, is_rule, records
+from hushtable.data.readers._encoding import Text, opened_lines, opened_text
 from hushtable.data.readers._layout import Layout
-from hushtable.data.readers._reader import (
-    Batch,
-    Reader,
-    column_names,
-    integer_too_large,
-    of_file,
-    split,
+from hushtable.data.readers._reader import Batch, Reader, of_file, split
+from hushtable.errors import DataError
+
+_BLOCK = 1 << 22
+_BREAK = re.compile(r"\r\n?|\n")
+#: First words of a line that adds up the rows above it, in reports of several languages.
+_TOTAL = re.compile(
+    r"\W*((grand |sub)?totals?|sums?|(zwischen|gesamt|end)?summen?|gesamt|insgesamt|saldo|somme|"
+    r"totaux|totale|suma|average|mean|mittelwert|durchschnitt|moyenne|anzahl|count|"
+    r"\d* ?(rows?|records?|zeilen|datens[äa]tze))\b|\*+\s*$",
+    re.IGNORECASE,
 )
 
-#: By the last ending of a file's name.
-COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
-
-def csv_file(path: Path, _: Layout) -> Reader:
+def csv_file(path: Path, layout: Layout) -> Reader:
     """Read a CSV file, some rows at a time."""
-    with pa.input_stream(str(path), compression="detect") as raw:
-        delimiter = _delimiter(raw.read(65_536))
-    # Arrow settles the types on the first block; a later "1.5" in a column of whole numbers,
-    # or a value in a column that began empty, must not be an error.
-    with _opened(path, delimiter, csv.ConvertOptions(strings_can_be_null=True)) as (_, file):
-        guessed = file.schema
-    text_columns = frozenset[str]()
-    names = column_names(guessed)
-    whole = {f.name for f in guessed if pa.types.is_integer(f.type)} - text_columns
-    empty = {f.name for f in guessed if pa.types.is_null(f.type)}
-    types = dict.fromkeys(whole | empty, pa.float64())
-    types |= dict.fromkeys(text_columns & set(names), pa.string())
+    return _File(path, find_dialect(path, layout)).reader()
 
-    def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
-        converting = csv.ConvertOptions(
-            column_types=types, strings_can_be_null=True, include_columns=columns
+
+@dataclass
+class _File:
+    path: Path
+    dialect: Dialect
+    #: Whether Arrow left out lines of dashes.
+    skipped: bool = False
+    #: Whether a whole pass has been made; and whether it showed that each row is one line.
+    passed: bool = False
+    row_by_line: bool = False
+    #: What Arrow gave up at.
+    odd: arrow_csv.InvalidRow | None = None
+
+    def reader(self) -> Reader:
+        left_out = self.dialect.left_out
+        kept = tuple(name for name in self.dialect.names if name not in left_out)
+
+        def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
+            return self._checked(list(kept if columns is None else columns))
+
+        found = of_file(self.path, kept, batches)
+        return replace(found, place=self.place, found=self.dialect.found)
+
+    def _checked(self, columns: list[str]) -> Iterator[tuple[int, Batch]]:
+        """Yield bytes read and rows; at the end, refuse what Arrow takes and what is no row."""
+        dialect, rows = self.dialect, 0
+        counting = not self.passed
+        with opened_text(self.path, dialect.encoding, counting=counting) as (raw, text):
+            for batch in self._rows(text, [*columns, *dialect.left_out]):
+                if dialect.left_out:
+                    self._check_left_out(batch, rows)
+                for part in split(iter([batch.select(columns)])):
+                    yield raw.tell(), part
+                rows += len(batch)
+        self._check_total(text)
+        if counting:
+            lines = text.ends - dialect.lines + (not text.tail.endswith(b"\n"))
+            self.row_by_line = lines == rows
+            if text.quoted and not self.row_by_line:
+                self._check_breaks()
+            self.passed = True
+
+    def _rows(self, text: Text, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        names = self.dialect.names
+        reading = arrow_csv.ReadOptions(block_size=_BLOCK, use_threads=False, column_names=names)
+        parsing = arrow_csv.ParseOptions(
+            delimiter=self.dialect.delimiter,
+            newlines_in_values=True,
+            invalid_row_handler=self._on_odd_row,
         )
-        checked = whole.intersection(columns or names)
-        with _opened(path, delimiter, converting) as (raw, file):
-            for batch in split(file):
-                for name in checked:
-                    _check_whole(name, batch)
-                yield raw.tell(), batch
+        converting = arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            strings_can_be_null=True,
+            include_columns=columns,
+        )
+        done = 0
+        try:
+            text.skip(self.dialect.size)
+            with arrow_csv.open_csv(pa.PythonFile(text, "r"), reading, parsing, converting) as file:
+                for batch in file:
+                    done += len(batch)
+                    yield batch
+        except pa.ArrowInvalid as error:
+            if str(error) != "Empty CSV file":
+                raise DataError(f"{self.path}: {self._explained(str(error), done)}") from None
 
-    return of_file(path, names, batches)
+    def _on_odd_row(self, row: arrow_csv.InvalidRow) -> str:
+        if is_rule(row.text):
+            self.skipped = True
+            return "skip"
+        self.odd = row
+        return "error"
+
+    def _explained(self, error: str, done: int) -> str:
+        """Return what is wrong where, and what to do, for Arrow's words after ``done`` rows."""
+        if self.odd is not None:
+            return self._odd_words(self.odd)
+        if "invalid UTF8" in error:
+            with opened_lines(self.path, "utf-8") as lines:
+                line = next((i for i, text in enumerate(lines, 1) if "\ufffd" in text), 0)
+            return (
+                f"line {line} is not UTF-8, as the lines above it are: give the encoding, such as "
+                "--encoding cp1252"
+            )
+        if "straddling" in error:
+            return (
+                f"a field in or below {self.place(done)} is longer than {_BLOCK >> 20} MB: a "
+                "quotation mark may lack its partner: correct the line, or export again"
+            )
+        return error
+
+    def _odd_words(self, row: arrow_csv.InvalidRow) -> str:
+        want, got, delimiter = row.expected_columns, row.actual_columns, self.dialect.delimiter
+        line = self._line(row.number - 1, every=True)
+        words = (
+            f"line {line} has {got} field{'s' * (got != 1)}, {want} are needed (delimiter "
+            f"{delimiter!r}): it begins {row.text[:40]!r}. "
+        )
+        if _TOTAL.match(row.text):
+            return words + "If it is a total: delete it, or export without totals"
+        if _BREAK.search(row.text):
+            return words + "A quotation mark in it may lack its partner: correct the line"
+        above = f"; if the table begins below it, add --skip-lines {line}" if row.number < 3 else ""
+        if got > want:
+            return words + (
+                f"Export with quotation marks around texts that hold {delimiter!r}, or with "
+                f"another delimiter{above}"
+            )
+        return words + f"Correct or delete it; if the file was cut off, export it again{above}"
+
+    def _check_left_out(self, batch: pa.RecordBatch, done: int) -> None:
+        """Raise `DataError` if a column without a name has a value after all."""
+        for name in self.dialect.left_out:
+            if batch.column(name).null_count < len(batch):
+                row = pc.index(pc.is_valid(batch.column(name)), True).as_py()
+                j = self.dialect.names.index(name) + 1
+                raise DataError(
+                    f"{self.path}: {self.place(done + row)} has "
+                    f"{batch.column(name)[row].as_py()!r} in column {j}, which has no name and "
+                    "was empty above: correct the line, or write a name above it"
+                )
+
+    def _check_total(self, text: Text) -> None:
+        """Raise `DataError` if the last line adds up those above it."""
+        lines = text.tail.decode(errors="replace").splitlines(keepends=True)[-20:]
+        try:
+            *_, last = records(lines, self.dialect.delimiter)
+        except (ValueError, csv.Error):
+            return
+        if len(last.fields) != len(self.dialect.names):
+            return
+        first = next((value for value in last.fields if value.strip()), "")
+        if _TOTAL.match(first) and not all(last.fields[j].strip() for j in self.dialect.always):
+            raise DataError(
+                f"{self.path}: the last line looks like a total, not like a row: it begins "
+                f"{lines[last.first][:40].rstrip()!r}. Delete it, or export without totals"
+            )
+
+    def _check_breaks(self) -> None:
+        """Raise `DataError` if a field has swallowed rows, for want of a quotation mark."""
+        rows, further = 0, len(self.dialect.names) - 1
+        with opened_text(self.path, self.dialect.encoding) as (_, text):
+            for batch in self._rows(text, list(self.dialect.names)):
+                for column in batch.columns:
+                    broken = pc.match_substring_regex(column, "[\r\n]")
+                    for row in pc.indices_nonzero(broken).to_pylist():
+                        value = column[row].as_py()
+                        lines, fields = _BREAK.split(value), value.count(self.dialect.delimiter)
+                        if fields in {further * (len(lines) - 1), further * (len(lines) - 2)} - {0}:
+                            raise DataError(
+                                f"{self.path}: {self.place(rows + row)} opens a quotation mark, "
+                                f"and its field runs over {len(lines)} lines that look like rows: "
+                                "close or delete the mark, or export again"
+                            )
+                rows += len(batch)
+
+    def place(self, row: int) -> str:
+        """Return ``line 19`` for a row that is numbered from 0."""
+        return f"line {self._line(row)}"
+
+    def _line(self, row: int, *, every: bool = False) -> int:
+        """Return the line, from 1, at which a row begins; ``every``: lines of dashes count."""
+        dialect, done, before = self.dialect, 0, b"\n"
+        if self.row_by_line:
+            return dialect.lines + row + 1
+        with opened_text(self.path, dialect.encoding) as (_, text):
+            text.skip(dialect.size)
+            # Lines are rows, unless there are quotation marks, blank lines or others' line ends.
+            while not self.skipped and (block := text.read(_BLOCK)):
+                if _not_plain(before + block):
+                    break
+                done, before = done + block.count(b"\n"), block[-1:]
+                if done > row:
+                    return dialect.lines + row + 1
+            else:
+                if done == row and not self.skipped:  # the last line, without an end
+                    return dialect.lines + row + 1
+        return self._line_slowly(row, every=every)
+
+    def _line_slowly(self, row: int, *, every: bool) -> int:
+        dialect, end = self.dialect, self.dialect.lines
+        with opened_lines(self.path, dialect.encoding) as lines:
+            for _ in range(dialect.lines):
+                next(lines)
+            with contextlib.suppress(csv.Error):  # a field beyond the library's limit
+                for record in records(lines, dialect.delimiter, end):
+                    odd = len(record.fields) != len(dialect.names)
+                    if every or not (odd and is_rule(dialect.delimiter.join(record.fields))):
+                        row -= 1
+                    if row < 0:
+                        return record.first + 1
+                    end = record.end
+        return end + 1
 
 
-@contextlib.contextmanager
-def _opened(
-    path: Path, delimiter: str, converting: csv.ConvertOptions
-) -> Iterator[tuple[pa.OSFile, csv.CSVStreamingReader]]:
-    reading = csv.ReadOptions(block_size=1 << 22, use_threads=False)
-    parsing = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    with (
-        pa.OSFile(str(path)) as raw,
-        pa.input_stream(raw, compression=COMPRESSIONS.get(path.suffix.lower())) as plain,
-        csv.open_csv(plain, reading, parsing, converting) as file,
-    ):
-        yield raw, file
-
-
-def _check_whole(name: str, batch: pa.RecordBatch) -> None:
-    for value in pc.min_max(batch.column(name)).as_py().values():
-        # Read as float64: 2**53 itself may have been 2**53 + 1 in the file.
-        if value is not None and abs(value) >= 2**53 and float(value).is_integer():
-            raise integer_too_large(f"column {name!r}", int(value))
-
-
-def _delimiter(sample: bytes) -> str:
-    """Return comma, semicolon, tab or bar: whichever the header holds most of."""
-    header = sample.partition(b"\n")[0].decode("utf-8", errors="replace")
-    return max(",;\t|", key=header.count)
+def _not_plain(block: bytes) -> bool:
+    """Return whether lines may not be rows: quotation marks, blank lines, an old Mac's ends."""
+    if any(mark in block for mark in (b'"', b"\n\n", b"\n\r\n")):
+        return True
+    return block.count(b"\r") - block.endswith(b"\r") != block.count(b"\r\n")

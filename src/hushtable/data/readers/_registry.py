@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from hushtable.data.readers._csv import COMPRESSIONS
+from hushtable.data.readers._encoding import COMPRESSIONS
 from hushtable.data.readers._layout import Layout
 from hushtable.data.readers._reader import Reader, named_errors, one_after_other
 from hushtable.errors import DataError, HushTableError
@@ -142,8 +142,6 @@ def _file(path: Path, text_columns: frozenset[str], layout: Layout) -> Reader:
         rows = reader()
     except HushTableError:
         raise
-    except UnicodeDecodeError:
-        raise DataError(f"{path}: the column names are not UTF-8: save the file as UTF-8") from None
     except (OSError, ValueError, pa.ArrowNotImplementedError) as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise

@@ -1,0 +1,431 @@
+"""CSV files as systems export them: found out, or refused with the option that says it."""
+
+import csv
+import gzip
+import io
+import random
+import re
+
+import pyarrow as pa
+import pytest
+
+from hushtable.data.readers import Layout, as_reader
+from hushtable.errors import DataError, UsageError
+
+ROWS = [[f"P{i:03}", f"{i * 37 % 101},{i % 10}", str(20 + i * 7 % 60)] for i in range(30)]
+NAMES = ["Pat", "TSH", "Alter"]
+
+
+def lines(*above, names=NAMES, rows=ROWS, below=(), delimiter=";", end="\n"):
+    table = [delimiter.join(fields) for fields in ([names] if names else []) + rows]
+    return end.join([*above, *table, *below, ""])
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Write a file, and return its reader."""
+
+    def reader(content, *, name="a.csv", written="utf-8", **layout):
+        content = content.encode(written) if isinstance(content, str) else content
+        (tmp_path / name).write_bytes(content)
+        return as_reader(tmp_path / name, layout=Layout(**layout))
+
+    return reader
+
+
+def values(reader):
+    return [list(row.values()) for batch in reader.read() for row in batch.to_pylist()]
+
+
+def refused(read, content, **layout):
+    with pytest.raises(DataError) as caught:
+        list(read(content, **layout).read())
+    return str(caught.value)
+
+
+def test_fields_are_text_as_they_stand(read):
+    reader = read('a,b,c\n007,1.50,"NA"\n1e3,, x \n9007199254740993,"",N/A\n')
+    assert {str(kind) for b in reader.read() for kind in b.schema.types} == {"string"}
+    assert values(reader) == [
+        ["007", "1.50", None],
+        ["1e3", None, " x "],
+        ["9007199254740993", None, None],
+    ]
+    assert reader.found == ()
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_delimiters_and_ends_of_lines(read, delimiter, end):
+    rows = [[p, t if delimiter != "," else t.replace(",", "."), a] for p, t, a in ROWS]
+    reader = read(lines(rows=rows, delimiter=delimiter, end=end))
+    assert reader.names == tuple(NAMES)
+    assert values(reader) == rows
+    assert reader.found == ((f"delimiter {delimiter!r}",) if delimiter in ";|" else ())
+    assert [reader.place(i) for i in (0, 29)] == ["line 2", "line 31"]
+
+
+def test_decimal_commas_do_not_pass_for_delimiters(read):
+    reader = read(lines(names=["a", "b", "c"], rows=[["1,5", "2,5", "3,5"]] * 9))
+    assert reader.names == ("a", "b", "c")
+    assert values(reader)[0] == ["1,5", "2,5", "3,5"]
+
+
+def test_delimiters_in_quotation_marks_and_in_text(read):
+    rows = [["a", '"x; y"', "1,2"], ["b, c, d", '"z"', "1,3"]] * 5
+    assert values(read(lines(rows=rows)))[:2] == [["a", "x; y", "1,2"], ["b, c, d", "z", "1,3"]]
+
+
+@pytest.mark.parametrize(("first", "delimiter"), [("sep=;", ";"), ("sep=^", "^"), ('"sep=~"', "~")])
+def test_first_line_of_excel_gives_the_delimiter(read, first, delimiter):
+    reader = read(lines(first, delimiter=delimiter))
+    assert values(reader) == ROWS
+    assert reader.place(0) == "line 3"
+
+
+@pytest.mark.parametrize("given", ["^", "\\t", "tab"])
+def test_a_given_delimiter_wins(read, given):
+    mark = "\t" if given != "^" else "^"
+    reader = read(lines(names=["a;a", "b;b", "c;c"], delimiter=mark), delimiter=given)
+    assert reader.names == ("a;a", "b;b", "c;c")
+    assert reader.found == ()
+
+
+def test_a_rare_delimiter_is_asked_for(read):
+    assert "--delimiter '^'" in refused(read, lines(names=["a", "b", "c"], delimiter="^"))
+    assert read(lines(delimiter="^"), delimiter="^").names == tuple(NAMES)
+
+
+@pytest.mark.parametrize("delimiter", ["", "ab", '"', "\n", "ä"])
+def test_delimiters_that_cannot_be(read, delimiter):
+    with pytest.raises(UsageError, match="needs one character"):
+        read(lines(), delimiter=delimiter)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "says"),
+    [
+        ("cp1252", "encoding cp1252"),
+        ("latin-1", "encoding cp1252"),
+        ("utf-8-sig", None),
+        ("utf-16", "encoding utf-16"),
+        ("utf-16-le", "encoding utf-16-le"),
+        ("utf-16-be", "encoding utf-16-be"),
+        ("utf-32", "encoding utf-32"),
+    ],
+)
+def test_encodings_are_found(read, encoding, says):
+    rows = [[f"Müller {i}", "5 µg/m²", "Größe"] for i in range(9)]
+    reader = read(lines(names=["Name", "Dosis", "Maß"], rows=rows), written=encoding)
+    assert reader.names == ("Name", "Dosis", "Maß")
+    assert values(reader) == rows
+    assert reader.found == ((says,) if says else ()) + ("delimiter ';'",)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "word"),
+    [("cp850", "Größe"), ("mac_roman", "Größe"), ("cp1250", "Łódź"), ("cp1251", "Пациент")],
+)
+def test_encodings_in_doubt_are_asked_for(read, encoding, word):
+    content = lines(names=[word, "TSH", "Alter"])
+    assert f"{word!r} in {encoding}" in refused(read, content, written=encoding)
+
+
+def test_a_given_encoding_wins(read):
+    content = lines(names=["Größe", "b", "c"])
+    for encoding in ("cp850", "mac_roman", "UTF-16LE"):
+        reader = read(content, written=encoding, encoding=encoding)
+        assert reader.names == ("Größe", "b", "c")
+        assert reader.found == ("delimiter ';'",)
+
+
+def test_megabytes_of_another_encoding(read, tmp_path):
+    rows = [["Äpfel €", str(i), "x" * 90] for i in range(60_000)]  # blocks end within characters
+    for encoding in ("utf-16", "cp1252"):
+        reader = read(lines(rows=rows), written=encoding)
+        assert values(reader) == rows
+        assert reader.place(59_999) == "line 60001"
+
+
+def test_another_encoding_far_below(read):
+    content = lines(rows=ROWS * 400).encode() + "Müller;1;2\n".encode("cp1252")
+    assert "line 12002 is not UTF-8" in refused(read, content)
+    assert "--encoding cp1252" in refused(read, content)
+
+
+def test_encodings_that_cannot_be(read, tmp_path):
+    (tmp_path / "a.csv").write_text(lines())
+    for name in ("nope", "hex", "rot13"):
+        with pytest.raises(UsageError, match=f"no encoding is called '{name}'"):
+            as_reader(tmp_path / "a.csv", layout=Layout(encoding=name))
+    (tmp_path / "a.csv").write_bytes(lines(names=["ä", "b", "c"]).encode("cp1252"))
+    with pytest.raises(DataError, match="its bytes are not utf-8: give another encoding"):
+        as_reader(tmp_path / "a.csv", layout=Layout(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        ["Laborbericht"],
+        ["Laborbericht", "Exportiert am 01.02.2024, 12:00", ""],
+        ["Kontonummer;DE123", "Zeitraum;01.01.2024 - 31.01.2024", ""],
+        ["Bericht 2024;;", ";;"],
+        ["Patient;;"],
+        ["# by a system", "# of another"],
+        ["-" * 40],
+    ],
+    ids=lambda above: above[0][:9],
+)
+def test_lines_above_the_header(read, above):
+    reader = read(lines(*above))
+    assert reader.names == tuple(NAMES)
+    assert values(reader) == ROWS
+    n = len(above)
+    assert reader.found == ("delimiter ';'", f"{n} line{'s' * (n > 1)} above the header")
+    assert reader.place(3) == f"line {n + 5}"
+
+
+def test_lines_to_skip_are_taken_at_their_word(read):
+    content = lines("a;b;c", "1;2;3")
+    assert read(content, skip_lines=2).names == tuple(NAMES)
+    assert read(content, skip_lines=0).names == ("a", "b", "c")
+    with pytest.raises(DataError, match="holds no lines after line 99"):
+        read(content, skip_lines=99)
+    with pytest.raises(UsageError, match="-1 lines to skip: needs 0 or more"):
+        read(content, skip_lines=-1)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        lines(names=None),
+        lines(names=None, rows=[["1.5", "2", "3"]] * 9, delimiter=","),
+        lines(names=None, rows=[["05/15/2026", "$4.00"], ["06/01/2026", "$5.10"]], delimiter=","),
+        "red,small\nblue,large\nred,large\n",
+        "x,ERR,y\n" + "x,2,y\n" * 9,
+        "u,NA\n" + "v,2\n" * 9,
+        "land,2019,2020\n" + "x,5,6\n" * 9,
+    ],
+)
+def test_a_first_line_like_a_row_is_asked_about(read, content):
+    says = refused(read, content)
+    assert "line 1 looks like a row" in says
+    assert "--no-header if" in says
+    assert "--skip-lines 0 if" in says
+    rows = list(csv.reader(io.StringIO(content), delimiter=";" if ";" in content else ","))
+    without = read(content, header=False)
+    assert without.names == tuple(f"column {j + 1}" for j in range(len(rows[0])))
+    assert len(values(without)) == len(rows)
+    for layout in ({"skip_lines": 0}, {"header": True}):
+        assert read(content, **layout).names == tuple(rows[0])
+        assert len(values(read(content, **layout))) == len(rows) - 1
+
+
+def test_no_header_below_other_lines(read):
+    content = lines("Bericht", names=None)
+    assert "--no-header --skip-lines 1 if it is one" in refused(read, content)
+    assert values(read(content, header=False, skip_lines=1)) == ROWS
+    assert "add --skip-lines 1" in refused(read, content, header=False)
+
+
+def test_names_that_are_numbers_of_columns(read):
+    assert read("0,1,2\n1.5,2,3\n2,3,4\n").names == ("0", "1", "2")
+
+
+@pytest.mark.parametrize("names", [NAMES, [*NAMES, ""]], ids=["rows", "both"])
+def test_a_delimiter_at_each_end(read, names):
+    content = lines(names=names, rows=[[*row, ""] for row in ROWS])
+    reader = read(content)
+    assert reader.names == tuple(NAMES)
+    assert values(reader) == ROWS
+    assert reader.found[-1] == "column 4 without name and values left out"
+    assert values(reader.select(["TSH"])) == [[row[1]] for row in ROWS]
+    # Not silently: a value there, far below.
+    says = refused(
+        read, lines(names=names, rows=[[*row, ""] for row in ROWS * 400] + [list("abcd")])
+    )
+    assert "line 12002 has 'd' in column 4, which has no name" in says
+
+
+def test_a_delimiter_at_the_end_of_the_names(read):
+    assert values(read(lines(names=[*NAMES, ""]))) == ROWS
+
+
+def test_names_that_are_missing_or_twice(read):
+    reader = read(lines(names=["", "TSH", "Alter"]))
+    assert reader.names == ("column 1", "TSH", "Alter")
+    assert reader.found[-1] == "no name of column 1: called 'column 1'"
+    says = refused(read, lines(names=["a", "", "c"]))
+    assert "line 1 has no name for column 2" in says
+    assert "--no-header --skip-lines 1" in says
+    content = lines(names=["a", "b", "a"])
+    says = refused(read, content)
+    assert "column 'a' is listed twice in line 1" in says
+    assert "--no-header --skip-lines 1" in says
+    assert values(read(content, header=False, skip_lines=1)) == ROWS
+
+
+def test_names_of_all_but_the_first_column(read):
+    says = refused(read, lines(names=["TSH", "Alter"]))  # as R writes
+    assert "--skip-lines 0 if it is this one, --skip-lines 1 if it is line 2" in says
+
+
+def test_fewer_names_than_fields(read):
+    content = lines(
+        names=["Pat", "TSH"], rows=[[p, *t.split(",")] for p, t, _ in ROWS], delimiter=","
+    )
+    assert "line 1 has 2 names, most lines below it have 3 fields" in refused(
+        read, content, skip_lines=0
+    )
+    assert "which holds the names" in refused(read, content)
+
+
+def test_columns_separated_by_blanks(read):
+    content = lines(rows=[[a, b.replace(",", "."), c] for a, b, c in ROWS], delimiter=" ")
+    assert "--delimiter ' '" in refused(read, content)
+    assert read(content, delimiter=" ").names == tuple(NAMES)
+    assert "another --delimiter" in refused(read, "TSH\n" + "1,5\n" * 9)
+    assert values(read("TSH\n" + "1,5\n" * 9, delimiter=";")) == [["1,5"]] * 9
+
+
+@pytest.mark.parametrize(
+    ("below", "says"),
+    [
+        ("P99;1", "line 32 has 2 fields, 3 are needed.*if the file was cut off, export it again"),
+        ("P99;1;2;a", "line 32 has 4 fields, 3 are needed.*quotation marks around texts"),
+        ("Total 30 rows", "line 32 has 1 field, 3 are needed.*it begins 'Total 30 rows'.*a total"),
+        ("Summe;;123", "the last line looks like a total.*'Summe;;123'.*Delete it"),
+        (";;\nGesamt:;1234,5;", "the last line looks like a total"),
+        ("P99;1\0;2", "line 32 holds a NUL byte"),
+    ],
+)
+def test_lines_that_are_no_rows(read, below, says):
+    content = lines(below=[below]).encode()
+    for layout in ({}, {"name": "a.csv.gz"}):
+        assert re.search(
+            says, refused(read, gzip.compress(content) if layout else content, **layout)
+        )
+
+
+def test_a_total_is_seen_whichever_columns_are_read(read):
+    with pytest.raises(DataError, match="looks like a total"):
+        list(read(lines(below=["Summe;;123"])).select(["Alter"]).read())
+    assert len(values(read(lines(below=["Summe;1;2"])))) == 31  # complete: a row
+
+
+def test_lists_of_sap(read):
+    rule, rows = "-" * 24, [f"|M{i}  |1000| {i},5 |" for i in range(9)]
+    reader = read("\n".join(["01.02.2024", "", rule, "|Mat |Werk|Menge|", rule, *rows, rule]))
+    assert reader.names == ("Mat", "Werk", "Menge")
+    assert values(reader) == [[f"M{i}  ", "1000", f" {i},5 "] for i in range(9)]
+    assert [reader.place(i) for i in (0, 8)] == ["line 6", "line 14"]
+
+
+def test_exports_of_banks(read):
+    content = (
+        '"Girokonto";"DE12"\n"Kontostand vom 01.02.2024:";"1.234,00 EUR"\n""\n'
+        '"Datum";"Wert";"Betrag";"Zweck"\n' + '"01.02.24";"01.02.24";"-12,00 €";"Umsatz"\n' * 3
+    )
+    reader = read(content, written="utf-8-sig")
+    assert reader.names == ("Datum", "Wert", "Betrag", "Zweck")
+    assert reader.found[-1] == "3 lines above the header"
+    datev = (
+        '"EXTF";700;21;"Stapel";12;20240201\n"Umsatz";"S/H";"WKZ";"Konto";"Gegen";"Tag";"Text"\n'
+    )
+    reader = read(datev + '"12,50";"S";"EUR";4400;1200;0102;"x"\n' * 4)
+    assert reader.names[0] == "Umsatz"
+    assert values(reader)[0][5] == "0102"
+
+
+def test_quotation_marks_that_do_not_close(read):
+    more = lines(names=None).splitlines()[:3]
+    for below, says in [
+        (["P77;1;\"2", *more, "P78;1;\"2", *more], "line 32 opens a quotation mark, .* 5 lines"),
+        (["P77;1;\"2", *more], "line 32 opens a quotation mark"),
+        (['"P77;1;2', *more], "line 32 has 1 field.*A quotation mark in it may lack its partner"),
+        (['P77;1;"2', *more * 400_000], "in or below line \\d+ is longer than 4 MB"),
+    ]:  # fmt: skip
+        with pytest.raises(DataError, match=says):
+            list(read(lines(below=below)).select(["Pat"]).read())
+    reader = read(lines(below=['P77;1;"two\nlines; of text"', "P78;1;2"]))
+    assert values(reader)[-2:] == [["P77", "1", "two\nlines; of text"], ["P78", "1", "2"]]
+    assert reader.place(31) == "line 34"
+
+
+def test_places_are_lines_of_the_file(read):
+    content = 'Titel\n\na;"b\nb";c\r\n\n1;"x\ny";2\n\n\n3;4;5\r\n6;"";7'
+    reader = read(content, skip_lines=2)
+    assert reader.names == ("a", "b\nb", "c")
+    assert values(reader) == [["1", "x\ny", "2"], ["3", "4", "5"], ["6", None, "7"]]
+    assert [reader.place(i) for i in range(3)] == ["line 6", "line 10", "line 11"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rows_and_places_are_those_of_pythons_reader(read, seed):
+    rng = random.Random(seed)
+    end, mark, width = rng.choice(["\n", "\r\n", "\r"]), rng.choice(",;\t"), rng.randrange(2, 5)
+    parts = ["x", '"', "ä", end, " ", "7"] if seed % 2 else ["x", mark, "ä", "7"]
+    content, expected, places = io.StringIO(newline=""), [], []
+    writer = csv.writer(content, delimiter=mark, lineterminator=end)
+    writer.writerow([f"n{j}" for j in range(width)])
+    for _ in range(rng.randrange(1, 60)):
+        content.write(end * rng.choice([0, 0, 0, 1, 2]))
+        places.append(len(list(io.StringIO(content.getvalue(), newline=""))) + 1)
+        row = ["".join(rng.choices(parts, k=rng.randrange(5))) for _ in range(width)]
+        row[0] = f"r{row[0]}"  # a line of dashes or blanks is no row
+        writer.writerow(row)
+        expected.append([value or None for value in row])
+    encoding = rng.choice(["utf-8", "cp1252", "utf-16"])
+    reader = read(content.getvalue(), written=encoding, encoding=encoding, skip_lines=0)
+    assert values(reader) == expected
+    assert [reader.place(i) for i in range(len(places))] == [f"line {line}" for line in places]
+
+
+def test_places_in_a_folder_name_the_file(tmp_path):
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text(lines("Titel"))
+    reader = as_reader(tmp_path)
+    assert reader.place(29) == f"line 32 of {tmp_path / 'a.csv'}"
+    assert reader.place(30) == f"line 3 of {tmp_path / 'b.csv'}"
+    assert reader.found == ("delimiter ';'", "1 line above the header")
+    assert as_reader(tmp_path / "a.csv").select(["TSH"]).place(0) == "line 3"
+
+
+def test_places_of_rows_in_memory():
+    assert as_reader(pa.table({"a": [1.0]})).place(0) == "row 0"
+
+
+def test_lines_equal_rows_and_quoted_files_are_placed_alike(read):
+    rows = [[str(i), "x", "y"] for i in range(40_000)]
+    plain, quoted = lines(rows=rows), lines(rows=[[a, f'"{b}"', c] for a, b, c in rows])
+    for content in (plain, plain.replace("\n", "\r\n"), plain[:-1], quoted):
+        reader = read(content)
+        assert [reader.place(i) for i in (0, 39_999)] == ["line 2", "line 40001"]
+
+
+@pytest.mark.parametrize("change", ["grows", "is cut"])
+def test_a_file_that_changes_while_it_is_read(read, tmp_path, change):
+    reader = read(lines(rows=ROWS * 10_000))
+    passing = reader.read()
+    next(passing)
+    size = (tmp_path / "a.csv").stat().st_size
+    with open(tmp_path / "a.csv", "r+") as file:
+        file.truncate(size - 3 if change == "is cut" else size + 3)
+    with pytest.raises(DataError, match="changed while it was read: try again when it is complete"):
+        list(passing)
+    with pytest.raises(DataError, match="changed while it was read"):
+        list(reader.read())
+
+
+def test_files_without_rows(read):
+    assert values(read("a,b,c\n")) == []
+    assert values(read("a,b,c\n\n\n")) == []
+    assert "holds no lines" in refused(read, "\n \n\n")
+    assert "holds a NUL byte" in refused(read, b"\x00\x01\x02\x03")
+
+
+def test_names_beyond_the_first_lines_read(read):
+    names = [f"a rather long name of column {j}" for j in range(9_000)]
+    reader = read(lines(names=names, rows=[["1"] * 9_000] * 3))
+    assert reader.names == tuple(names)
+    assert len(values(reader)) == 3
