@@ -133,12 +133,18 @@ def of_file(
     n_rows: int | None = None,
 ) -> Reader:
     """Read a file; ``batches`` yields how many bytes it has read, and rows of the columns asked."""
-    position = [0]
+    position, then = [0], _state(path)
 
     def project(columns: list[str] | None) -> Callable[[], Iterator[Batch]]:
         def read() -> Iterator[Batch]:
-            for position[0], batch in named_errors(batches(columns), str(path)):
-                yield batch
+            changed = DataError(f"{path}: changed while it was read: try again when it is complete")
+            try:
+                for position[0], batch in named_errors(batches(columns), str(path)):
+                    yield batch
+            except DataError as error:
+                raise (error if _state(path) == then else changed) from None
+            if _state(path) != then:
+                raise changed
 
         return read
 
@@ -152,6 +158,11 @@ def of_file(
         n_bytes=path.stat().st_size,
         bytes_read=lambda: position[0],
     )
+
+
+def _state(path: Path) -> tuple[int, int]:
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns
 
 
 def library_of(data: Any) -> str:
