@@ -54,7 +54,9 @@ def _floats(block: np.ndarray[Any, Any]) -> Batch:
 def _unmasked(block: Any) -> Batch:
     """Return a block with NaN, or None among objects, where it is masked."""
     if block.dtype.kind not in "fiub":
-        return _objects(block.astype(object).filled(None))
+        objects = np.array(block.data, object)
+        objects[np.ma.getmaskarray(block)] = None
+        return _objects(objects)
     numbers = block.filled(0)
     if block.dtype not in (np.float64, np.float32):
         numbers = _floats(numbers)

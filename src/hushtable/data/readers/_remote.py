@@ -61,8 +61,8 @@ def copies(url: str, is_rows: Callable[[PurePosixPath], bool]) -> list[Copy]:
 
 
 def _name(path: str) -> PurePosixPath:
-    """Return the last part of a path, which with some backends is a URL."""
-    return PurePosixPath(PurePosixPath(urlsplit(path).path if "://" in path else path).name)
+    """Return the last part of a path, which with some backends is a URL with a query."""
+    return PurePosixPath(PurePosixPath(path.partition("?")[0]).name)
 
 
 def _said(error: Exception, url: str) -> str:

@@ -21,7 +21,7 @@ def sheet_file(path: Path, layout: Layout) -> Reader:
     sheet, cells, merged = cells_of(path, layout.sheet)
     where = f"{path}: sheet {sheet!r}"
     n_columns = max(map(len, cells), default=0)
-    skipped = min(layout.skip_lines or 0, len(cells))
+    skipped = layout.skip_lines or 0
     if layout.header is False:
         header, first = None, skipped
     else:

@@ -71,7 +71,9 @@ def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
         if wanted not in names:
             raise DataError(f"{path} has no sheet {wanted!r}: its sheets are {names}")
         return book.get_sheet_by_name(wanted)
-    visible = [m.name for m in book.sheets_metadata if m.visible == calamine.SheetVisibleEnum.Visible]
+    visible = [
+        m.name for m in book.sheets_metadata if m.visible == calamine.SheetVisibleEnum.Visible
+    ]
     sheets = [book.get_sheet_by_name(name) for name in visible]
     filled = [sheet for sheet in sheets if sheet.height]
     if len(filled) != 1:
