@@ -7,7 +7,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import scipy.sparse
 
 from hushtable import (
     ACE,
@@ -76,7 +75,7 @@ def test_paths_that_are_not_there(tmp_path):
         with pytest.raises(DataError, match=r"no such file|no CSV or Parquet"):
             HushTable().fit(tmp_path / path)
     with pytest.raises(DataError, match="ends in"):
-        HushTable().fit(csv(tmp_path, "a\n1\n", "a.xlsx"))
+        HushTable().fit(csv(tmp_path, "a\n1\n", "a.doc"))
     with pytest.raises(DataError, match="not a Parquet file"):
         HushTable().fit(csv(tmp_path, "a\n1\n", "a.parquet"))
     pq.write_table(pa.table({"a": [1.0, 2.0]}), tmp_path / "b.parquet")
@@ -150,7 +149,6 @@ def test_rows_in_memory_that_cannot_be_fitted(make, X, message):
 @pytest.mark.parametrize(
     "X",
     [
-        scipy.sparse.eye(3).tocsr(),
         np.array([[1, "a"], ["b", 2]], dtype=object),
         np.array([[1, {"a": 1}], [2, 3]], dtype=object),
         pd.DataFrame({"a": [1, "b"]}),
@@ -218,4 +216,4 @@ def test_errors_are_of_one_family_and_of_the_expected_kind():
         HushTable().fit(np.empty((3, 0)))
     assert isinstance(caught.value, HushTableError)
     with pytest.raises(TypeError):
-        HushTable().fit(scipy.sparse.eye(3).tocsr())
+        HushTable().fit(pd.DataFrame({"a": [1, "b"]}))

@@ -26,7 +26,11 @@ def argument(metavar: str, help: str) -> Any:
 
 Data: TypeAlias = Annotated[
     str,
-    argument("DATA", "Rows in CSV or Parquet: a file, a folder, or a glob pattern in quotes."),
+    argument(
+        "DATA",
+        "Rows in CSV, Parquet, JSON lines, Feather or a sheet: a file, a folder, a glob pattern in "
+        "quotes, a URL, or - for standard input.",
+    ),
 ]
 Output: TypeAlias = Annotated[Path, option("FILE", "File to write.", "--output", "-o")]
 Columns: TypeAlias = Annotated[

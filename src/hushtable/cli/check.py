@@ -42,7 +42,7 @@ def check(
         checks = check_rows(wanted, watch.reader, n_jobs=threads)
     features = [_facts(one) for one in checks]
     facts = {"command": "plan check", "rows": watch.rows, "features": features}
-    finish(as_json, facts, lambda: _print(checks, data, schema, wanted.public))
+    finish(as_json, facts, lambda: _print(checks, reader.source, schema, wanted.public))
 
 
 def _schema(path: Path) -> Schema:

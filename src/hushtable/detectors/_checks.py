@@ -9,12 +9,13 @@ from hushtable.errors import UsageError
 
 
 class AnyColumns(BaseEstimator):
-    """An estimator of missing values, text and categories too."""
+    """An estimator of missing values, text, categories and sparse matrices too."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
+        tags.input_tags.sparse = True
         tags.input_tags.string = True
         return tags
 

@@ -8,7 +8,22 @@ line below; users register their own with `register_source` and `register_format
 import os
 from typing import Any
 
-from hushtable.data.readers import _arrow, _csv, _numpy, _pandas, _parquet, _polars
+import numpy as np
+
+from hushtable.data.readers import (
+    _arrow,
+    _csv,
+    _feather,
+    _json_lines,
+    _numpy,
+    _pandas,
+    _parquet,
+    _polars,
+    _records,
+    _remote,
+    _sheet,
+    _sparse,
+)
 from hushtable.data.readers._layout import Layout
 from hushtable.data.readers._reader import (
     BATCH_ROWS,
@@ -22,6 +37,8 @@ from hushtable.data.readers._reader import (
 from hushtable.data.readers._registry import (
     built_in,
     files,
+    is_taken,
+    load_plugins,
     opened,
     paths,
     register_format,
@@ -38,9 +55,19 @@ __all__ = [
 
 built_in("CSV", (".csv", ".tsv", ".txt"), _csv.csv_file)
 built_in("Parquet", (".parquet", ".pq"), _parquet.parquet_file)
+built_in("JSON lines", (".jsonl", ".ndjson"), _json_lines.json_file)
+built_in("Feather", (".feather", ".arrow", ".ipc"), _feather.feather_file)
+built_in("spreadsheet", (".xlsx", ".xlsm", ".xls", ".ods"), _sheet.sheet_file)
 
 # The last is asked first: frames have Arrow's interface, too, and anything may be a matrix.
-register_source(lambda data: True, _numpy.matrix)
+register_source(lambda data: not isinstance(data, str), _numpy.matrix)
+# Asked but one before the last, and not of what NumPy is made for: what others brought.
+register_source(
+    lambda data: not isinstance(data, np.ndarray | list | tuple | str) and load_plugins(),
+    lambda data: data,
+)
+register_source(_sparse.is_sparse, _sparse.sparse)
+register_source(_records.is_records, _records.records)
 register_source(lambda data: hasattr(data, "__arrow_c_stream__"), _arrow.c_stream)
 register_source(_polars.is_frame, _polars.frame)
 register_source(_pandas.is_frame, _pandas.frame)
@@ -57,10 +84,12 @@ def as_reader(
     Parameters
     ----------
     data : array, data frame, Arrow object or path
-        NumPy array or nested list of shape (n, d); pandas or polars frame (eager or lazy);
-        pyarrow Table, RecordBatch, RecordBatchReader or Dataset; anything with
-        ``__arrow_c_stream__`` (such as a duckdb relation); the path of a CSV or Parquet file,
-        of a folder of them, or a glob pattern; whatever else is registered.
+        NumPy array (masked or structured, too) or nested list of shape (n, d); sparse matrix or
+        array of SciPy; list of dicts; pandas or polars frame (eager or lazy); pyarrow Table,
+        RecordBatch, RecordBatchReader or Dataset; anything with ``__arrow_c_stream__`` (such as
+        a duckdb relation); the path of a CSV, Parquet, JSON lines or Feather file or of a
+        workbook, of a folder of them, or a glob pattern; a URL of them, by fsspec; ``"-"`` for
+        standard input; whatever else is registered.
     text_columns : frozenset of str
         Columns of a file to be read as text even where they look like numbers.
     layout : Layout
@@ -77,6 +106,12 @@ def as_reader(
     DataTypeError
         If the container is of a kind that hushtable does not take.
     """
-    if isinstance(data, str | os.PathLike):
-        return files(os.fspath(data), text_columns, layout)
-    return opened(data)
+    if not isinstance(data, str | os.PathLike):
+        return opened(data)
+    name = os.fspath(data)
+    if "://" in name:
+        if not is_taken(name) and not _remote.is_known(name):
+            load_plugins()
+        if is_taken(name):
+            return opened(name)
+    return files(name, text_columns, layout)

@@ -14,6 +14,7 @@ from hushtable.data.readers._reader import (
     named_errors,
     split,
 )
+from hushtable.errors import DataError
 
 
 def is_arrow(data: Any) -> bool:
@@ -39,7 +40,13 @@ def arrow(data: Any) -> Reader:
 
 def c_stream(data: Any) -> Reader:
     """Read anything with ``__arrow_c_stream__``, once."""
-    return arrow(pa.RecordBatchReader.from_stream(data))
+    try:
+        return arrow(pa.RecordBatchReader.from_stream(data))
+    except pa.ArrowInvalid:  # such as a ChunkedArray
+        raise DataError(
+            f"Expected 2D array, got a {type(data).__name__} that is no table: name its column, "
+            "as in pa.table({'name': column})"
+        ) from None
 
 
 def stream(schema: pa.Schema, read: Callable[[], Any], *, one_shot: bool = False) -> Reader:

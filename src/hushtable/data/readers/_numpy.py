@@ -5,20 +5,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from hushtable.data.readers._arrow import arrow
 from hushtable.data.readers._reader import Batch, Reader, integer_too_large, slices
-from hushtable.errors import DataError, DataTypeError
+from hushtable.data.readers._records import of_one_type
+from hushtable.errors import DataError
 
 
 def matrix(data: Any) -> Reader:
-    """Read a NumPy array, or anything that NumPy makes one of."""
-    if hasattr(data, "toarray"):
-        raise DataTypeError(
-            "Sparse data was passed, but dense data is required: use X.toarray() if it fits"
-        )
+    """Read a NumPy array, or anything that NumPy makes one of; what is masked is missing."""
     try:
-        X = np.asarray(data)
+        if isinstance(data, list | tuple) and any(isinstance(r, np.ma.MaskedArray) for r in data):
+            data = np.ma.stack(data)  # of a list of rows, asarray would forget the masks
+        X = np.asanyarray(data) if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
     except ValueError as error:
         raise DataError(f"cannot read {type(data).__name__} as rows and columns: {error}") from None
+    if X.dtype.names is not None:
+        return _structured(X)
     if X.dtype.kind == "c":
         raise DataError("Complex data not supported: got complex numbers, needs real ones")
     if X.ndim != 2:
@@ -30,6 +32,8 @@ def matrix(data: Any) -> Reader:
     n, d = X.shape
     if d == 0:
         raise DataError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
+    if isinstance(X, np.ma.MaskedArray):
+        return Reader(None, d, n, lambda: (_unmasked(X[rows]) for rows in slices(n, d)))
     if X.dtype.kind in "fiub":
         if X.dtype not in (np.float64, np.float32):
             return Reader(None, d, n, lambda: (_floats(X[rows]) for rows in slices(n, d)))
@@ -47,14 +51,35 @@ def _floats(block: np.ndarray[Any, Any]) -> Batch:
     return block.astype(np.float64)
 
 
+def _unmasked(block: Any) -> Batch:
+    """Return a block with NaN, or None among objects, where it is masked."""
+    if block.dtype.kind not in "fiub":
+        objects = np.array(block.data, object)
+        objects[np.ma.getmaskarray(block)] = None
+        return _objects(objects)
+    numbers = block.filled(0)
+    if block.dtype not in (np.float64, np.float32):
+        numbers = _floats(numbers)
+    numbers[np.ma.getmaskarray(block)] = np.nan
+    return numbers
+
+
+def _structured(rows: np.ndarray[Any, Any]) -> Reader:
+    """Read an array of records: its fields are columns, with their names."""
+    if rows.ndim != 1 or any(rows.dtype[name].shape for name in rows.dtype.names):
+        raise DataError(
+            f"Expected one row a record, got a structured array of shape {rows.shape} and type "
+            f"{rows.dtype}: needs shape (n,), and one value in each field"
+        )
+    fields = {}
+    for name in rows.dtype.names:
+        values = rows[name]
+        if values.dtype.kind == "c":
+            raise DataError(f"Complex data not supported: field {name!r} needs real numbers")
+        fields[name] = of_one_type(values.tolist(), repr(name))  # None where it is masked
+    return arrow(pa.table(fields))
+
+
 def _objects(block: np.ndarray[Any, Any]) -> Batch:
-    columns = []
-    for j in range(block.shape[1]):
-        try:
-            columns.append(pa.array(block[:, j].tolist(), from_pandas=True))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-            raise DataTypeError(
-                f"column {j} mixes types: argument must be a string or a real number in the "
-                f"whole column ({error})"
-            ) from None
+    columns = [of_one_type(block[:, j].tolist(), str(j)) for j in range(block.shape[1])]
     return pa.RecordBatch.from_arrays(columns, [str(j) for j in range(len(columns))])

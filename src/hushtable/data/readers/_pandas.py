@@ -17,7 +17,10 @@ def is_frame(data: Any) -> bool:
 def frame(data: Any) -> Reader:
     """Read a pandas frame, made Arrow one batch at a time."""
     if data.ndim != 2:
-        raise DataError("Expected 2D array, got 1D array instead. Reshape your data")
+        raise DataError(
+            "Expected 2D array, got 1D array instead: a Series. Reshape your data: a frame of one "
+            "column is series.to_frame()"
+        )
     n, d = data.shape
     if d == 0:
         raise DataError(f"0 feature(s) (shape={data.shape}) while a minimum of 1 is required.")
@@ -29,9 +32,18 @@ def frame(data: Any) -> Reader:
             f"column names are of several types: {sorted({type(name).__name__ for name in names})}"
         )
 
+    # Arrow takes no sparse columns.
+    dense = {
+        name: kind.subtype
+        for name, kind in zip(names, data.dtypes, strict=True)
+        if str(kind).startswith("Sparse[")
+    }
+
     def batches() -> Iterator[Batch]:
         for here in slices(n, d):
             part = data.iloc[here]
+            if dense:
+                part = part.astype(dense)
             try:
                 # As a table, since text of a frame put together of others comes in several chunks.
                 rows = pa.Table.from_pandas(part, preserve_index=False, nthreads=1)

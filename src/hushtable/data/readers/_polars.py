@@ -4,6 +4,7 @@ from typing import Any
 
 from hushtable.data.readers._arrow import stream
 from hushtable.data.readers._reader import Reader, library_of, split
+from hushtable.errors import DataError
 
 
 def is_frame(data: Any) -> bool:
@@ -13,6 +14,8 @@ def is_frame(data: Any) -> bool:
 
 def frame(data: Any) -> Reader:
     """Read a frame, as often as asked; a lazy one batch by batch."""
+    if not hasattr(type(data), "columns"):
+        raise DataError("Expected 2D array, got 1D array instead: a Series. Use series.to_frame()")
     if hasattr(data, "collect_batches"):
         schema = data.head(0).collect().to_arrow().schema
         return stream(

@@ -67,7 +67,8 @@ class Reader:
             )
         chosen = list(names)
         if self.files:
-            return one_after_other([file.select(chosen) for file in self.files], self.source)
+            files = [file.select(chosen) for file in self.files]
+            return replace(one_after_other(files, self.source), reading=self.reading)
         if self.project is not None:
             read = self.project(chosen)
         else:

@@ -6,11 +6,13 @@ Files are one, a folder of them, or a glob pattern.
 import glob
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from pathlib import Path
+from importlib.metadata import entry_points
+from pathlib import Path, PurePath
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from hushtable.data.readers import _remote, _stdin
 from hushtable.data.readers._encoding import COMPRESSIONS
 from hushtable.data.readers._layout import Layout
 from hushtable.data.readers._reader import Reader, named_errors, one_after_other
@@ -22,6 +24,9 @@ OpenFile: TypeAlias = Callable[[Path, frozenset[str], Layout], Any]
 FORMATS: dict[str, tuple[str, OpenFile]] = {}
 #: Predicates and openers of objects in memory; the first that takes an object opens it.
 SOURCES: list[tuple[Callable[[Any], bool], Callable[[Any], Any]]] = []
+#: Entry points of other packages; each is a function without parameters that registers readers.
+PLUGINS = "hushtable.readers"
+_plugins_loaded: list[str] = []
 
 
 def register_format(
@@ -82,23 +87,57 @@ def opened(data: Any) -> Reader:
     return data
 
 
-def _format(path: Path) -> tuple[str, OpenFile] | None:
+def load_plugins() -> bool:
+    """Register the readers that other packages bring; whether there were any, and not yet."""
+    if _plugins_loaded:
+        return False
+    _plugins_loaded.append(PLUGINS)
+    points = entry_points(group=PLUGINS)
+    for point in points:
+        try:
+            point.load()()
+        except Exception as error:  # it is another's
+            raise DataError(
+                f"the reader {point.name!r} of another package ({point.value}) failed: {error}: "
+                "repair that package, or remove it"
+            ) from error
+    return len(points) > 0
+
+
+def is_taken(data: Any) -> bool:
+    """Whether a source takes an object."""
+    return any(takes(data) for takes, _ in SOURCES)
+
+
+def _format(path: PurePath) -> tuple[str, OpenFile] | None:
     suffixes = [s.lower() for s in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSIONS:
         suffixes.pop()
     return FORMATS.get(suffixes[-1]) if suffixes else None
 
 
+def _is_rows(path: PurePath) -> bool:
+    """Whether a file among others holds rows: hidden files do not, nor what Excel leaves."""
+    hidden = any(part.startswith((".", "~$")) and part != ".." for part in path.parts)
+    return not hidden and _format(path) is not None
+
+
 def paths(pattern: str) -> list[Path]:
     """Return the files of rows that a path, a folder or a glob pattern names, sorted."""
+    if "://" in pattern:
+        raise DataError(
+            f"{_remote.public(pattern)}: this needs files on this machine: copy them here first"
+        )
     path = Path(pattern)
     try:
         if path.is_dir():
-            found = sorted(p for p in path.rglob("*") if p.is_file() and _format(p))
+            inside = (p for p in path.rglob("*") if _is_rows(p.relative_to(path)))
+            found = sorted(p for p in inside if p.is_file())
         elif path.exists():
             return [path]
         else:
-            found = sorted(Path(p) for p in glob.glob(pattern, recursive=True) if Path(p).is_file())
+            named = (Path(p) for p in glob.glob(pattern, recursive=True))
+            found = sorted(p for p in named if p.is_file() and not p.name.startswith("~$"))
     except OSError as error:  # such as a name that is too long
         raise DataError(f"{pattern[:100]}: {error.strerror}: check the path") from None
     if not found:
@@ -109,25 +148,37 @@ def paths(pattern: str) -> list[Path]:
 
 def files(pattern: str, text_columns: frozenset[str], layout: Layout) -> Reader:
     """Read every file of rows that ``pattern`` names, one after the other."""
-    parts = [_file(path, text_columns, layout) for path in paths(pattern)]
+
+    def open_(path: Path) -> Reader:
+        return _file(path, text_columns, layout)
+
+    if pattern == "-":
+        return _stdin.standard_input(open_)
+    if "://" in pattern:
+        parts = [copy.reader(open_) for copy in _remote.copies(pattern, _is_rows)]
+        pattern = _remote.public(pattern)
+    else:
+        parts = [open_(path) for path in paths(pattern)]
     first = parts[0]
-    for part in parts[1:]:
+    for k, part in enumerate(parts[1:], 1):
         if part.names != first.names:
-            raise DataError(
-                f"{part.source} has other columns than {first.source}: {_difference(part, first)}"
-            )
+            parts[k] = _in_order(part, first)
     return one_after_other(parts, pattern)
 
 
-def _difference(part: Reader, first: Reader) -> str:
+def _in_order(part: Reader, first: Reader) -> Reader:
+    """Return a file's columns in the order of the first file's."""
     ours, theirs = set(part.names or ()), set(first.names or ())
     if ours == theirs:
-        return "same names, other order"
-    return f"only there {sorted(ours - theirs)}, missing {sorted(theirs - ours)}"
+        return part.select(list(first.names or ()))
+    raise DataError(
+        f"{part.source} has other columns than {first.source}: only there {sorted(ours - theirs)}, "
+        f"missing {sorted(theirs - ours)}"
+    )
 
 
 def _file(path: Path, text_columns: frozenset[str], layout: Layout) -> Reader:
-    found = _format(path)
+    found = _format(path) or (_format(path) if load_plugins() else None)
     if found is None:
         raise DataError(f"{path}: needs a file name that ends in {', '.join(FORMATS)}")
     name, open_file = found

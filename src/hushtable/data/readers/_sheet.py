@@ -1,0 +1,89 @@
+"""Rows in a sheet of a workbook: Excel's .xlsx and .xls, and OpenDocument's .ods."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from hushtable.data.readers._arrow import arrow
+from hushtable.data.readers._layout import Layout
+from hushtable.data.readers._reader import Reader, column_names
+from hushtable.data.readers._sheet_cells import Cells, as_column, as_name, cell, cells_of, letters
+from hushtable.errors import DataError
+
+#: Among so many rows the names are looked for.
+_FIRST = 30
+
+
+def sheet_file(path: Path, layout: Layout) -> Reader:
+    """Read the one sheet that holds rows, or the one that ``layout`` names; held in memory."""
+    sheet, cells, merged = cells_of(path, layout.sheet)
+    where = f"{path}: sheet {sheet!r}"
+    n_columns = max(map(len, cells), default=0)
+    skipped = layout.skip_lines or 0
+    if layout.header is False:
+        header, first = None, skipped
+    else:
+        header = skipped if layout.skip_lines is not None else _header(cells, where)
+        first = header + 1
+    # A row without any value is none, as a blank line of a CSV file is none.
+    places = [i for i in range(first, len(cells)) if any(value != "" for value in cells[i])]
+    used = [j for j in range(n_columns) if any(cells[i][j] != "" for i in places)]
+    if header is None:
+        names = {j: f"column {k}" for k, j in enumerate(used, 1)}
+    else:
+        if header >= len(cells):
+            raise DataError(f"{where} has no row {header + 1}: lower --skip-lines")
+        names = {j: as_name(value) for j, value in enumerate(cells[header]) if value != ""}
+        for j in used:
+            if j not in names:
+                at = next(i for i in places if cells[i][j] != "")
+                raise DataError(
+                    f"{where}: column {letters(j)} has values, such as {cells[at][j]!r} in "
+                    f"{cell(at, j)}, but no name in row {header + 1}: name it, empty it, or say "
+                    "where the names are by --skip-lines N or --no-header"
+                )
+    _refuse_merged(merged, first - (header is not None), cells, where)
+    table = pa.Table.from_arrays(
+        [as_column([cells[i][j] for i in places]) for j in sorted(names)],
+        [names[j] for j in sorted(names)],
+    )
+    column_names(table.schema)
+    found = (f"{header} rows above the names left out",) if header else ()
+    return replace(
+        arrow(table),
+        source=str(path),
+        n_bytes=path.stat().st_size,
+        bytes_read=lambda: path.stat().st_size,
+        place=lambda row: f"row {places[row] + 1} of sheet {sheet!r}",
+        found=found,
+    )
+
+
+def _header(cells: Cells, where: str) -> int:
+    """Return the number of the row of names: the first that has a text in each column in use."""
+    width = max((sum(v != "" for v in row) for row in cells[:_FIRST]), default=0)
+    for i, row in enumerate(cells[:_FIRST]):
+        filled = [value for value in row if value != ""]
+        # Lines above a table fill a cell or two of it.
+        if filled and 2 * len(filled) > width:
+            other = next((j for j, v in enumerate(row) if not isinstance(v, str)), None)
+            if other is None:
+                return i
+            raise DataError(
+                f"{where}: row {i + 1} should hold the names of the columns, but "
+                f"{cell(i, other)} holds {row[other]}: give --no-header if it is a row of values, "
+                f"or --skip-lines {i} if these are names"
+            )
+    raise DataError(f"{where} is empty: needs a row of names, and rows of values below")
+
+
+def _refuse_merged(merged: Any, first: int, cells: Cells, where: str) -> None:
+    """Refuse merged cells in the table: but for the first, their values would be missing."""
+    for (top, left), (bottom, right) in merged:
+        if bottom >= first and top < len(cells) and left < len(cells[top]):
+            raise DataError(
+                f"{where}: the cells {cell(top, left)}:{cell(bottom, right)} are merged, and hold "
+                "one value for all: unmerge them, and fill in each"
+            )

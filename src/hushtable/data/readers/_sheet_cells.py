@@ -1,0 +1,210 @@
+"""Cells of a workbook's sheet, and columns of them."""
+
+import datetime as dt
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, TypeAlias
+from xml.etree import ElementTree
+
+import pyarrow as pa
+
+from hushtable.errors import DataError
+
+#: By row, and in it by column, from the first of the sheet on; "" is an empty cell.
+Cells: TypeAlias = list[list[Any]]
+
+_ERROR_OR_FORMULA = (b't="e"', b"t='e'", b"<f>", b"<f ", b"<f/", b":f>", b":f ", b":f/")
+#: Where LibreOffice says that a formula failed.
+_CALC = "{urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0}value-type"
+_SAVE = "open it and save it as .xlsx"
+
+
+def cells_of(path: Path, wanted: str | None) -> tuple[str, Cells, list[Any]]:
+    """Return the name of a sheet, its cells, and which of them are merged."""
+    import python_calamine as calamine
+
+    _check_start(path)
+    try:
+        with path.open("rb") as file, calamine.CalamineWorkbook.from_object(file) as book:
+            sheet = _one_sheet(book, path, wanted)
+            cells = sheet.to_python(skip_empty_area=False)
+            merged = sheet.merged_cell_ranges or []
+        if zipfile.is_zipfile(path):
+            for row, column, text in _errors(path, sheet.name):
+                cells[row][column] = text
+    except calamine.PasswordError:
+        raise _password(path) from None
+    except (calamine.CalamineError, zipfile.BadZipFile, ElementTree.ParseError, KeyError) as error:
+        raise DataError(
+            f"{path}: not a workbook that can be read, or a damaged one ({error}): {_SAVE}"
+        ) from None
+    return sheet.name, cells, merged
+
+
+def _password(path: Path) -> DataError:
+    return DataError(f"{path}: is protected by a password: save it without one")
+
+
+def _check_start(path: Path) -> None:
+    """Refuse what is called a workbook, and is none, in words."""
+    with path.open("rb") as file:
+        start = file.read(1 << 16)
+    if start.startswith(b"\xd0\xcf\x11\xe0"):
+        # An encrypted .xlsx is of the container of an old .xls.
+        if "EncryptedPackage".encode("utf-16-le") in path.read_bytes():
+            raise _password(path)
+    elif not start.startswith(b"PK"):
+        text = start.lstrip(b"\xef\xbb\xbf \r\n\t")
+        if text.startswith(b"<"):
+            raise DataError(f"{path}: is a web page or XML under a workbook's name: {_SAVE}")
+        raise DataError(
+            f"{path}: is no workbook: {_SAVE}, or call it .csv if it is text with a delimiter"
+        )
+
+
+def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
+    import python_calamine as calamine
+
+    names = book.sheet_names
+    if wanted is not None:
+        if wanted not in names:
+            raise DataError(f"{path} has no sheet {wanted!r}: its sheets are {names}")
+        return book.get_sheet_by_name(wanted)
+    visible = [
+        m.name for m in book.sheets_metadata if m.visible == calamine.SheetVisibleEnum.Visible
+    ]
+    sheets = [book.get_sheet_by_name(name) for name in visible]
+    filled = [sheet for sheet in sheets if sheet.height]
+    if len(filled) != 1:
+        hidden = [name for name in names if name not in visible]
+        several = [sheet.name for sheet in filled]
+        held = f"several sheets hold values, {several}" if filled else "no sheet holds values"
+        if hidden:
+            held += f" (hidden: {hidden})"
+        raise DataError(f"{path}: {held}: give one by --sheet NAME")
+    return filled[0]
+
+
+def _errors(path: Path, sheet: str) -> Iterator[tuple[int, int, str]]:
+    """Yield row, column and text of the cells that hold errors, such as ``#DIV/0!``.
+
+    calamine has them empty, which would make of a fault a missing value. Raises `DataError` for a
+    formula without a value: programs that write workbooks may leave it to Excel to work it out.
+    """
+    with zipfile.ZipFile(path) as archive:
+        if "xl/workbook.xml" not in archive.namelist():
+            _refuse_errors(archive, path, sheet)
+            return
+        part = _part(archive, sheet)
+        with archive.open(part) as file:
+            if not _has(file, _ERROR_OR_FORMULA):  # most sheets: they need not be parsed twice
+                return
+        with archive.open(part) as file:
+            row = column = -1
+            for event, element in ElementTree.iterparse(file, ("start", "end")):
+                tag = element.tag.rpartition("}")[2]
+                if tag == "row" and event == "start":
+                    row, column = int(element.get("r", row + 2)) - 1, -1
+                elif tag == "row":
+                    element.clear()
+                elif tag == "c" and event == "end":
+                    column = _column(element.get("r", ""), column + 1)
+                    value = _child(element, "v")
+                    if element.get("t") == "e":
+                        yield row, column, value or "#ERROR!"
+                    elif _child(element, "f") is not None and not value and not element.get("t"):
+                        raise DataError(
+                            f"{path}: sheet {sheet!r}: {cell(row, column)} holds a formula whose "
+                            "value was never worked out: open it in Excel or LibreOffice, and save"
+                        )
+
+
+def _has(file: IO[bytes], words: tuple[bytes, ...]) -> bool:
+    """Whether a file holds one of these words, of 8 bytes at most."""
+    end = b""
+    while block := file.read(1 << 20):
+        if any(word in end + block for word in words):
+            return True
+        end = block[-8:]
+    return False
+
+
+def _child(element: Any, tag: str) -> str | None:
+    """Return the text of a child, "" if it has none, or None if there is no such child."""
+    return next((c.text or "" for c in element if c.tag.rpartition("}")[2] == tag), None)
+
+
+def _part(archive: zipfile.ZipFile, sheet: str) -> str:
+    """Return the name of the file within the archive that holds a sheet."""
+    book = ElementTree.fromstring(archive.read("xl/workbook.xml"))
+    keys = next(e.attrib for e in book.iter() if e.get("name") == sheet and "sheetId" in e.attrib)
+    key = next(value for name, value in keys.items() if name.endswith("}id"))
+    links = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
+    target = next(e.get("Target", "") for e in links if e.get("Id") == key)
+    return target.lstrip("/") if target.startswith("/") else f"xl/{target}"
+
+
+def _refuse_errors(archive: zipfile.ZipFile, path: Path, sheet: str) -> None:
+    """Refuse errors in a sheet of OpenDocument, where calamine tells them from nothing neither."""
+    with archive.open("content.xml") as file:
+        inside = False
+        for event, element in ElementTree.iterparse(file, ("start", "end")):
+            keys = {name.rpartition("}")[2]: value for name, value in element.attrib.items()}
+            if element.tag.endswith("}table") and event == "start":
+                inside = keys.get("name") == sheet
+            elif inside and element.get(_CALC) == "error":
+                raise DataError(
+                    f"{path}: sheet {sheet!r} holds a formula that failed: correct it, empty the "
+                    "cell, or save the workbook as .xlsx"
+                )
+            elif event == "end" and element.tag.endswith("}table-row"):
+                element.clear()
+
+
+def letters(column: int) -> str:
+    """Return what a sheet calls a column, numbered from 0: A, B, ..., Z, AA, ..."""
+    text = ""
+    while column >= 0:
+        column, letter = column // 26 - 1, column % 26
+        text = chr(ord("A") + letter) + text
+    return text
+
+
+def cell(row: int, column: int) -> str:
+    """Return what a sheet calls a cell, such as ``C7``."""
+    return f"{letters(column)}{row + 1}"
+
+
+def _column(name: str, otherwise: int) -> int:
+    """Return the number, from 0, of the column of a cell's name, if it has one."""
+    column = 0
+    for letter in name.rstrip("0123456789"):
+        column = 26 * column + ord(letter) - ord("A") + 1
+    return column - 1 if name else otherwise
+
+
+def as_name(value: Any) -> str:
+    """Return a cell's value as text: a whole number without ``.0``, a date as in ISO 8601."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value.isoformat() if isinstance(value, dt.date | dt.time) else str(value)
+
+
+def as_column(values: list[Any]) -> pa.Array:
+    """Return cells of a column, as text if they are of several types."""
+    values = [None if value == "" else value for value in values]
+    kinds = {type(value) for value in values} - {type(None)}
+    if kinds <= {int, float}:
+        whole = all(v is None or (abs(v) <= 2**53 and v == int(v)) for v in values)
+        return pa.array(values, pa.int64() if whole and kinds else pa.float64())
+    if kinds == {dt.date, dt.datetime}:  # the latter where there is a time of the day
+        midnight = dt.time()
+        values = [dt.datetime.combine(v, midnight) if type(v) is dt.date else v for v in values]
+        return pa.array(values, pa.timestamp("us"))
+    if len(kinds) > 1 or kinds == {str}:
+        values = [None if value is None else as_name(value) for value in values]
+        return pa.array(values, pa.string())
+    return pa.array(values)
