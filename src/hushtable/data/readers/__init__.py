@@ -9,6 +9,7 @@ import os
 from typing import Any
 
 from hushtable.data.readers import _arrow, _csv, _numpy, _pandas, _parquet, _polars
+from hushtable.data.readers._layout import Layout
 from hushtable.data.readers._reader import (
     BATCH_ROWS,
     Batch,
@@ -18,15 +19,22 @@ from hushtable.data.readers._reader import (
     one_after_other,
     taken,
 )
-from hushtable.data.readers._registry import files, opened, paths, register_format, register_source
+from hushtable.data.readers._registry import (
+    built_in,
+    files,
+    opened,
+    paths,
+    register_format,
+    register_source,
+)
 
 __all__ = [
-    "BATCH_ROWS", "Batch", "Reader", "as_reader", "integer_too_large", "no_rows", "one_after_other",
-    "paths", "register_format", "register_source", "taken",
+    "BATCH_ROWS", "Batch", "Layout", "Reader", "as_reader", "integer_too_large", "no_rows",
+    "one_after_other", "paths", "register_format", "register_source", "taken",
 ]  # fmt: skip
 
-register_format("CSV", (".csv", ".tsv", ".txt"), _csv.csv_file)
-register_format("Parquet", (".parquet", ".pq"), _parquet.parquet_file)
+built_in("CSV", (".csv", ".tsv", ".txt"), _csv.csv_file)
+built_in("Parquet", (".parquet", ".pq"), _parquet.parquet_file)
 
 # The last is asked first: frames have Arrow's interface, too, and anything may be a matrix.
 register_source(lambda data: True, _numpy.matrix)
@@ -35,8 +43,12 @@ register_source(_polars.is_frame, _polars.frame)
 register_source(_pandas.is_frame, _pandas.frame)
 register_source(_arrow.is_arrow, _arrow.arrow)
 
+_FOUND_OUT = Layout()
 
-def as_reader(data: Any, *, text_columns: frozenset[str] = frozenset()) -> Reader:
+
+def as_reader(
+    data: Any, *, text_columns: frozenset[str] = frozenset(), layout: Layout = _FOUND_OUT
+) -> Reader:
     """Open rows of any supported kind.
 
     Parameters
@@ -48,6 +60,8 @@ def as_reader(data: Any, *, text_columns: frozenset[str] = frozenset()) -> Reade
         of a folder of them, or a glob pattern; whatever else is registered.
     text_columns : frozenset of str
         Columns of a file to be read as text even where they look like numbers.
+    layout : Layout
+        What is known of a file's layout; the rest is found out.
 
     Returns
     -------
@@ -61,5 +75,5 @@ def as_reader(data: Any, *, text_columns: frozenset[str] = frozenset()) -> Reade
         If the container is of a kind that hushtable does not take.
     """
     if isinstance(data, str | os.PathLike):
-        return files(os.fspath(data), text_columns)
+        return files(os.fspath(data), text_columns, layout)
     return opened(data)

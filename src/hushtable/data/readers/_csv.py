@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from hushtable.data.readers._layout import Layout
 from hushtable.data.readers._reader import (
     Batch,
     Reader,
@@ -21,7 +22,7 @@ from hushtable.data.readers._reader import (
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 
-def csv_file(path: Path, text_columns: frozenset[str]) -> Reader:
+def csv_file(path: Path, _: Layout) -> Reader:
     """Read a CSV file, some rows at a time."""
     with pa.input_stream(str(path), compression="detect") as raw:
         delimiter = _delimiter(raw.read(65_536))
@@ -29,6 +30,7 @@ def csv_file(path: Path, text_columns: frozenset[str]) -> Reader:
     # or a value in a column that began empty, must not be an error.
     with _opened(path, delimiter, csv.ConvertOptions(strings_can_be_null=True)) as (_, file):
         guessed = file.schema
+    text_columns = frozenset[str]()
     names = column_names(guessed)
     whole = {f.name for f in guessed if pa.types.is_integer(f.type)} - text_columns
     empty = {f.name for f in guessed if pa.types.is_null(f.type)}

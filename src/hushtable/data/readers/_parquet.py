@@ -6,13 +6,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from hushtable.data.readers._layout import Layout
 from hushtable.data.readers._reader import Batch, Reader, column_names, of_file, rows_at_a_time
 
 #: Bytes read at a time of each column: without, a whole row group is held.
 _BUFFER = 1 << 18
 
 
-def parquet_file(path: Path, _: frozenset[str]) -> Reader:
+def parquet_file(path: Path, _: Layout) -> Reader:
     """Read a Parquet file, some rows at a time."""
     from pyarrow import parquet  # loads slowly, and who reads CSV does without
 

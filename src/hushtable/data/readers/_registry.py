@@ -12,10 +12,11 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from hushtable.data.readers._csv import COMPRESSIONS
+from hushtable.data.readers._layout import Layout
 from hushtable.data.readers._reader import Reader, named_errors, one_after_other
 from hushtable.errors import DataError, HushTableError
 
-OpenFile: TypeAlias = Callable[[Path, frozenset[str]], Any]
+OpenFile: TypeAlias = Callable[[Path, frozenset[str], Layout], Any]
 
 #: By the ending of a file's name: what the format is called, and what opens such a file.
 FORMATS: dict[str, tuple[str, OpenFile]] = {}
@@ -23,7 +24,9 @@ FORMATS: dict[str, tuple[str, OpenFile]] = {}
 SOURCES: list[tuple[Callable[[Any], bool], Callable[[Any], Any]]] = []
 
 
-def register_format(name: str, endings: Iterable[str], open_file: OpenFile) -> None:
+def register_format(
+    name: str, endings: Iterable[str], open_file: Callable[[Path, frozenset[str]], Any]
+) -> None:
     """Register a format of files; it can then be read wherever rows are taken.
 
     Parameters
@@ -44,7 +47,12 @@ def register_format(name: str, endings: Iterable[str], open_file: OpenFile) -> N
     >>> from hushtable.data import register_format
     >>> register_format("JSON lines", [".jsonl"], lambda path, texts: json.read_json(path))
     """
-    FORMATS.update(dict.fromkeys(endings, (name, open_file)))
+    FORMATS.update(dict.fromkeys(endings, (name, lambda path, texts, _: open_file(path, texts))))
+
+
+def built_in(name: str, endings: Iterable[str], open_file: Callable[[Path, Layout], Any]) -> None:
+    """Register a format whose opener takes the path and the layout."""
+    FORMATS.update(dict.fromkeys(endings, (name, lambda path, _, layout: open_file(path, layout))))
 
 
 def register_source(takes: Callable[[Any], bool], open_: Callable[[Any], Any]) -> None:
@@ -99,9 +107,9 @@ def paths(pattern: str) -> list[Path]:
     return found
 
 
-def files(pattern: str, text_columns: frozenset[str]) -> Reader:
+def files(pattern: str, text_columns: frozenset[str], layout: Layout) -> Reader:
     """Read every file of rows that ``pattern`` names, one after the other."""
-    parts = [_file(path, text_columns) for path in paths(pattern)]
+    parts = [_file(path, text_columns, layout) for path in paths(pattern)]
     first = parts[0]
     for part in parts[1:]:
         if part.names != first.names:
@@ -118,7 +126,7 @@ def _difference(part: Reader, first: Reader) -> str:
     return f"only there {sorted(ours - theirs)}, missing {sorted(theirs - ours)}"
 
 
-def _file(path: Path, text_columns: frozenset[str]) -> Reader:
+def _file(path: Path, text_columns: frozenset[str], layout: Layout) -> Reader:
     found = _format(path)
     if found is None:
         raise DataError(f"{path}: needs a file name that ends in {', '.join(FORMATS)}")
@@ -128,7 +136,7 @@ def _file(path: Path, text_columns: frozenset[str]) -> Reader:
         raise DataError(f"{path}: the file is empty")
 
     def reader() -> Reader:
-        return opened(open_file(path, text_columns))
+        return opened(open_file(path, text_columns, layout))
 
     try:
         rows = reader()
