@@ -8,7 +8,7 @@ line below; users register their own with `register_source` and `register_format
 import os
 from typing import Any
 
-from hushtable.data.readers import _arrow, _csv, _numpy, _pandas, _parquet, _polars
+from hushtable.data.readers import _arrow, _csv, _database, _numpy, _pandas, _parquet, _polars
 from hushtable.data.readers._layout import Layout
 from hushtable.data.readers._reader import (
     BATCH_ROWS,
@@ -57,7 +57,8 @@ def as_reader(
         NumPy array or nested list of shape (n, d); pandas or polars frame (eager or lazy);
         pyarrow Table, RecordBatch, RecordBatchReader or Dataset; anything with
         ``__arrow_c_stream__`` (such as a duckdb relation); the path of a CSV or Parquet file,
-        of a folder of them, or a glob pattern; whatever else is registered.
+        of a folder of them, or a glob pattern; the URL of a database, with a query in the
+        layout; whatever else is registered.
     text_columns : frozenset of str
         Columns of a file to be read as text even where they look like numbers.
     layout : Layout
@@ -74,6 +75,8 @@ def as_reader(
     DataTypeError
         If the container is of a kind that hushtable does not take.
     """
+    if _database.is_database(data, layout):
+        return _database.database(data, layout)
     if isinstance(data, str | os.PathLike):
         return files(os.fspath(data), text_columns, layout)
     return opened(data)
