@@ -1,5 +1,7 @@
 """Rows out of a PostgreSQL server that the tests start."""
 
+import contextlib
+import gc
 import itertools
 import threading
 import uuid
@@ -7,7 +9,7 @@ import uuid
 import numpy as np
 import pyarrow as pa
 import pytest
-from conftest import PASSWORD, QUOTED
+from postgres_server import PASSWORD, QUOTED
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.data.readers import Layout, as_reader
@@ -93,13 +95,15 @@ def test_types(postgres):
         if value is not None:
             assert found[i][0].as_py() == value, expression
     as_text = [str(found[i][0]) for i in range(len(TYPES) - 5, len(TYPES))]
-    assert as_text[:3] == ["2026-01-02 03:04:05", "2026-01-02 01:04:05Z", "2026-01-02"]
+    assert as_text[:3] == ["2026-01-02 03:04:05", "2026-01-02 01:04:05+00:00", "2026-01-02"]
     assert as_text[4] == "1 day, 2:00:00"
 
 
 def test_uuids_of_many_rows(postgres):
     query = "SELECT gen_random_uuid() AS u, i % 7 = 0 AS none FROM generate_series(1, 100) i"
-    found = table(postgres.url(), f"SELECT CASE WHEN none THEN NULL ELSE u END AS u FROM ({query}) q")
+    found = table(
+        postgres.url(), f"SELECT CASE WHEN none THEN NULL ELSE u END AS u FROM ({query}) q"
+    )
     texts = found["u"].to_pylist()
     assert texts.count(None) == 14
     assert all(str(uuid.UUID(text)) == text for text in texts if text is not None)
@@ -164,20 +168,24 @@ def test_passes_beside_each_other_and_given_up(rows):
     assert counts == [50_000] * 3
 
 
-def test_a_reader_leaves_no_session_behind(rows):
+@pytest.mark.parametrize("query", [QUERY, "SELECT 1 / (id - 7) AS x FROM rows"])
+def test_a_reader_leaves_no_session_behind(rows, query):
     sessions = (
         "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' "
-        "AND pid <> pg_backend_pid() AND state <> ''"
+        "AND pid <> pg_backend_pid()"
     )
-    reader = opened(rows.url(), QUERY)
-    next(reader.read())
-    assert rows.ask(sessions) >= 1
-    del reader
-    # The server notes the end of a session a moment after the client.
-    for _ in range(1000):
-        if not rows.ask(sessions):
-            break
-    assert rows.ask(sessions) == 0
+    gc.collect()
+    gc.disable()
+    try:
+        reader = opened(rows.url(), query)
+        with contextlib.suppress(DataError):
+            next(reader.read())
+        assert rows.ask(sessions) >= 1
+        del reader
+        # The server notes the end of a session a moment after the client.
+        assert any(rows.ask(sessions) == 0 for _ in range(50))
+    finally:
+        gc.enable()
 
 
 def test_columns_that_change_between_passes(rows):
@@ -222,7 +230,7 @@ def test_a_state_that_is_held_no_longer(rows):
     ],
 )  # fmt: skip
 def test_a_query_that_writes(rows, query):
-    with pytest.raises(DataError, match="read-only transaction.*hushtable only reads"):
+    with pytest.raises(DataError, match=r"read-only transaction.*hushtable only reads"):
         table(rows.url(), query)
     assert rows.ask("SELECT count(*) FROM rows") == 50_000
 
@@ -268,7 +276,9 @@ def test_passwords_from_the_url_and_from_where_libpq_looks(postgres, monkeypatch
     monkeypatch.setenv("PGPASSFILE", str(kept))
     assert table(postgres.url("reader"), "SELECT 1 AS x").num_rows == 1
     services = tmp_path / "services"
-    services.write_text(f"[ward]\nhost=127.0.0.1\nport={postgres.port}\nuser=reader\ndbname=postgres\n")
+    services.write_text(
+        f"[ward]\nhost=127.0.0.1\nport={postgres.port}\nuser=reader\ndbname=postgres\n"
+    )
     monkeypatch.setenv("PGSERVICEFILE", str(services))
     assert table("postgresql://?service=ward", "SELECT 1 AS x").num_rows == 1
 

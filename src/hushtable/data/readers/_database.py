@@ -127,7 +127,7 @@ class Address:
     @property
     def _user(self) -> str:
         """User and password; up to the last @, wherever that is, since it may be a password's."""
-        of_file = self.scheme.partition("+")[0] in _IN_FILES
+        of_file = self.scheme.partition("+")[0] in _IN_FILES and self._rest.startswith("/")
         return "" if of_file else self._rest.rpartition("@")[0]
 
     @property
@@ -143,7 +143,8 @@ class Address:
         for parameter in re.split("[&#]", self._rest.partition("?")[2]):
             name, _, value = parameter.partition("=")
             if name.lower() not in _HARMLESS:
-                found += [value, *re.split("[;=]", unquote(value.replace("+", " ")))]
+                pieces = re.split("[;=]", unquote(value.replace("+", " ")))
+                found += [value, *(piece for piece in pieces if len(piece) > 3)]
         return sorted({*found, *map(unquote, found)} - {""}, key=len, reverse=True)
 
     def asked(self, do: Callable[[], T]) -> T:
@@ -157,8 +158,10 @@ class Address:
         except Exception as error:
             # Of whatever kind, since drivers raise all kinds, and their words may quote the URL.
             fault = DataError(self._words(error))
-        # Out here, the driver's own error hangs on to nothing.
-        raise fault
+        try:
+            raise fault  # out here, where the driver's own error does not hang on to it
+        finally:
+            del fault  # or it would keep this frame, and so the connection
 
     def _words(self, error: Exception) -> str:
         text = str(error)

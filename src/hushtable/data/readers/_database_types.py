@@ -149,9 +149,10 @@ class Columns:
             return column.cast(known, safe=False)
         if pa.types.is_timestamp(known) and pa.types.is_timestamp(column.type):
             return column.cast(known)
+        other = next(v for v in values if v is not None and pa.scalar(v).type != known)
         raise DataError(
             f"column {name!r} held values of type {known} before row {first}, and of type "
-            f"{column.type} from there on, such as {_other(values, known)!r}: make them alike in "
+            f"{column.type} from there on, such as {other!r}: make them alike in "
             f"the query, as by CAST({name} AS ...) or NULLIF"
         )
 
@@ -181,13 +182,3 @@ def _text(value: Any) -> str | None:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return value.isoformat() if isinstance(value, _TIMES[:3]) else str(value)
-
-
-def _other(values: Sequence[Any], known: pa.DataType) -> Any:
-    """Return a value that is not of the type."""
-    for value in values:
-        try:
-            pa.array([value], known)
-        except (pa.ArrowInvalid, pa.ArrowTypeError):
-            return value
-    return next(value for value in values if value is not None)

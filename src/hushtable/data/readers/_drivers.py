@@ -6,7 +6,6 @@ given up leaves nothing behind. Libraries load where they are used.
 
 import contextlib
 import os
-import sqlite3
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
@@ -24,7 +23,7 @@ from hushtable.errors import DataError, MissingExtraError
 _PATIENCE = 30
 #: Bytes in a batch of PostgreSQL's: with its driver's own 16 MiB, four times the memory.
 _BATCH_BYTES = 1 << 22
-#: What keeps a session of SQLAlchemy's from writing; others are rolled back.
+#: What keeps a session of SQLAlchemy's from writing; all are rolled back where they close.
 _READ_ONLY = {
     "mysql": "SET SESSION TRANSACTION READ ONLY",
     "mariadb": "SET SESSION TRANSACTION READ ONLY",
@@ -99,13 +98,14 @@ class DuckDB:
         """Ask for the columns; no rows are read."""
         with self._run() as connection:
             found = connection.sql(self._sql)
-            kinds = [str(kind) for kind in found.types]
-            schema = found.limit(0).to_arrow_table().schema
-        # Named twice, columns get other names on the way to Arrow.
-        return pa.schema([
-            pa.field(name, field.type, metadata={"server": kind})
-            for name, field, kind in zip(found.columns, schema, kinds, strict=True)
-        ])  # fmt: skip
+            columns = zip(found.columns, map(str, found.types), strict=True)
+            # Named twice, columns get other names on the way to Arrow.
+            return pa.schema([
+                pa.field(name, field.type, metadata={"server": kind})
+                for (name, kind), field in zip(
+                    columns, found.limit(0).to_arrow_table().schema, strict=True
+                )
+            ])  # fmt: skip
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Run the statement."""
@@ -125,13 +125,14 @@ class SQLite:
 
     def __init__(self, url: str, sql: str) -> None:
         self._path, self._sql, self._columns = _file(url), sql, Columns()
+        self._sqlite3 = _library("sqlite3", "Python's module sqlite3")
         self._keeper = self._connected()
         weakref.finalize(self, self._keeper.close)
         self._unchanged = _same_state()
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connected(self) -> Any:
         name = f"file:{quote(str(self._path))}?mode=ro"
-        connection = sqlite3.connect(
+        connection = self._sqlite3.connect(
             name, uri=True, isolation_level=None, check_same_thread=False, timeout=_PATIENCE
         )
         connection.execute("PRAGMA query_only = ON")
@@ -180,17 +181,19 @@ class SQLAlchemy:
 
     @contextlib.contextmanager
     def _result(self) -> Iterator[Any]:
-        with self._engine.connect() as connection:
+        connection = self._engine.connect()
+        try:
             if (statement := _READ_ONLY.get(self._engine.dialect.name)) is not None:
                 connection.exec_driver_sql(statement)
             # Percent signs and colons of the query are its own.
             connection = connection.execution_options(
-                stream_results=True, yield_per=BATCH_ROWS, no_parameters=True
+                stream_results=True, max_row_buffer=BATCH_ROWS, no_parameters=True
             )
-            try:
-                yield connection.exec_driver_sql(self._sql)
-            finally:
-                connection.rollback()
+            yield connection.exec_driver_sql(self._sql)
+        finally:
+            # Which rolls back. A connection that is lost cannot, and need not.
+            with contextlib.suppress(self._library.exc.SQLAlchemyError):
+                connection.close()
 
     def schema(self) -> pa.Schema:
         """Begin the statement, for the names of its columns."""
@@ -201,7 +204,7 @@ class SQLAlchemy:
         """Run the statement."""
         with self._result() as result:
             names, first = [column[0] for column in result.cursor.description], 0
-            for rows in result.partitions():
+            for rows in result.partitions(BATCH_ROWS):
                 yield self._columns.batch(names, rows, first)
                 first += len(rows)
 
