@@ -64,9 +64,11 @@ def _facts(result: FeatureCheck) -> dict[str, Any]:
     return feature | {key: getattr(result, key) for key in keys}
 
 
-def _print(checks: list[FeatureCheck], data: str, schema: Path, public: bool) -> None:
+def _print(checks: list[FeatureCheck], source: str, schema: Path, public: bool) -> None:
     found = [one for one in checks if one.outside or one.missing or one.finding]
-    print(f"Checked {checks[0].rows:,} rows of {data} against {schema}: {len(checks):,} features.")
+    print(
+        f"Checked {checks[0].rows:,} rows of {source} against {schema}: {len(checks):,} features."
+    )
     if found:
         print("Share of the rows whose value is\n")
         # The worst first: a long list is cut.

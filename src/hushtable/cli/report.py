@@ -89,7 +89,7 @@ def report(
     scores = None
     if data is not None:
         if scorer is None:
-            raise UsageError(f"{model} scores no rows: leave {data} out")
+            raise UsageError(f"{model} scores no rows: leave them out")
         ranked = None if ranks is None else Ranks(read_counts(ranks), scorer)
         given = Rows(data, reads, reading, threads, as_json)
         scores = _scores(scorer, offset, given, contamination, rows, ranked)

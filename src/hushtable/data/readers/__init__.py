@@ -13,6 +13,7 @@ import numpy as np
 from hushtable.data.readers import (
     _arrow,
     _csv,
+    _database,
     _feather,
     _json_lines,
     _numpy,
@@ -109,6 +110,8 @@ def as_reader(
     if not isinstance(data, str | os.PathLike):
         return opened(data)
     name = os.fspath(data)
+    if _database.is_database(name, layout):
+        return _database.database(name, layout)
     if "://" in name:
         if not is_taken(name) and not _remote.is_known(name):
             load_plugins()
