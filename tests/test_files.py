@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema

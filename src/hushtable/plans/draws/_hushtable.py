@@ -19,7 +19,7 @@ MARGINAL_BINS = 64
 #: Fraction of the cuts that follow the marginal quantiles; the rest is uniform on the range.
 QUANTILE_FRACTION = 0.25
 #: Ranges beyond its range at which a number takes half of its row's score. Measured: see the docs.
-MARGIN = 0.1
+MARGIN = 0.03
 
 
 class Marginals(NamedTuple):
