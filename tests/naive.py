@@ -229,3 +229,28 @@ def scores(plan, counts, rows, value):
         least = [min(values[at : at + each]) for at in range(0, len(values), each)]
         result.append(sum(least) / len(least))
     return result
+
+
+def beyond(plan, row):
+    """How far the row's numbers lie beyond their ranges, in ranges, all together."""
+    total = 0.0
+    for x, feature in zip(row, plan.schema.features, strict=True):
+        if feature.kind == "numeric" and not is_missing(x):
+            width = feature.high - feature.low
+            point = width == 0.0 or width < LEVELS / 1.7976931348623157e308
+            unit = (abs(feature.low) or 1.0) if point else width
+            past = max(feature.low - float(x), float(x) - feature.high, 0.0)
+            total += min(past / unit, 1e300)
+    return total
+
+
+def scores_with_margin(plan, counts, rows, value):
+    """`scores`, less what rows beyond lose: e / (margin + e) of the way to one unit below all."""
+    ends, margin = plan.family.offsets.tolist(), plan.family.margin / LEVELS
+    found = scores(plan, counts, rows, value)
+    if margin == 0.0:
+        return found
+    least = sum(min(map(value, counts[a:b])) for a, b in zip(ends, ends[1:], strict=False))
+    depth = least / plan.family.n_tables - 1.0
+    far = [beyond(plan, row) for row in rows]
+    return [s - e / (margin + e) * (s - depth) for s, e in zip(found, far, strict=True)]

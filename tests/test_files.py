@@ -4,6 +4,7 @@ import itertools
 import json
 import os
 import struct
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -53,8 +54,10 @@ def table():
 def plans():
     marginals = Plan.marginals(SCHEMA)
     counts = Sketch.from_data(marginals, table())
-    refined = Plan.draw(SCHEMA, marginals=counts, n_tables=3, n_cells=16, random_state=1)
+    drawn = Plan.draw(SCHEMA, marginals=counts, n_tables=3, n_cells=16, random_state=1)
+    refined = replace(drawn, family=replace(drawn.family, margin=0))  # as it was before margins
     return {
+        "beyond": drawn,
         "marginals": marginals,
         "hushtable": refined,
         "ace": Plan.draw(SCHEMA, detector="ace", n_tables=3, n_bits=4, random_state=1),

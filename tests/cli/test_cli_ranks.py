@@ -39,7 +39,9 @@ def score(run, site, ranked, tmp_path):
 
 def test_columns_are_the_librarys_ranks(score, site, ranked):
     _, table = score()
-    assert table.schema.names == ["row", "score", "outlier", "rank", "rank_low", "rank_high"]
+    assert table.schema.names == [
+        "row", "score", "outlier", "outside", "rank", "rank_low", "rank_high",
+    ]  # fmt: skip
     detector = hushtable.HushTable.from_counts(hushtable.load(ranked / "all.hush"))
     detector.set_ranks(hushtable.load(ranked / "ranks.hush"))
     ranks, between = detector.rank_samples(site / "rows.csv", return_interval=True)

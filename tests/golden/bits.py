@@ -7,6 +7,7 @@ python tests/golden/bits.py --keep    write those that bits.json does not have y
 import hashlib
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -59,11 +60,22 @@ def of_detector(detector, X, explained):
     return facts | ({"shares": digest(detector.explain(X))} if explained else {})
 
 
+def refitted(detector, X, n_jobs):
+    """Return a detector fitted to the same rows by its plan without a margin."""
+    sketch = Sketch.from_data(clipped(detector.plan_), X, n_jobs=n_jobs)
+    return type(detector).from_counts(sketch, n_jobs=n_jobs)
+
+
 def of_plan(plan, X, n_jobs):
     """Return what rows become under a plan."""
     sketch = Sketch.from_data(plan, X, n_jobs=n_jobs)
     detector = DETECTORS[plan.detector].from_counts(sketch, n_jobs=n_jobs)
     return of_detector(detector, X, plan.detector in EXPLAINED)
+
+
+def clipped(plan):
+    """Return a plan as it was drawn before plans had a margin."""
+    return replace(plan, family=replace(plan.family, margin=0))
 
 
 def facts(n_jobs=1):
@@ -72,13 +84,18 @@ def facts(n_jobs=1):
     for name, detector in DETECTORS.items():
         options = OPTIONS.get(name, {})
         plan = Plan.draw(SCHEMA, detector=name, random_state=5, **options)
-        found[f"{name} by a plan"] = of_plan(plan, X, n_jobs)
         fitted = detector(random_state=5, n_jobs=n_jobs, **options).fit(X)
+        if plan.family.margin:
+            found[f"{name} by a plan, with a margin"] = of_plan(plan, X, n_jobs)
+            found[f"{name} fitted, with a margin"] = of_detector(fitted, X, name in EXPLAINED)
+            plan, fitted = clipped(plan), refitted(fitted, X, n_jobs)
+        found[f"{name} by a plan"] = of_plan(plan, X, n_jobs)
         found[f"{name} fitted"] = of_detector(fitted, X, name in EXPLAINED)
     fitted = HushTable(passes=2, random_state=5, n_jobs=n_jobs).fit(X)
-    found["second pass"] = of_detector(fitted, X, explained=True)
+    found["second pass, with a margin"] = of_detector(fitted, X, explained=True)
+    found["second pass"] = of_detector(refitted(fitted, X, n_jobs), X, explained=True)
     marginals = Sketch.from_data(Plan.marginals(SCHEMA), X, n_jobs=n_jobs)
-    refined = Plan.draw(SCHEMA, marginals=marginals, random_state=5)
+    refined = clipped(Plan.draw(SCHEMA, marginals=marginals, random_state=5))
     found["refined by marginals"] = of_plan(refined, X, n_jobs)
     for name in ("hushtable", "merged"):
         release = load(EXPECTED.parent / "protocol-1" / f"{name}.release.hush")

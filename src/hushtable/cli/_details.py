@@ -33,8 +33,8 @@ class Details:
         self, scorer: Scorer, ranks: Path | None, explain: bool, marginals: Path | None
     ) -> None:
         features = scorer.plan.schema.features
-        self.fields: list[tuple[str, pa.DataType]] = []
-        self.stamp = "explained" if explain else ""
+        self.fields: list[tuple[str, pa.DataType]] = [("outside", pa.string())]
+        self.stamp = "outside explained" if explain else "outside"
         self.ranks, frequencies, reasons = None, None, None
         if explain:
             if marginals is not None:
@@ -58,7 +58,7 @@ class Details:
         return self._details.batches(reader, lambda one: (one, self._columns(one)), n_jobs=n_jobs)
 
     def _columns(self, batch: Scored) -> list[pa.Array]:
-        columns: list[pa.Array] = []
+        columns: list[pa.Array] = [batch.outside]
         if batch.ranks is not None:
             columns += map(as_column, batch.ranks.T)
         for best, share in batch.top:

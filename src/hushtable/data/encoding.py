@@ -16,6 +16,52 @@ from hushtable.data.schema import Feature, Schema
 from hushtable.errors import DataError
 
 
+#: No value is further beyond its range, in ranges: sums over the features stay finite.
+_FARTHEST = 1e300
+
+
+@dataclass(frozen=True)
+class Outside:
+    """Values of a batch that lie outside their feature's range or categories, feature by feature.
+
+    ``rows`` (k,) and ``features`` (k,) are int64. ``beyond`` (k,) is how far a number lies beyond
+    the nearer end of its range, in ranges; of a range of one point, in multiples of that point,
+    or of 1 where it is 0. A category that is not listed has 0.
+    """
+
+    rows: NDArray[np.int64]
+    features: NDArray[np.int64]
+    beyond: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, found: list["Outside"]) -> "Outside":
+        """Put those of several features together."""
+        if not found:
+            return NOTHING_OUTSIDE
+        parts = ((one.rows, one.features, one.beyond) for one in found)
+        return cls(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, rows: NDArray[np.int64], n_rows: int) -> "Outside":
+        """Return those of some rows, all different, of a batch of ``n_rows``."""
+        if not len(self):
+            return self
+        places = np.full(n_rows, -1)
+        places[rows] = np.arange(len(rows))
+        found = places[self.rows]
+        kept = found >= 0
+        return Outside(found[kept], self.features[kept], self.beyond[kept])
+
+    def totals(self, n_rows: int) -> NDArray[np.float64]:
+        """Return, for each of ``n_rows`` rows, the sum of ``beyond`` over its features."""
+        return np.bincount(self.rows, self.beyond, n_rows)
+
+
+NOTHING_OUTSIDE = Outside(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+
 @dataclass(frozen=True)
 class Codes:
     """A batch of rows, encoded."""
@@ -24,6 +70,7 @@ class Codes:
     codes: NDArray[np.uint16]
     #: (d, 2): rows whose value is missing, and those whose value is outside range or categories.
     tally: NDArray[np.int64]
+    outside: Outside = NOTHING_OUTSIDE
 
     @property
     def n_rows(self) -> int:
@@ -37,7 +84,8 @@ class Codes:
 
     def take(self, rows: NDArray[np.int64]) -> "Codes":
         """Return some rows, by their numbers; the tally stays that of the batch."""
-        return Codes(np.ascontiguousarray(self.codes[:, rows]), self.tally)
+        outside = self.outside.take(rows, self.n_rows)
+        return Codes(np.ascontiguousarray(self.codes[:, rows]), self.tally, outside)
 
 
 class Encoder:
@@ -53,6 +101,8 @@ class Encoder:
             scale = kernels.LEVELS / span
         # A range too narrow to be divided by is one point, as is an empty one.
         self._scale = np.where(np.isfinite(scale), scale, 0.0)
+        point = np.where(self._low == 0.0, 1.0, np.abs(self._low))
+        self._unit = np.where(self._scale > 0.0, span, point)
 
     @cached_property
     def _categories(self) -> dict[str, pa.Array]:
@@ -69,8 +119,10 @@ class Encoder:
         """
         n, d = len(batch), len(self.schema)
         coded, tally = np.empty((d, n), np.uint16), np.zeros((d, 2), np.int64)
+        found: list[Outside] = []
         if isinstance(batch, np.ndarray) and not self._categories:
             self._numeric(batch, slice(0, d), coded, tally, start)
+            found = [self._beyond(j, batch[:, j]) for j in np.flatnonzero(tally[:, 1]).tolist()]
         else:
             columns = batch.T if isinstance(batch, np.ndarray) else batch.columns[:d]
             for j, (feature, column) in enumerate(zip(self.schema.features, columns, strict=True)):
@@ -79,13 +131,15 @@ class Encoder:
                         column = as_numbers(column, feature.name, start)
                     one = slice(j, j + 1)
                     self._numeric(column[:, np.newaxis], one, coded[one], tally[one], start)
+                    found += [self._beyond(j, column)] if tally[j, 1] else []
                 else:
                     coded[j] = self._categorical(feature, column, tally[j])
+                    found += [_unlisted(j, feature, coded[j])] if tally[j, 1] else []
         if tally[:, 0].any():
             missing = coded == kernels.MISSING_LOW
             high = np.where(missing, np.uint16(kernels.MISSING_HIGH), coded)
             coded = np.concatenate([coded, high])
-        return Codes(coded, tally)
+        return Codes(coded, tally, Outside.of(found))
 
     def _numeric(
         self,
@@ -101,6 +155,15 @@ class Encoder:
         if row >= 0:
             raise infinite(self.schema.names[features.start + column], start + row)
 
+    def _beyond(self, j: int, column: NDArray[Any]) -> Outside:
+        """Find the numbers of a column (n,) that lie outside the range of feature j."""
+        values = column.astype(np.float64)
+        rows = np.flatnonzero((values < self._low[j]) | (values > self._high[j]))
+        with np.errstate(over="ignore"):
+            past = np.maximum(self._low[j] - values[rows], values[rows] - self._high[j])
+            beyond = np.minimum(past / self._unit[j], _FARTHEST)
+        return Outside(rows, np.full(len(rows), j), beyond)
+
     def _categorical(
         self, feature: Feature, column: Any, tally: NDArray[np.int64]
     ) -> NDArray[np.uint16]:
@@ -113,6 +176,12 @@ class Encoder:
         codes[np.from_dlpack(texts.is_null().cast(pa.uint8())) == 1] = kernels.MISSING_LOW
         tally += (texts.null_count, (codes == unseen + 1).sum())
         return codes
+
+
+def _unlisted(j: int, feature: Feature, codes: NDArray[np.uint16]) -> Outside:
+    """Find the rows whose category of feature j is not listed."""
+    rows = np.flatnonzero(codes == len(feature.categories) + 1)
+    return Outside(rows, np.full(len(rows), j), np.zeros(len(rows)))
 
 
 def infinite(name: str, row: int) -> DataError:

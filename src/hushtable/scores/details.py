@@ -1,12 +1,14 @@
 """Findings of rows besides their scores: standard errors, ranks, and reasons."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushtable.data.columns import as_column, texts_column
 from hushtable.data.encoding import Codes
 from hushtable.scores.explain import Explained
 from hushtable.scores.ranks import Ranks
@@ -27,6 +29,8 @@ class Detail:
     ranks: list[float] | None = None
     #: The strongest first.
     reasons: list[Reason] | None = None
+    #: Names of the columns whose value is outside the plan's range or categories.
+    outside: tuple[str, ...] = ()
 
     @property
     def rank_words(self) -> list[str]:
@@ -37,11 +41,12 @@ class Detail:
         return [f"{rank:.2%}", f"{low:.2%} and {high:.2%}"]
 
     def facts(self) -> dict[str, Any]:
-        """Return ranks and reasons for machines."""
+        """Return ranks, reasons and columns outside, for machines."""
         ranks, reasons = self.ranks, self.reasons
         return {
             **({} if ranks is None else {"rank": ranks[0], "between": ranks[1:]}),
             **({} if reasons is None else {"reasons": [reason.facts() for reason in reasons]}),
+            **({"outside": list(self.outside)} if self.outside else {}),
         }
 
 
@@ -59,6 +64,8 @@ class Scored:
     ranks: Floats | None
     #: As `Reasons.of` returns them; empty if no reasons were asked for.
     top: Top
+    #: (n,): names of the columns whose value is outside, joined by commas; null if none is.
+    outside: pa.Array
     #: From a place in ``lowest`` to the row's details.
     detail: Callable[[int], Detail]
 
@@ -107,16 +114,37 @@ class Details:
     ) -> Scored:
         # Of the codes, what is kept while others are scored is that of the lowest rows alone.
         lowest = lowest_rows(scores, self.most)
-        few = codes.take(lowest)
+        few, names = codes.take(lowest), self.scorer.plan.schema.names
 
         def detail(k: int) -> Detail:
             one, score = few.take(np.array([k])), scores[lowest[[k]]]
             error = float(self.scorer.errors(one, score)[0]) if self.errors else None
             ranks = None if self.ranks is None else self._ranked(one, score)[0].tolist()
-            return Detail(error, ranks, reasons(k))
+            return Detail(error, ranks, reasons(k), outside_words(one, 0, names))
 
         ranks = self._ranked(codes, scores) if self.every_rank and self.ranks else None
-        return Scored(scores, codes.tally, lowest, ranks, top or [], detail)
+        words = outside_column(codes, names)
+        return Scored(scores, codes.tally, lowest, ranks, top or [], words, detail)
+
+
+def outside_words(codes: Codes, row: int, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the columns in which a row's value is outside, in the plan's order."""
+    outside = codes.outside
+    return tuple(names[j] for j in outside.features[outside.rows == row].tolist())
+
+
+def outside_column(codes: Codes, names: Sequence[str]) -> pa.Array:
+    """Return, for each row, `outside_words` joined by commas; null for rows without any."""
+    outside = codes.outside
+    if not len(outside):
+        return pa.nulls(codes.n_rows, pa.string())
+    order = np.argsort(outside.rows, kind="stable")
+    rows, first = np.unique(outside.rows[order], return_index=True)
+    found = [[names[j] for j in f.tolist()] for f in np.split(outside.features[order], first[1:])]
+    index = np.full(codes.n_rows, -1)
+    index[rows] = np.arange(len(rows))
+    texts = texts_column([", ".join(some) for some in found])
+    return texts.take(as_column(index, index >= 0))
 
 
 def lowest_rows(scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:

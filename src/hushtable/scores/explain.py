@@ -123,7 +123,8 @@ class Explainer:
         -------
         ndarray of shape (n, d), float64
             In bits; high makes the row an outlier. A row's shares add up to `typical` minus its
-            score. A feature that takes one value only, or has no hash function, has none.
+            score. A feature that takes one value only, or has no hash function, has none. What a
+            row loses by numbers beyond the ranges is theirs, by how far they are beyond.
         """
         shape = (len(self._equal),)
         return self._scorer.filled(X, lambda item: self._explain(item).shares, shape, n_jobs)
@@ -176,6 +177,14 @@ class Explainer:
         rest[scale > 1.0] = 0.0
         shares *= (scale / n_tables)[:, np.newaxis]
         shares += np.multiply.outer(rest / n_tables, self._equal)
+        outside = codes.outside
+        if len(outside):
+            lost = self._scorer.scoring.lost(codes, scores)
+            scores -= lost
+            # To the features beyond, by how far they are.
+            total = outside.totals(len(lost))[outside.rows]
+            part = np.divide(outside.beyond, total, out=np.zeros(len(total)), where=total > 0.0)
+            shares[outside.rows, outside.features] += part * lost[outside.rows]
         return Explained(start, rows, scores, shares, codes)
 
 

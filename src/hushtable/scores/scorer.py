@@ -51,7 +51,7 @@ class Scorer:
         self.plan = sketch.plan
         self.values = self.plan.cell_scores(sketch.counts, sketch.noise_sd)
         self._encoder = Encoder(self.plan.schema)
-        self._sum = self.plan.family.summing(self.values)
+        self.scoring = self.plan.family.scoring(self.values)
 
     def batches(
         self, X: Any, reduce: Callable[[Codes, Floats], T], *, n_jobs: int | None = None
@@ -79,10 +79,13 @@ class Scorer:
 
     def _score(self, item: Numbered) -> tuple[Codes, Floats]:
         codes = self.encode(item)
-        return codes, self._sum(codes) / self.plan.family.n_tables
+        return codes, self.scoring(codes)
 
     def score(self, X: Any, *, n_jobs: int | None = None) -> Floats:
         """Return the mean over the tables of each row's cell scores, in bits; low = abnormal.
+
+        Numbers beyond their feature's range lower it, the more so the further they are, if the
+        plan has a margin (`HushTable`'s have).
 
         Parameters
         ----------
@@ -121,13 +124,16 @@ class Scorer:
     def errors(self, codes: Codes, scores: Floats) -> Floats:
         """Return the standard error (n,) of each score (n,): see `score_with_errors`."""
         m, centres = self.plan.family.n_tables, self._centres
+        if len(codes.outside):
+            scores = self.scoring.clipped(codes)
         if m < 2:
             raise UsageError("one table gives no standard error: needs 2 tables or more")
         squares, products = (summed(codes) for summed in self._moments)
         above = m * scores - centres.sum()
         spread = squares - 2.0 * products + (centres**2).sum() - above**2 / m
         # Rounding may leave a spread of nothing just below it.
-        return np.asarray(np.sqrt(np.maximum(spread, 0.0) / ((m - 1) * m)), np.float64)
+        errors = np.sqrt(np.maximum(spread, 0.0) / ((m - 1) * m))
+        return np.asarray(errors * self.scoring.share_kept(codes), np.float64)
 
     def score_with_errors(self, X: Any, *, n_jobs: int | None = None) -> tuple[Floats, Floats]:
         """Return scores and their standard errors.

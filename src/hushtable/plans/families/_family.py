@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
@@ -47,9 +47,13 @@ def drawn(
     return field(repr=False, metadata={"drawn": Drawn(np.dtype(dtype), shape, low, below)})
 
 
-def whole_number(low: int, high: int) -> Any:
-    """Declare a parameter of a family, from ``low`` to ``high``, as a dataclass field."""
-    return field(metadata={"numbers": (low, high)})
+def whole_number(low: int, high: int, default: int | None = None) -> Any:
+    """Declare a parameter of a family, from ``low`` to ``high``, as a dataclass field.
+
+    One with a default is optional: files leave it out where it has that value.
+    """
+    metadata = {"numbers": (low, high)}
+    return field(metadata=metadata, default=MISSING if default is None else default)
 
 
 def bounded(name: str, array: NDArray[Any], below: int | None, low: int | None = 0) -> NDArray[Any]:
@@ -59,6 +63,45 @@ def bounded(name: str, array: NDArray[Any], below: int | None, low: int | None =
     if array.size and not low <= int(array.min()) <= int(array.max()) < below:
         raise PlanError(f"hash functions: {name} must be from {low} to {below - 1}")
     return array
+
+
+class Scoring:
+    """From codes of n rows to their scores (n,): means of their cells' values over the tables.
+
+    A row beyond the ranges loses a share of its distance to one unit below the least score that
+    cells give: e / (margin + e), e the sum over its features of `Codes.outside`'s ``beyond``.
+    That is the share of widened ranges that the row stays outside of, if they were widened by a
+    random number of ranges, with P(width < w) = w / (margin + w). Without a margin it loses none.
+    """
+
+    def __init__(self, family: "HashFamily", values: Floats) -> None:
+        self._sum, self._n_tables = family.summing(values), family.n_tables
+        self._margin = family.margin / kernels.LEVELS
+        self._depth = family.least(values) / family.n_tables - 1.0
+
+    def __call__(self, codes: Codes) -> Floats:
+        scores = self.clipped(codes)
+        return scores - self.lost(codes, scores) if self._loses(codes) else scores
+
+    def clipped(self, codes: Codes) -> Floats:
+        """Return the scores (n,) of the rows as if numbers beyond were at their range's end."""
+        return self._sum(codes) / self._n_tables
+
+    def share_kept(self, codes: Codes) -> Floats:
+        """Return the share (n,) of the distance from below that each row keeps: 1 inside."""
+        if not self._loses(codes):
+            return np.ones(codes.n_rows)
+        return self._margin / (self._margin + codes.outside.totals(codes.n_rows))
+
+    def lost(self, codes: Codes, clipped: Floats) -> Floats:
+        """Return what each row (n,) loses by being beyond, given the scores from `clipped`."""
+        if not self._loses(codes):
+            return np.zeros(codes.n_rows)
+        beyond = codes.outside.totals(codes.n_rows)
+        return beyond / (self._margin + beyond) * (clipped - self._depth)
+
+    def _loses(self, codes: Codes) -> bool:
+        return self._margin > 0.0 and len(codes.outside) > 0
 
 
 class Gaining(Protocol):
@@ -121,6 +164,14 @@ class HashFamily(ABC):
     def _declared(cls, kind: str) -> dict[str, Any]:
         return {f.name: f.metadata[kind] for f in fields(cls) if kind in f.metadata}
 
+    @classmethod
+    def _optional(cls) -> dict[str, Any]:
+        return {
+            f.name: f.default
+            for f in fields(cls)
+            if "numbers" in f.metadata and f.default is not MISSING
+        }
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave out of a pickle what follows from the rest, such as how kernels run over tables."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
@@ -150,9 +201,21 @@ class HashFamily(ABC):
         """Number of cells of all tables together."""
         return int(self.offsets[-1])
 
+    @property
+    def margin(self) -> int:
+        """Distance beyond the ranges that takes half of what a row can lose, in levels; 0: none."""
+        return 0
+
+    def least(self, values: Floats) -> float:
+        """Return the sum, over the tables, of the least of ``values`` (n_cells,) in each."""
+        least = np.minimum.reduceat(values, self.offsets[:-1])
+        return float(least.reshape(self.n_tables, -1).min(axis=1).sum())
+
     def parameters(self) -> dict[str, Any]:
         """Return what the family needs besides arrays, as JSON carries it."""
-        return {name: getattr(self, name) for name in self._declared("numbers")}
+        numbers, optional = self._declared("numbers"), self._optional()
+        values = {name: getattr(self, name) for name in numbers}
+        return {k: v for k, v in values.items() if k not in optional or v != optional[k]}
 
     def arrays(self) -> Arrays:
         """Return the drawn arrays: all that a reader in another language needs."""
@@ -162,7 +225,8 @@ class HashFamily(ABC):
     def from_content(cls, schema: Schema, parameters: Any, arrays: Arrays) -> Self:
         """Build the family that `parameters` and `arrays` described; raises `PlanError` if not."""
         numbers, needed = cls._declared("numbers"), cls._declared("drawn")
-        if set(parameters) != set(numbers) or set(arrays) != set(needed):
+        lacking, unknown = set(numbers) - set(parameters), set(parameters) - set(numbers)
+        if unknown or lacking - set(cls._optional()) or set(arrays) != set(needed):
             raise PlanError(
                 f"hash family {cls.name!r} needs the parameters {sorted(numbers)} and the arrays "
                 f"{sorted(needed)}, and nothing else"
@@ -179,7 +243,7 @@ class HashFamily(ABC):
         return {
             "description": str(cls.__doc__).partition("\n")[0],
             "type": "object",
-            "required": ["name", *numbers],
+            "required": ["name", *(name for name in numbers if name not in cls._optional())],
             "properties": {"name": {"const": cls.name}, **numbers},
             "additionalProperties": False,
         }
@@ -207,6 +271,10 @@ class HashFamily(ABC):
     def summing(self, values: Floats) -> Summing:
         """Return `sum` of these values, for one batch of codes after the other."""
         return partial(self.sum, values=values)
+
+    def scoring(self, values: Floats) -> "Scoring":
+        """Return the scores by these values, for one batch of codes after the other."""
+        return Scoring(self, values)
 
     def gaining(self, values: Floats, limits: Floats) -> Gaining:
         """Return `sum` of these values, with what rows would gain by a change of one feature.

@@ -45,7 +45,8 @@ class RandomFeature(Concatenated):
     ``cut`` is the lowest code (see `hushtable.kernels`) on the high side, 0 for a categorical
     feature; ``missing`` the side of a missing value, 0 or 1. ``subsets`` holds, for each hash
     function on a categorical feature, in order, K + 2 sides: missing, the K categories, an unseen
-    category.
+    category. ``margin``, where a file has it, is the distance beyond its range, in levels, at
+    which a number takes half of its row's score (see `Scoring`).
     """
 
     name: ClassVar[str] = "RandomFeature"
@@ -57,6 +58,7 @@ class RandomFeature(Concatenated):
     missing: NDArray[np.uint8] = drawn(np.uint8, "n_functions", below=2)
     subsets: NDArray[np.uint8] = drawn(np.uint8, "n_sides", below=2)
     max_cells: int = whole_number(2, MAX_CELLS)
+    margin: int = whole_number(0, kernels.LEVELS, default=0)
 
     def _check(self) -> None:
         super()._check()

@@ -1,6 +1,5 @@
 """One histogram of the scores that a model gives: how rare a row is among all rows counted."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -17,6 +16,7 @@ from hushtable.plans.families._family import (
     Floats,
     HashFamily,
     Ints,
+    Scoring,
     drawn,
     whole_number,
 )
@@ -24,6 +24,7 @@ from hushtable.plans.families.registry import family_from_content, register
 
 #: Values of cells are whole numbers of it, in bits: the unit that scores are rounded to.
 _UNIT = 2.0**-20
+_PER_UNIT = 1 << 20
 #: No sum of values is larger: it stays exact in float64.
 _LARGEST = 1 << 52
 
@@ -74,14 +75,14 @@ class ScoreHistogram(HashFamily):
         """Least sum of values over the tables, and the width of a cell, so that all sums fit."""
         starts = self.model.offsets[:-1]
         by_table = (self.model.n_tables, -1)
-        low = np.minimum.reduceat(self.value, starts).reshape(by_table).min(axis=1)
         high = np.maximum.reduceat(self.value, starts).reshape(by_table).max(axis=1)
-        least = int(low.sum())
+        # Rows beyond the ranges fall to one unit below what cells give.
+        least = int(self.model.least(self.value)) - (by_table[0] * _PER_UNIT) * (self.model.margin > 0)
         return least, (int(high.sum()) - least) // self.bins + 1
 
     @cached_property
-    def _sums(self) -> Callable[[Codes], Floats]:
-        return self.model.summing(np.asarray(self.value * _UNIT, np.float64))
+    def _scoring(self) -> Scoring:
+        return self.model.scoring(np.asarray(self.value * _UNIT, np.float64))
 
     def parameters(self) -> dict[str, Any]:
         model = {"name": self.model.name, **self.model.parameters()}
@@ -119,7 +120,7 @@ class ScoreHistogram(HashFamily):
         return np.clip((units - least) // width, 0, self.bins - 1)
 
     def _cells(self, codes: Codes) -> Ints:
-        return self.cells(self._sums(codes) / self.model.n_tables)
+        return self.cells(self._scoring(codes))
 
     def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
         np.add.at(counts, self._cells(codes), 1 if weights is None else weights)
