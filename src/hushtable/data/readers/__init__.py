@@ -89,7 +89,8 @@ def as_reader(
         array of SciPy; list of dicts; pandas or polars frame (eager or lazy); pyarrow Table,
         RecordBatch, RecordBatchReader or Dataset; anything with ``__arrow_c_stream__`` (such as
         a duckdb relation); the path of a CSV, Parquet, JSON lines or Feather file or of a
-        workbook, of a folder of them, or a glob pattern; a URL of them, by fsspec; ``"-"`` for
+        workbook, of a folder of them, or a glob pattern; a URL of them, by fsspec; the URL of a
+        database, with a query in the layout; ``"-"`` for
         standard input; whatever else is registered.
     text_columns : frozenset of str
         Columns of a file to be read as text even where they look like numbers.
