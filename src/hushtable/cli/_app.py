@@ -12,6 +12,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import hushtable
 from hushtable.cli._errors import INTERRUPTED, written
+from hushtable.progress import silenced
 
 #: Commands in the order of use: name; module, and function if it has another name; first line of
 #: the docstring. A group has no module, and the names of its commands begin with its own.
@@ -137,7 +138,8 @@ def run(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):  # no character may fail to print
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    code = app()(list(arguments), prog_name="hushtable", standalone_mode=False)
+    with silenced():  # commands have bars of their own
+        code = app()(list(arguments), prog_name="hushtable", standalone_mode=False)
     if code == INTERRUPTED:  # what Typer makes of Ctrl-C
         raise KeyboardInterrupt
     sys.stdout.flush()

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable import progress
 from hushtable.counts.base import Counts
 from hushtable.data.encoding import Codes, Encoder
 from hushtable.data.readers import Reader, as_reader
@@ -97,6 +98,7 @@ class Scorer:
         """
         return self.filled(X, lambda item: self._score(item)[1], (), n_jobs)
 
+    @progress.shown("Scoring")
     def filled(
         self,
         X: Any,
@@ -129,6 +131,7 @@ class Scorer:
         # Rounding may leave a spread of nothing just below it.
         return np.asarray(np.sqrt(np.maximum(spread, 0.0) / ((m - 1) * m)), np.float64)
 
+    @progress.shown("Scoring")
     def score_with_errors(self, X: Any, *, n_jobs: int | None = None) -> tuple[Floats, Floats]:
         """Return scores and their standard errors.
 
