@@ -208,6 +208,7 @@ def test_a_fit_at_a_prompt_shows_its_passes_and_takes_its_line_away(
 def test_who_is_shown_progress(at_once, X, capsys, monkeypatch, said, prompt, shown):
     if said is not None:
         monkeypatch.setenv("HUSHTABLE_PROGRESS", said)
+    monkeypatch.setattr(progress, "_FORCED", said == "1")
     if prompt:
         monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
     HushTable(n_tables=10, random_state=0).fit(X)
@@ -215,7 +216,7 @@ def test_who_is_shown_progress(at_once, X, capsys, monkeypatch, said, prompt, sh
 
 
 def test_short_work_shows_nothing_and_failed_work_leaves_nothing(X, capsys, monkeypatch):
-    monkeypatch.setenv("HUSHTABLE_PROGRESS", "1")
+    monkeypatch.setattr(progress, "_FORCED", True)
     HushTable(n_tables=10, random_state=0).fit(X)
     assert "rows" not in capsys.readouterr().err
     monkeypatch.setattr(progress, "SILENT", 0.0)
@@ -235,7 +236,7 @@ def test_short_work_shows_nothing_and_failed_work_leaves_nothing(X, capsys, monk
 def test_compiling_is_said_once_and_a_closed_stderr_stops_nothing(at_once, capsys, monkeypatch):
     import numba
 
-    monkeypatch.setenv("HUSHTABLE_PROGRESS", "1")
+    monkeypatch.setattr(progress, "_FORCED", True)
 
     @progress.shown("Working")
     def work():
@@ -259,7 +260,7 @@ def test_compiling_is_said_once_and_a_closed_stderr_stops_nothing(at_once, capsy
 def test_commands_show_their_own_progress_only(at_once, rows, tmp_path, capsys, monkeypatch):
     from hushtable.cli import main
 
-    monkeypatch.setenv("HUSHTABLE_PROGRESS", "1")
+    monkeypatch.setattr(progress, "_FORCED", True)
     rows.to_parquet(tmp_path / "rows.parquet")
     arguments = ["fit", tmp_path / "rows.parquet", "-o", tmp_path / "m.hush"]
     assert main([str(argument) for argument in arguments]) == 0
