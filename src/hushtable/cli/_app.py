@@ -12,7 +12,6 @@ from typer.core import TyperCommand, TyperGroup
 
 import hushtable
 from hushtable.cli._errors import INTERRUPTED, written
-from hushtable.progress import silenced
 
 #: Commands in the order of use: name; module, and function if it has another name; first line of
 #: the docstring. A group has no module, and the names of its commands begin with its own.
@@ -86,7 +85,12 @@ class _Group(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
-        return name, command.load() if isinstance(command, _Entry) else command, rest
+        if isinstance(command, _Entry):
+            from hushtable.progress import silenced  # not for --help
+
+            ctx.with_resource(silenced())  # commands have bars of their own
+            command = command.load()
+        return name, command, rest
 
 
 def _version(wanted: bool) -> None:
@@ -126,7 +130,8 @@ def _entries() -> dict[str, Any]:
 def app() -> Any:
     """Return the group of all commands; none of their modules is imported."""
     settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-    base = typer.Typer(cls=_Group, callback=_root, context_settings=settings, **_LOOK)
+    look = _LOOK | {"add_completion": True}
+    base = typer.Typer(cls=_Group, callback=_root, context_settings=settings, **look)
     group: Any = typer.main.get_command(base)
     group.commands = _entries()
     return group
@@ -138,8 +143,7 @@ def run(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):  # no character may fail to print
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    with silenced():  # commands have bars of their own
-        code = app()(list(arguments), prog_name="hushtable", standalone_mode=False)
+    code = app()(list(arguments), prog_name="hushtable", standalone_mode=False)
     if code == INTERRUPTED:  # what Typer makes of Ctrl-C
         raise KeyboardInterrupt
     sys.stdout.flush()
