@@ -5,6 +5,7 @@ Names load on first use, so that ``import hushtable`` costs nothing by itself.
 
 from typing import TYPE_CHECKING, Any
 
+from hushtable.display import Displayed, View
 from hushtable.lazy import exports
 
 if TYPE_CHECKING:
@@ -58,6 +59,15 @@ _from_home, _ = exports(
         "load": "detectors.load",
     },
 )
+
+
+def _view(thing: object) -> View:
+    from hushtable.notebook import view  # when the first thing is shown
+
+    return view(thing)
+
+
+Displayed._view = _view
 
 
 def __getattr__(name: str) -> Any:

@@ -113,7 +113,12 @@ class _Group(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
-        return name, command.load() if isinstance(command, _Entry) else command, rest
+        if isinstance(command, _Entry):
+            from hushtable.progress import silenced  # not for --help
+
+            ctx.with_resource(silenced())  # commands have bars of their own
+            command = command.load()
+        return name, command, rest
 
 
 def _version(wanted: bool) -> None:
@@ -153,7 +158,8 @@ def _entries() -> dict[str, Any]:
 def app() -> Any:
     """Return the group of all commands; none of their modules is imported."""
     settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-    base = typer.Typer(cls=_Group, callback=_root, context_settings=settings, **_LOOK)
+    look = _LOOK | {"add_completion": True}
+    base = typer.Typer(cls=_Group, callback=_root, context_settings=settings, **look)
     group: Any = typer.main.get_command(base)
     group.commands = _entries()
     return group

@@ -19,10 +19,10 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from hushtable import kernels
 from hushtable.cli._errors import explain
 from hushtable.data.readers import Batch, Reader, one_after_other
 from hushtable.errors import DataError
+from hushtable.progress import compile_notice
 
 T = TypeVar("T")
 
@@ -129,36 +129,6 @@ def _bar(done: Callable[[Any], str]) -> Any:
         console=Console(stderr=True, highlight=False),
         transient=True,
     )
-
-
-@contextlib.contextmanager
-def compile_notice(say: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Print one line to stderr when the first kernel is compiled in the body; none if all load."""
-    # Numba takes a quarter of a second to import: not for --help.
-    from numba.core import event
-
-    class FirstCompile(event.Listener):
-        said = False
-
-        def on_start(self, _: Any) -> None:
-            if not self.said:
-                self.said = True
-                line = "Compiling for this machine (first use only, about ten seconds) ..."
-                if not kernels.KEPT:
-                    line = (
-                        "Compiling for this machine (about ten seconds each time: no folder can "
-                        "be written to that would keep it; set NUMBA_CACHE_DIR to one) ..."
-                    )
-                if say is not None:
-                    say(line)
-                else:
-                    print(line, file=sys.stderr, flush=True)
-
-        def on_end(self, _: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", FirstCompile()):
-        yield
 
 
 def bar_of_steps(steps: Iterable[T], total: int, label: str, quiet: bool) -> Iterator[T]:

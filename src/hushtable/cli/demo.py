@@ -10,13 +10,13 @@ import numpy as np
 
 from hushtable.cli._options import Json, option
 from hushtable.cli._output import finish, print_table
-from hushtable.cli._progress import compile_notice
 from hushtable.cli.report import check_page, write_page
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import as_reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import HushTableError
 from hushtable.plans.plan import Plan
+from hushtable.progress import compile_notice
 from hushtable.report.content import Model, gather
 from hushtable.report.scores import score_rows
 from hushtable.report.sites import sites_of_parts

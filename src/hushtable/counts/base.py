@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
+from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import Spent
@@ -15,7 +16,7 @@ from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.seal import Seal, write
 
 
-class Counts(ABC):
+class Counts(Displayed, ABC):
     """Counts of rows in the cells of a plan's tables, and what may be done with them.
 
     A subclass sets what is declared here.

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable import files
+from hushtable import files, progress
 from hushtable.arguments import generator
 from hushtable.counts.base import Counts
 from hushtable.counts.counting import Counter
@@ -92,6 +92,7 @@ class Sketch(Counts):
         return cls(plan, np.zeros(plan.family.n_cells, np.int64), tally)
 
     @classmethod
+    @progress.shown("Counting")
     def from_data(
         cls,
         plan: Plan,

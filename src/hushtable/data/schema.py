@@ -9,6 +9,7 @@ from os import PathLike
 from typing import Any, Literal
 
 from hushtable.arguments import is_text
+from hushtable.display import Displayed
 from hushtable.entries import entries
 from hushtable.errors import PlanError
 from hushtable.privacy.budget import Spent
@@ -150,7 +151,7 @@ class Feature:
 
 
 @dataclass(frozen=True)
-class Schema:
+class Schema(Displayed):
     """The features of a plan with their ranges and categories.
 
     Parameters

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable import progress
 from hushtable.arguments import MOST
 from hushtable.data.readers import Batch, Reader, taken
 from hushtable.errors import DataError
@@ -21,16 +22,19 @@ def numbered(reader: Reader, weights: Weights | None = None) -> list[Iterator[Nu
     A source for each part of the reader that can be read by itself, if it is known how many
     rows come before it.
     """
+    line = progress.begin_pass(reader.n_rows)
     if reader.n_rows is None:
-        return [_numbered(reader, 0, weights)]
+        return [_numbered(reader, 0, weights, line)]
     sources, start = [], 0
     for part in reader.parts:
-        sources.append(_numbered(part, start, weights))
+        sources.append(_numbered(part, start, weights, line))
         start += part.n_rows or 0
     return sources
 
 
-def _numbered(reader: Reader, start: int, weights: Weights | None) -> Iterator[Numbered]:
+def _numbered(
+    reader: Reader, start: int, weights: Weights | None, line: progress.Line | None
+) -> Iterator[Numbered]:
     for batch in reader.read():
         stop = start + len(batch)
         if weights is None:
@@ -41,6 +45,8 @@ def _numbered(reader: Reader, start: int, weights: Weights | None) -> Iterator[N
             kept = batch if keep.all() else taken(batch, np.flatnonzero(keep))
             yield start, kept, here[keep]
         start = stop
+        if line is not None:
+            line.add(len(batch))
     if weights is not None and reader.n_rows is None and start != len(weights):
         raise DataError(f"sample_weight has {len(weights)} entries for {start} rows")
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from hushtable import files
+from hushtable import files, progress
 from hushtable.arguments import generator
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
@@ -59,6 +59,7 @@ class TableDetector(FittedTables, AnyColumns, ABC):
     def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
         return Sketch.from_data(plan, reader, sample_weight=weights, n_jobs=self.n_jobs)
 
+    @progress.shown("Fitting")
     def _fit(self, X: Any, sample_weight: Any) -> Self:
         reader = as_reader(X).repeatable()
         self._check_parameters()
@@ -113,6 +114,7 @@ class TableDetector(FittedTables, AnyColumns, ABC):
         """
         return self._fit(X, sample_weight)
 
+    @progress.shown("Fitting")
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add rows to the counts; the first call draws the plan.
 

@@ -11,6 +11,7 @@ import numpy as np
 from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.counts.release import Release
+from hushtable.display import Displayed
 from hushtable.errors import RoundError, UsageError
 from hushtable.federation.collect import Collection
 from hushtable.federation.keys import Card, grouped
@@ -21,7 +22,7 @@ from hushtable.privacy.seal import Seal
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class Result(Displayed):
     """The signed result of a round, as a file carries it.
 
     Made by `load`, which refuses a file that was damaged, edited or forged. Each other check

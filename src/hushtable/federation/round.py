@@ -9,6 +9,7 @@ from typing import Unpack
 
 from hushtable import files
 from hushtable.arguments import is_text
+from hushtable.display import Displayed
 from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, RoundError, UsageError
 from hushtable.federation.clock import CLOCKS, now, parsed, shown_time, stamp
@@ -31,7 +32,7 @@ _ENTRIES = {
 
 
 @dataclass(frozen=True)
-class Round:
+class Round(Displayed):
     """One collaboration: plan, terms, roster, deadline, signed by the coordinator.
 
     Attributes

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.data.schema import Schema
+from hushtable.display import Displayed
 from hushtable.entries import entries
 from hushtable.errors import PlanError
 from hushtable.plans.draws import Purpose, purpose_of
@@ -26,7 +27,7 @@ _NEEDED = {"detector": str, "data_dependent": bool, "schema": dict, "family": di
 
 
 @dataclass(frozen=True, eq=False)
-class PlanContent:
+class PlanContent(Displayed):
     """The content of a plan; `hushtable.Plan` describes the fields, and makes plans."""
 
     schema: Schema

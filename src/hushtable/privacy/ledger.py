@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from hushtable.display import Displayed
 from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy.budget import check_pure
@@ -16,7 +17,7 @@ __all__ = ["Ledger", "Pool", "Share", "rounded_up"]
 
 
 @dataclass(frozen=True)
-class Ledger:
+class Ledger(Displayed):
     """Cost of a release, its plan and all that came before to the person behind a row.
 
     Attributes

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable import progress
 from hushtable.counts.base import Counts
 from hushtable.data.encoding import Codes, Encoder
 from hushtable.data.readers import Reader
@@ -100,6 +101,7 @@ class Scorer:
         """
         return self.filled(X, lambda item: self._score(item)[1], (), n_jobs)
 
+    @progress.shown("Scoring")
     def filled(
         self,
         X: Any,
@@ -135,6 +137,7 @@ class Scorer:
         errors = np.sqrt(np.maximum(spread, 0.0) / ((m - 1) * m))
         return np.asarray(errors * self.scoring.share_kept(codes), np.float64)
 
+    @progress.shown("Scoring")
     def score_with_errors(self, X: Any, *, n_jobs: int | None = None) -> tuple[Floats, Floats]:
         """Return scores and their standard errors.
 

@@ -1,0 +1,138 @@
+"""Views of the package's things in a notebook: the officer's sentence first, then what it is.
+
+They show what ``hushtable inspect`` shows without being asked for more: no range and no category
+that was read off rows. Imported when the first thing is shown; may import `report` and what lies
+below; tested in ``tests/test_notebook.py``.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hushtable.display import View
+from hushtable.report import words
+
+if TYPE_CHECKING:
+    from hushtable.counts.base import Counts, Noised
+    from hushtable.counts.local import LocalModel
+    from hushtable.counts.sketch import Sketch
+    from hushtable.data.schema import Schema
+    from hushtable.federation.result import Result
+    from hushtable.federation.round import Round
+    from hushtable.plans.plan import Plan
+    from hushtable.privacy.ledger import Ledger
+
+_FEATURES = ("column", "kind", "range or categories")
+
+
+def view(thing: object) -> View:
+    """Return the view of a thing of a class in `VIEWS`, or below one."""
+    return next(VIEWS[c.__name__] for c in type(thing).__mro__ if c.__name__ in VIEWS)(thing)
+
+
+def _schema(schema: "Schema") -> View:
+    if schema.public:
+        says = ["This schema holds nothing of a row: its ranges and categories are public."]
+        if schema.paid:
+            says = [
+                "This schema holds no row's value as it is: its ranges come from private "
+                "releases, whose cost counts in every release under it."
+            ]
+    else:
+        says = [
+            f"This schema holds values of rows: {words.values_of_rows(schema)}.",
+            "Keep it as you keep the rows; nothing can be released under it.",
+        ]
+    return View("Schema", says, {}, _FEATURES, _features(schema))
+
+
+def _features(schema: "Schema") -> list[list[str]]:
+    return [[f.name, f.kind, words.values(f, schema.public)] for f in schema.features]
+
+
+def _plan(plan: "Plan") -> View:
+    if plan.data_dependent:
+        says = [
+            "This plan shows something of rows, and nothing can be released under it: keep it as "
+            "you keep the rows."
+        ]
+    else:
+        says = ["This plan shows nothing of a row that was not released before."]
+        if not plan.behind:
+            says = ["This plan shows nothing of any row."]
+    if plan.hidden:
+        says.append("Only the sites may know it: its hash functions are hidden.")
+    figures = {
+        "Plan": plan.plan_id[:12],
+        "Detector": plan.detector + ("" if plan.first_counts is None else ", second pass"),
+        "Depends on data": words.dependence(plan),
+        "Tables": f"{plan.family.n_tables:,} ({plan.family.n_cells:,} cells)",
+    }
+    return View("Plan", says, figures, _FEATURES, _features(plan.schema))
+
+
+def _exact(what: str, counts: "Counts", last: str) -> View:
+    says = [f"This must not leave the site: it holds {what}.", last]
+    return View(counts.noun.removeprefix("a ").capitalize(), says, _figures(counts))
+
+
+def _sketch(sketch: "Sketch") -> View:
+    last = "What may leave is its release, sketch.release(epsilon=...)."
+    if sketch.plan.data_dependent or sketch.seeded:
+        last = "Nor can it be released: what it was counted by depends on rows, or on a seed."
+    made = _exact("exact counts of rows", sketch, last)
+    tallies = sketch.tally.tolist()
+    features = zip(_features(sketch.plan.schema), tallies, strict=True)
+    rows = [[*feature, *(f"{n:,}" for n in tally)] for feature, tally in features]
+    headers = (*_FEATURES, "missing", "outside")
+    figures = {"Rows": f"{sketch.n_rows:,}"} | dict(made.figures)
+    return View(made.kind, made.sentences, figures, headers, rows)
+
+
+def _local(model: "LocalModel") -> View:
+    return _exact("exact counts of its site's rows", model, "It scores the site's own rows.")
+
+
+def _figures(counts: "Counts") -> dict[str, str]:
+    tables = f"{words.n_tables(counts.n_tables)} ({counts.n_cells:,} cells)"
+    return {"Plan": counts.plan_id[:12], "Detector": counts.detector, "Tables": tables}
+
+
+def _release(counts: "Noised") -> View:
+    made = _ledger(counts.ledger)
+    figures = _figures(counts) | {"Rows, estimated": f"{counts.n_rows:,}"} | dict(made.figures)
+    kind = counts.noun.removeprefix("a ").capitalize()
+    return View(kind, made.sentences, figures, made.headers, made.rows)
+
+
+def _ledger(ledger: "Ledger") -> View:
+    figures = words.ledger_lines(ledger, ledger.noise_sd)
+    rows = words.ledger_rows(ledger)
+    return View("Ledger", ledger.words(), figures, words.LEDGER_HEADERS, rows)
+
+
+def _round(asked: "Round") -> View:
+    sites = [[card.name, card.fingerprint] for card in asked.sites]
+    says, figures = words.officer_words(asked, asked.plan), words.round_lines(asked)
+    return View("Round", says, figures, ("site", "fingerprint of its keys"), sites)
+
+
+def _result(result: "Result") -> View:
+    made, signer = _release(result.counts), result.coordinator
+    signed = {
+        "Round": result.seal.round_id[:12],
+        "Signed by": f"{signer.name}, {signer.fingerprint}",
+        "Sites": _listed(result.sites),
+    }
+    return View("Result", made.sentences, signed | dict(made.figures), made.headers, made.rows)
+
+
+def _listed(names: Sequence[str], most: int = 8) -> str:
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"{len(names):,} ({', '.join(names[:most])}{more})"
+
+
+#: By name of the class, so that no room is imported, with its extra, before it is needed.
+VIEWS: dict[str, Callable[[Any], View]] = {
+    "Schema": _schema, "Plan": _plan, "Sketch": _sketch, "LocalModel": _local,
+    "Noised": _release, "Ledger": _ledger, "Round": _round, "Result": _result,
+}  # fmt: skip
