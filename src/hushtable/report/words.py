@@ -3,6 +3,8 @@
 import math
 from typing import TYPE_CHECKING
 
+from hushtable.data.values import range_words
+
 if TYPE_CHECKING:
     from hushtable.data.schema import Feature, Schema
     from hushtable.federation.round import Round
@@ -21,14 +23,7 @@ def values(feature: "Feature", shown: bool = True, most: int = 3) -> str:
         numeric = feature.kind == "numeric"
         what = "a range" if numeric else f"{len(feature.categories):,} categories"
         return f"{what} read off rows"
-    if feature.kind == "numeric":
-        unit = f" {feature.unit}" if feature.unit else ""
-        return f"{feature.low:.10g} to {feature.high:.10g}{unit}"
-    n = len(feature.categories)
-    if not n:
-        return "no categories"
-    more = f" and {n - most:,} more" if n > most else ""
-    return f"{n:,} categories: {', '.join(feature.categories[:most])}{more}"
+    return range_words(feature, most)
 
 
 def texts_of_rows(schema: "Schema") -> dict[str, int]:

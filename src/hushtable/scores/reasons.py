@@ -14,6 +14,7 @@ from hushtable.counts.base import Counts
 from hushtable.data.columns import as_numbers, as_texts
 from hushtable.data.readers import Batch, taken
 from hushtable.data.schema import Feature
+from hushtable.data.values import value_words
 from hushtable.errors import FileError, PlanError
 from hushtable.plans.draws import Purpose
 from hushtable.privacy.denoise import onto_simplex
@@ -107,13 +108,11 @@ class Reasons:
             value = as_numbers(one, feature.name, i)[0]
             missing = math.isnan(value)
             what = one[0].as_py()
-            what = f"{what:.6g}" if isinstance(what, float) else str(what)
-            what = f"{what} {feature.unit}" if feature.unit else what
         else:
-            value = as_texts(one, feature.name)[0].as_py()
+            what = value = as_texts(one, feature.name)[0].as_py()
             missing = value is None
-            what = str(value)
-        words = f"{feature.name} is missing" if missing else f"{feature.name} {what}"
+        said = value_words(feature, what)
+        words = f"{feature.name} {f'is {said}' if missing else said}"
         if self._frequencies is not None:
             words += self._frequencies.words(j, None if missing else value)
         return words
