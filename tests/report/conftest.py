@@ -7,6 +7,7 @@ from report_helpers import EVIL
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.report.content import Model, gather
+from hushtable.report.lowest import Shown
 from hushtable.report.scores import score_rows
 from hushtable.report.sites import sites_of_parts
 from hushtable.scores.scorer import Scorer
@@ -41,10 +42,11 @@ def releases(schema, X):
     }
 
 
-def scored(counts, X, **options):
+def scored(counts, X, n_shown=0, values=False, kept=None, **options):
     scorer = Scorer(counts)
     offset = scorer.auto_offset()
-    return offset, score_rows(scorer, offset, as_reader(X), **options)
+    shown = Shown(n_shown, values, kept, kept.names[0] if kept else None)
+    return offset, score_rows(scorer, offset, as_reader(X), shown=shown, **options)
 
 
 @pytest.fixture(scope="session")

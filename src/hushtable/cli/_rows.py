@@ -26,6 +26,10 @@ class Rows:
         """Open them; see `open_rows`."""
         return open_rows(self.data, self.columns, self.drop, schema)
 
+    def kept(self, names: list[str]) -> Reader:
+        """Open further columns of the same rows, as they are in the data: text stays text."""
+        return opened(self.data, frozenset(names)).select(names)
+
 
 def open_rows(
     data: str, columns: str | None, drop: str | None, schema: Schema | None = None
@@ -34,10 +38,7 @@ def open_rows(
     if columns is not None and drop is not None:
         raise UsageError("--columns and --drop exclude each other: give one of them")
     texts: frozenset[str] = frozenset() if schema is None else schema.categorical_names
-    try:
-        reader = as_reader(data, text_columns=texts)
-    except OSError as error:
-        raise DataError(f"cannot read {data}: {explain(error)}") from error
+    reader = opened(data, texts)
     if columns is not None or drop is not None:
         reader = reader.select(_chosen(reader, columns, drop))
     if schema is not None:
@@ -46,6 +47,14 @@ def open_rows(
         except DataError as error:
             raise DataError(f"{error}{_hint(reader, schema)}") from None
     return reader
+
+
+def opened(data: str, texts: frozenset[str]) -> Reader:
+    """Open a file, folder or pattern; columns in ``texts`` are text."""
+    try:
+        return as_reader(data, text_columns=texts)
+    except OSError as error:
+        raise DataError(f"cannot read {data}: {explain(error)}") from error
 
 
 def names_in(option: str) -> list[str]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 from hushtable.data.values import range_words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hushtable.data.schema import Feature, Schema
     from hushtable.federation.round import Round
     from hushtable.plans.plan import Plan
@@ -58,6 +60,12 @@ def dependence(plan: "Plan") -> str:
     if not plan.schema.public:
         return "yes: the ranges were read off rows"
     return "yes: refined by counts of rows"
+
+
+def listed(things: "Sequence[str]") -> str:
+    """Return things in a row, with ``and`` before the last."""
+    *first, last = things
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def n_tables(n: int) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.data.encoding import Codes
+from hushtable.scores.distributions import Distributions
 from hushtable.scores.explain import Explained
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Reason, Reasons, Top
@@ -27,6 +28,8 @@ class Detail:
     ranks: list[float] | None = None
     #: The strongest first.
     reasons: list[Reason] | None = None
+    #: How much company a typical row has beside this one, in words; empty if that is not known.
+    company: str = ""
 
     @property
     def rank_words(self) -> list[str]:
@@ -76,6 +79,8 @@ class Details:
     errors: bool = False
     ranks: Ranks | None = None
     reasons: Reasons | None = None
+    #: Takes in the values of all rows, where they are to be shown.
+    distributions: Distributions | None = None
 
     def batches(
         self, X: Any, reduce: Callable[[Scored], T], *, n_jobs: int | None = None
@@ -105,6 +110,8 @@ class Details:
         top: Top | None = None,
         reasons: Callable[[int], list[Reason] | None] = lambda _: None,
     ) -> Scored:
+        if self.distributions is not None:
+            self.distributions.add(codes)
         # Of the codes, what is kept while others are scored is that of the lowest rows alone.
         lowest = lowest_rows(scores, self.most)
         few = codes.take(lowest)
@@ -113,7 +120,8 @@ class Details:
             one, score = few.take(np.array([k])), scores[lowest[[k]]]
             error = float(self.scorer.errors(one, score)[0]) if self.errors else None
             ranks = None if self.ranks is None else self._ranked(one, score)[0].tolist()
-            return Detail(error, ranks, reasons(k))
+            company = "" if self.reasons is None else self.reasons.company(float(score[0]))
+            return Detail(error, ranks, reasons(k), company)
 
         ranks = self._ranked(codes, scores) if self.every_rank and self.ranks else None
         return Scored(scores, codes.tally, lowest, ranks, top or [], detail)

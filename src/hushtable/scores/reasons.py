@@ -18,6 +18,7 @@ from hushtable.data.values import value_words
 from hushtable.errors import FileError, PlanError
 from hushtable.plans.draws import Purpose
 from hushtable.privacy.denoise import onto_simplex
+from hushtable.scores.company import company_words, tells_company
 from hushtable.scores.explain import Explained, Explainer
 from hushtable.scores.scorer import Scorer
 
@@ -41,6 +42,10 @@ class Reason:
     share: float
     #: The feature with its value; the name alone where values are kept out.
     words: str
+    #: The value, as a number (a date in seconds) or a text; None if it is missing, or kept out.
+    value: float | str | None = None
+    #: The value in words; empty where values are kept out.
+    said: str = ""
 
     def facts(self) -> dict[str, Any]:
         """Return the reason for machines."""
@@ -63,13 +68,14 @@ class Reasons:
         self, scorer: Scorer, *, values: bool = True, frequencies: "Frequencies | None" = None
     ) -> None:
         self.explainer = Explainer(scorer)
-        self._features = scorer.plan.schema.features
+        self.features = scorer.plan.schema.features
         self._values, self._frequencies = values, frequencies
+        self._told = tells_company(scorer)
 
     @property
     def n_top(self) -> int:
         """Features named for each row."""
-        return min(TOP, len(self._features))
+        return min(TOP, len(self.features))
 
     def of(
         self, batch: Explained, few: NDArray[np.int64]
@@ -94,28 +100,31 @@ class Reasons:
 
         return top, reasons
 
-    def _reason(self, j: int, share: float, rows: Batch, i: int) -> Reason:
-        feature = self._features[j]
-        words = self._words(j, rows, i) if self._values else feature.name
-        return Reason(feature.name, share, words)
+    def company(self, score: float) -> str:
+        """Return how much company a typical row has, in words; empty if scores do not tell."""
+        return company_words(self.explainer.typical - score) if self._told else ""
 
-    def _words(self, j: int, rows: Any, i: int) -> str:
-        """Say which value a row has in a feature."""
-        feature = self._features[j]
+    def _reason(self, j: int, share: float, rows: Batch, i: int) -> Reason:
+        feature = self.features[j]
+        if not self._values:
+            return Reason(feature.name, share, feature.name)
+        value, said = self._value(j, rows, i)
+        words = f"{feature.name} {'is ' if value is None else ''}{said}"
+        if self._frequencies is not None:
+            words += self._frequencies.words(j, value)
+        return Reason(feature.name, share, words, value, said)
+
+    def _value(self, j: int, rows: Any, i: int) -> tuple[float | str | None, str]:
+        """Return the value that a row has in a feature, and in words; None if it is missing."""
+        feature = self.features[j]
         array = isinstance(rows, np.ndarray)
         one = pa.array(rows[i : i + 1, j]) if array else rows.column(j).slice(i, 1)
         if feature.kind == "numeric":
-            value = as_numbers(one, feature.name, i)[0]
-            missing = math.isnan(value)
-            what = one[0].as_py()
-        else:
-            what = value = as_texts(one, feature.name)[0].as_py()
-            missing = value is None
-        said = value_words(feature, what)
-        words = f"{feature.name} {f'is {said}' if missing else said}"
-        if self._frequencies is not None:
-            words += self._frequencies.words(j, None if missing else value)
-        return words
+            number = float(as_numbers(one, feature.name, i)[0])
+            value = None if math.isnan(number) else number
+            return value, value_words(feature, None if value is None else one[0].as_py())
+        text = as_texts(one, feature.name)[0].as_py()
+        return text, value_words(feature, text)
 
 
 class Frequencies:
