@@ -18,6 +18,7 @@ from hushtable.report.lowest import Reasoned, Shown
 from hushtable.report.page import page
 from hushtable.report.scores import score_rows
 from hushtable.report.sites import sites_of_parts
+from hushtable.scores.company import company_words
 from hushtable.scores.details import Detail
 from hushtable.scores.explain import Explainer
 from hushtable.scores.lowest import LowRow
@@ -27,7 +28,7 @@ from hushtable.scores.scorer import Scorer
 from hushtable.streams import drift
 
 
-@pytest.fixture(params=["of_rows", "of_rows, single", "of_release", "of_everything"])
+@pytest.fixture(params=["of_rows", "of_rows, single", "of_values", "of_release", "of_everything"])
 def report(request):
     name, _, single = request.param.partition(", ")
     made = request.getfixturevalue(name)
@@ -91,6 +92,61 @@ def test_bars_have_one_scale(of_rows):
     expected = [f"{max(100.0 * share / lowest.scale, 0.0):.1f}" for share in drawn]
     assert widths == expected
     assert "100.0" in widths
+
+
+def test_ids_columns_and_values_when_asked(of_values, X, kept):
+    lowest = of_values.scores.lowest
+    assert lowest.headers[:3] == ["nr", "row", "ward"]
+    scores = dict(zip(("nr", "row", "ward"), zip(*lowest.rows, strict=True), strict=False))
+    rows = [int(row) for row in scores["row"]]
+    assert rows[0] == 7
+    assert list(scores["nr"]) == [f"{row:04}" for row in rows]
+    assert list(scores["ward"]) == [kept["ward"][row].as_py() or "" for row in rows]
+    for row, why in zip(rows, lowest.reasons, strict=True):
+        for one in why.named:
+            value = X[row, of_values.model.plan.schema.names.index(one.feature)]
+            assert one.value.startswith("missing" if np.isnan(value) else f"{value:.6g}")
+            assert one.direction or np.isnan(value)
+            assert " to " in one.usual
+        assert why.odd.bars
+        assert why.odd.words in Parsed(page(of_values)).all("svg")[1 + rows.index(row)].values()
+    text = Parsed(page(of_values)).text
+    assert "8.125" in text
+    assert "No value of any row beyond nr, ward and the values that lower their scores" in text
+    assert "It shows values of these rows: nr, ward and the values" in text
+    assert "distributed" in text
+
+
+def test_values_alone_are_asked_for(of_rows):
+    lowest = of_rows(n_shown=3, values=False).scores.lowest
+    assert not lowest.shows
+    assert all(why.odd is None for why in lowest.reasons)
+    assert not any(one.value or one.usual for why in lowest.reasons for one in why.named)
+
+
+def test_a_page_of_many_rows_is_small(rng):
+    n = 1500
+    X = rng.normal(size=(n, 60))
+    schema = Schema([Feature.numeric(f"feature {j}", low=-6, high=6) for j in range(60)])
+    sketch = Sketch.from_data(Plan.draw(schema, random_state=0, n_tables=20), X)
+    kept = as_reader(pa.table({"nr": [str(i) for i in range(n)]}))
+    shown = Shown(200, True, kept, "nr")
+    scores = score_rows(Scorer(sketch), 0.0, as_reader(X), shown=shown)
+    html = page(gather(Model("a.hush", "sketch", sketch), scores=scores))
+    assert html.count('<svg viewBox="0 0 340 60"') > 190
+    assert len(html) < 1_000_000
+
+
+def test_company_is_told_where_it_is_true(of_rows, of_everything):
+    # Exact counts, one pass.
+    why = of_rows(n_shown=3).scores.lowest.reasons
+    assert all(f"has <strong>{one.company}</strong>" in page(of_rows(n_shown=3)) for one in why)
+    assert company_words(why[0].shortfall) == why[0].company
+    # Counts with noise: the gap is shown, and no word said of company.
+    assert not any(one.company for one in of_everything.scores.lowest.reasons)
+    html = page(of_everything)
+    assert "company" not in Parsed(html).text
+    assert f"{of_everything.scores.lowest.reasons[0].shortfall:.2f} bits below a typical" in html
 
 
 def test_detectors_without_reasons_say_so(schema, X):

@@ -96,7 +96,7 @@ class Distribution:
         if self.numeric:
             below = np.cumsum(self.cells) / self.n_rows
             first, last = np.searchsorted(below, [0.05, 0.95])
-            low, high = self._edge(int(first)), self._edge(int(last) + 1)
+            low, high = self._middle(int(first)), self._middle(int(last))
             middle = Feature.numeric(self.feature.name, low=low, high=high, unit=self.feature.unit)
             # What the rounding leaves of a narrow middle is one value.
             return range_words(middle) if low < high else value_words(self.feature, low)
@@ -124,18 +124,18 @@ class Distribution:
             return "not far out by itself"
         return "high" if below > above else "low"
 
-    def _edge(self, cell: int) -> float:
-        """Return where a cell begins, with no more digits than the cells' width gives."""
+    def _middle(self, cell: int) -> float:
+        """Return the middle of a cell, rounded so that whole numbers stay whole."""
         low, high = self.feature.low, self.feature.high
         width = (high - low) / CELLS
         if width == 0.0:
             return low
-        edge = low + cell * width
+        middle = low + (cell + 0.5) * width
         if self.feature.unit == DATE and width > _DAY / 24.0:
-            edge = round(edge / _DAY) * _DAY
+            middle = round(middle / _DAY) * _DAY
         else:
-            edge = round(edge, -math.ceil(math.log10(width)))
-        return min(max(edge, low), high)
+            middle = round(middle, -math.ceil(math.log10(2.0 * width)))
+        return min(max(middle, low), high)
 
     def _share(self, cell: int) -> str:
         share = 100.0 * float(self.cells[cell]) / max(1, self.n_rows)

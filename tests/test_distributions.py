@@ -1,0 +1,145 @@
+"""Values among those of all rows, and gaps between scores in words."""
+
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hushtable import ACE, Feature, HushTable, Schema
+from hushtable.data.encoding import Encoder
+from hushtable.report.odd import Odd
+from hushtable.scores.company import company_words, tells_company
+from hushtable.scores.distributions import CELLS, Distribution, Distributions
+from hushtable.scores.reasons import Reason
+from hushtable.scores.scorer import Scorer
+
+DAY = 86_400
+SCHEMA = Schema([
+    Feature.numeric("age", low=0, high=102, unit="year"),
+    Feature.numeric("seen", low=20_000 * DAY, high=20_510 * DAY, unit="date"),
+    Feature.categorical("ward", ["north", "south", "west"]),
+    Feature.numeric("flat", low=3, high=3),
+])  # fmt: skip
+
+
+@pytest.fixture
+def rows(rng):
+    n = 4_000
+    ages = rng.integers(20, 81, n).astype(float)
+    ages[:8] = np.nan
+    return pa.table({
+        "age": ages,
+        "seen": (20_100 + rng.integers(0, 201, n)) * float(DAY),
+        "ward": np.array(["north"] * 70 + ["south"] * 29 + ["east"])[np.arange(n) % 100],
+        "flat": np.full(n, 3.0),
+    })  # fmt: skip
+
+
+@pytest.fixture
+def found(rows):
+    encoder, found = Encoder(SCHEMA), Distributions(SCHEMA)
+    batches = rows.to_batches(max_chunksize=300)
+
+    def add(part):
+        for batch in part:
+            found.add(encoder.encode(batch))
+
+    threads = [threading.Thread(target=add, args=(batches[k::3],)) for k in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def test_cells_are_those_of_the_rows(found, rows):
+    ages = rows["age"].to_numpy()[8:]
+    expected, _ = np.histogram(ages, CELLS, (0, 102))
+    np.testing.assert_array_equal(found.of("age").cells, expected)
+    assert found.of("ward").cells.tolist() == [2800, 1160, 0, 40]
+    assert found.of("nobody") is None
+
+
+def test_usual_values(found):
+    assert found.of("age").usual == "22 to 78 year"
+    assert found.of("seen").usual == "2025-01-20 to 2025-07-20"
+    assert found.of("ward").usual == "north 70%, south 29%"
+    assert found.of("flat").usual == "3"
+    assert Distribution(SCHEMA.features[0], np.zeros(CELLS, np.int64)).usual == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("age", 80.5, "high"),
+        ("age", 21.0, "low"),
+        ("age", 50.0, "not far out by itself"),
+        ("age", 130.0, "high: beyond the range"),
+        ("age", -1.0, "low: beyond the range"),
+        ("age", None, "missing"),
+        ("ward", "north", "70% of the rows, not rare by itself"),
+        ("ward", "west", "0% of the rows, rare"),
+        ("ward", "moon", "not a category of the plan"),
+        ("flat", 3.0, "not far out by itself"),
+    ],
+)
+def test_directions(found, name, value, words):
+    assert found.of(name).direction(value) == words
+
+
+def test_charts(found):
+    odd = Odd.of(Reason("age", 1.0, "age 80", 80.0, "80 year"), found.of("age"))
+    assert sum(odd.bars) == 3992
+    assert odd.ends == ("0 year", "102 year")
+    assert odd.odd == 80 * 34 // 102
+    assert odd.at == pytest.approx(80 / 102)
+    assert odd.rows_path.count("M") == sum(n > 0 for n in odd.bars) - 1
+    ward = Odd.of(Reason("ward", 1.0, "", "west", "west"), found.of("ward"))
+    assert ward.bars == [2800, 1160, 40, 0]
+    assert ward.odd == 3
+    other = Odd.of(Reason("ward", 1.0, "", "moon", "moon"), found.of("ward"))
+    assert (other.bars, other.odd) == ([2800, 1160, 40], 2)
+    assert Odd.of(Reason("age", 1.0, "", None, "missing"), found.of("age")) is None
+
+
+@pytest.mark.parametrize(
+    ("bits", "words"),
+    [
+        (-1.0, "about as much"),
+        (0.1, "about as much"),
+        (0.14, "at least a tenth more"),
+        (0.4, "at least a quarter more"),
+        (0.9, "at least half again as much"),
+        (1.0, "at least twice as much"),
+        (1.78, "at least three times as much"),
+        (3.2, "at least nine times as much"),
+        (3.4, "at least 10 times as much"),
+        (10.0, "at least 1,024 times as much"),
+        (1e9, "at least 1,152,921,504,606,846,976 times as much"),
+    ],
+)
+def test_company(bits, words):
+    assert company_words(bits) == f"{words} company"
+
+
+def test_company_is_at_least_what_is_said(X):
+    """Smoothed, a gap between scores is smaller than that between the counts themselves."""
+    scorer = Scorer(HushTable(random_state=0, n_tables=20).fit(X).sketch_)
+    counts = scorer.plan.family.summing(np.log2(np.maximum(scorer.sketch.counts, 1.0)))
+    (found,) = scorer.batches(X, lambda codes, scores: (scores, counts(codes) / 20))
+    scores, company = found
+    typical = int(np.argsort(scores)[len(scores) // 2])
+    lower = scores < scores[typical] - 0.1
+    assert lower.sum() > 100
+    gaps, true = scores[typical] - scores[lower], company[typical] - company[lower]
+    assert (gaps <= true + 1e-9).mean() > 0.95
+
+
+def test_who_tells_company(X):
+    def told(detector):
+        return tells_company(Scorer(detector.fit(X).sketch_))
+
+    assert told(HushTable(n_tables=5))
+    assert not told(HushTable(n_tables=5, passes=2))
+    assert not told(ACE())
