@@ -1,6 +1,7 @@
 """Values among those of all rows, and gaps between scores in words."""
 
 import threading
+from datetime import UTC, datetime
 
 import numpy as np
 import pyarrow as pa
@@ -61,9 +62,16 @@ def test_cells_are_those_of_the_rows(found, rows):
     assert found.of("nobody") is None
 
 
-def test_usual_values(found):
-    assert found.of("age").usual == "22 to 78 year"
-    assert found.of("seen").usual == "2025-01-20 to 2025-07-20"
+def test_usual_values(found, rows):
+    def middle(name):
+        values = rows[name].to_numpy()
+        low, high = np.nanquantile(values, [0.05, 0.95], method="inverted_cdf")
+        return low, high
+
+    low, high = middle("age")
+    assert found.of("age").usual == f"{low:.0f} to {high:.0f} year"
+    low, high = (datetime.fromtimestamp(value, UTC).date() for value in middle("seen"))
+    assert found.of("seen").usual == f"{low} to {high}"
     assert found.of("ward").usual == "north 70%, south 29%"
     assert found.of("flat").usual == "3"
     assert Distribution(SCHEMA.features[0], np.zeros(CELLS, np.int64)).usual == ""
