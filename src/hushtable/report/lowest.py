@@ -53,7 +53,7 @@ class Reasoned:
 
     row: str  # its number
     shortfall: float  # bits that its score falls short of a typical one
-    company: str  # the same in words; empty if scores do not tell
+    company: str  # how much of it a typical row has, in words; empty if counts do not tell
     named: list[Named]
     rest: float  # bits of all other features together
     n_rest: int  # how many these are
@@ -154,7 +154,7 @@ class LowestRows:
 
     @property
     def told(self) -> bool:
-        """Whether gaps between scores say how much more company a typical row has."""
+        """Whether counts say how much more company a typical row has."""
         return any(one.company for one in self.reasons)
 
     @property

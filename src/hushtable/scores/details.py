@@ -120,7 +120,7 @@ class Details:
             one, score = few.take(np.array([k])), scores[lowest[[k]]]
             error = float(self.scorer.errors(one, score)[0]) if self.errors else None
             ranks = None if self.ranks is None else self._ranked(one, score)[0].tolist()
-            company = "" if self.reasons is None else self.reasons.company(float(score[0]))
+            company = "" if self.reasons is None else self.reasons.company(one)
             return Detail(error, ranks, reasons(k), company)
 
         ranks = self._ranked(codes, scores) if self.every_rank and self.ranks else None

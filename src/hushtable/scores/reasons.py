@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from hushtable.counts.base import Counts
 from hushtable.data.columns import as_numbers, as_texts
+from hushtable.data.encoding import Codes
 from hushtable.data.readers import Batch, taken
 from hushtable.data.schema import Feature
 from hushtable.data.values import value_words
 from hushtable.errors import FileError, PlanError
 from hushtable.plans.draws import Purpose
 from hushtable.privacy.denoise import onto_simplex
-from hushtable.scores.company import company_words, tells_company
+from hushtable.scores.company import Company, company_words
 from hushtable.scores.explain import Explained, Explainer
 from hushtable.scores.scorer import Scorer
 
@@ -70,7 +71,7 @@ class Reasons:
         self.explainer = Explainer(scorer)
         self.features = scorer.plan.schema.features
         self._values, self._frequencies = values, frequencies
-        self._told = tells_company(scorer)
+        self._company = None if scorer.sketch.noise_sd > 0.0 else Company(scorer)
 
     @property
     def n_top(self) -> int:
@@ -100,9 +101,9 @@ class Reasons:
 
         return top, reasons
 
-    def company(self, score: float) -> str:
-        """Return how much company a typical row has, in words; empty if scores do not tell."""
-        return company_words(self.explainer.typical - score) if self._told else ""
+    def company(self, row: Codes) -> str:
+        """Return how much company a typical row has beside one; empty if counts do not tell."""
+        return "" if self._company is None else company_words(self._company.bits(row))
 
     def _reason(self, j: int, share: float, rows: Batch, i: int) -> Reason:
         feature = self.features[j]
