@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 from cli_helpers import do, trust, write_rows
+from pyarrow import csv
 
 from hushtable import load
 from hushtable.scores.scorer import Scorer
@@ -79,9 +80,42 @@ def test_a_model_and_its_rows(report, site):
     shares = model.explain(site / "rows.csv")
     for row in np.argsort(scores, kind="stable")[:3]:
         best = model.feature_names_in_[shares[row].argmax()]
-        assert f">{best} ({shares[row].max():.2f} bits)" in html
-        assert f'<th scope="row" class="number">{row}</th>' in html
+        why = html.partition(f"><span>{row}</span></th>")[2].partition("</li>")[0]
+        assert f"<strong>{best}</strong>" in why
+        assert f'<span class="bits">{shares[row].max():.2f}</span>' in why
         assert f"{scores[row]:.4f}" in html
+
+
+def test_ids_and_values_only_where_asked(report, run, site, tmp_path):
+    rows = csv.read_csv(site / "rows.csv")
+    names = [f"00{i}" for i in range(len(rows))]
+    table = rows.append_column("nr", [names]).append_column("seen", [["1 May"] * len(rows)])
+    csv.write_csv(table, tmp_path / "rows.csv")
+    data = [site / "model.hush", tmp_path / "rows.csv", "--drop", "nr,seen", "--rows", 3]
+    _, html = report(*data)
+    assert "1 May" not in html
+    facts, html = report(*data, "--id", "nr", "--keep", "seen,ward", "--values")
+    assert (
+        "It shows values of these rows: nr, seen, ward and the values that lower their scores."
+        in facts["reasons_to_stay"]
+    )
+    scores = load(site / "model.hush").score_samples(site / "rows.csv")
+    for row in np.argsort(scores, kind="stable")[:3].tolist():
+        # As they are in the data, zeros and all.
+        line = html.partition(f"<span>00{row}</span></th>")[2].partition("</tr>")[0]
+        assert f"<span>{row}</span></td>" in line
+        assert "<span>1 May</span></td>" in line
+        assert f"<span>{table['ward'][row].as_py() or ''}</span></td>" in line
+        assert '<svg viewBox="0 0 340 60"' in line
+    for options, code, words in (
+        (["--id", "nr"], 2, "give --rows"),
+        (["--rows", 1, "--id", "nr", "--keep", "nr"], 2, "name a column twice"),
+        (["--rows", 1, "--keep", "age,name"], 1, "has no column ['name']"),
+    ):
+        refused = run("report", *data[:4], *options, "-o", tmp_path / "no.html")
+        assert refused.code == code
+        assert words in refused.err
+    assert not (tmp_path / "no.html").exists()
 
 
 def test_ranks_among_all_rows(report, run, site, tmp_path):

@@ -1,12 +1,14 @@
 """Reports of each kind, from rows whose features have names that nobody should trust."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from report_helpers import EVIL
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.report.content import Model, gather
+from hushtable.report.lowest import Shown
 from hushtable.report.scores import score_rows
 from hushtable.report.sites import sites_of_parts
 from hushtable.scores.scorer import Scorer
@@ -41,10 +43,11 @@ def releases(schema, X):
     }
 
 
-def scored(counts, X, **options):
+def scored(counts, X, n_shown=0, values=False, kept=None, **options):
     scorer = Scorer(counts)
     offset = scorer.auto_offset()
-    return offset, score_rows(scorer, offset, as_reader(X), **options)
+    shown = Shown(n_shown, values, kept, None if kept is None else kept.names[0])
+    return offset, score_rows(scorer, offset, as_reader(X), shown=shown, **options)
 
 
 @pytest.fixture(scope="session")
@@ -76,6 +79,19 @@ def of_everything(releases, X):
     offset, scores = scored(total, X, n_shown=5, contamination=0.05)
     sites = sites_of_parts(releases, total, model.name)
     return gather(model, threshold=offset, scores=scores, sites=sites)
+
+
+@pytest.fixture(scope="session")
+def kept(X):
+    """Columns of the rows beside the features: numbers and texts that nobody should trust."""
+    ward = np.array([EVIL, "north", None], object)[np.arange(len(X)) % 3]
+    return pa.table({"nr": [f"{i:04}" for i in range(len(X))], "ward": ward})
+
+
+@pytest.fixture(scope="session")
+def of_values(of_rows, kept):
+    """Return the report of three rows with ids, a further column, and values."""
+    return of_rows(n_shown=3, values=True, kept=as_reader(kept))
 
 
 @pytest.fixture(scope="session")

@@ -68,14 +68,26 @@ def marginals_file(tmp_path_factory, of_marginals):
     return path
 
 
+@pytest.fixture(scope="module")
+def values_file(tmp_path_factory, of_values):
+    path = tmp_path_factory.mktemp("values") / "report.html"
+    path.write_text(page(of_values), encoding="utf-8")
+    return path
+
+
 @pytest.fixture(autouse=True)
-def _quiet(browser, file, marginals_file):
+def _quiet(browser, file, marginals_file, values_file):
     """No test may leave a complaint in the console, or make the page ask for anything."""
     browser.complaints.clear()
     browser.asked.clear()
     yield
     assert browser.complaints == []
-    assert set(browser.asked) <= {file.as_uri(), marginals_file.as_uri(), "data:,"}
+    assert set(browser.asked) <= {
+        file.as_uri(),
+        marginals_file.as_uri(),
+        values_file.as_uri(),
+        "data:,",
+    }
 
 
 @pytest.mark.parametrize("width", [PHONE, DESK])
@@ -94,7 +106,7 @@ def test_looks(browser, file, width, dark):
     sizes = browser.run(
         "[...document.querySelectorAll('svg')].map((s) => [s.clientWidth, s.clientHeight])"
     )
-    assert len(sizes) == 7
+    assert len(sizes) == 3
     assert all(w > 250 and h > 80 for w, h in sizes)
     fills = browser.run(
         "[...document.querySelectorAll('svg path')].map((p) => getComputedStyle(p).fill)"
@@ -125,7 +137,45 @@ def test_reasons_stand_beside_their_rows(browser, file):
     )
     assert len(cells) == 5
     assert all(align == "left" for _, align in cells)
-    assert any("bits)" in text for text, _ in cells)
+    assert any("bits below a typical score" in text for text, _ in cells)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_rows_are_cards_on_a_phone(browser, values_file, dark):
+    browser.show(values_file, PHONE, dark=dark)
+    assert browser.run("document.documentElement.scrollWidth") <= PHONE
+    assert browser.run(CONTRAST) >= 4.5
+    # Nothing is cut off, and nothing has to be scrolled to.
+    region = "document.querySelector('[aria-label^=\"Rows with\"]')"
+    assert browser.run(f"{region}.scrollWidth <= {region}.clientWidth")
+    edges = browser.run(
+        f"[...{region}.querySelectorAll('tbody *')].map((e) => e.getBoundingClientRect().right)"
+    )
+    assert len(edges) > 50
+    assert max(edges) <= PHONE - 16
+    # A line has the header that stands above the column on a desk.
+    labels = browser.run(
+        f"[...{region}.querySelectorAll('tr:nth-child(1) [data-label]')]"
+        ".map((e) => getComputedStyle(e, '::before').content)"
+    )
+    assert labels == ['"nr"', '"row"', '"ward"', '"score"', '"standard error"']
+    browser.show(values_file, DESK)
+    displays = browser.run(
+        f"[...{region}.querySelectorAll('tbody tr')].map((e) => getComputedStyle(e).display)"
+    )
+    assert displays == ["table-row"] * 3
+
+
+def test_bars_of_all_rows_have_one_scale(browser, values_file):
+    for width in (PHONE, DESK):
+        browser.show(values_file, width)
+        bars = browser.run(
+            "[...document.querySelectorAll('.measure')].map((e) => [+e.textContent, "
+            "e.querySelector('.bar').getBoundingClientRect().width])"
+        )
+        per_bit = [pixels / bits for bits, pixels in bars if bits > 0.2]
+        assert len(per_bit) > 5
+        assert max(per_bit) < 1.03 * min(per_bit)
 
 
 def test_clicking_through(browser, file):

@@ -84,15 +84,18 @@ class Reads:
         delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter)
         return Layout(self.encoding, delimiter, header, self.skip_lines, self.sheet, self.query)
 
+    def opened(self, data: str) -> Reader:
+        """Open all columns as they are."""
+        try:
+            return as_reader(data, layout=self.layout)
+        except OSError as error:
+            raise DataError(f"cannot read {data}: {explain(error)}") from error
+
     def open(self, data: str) -> Reader:
         """Open rows with the columns that are used, to be understood."""
         if self.columns is not None and self.drop is not None:
             raise UsageError("--columns and --drop exclude each other: give one of them")
-        reading = self.reading
-        try:
-            reader = as_reader(data, layout=self.layout)
-        except OSError as error:
-            raise DataError(f"cannot read {data}: {explain(error)}") from error
+        reading, reader = self.reading, self.opened(data)
         for words in reader.found:
             say(f"{data}: {words}")
         columns = None if self.columns is None else names_in(self.columns)
@@ -133,6 +136,10 @@ class Rows:
     def open(self, schema: Schema, keep: Sequence[str] = ()) -> Reader:
         """Open them under a schema; see `Reads.open_as`."""
         return self.reads.open_as(self.data, schema, self.reading, keep)
+
+    def kept(self, names: list[str]) -> Reader:
+        """Open further columns of the same rows, as they are in the data: text stays text."""
+        return self.reads.opened(self.data).select(names)
 
 
 #: No option given.

@@ -5,12 +5,14 @@ import math
 from pathlib import Path
 from typing import Annotated, Any
 
+import typer
+
 from hushtable import files
 from hushtable.cli._counts import read_counts, threshold
-from hushtable.cli._options import Json, Threads, Values, argument, option
+from hushtable.cli._options import Json, Threads, argument, option
 from hushtable.cli._output import Target, finish, listed, size
 from hushtable.cli._progress import watched
-from hushtable.cli._rows import READS, Reads, Rows, reading_of
+from hushtable.cli._rows import READS, Reads, Rows, names_in, reading_of
 from hushtable.cli.round._common import read_round
 from hushtable.counts.base import Counts, Noised
 from hushtable.counts.kinds import counts_from_file
@@ -20,6 +22,7 @@ from hushtable.federation.collect import Collection
 from hushtable.federation.sealed import Sealed
 from hushtable.files import write_bytes
 from hushtable.report.content import Model, Report, gather
+from hushtable.report.lowest import Shown
 from hushtable.report.page import check_extra, page
 from hushtable.report.scores import Scores, passes, score_rows
 from hushtable.report.sites import Sites, sites_of_parts, sites_of_round
@@ -35,6 +38,16 @@ _Data = Annotated[
 ]
 _Shown = Annotated[
     int, option("N", "Name the N rows with the lowest scores, and why.", min=0, max=1000)
+]
+_Id = Annotated[str | None, option("COLUMN", "Name these rows by this column, too.", "--id")]
+_Keep = Annotated[str | None, option("A,B,...", "Show these columns of these rows, too.")]
+_Values = Annotated[
+    bool,
+    typer.Option(
+        "--values",
+        help="Also show ranges and categories read off rows (public ones always are), and with "
+        "--rows the values that lower their scores.",
+    ),
 ]
 _Ranks = Annotated[
     Path | None,
@@ -55,11 +68,13 @@ def report(
     output: _Page,
     data: _Data = None,
     rows: _Shown = 0,
+    id_: _Id = None,
+    keep: _Keep = None,
     ranks: _Ranks = None,
     parts: _Parts = None,
     round_: _Round = None,
     contamination: _Contamination = None,
-    values: Values = False,
+    values: _Values = False,
     threads: Threads = -1,
     reads: Reads = READS,
     as_json: Json = False,
@@ -67,19 +82,17 @@ def report(
     """Write one HTML file for analyst, privacy officer and coordinator.
 
     It holds what MODEL shows; with DATA, the distribution of scores, missing values and drift;
-    with --parts, who sent what. Without --values no value of a row is in it, and without --rows no
-    row's number, score or reasons. It loads nothing from elsewhere and runs no script.
+    with --parts, who sent what. Without --rows no row's number, score or reasons are in it, and
+    without --values, --id and --keep no value of a row. It loads nothing from elsewhere and runs no
+    script.
 
     Example:
+      hushtable report model.hush patients.csv --rows 20 --id patient --values -o report.html
       hushtable report all.hush patients.csv --parts "sent/*.hush" -o report.html
     """
     check_page(output)
-    if data is None and (rows or contamination is not None or ranks is not None):
-        raise UsageError(
-            "--rows, --ranks and --contamination are about rows: give DATA after MODEL"
-        )
-    if contamination is not None and not 0.0 < contamination <= 0.5:
-        raise UsageError(f"--contamination {contamination}: needs a share above 0, at most 0.5")
+    _check_rows(data is not None, rows, contamination, ranks)
+    names = _kept(rows, id_, keep)
     if round_ is not None and parts is None:
         raise UsageError("--round needs what the sites sent: give --parts")
     others = [path for path in (model, ranks, round_) if path is not None]
@@ -92,11 +105,32 @@ def report(
             raise UsageError(f"{model} scores no rows: leave them out")
         ranked = None if ranks is None else Ranks(read_counts(ranks), scorer)
         given = Rows(data, reads, reading, threads, as_json)
-        scores = _scores(scorer, offset, given, contamination, rows, ranked)
+        shown = Shown(rows, values, given.kept(names) if names else None, id_)
+        scores = _scores(scorer, offset, given, contamination, shown, ranked)
     made = gather(subject, threshold=offset, scores=scores, sites=sites, values=values)
     target = write_page(made, output)
     facts = {"command": "report", "report": str(output), **_facts(made, scores)}
     finish(as_json, facts, lambda: _print(made, target, subject.name))
+
+
+def _check_rows(given: bool, n_shown: int, share: float | None, ranks: Path | None) -> None:
+    """Refuse options that are about rows where none are given, and shares that are none."""
+    if not given and (n_shown or share is not None or ranks is not None):
+        raise UsageError(
+            "--rows, --ranks and --contamination are about rows: give DATA after MODEL"
+        )
+    if share is not None and not 0.0 < share <= 0.5:
+        raise UsageError(f"--contamination {share}: needs a share above 0, at most 0.5")
+
+
+def _kept(n_shown: int, id_: str | None, keep: str | None) -> list[str]:
+    """Return the columns that --id and --keep name."""
+    names = [*([] if id_ is None else [id_]), *([] if keep is None else names_in(keep))]
+    if names and not n_shown:
+        raise UsageError("--id and --keep are about single rows: give --rows with them")
+    if len(set(names)) < len(names):
+        raise UsageError("--id and --keep name a column twice: name each once")
+    return names
 
 
 def _facts(made: Report, scores: Scores | None) -> dict[str, Any]:
@@ -120,7 +154,7 @@ def _scores(
     offset: float | None,
     rows: Rows,
     contamination: float | None,
-    n_shown: int,
+    shown: Shown,
     ranks: Ranks | None,
 ) -> Scores:
     reader = rows.open(scorer.plan.schema).repeatable()
@@ -130,7 +164,7 @@ def _scores(
             math.nan if offset is None else offset,
             watch.reader,
             contamination=contamination,
-            n_shown=n_shown,
+            shown=shown,
             ranks=ranks,
             n_jobs=rows.threads,
         )

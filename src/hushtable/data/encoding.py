@@ -15,7 +15,6 @@ from hushtable.data.readers import Batch
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import DataError
 
-
 #: No value is further beyond its range, in ranges: sums over the features stay finite.
 _FARTHEST = 1e300
 

@@ -14,7 +14,14 @@ from hushtable.report.features import Features, features_of
 from hushtable.report.marginals import Histogram, histograms
 from hushtable.report.scores import Scores
 from hushtable.report.sites import Sites
-from hushtable.report.words import dependence, ledger_lines, ledger_rows, n_tables, values_of_rows
+from hushtable.report.words import (
+    dependence,
+    ledger_lines,
+    ledger_rows,
+    listed,
+    n_tables,
+    values_of_rows,
+)
 
 
 @dataclass(frozen=True)
@@ -135,9 +142,12 @@ def gather(
 
 def _no_values(scores: Scores | None, of_rows: str, shown: bool) -> list[str]:
     """Say which values of rows are not in the report."""
-    beyond = " beyond the categories and ranges of its features" if of_rows and shown else ""
-    named = scores is not None and scores.lowest is not None
-    number = "" if named else ", and no row's number"
+    lowest = None if scores is None else scores.lowest
+    shows = ["the categories and ranges of its features"] if of_rows and shown else []
+    if lowest is not None and lowest.shows:
+        shows.append(f"{listed(lowest.shows)} of the rows that it names")
+    beyond = f" beyond {listed(shows)}" if shows else ""
+    number = "" if lowest is not None else ", and no row's number"
     words = [f"No value of any row{beyond}{number}."]
     if not shown:
         words.append(
@@ -183,6 +193,10 @@ def _reasons_to_stay(
         if scores.lowest is not None:
             why = " and the features that lower them" if scores.lowest.reasons else ""
             reasons.append(f"It names single rows by number, with their scores{why}.")
+            if shows := scores.lowest.shows:
+                reasons.append(f"It shows values of these rows: {listed(shows)}.")
+            if scores.lowest.values:
+                reasons.append("It shows how the values of single columns are distributed.")
     if not model.counts.may_leave:
         reasons.append(f"It was made from exact counts: {model.name} must not leave either.")
     elif model.kind == "detector":

@@ -1,63 +1,109 @@
-"""The rows with the lowest scores in a report: how sure, how rare, and why; and no value."""
+"""The rows with the lowest scores in a report: how sure, how rare, and why.
 
+No value and no id is among it, unless they are asked for.
+"""
+
+import itertools
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from hushtable.plots import ExplanationDisplay, RankedOutliersDisplay
+from hushtable.data.readers import Reader
+from hushtable.data.schema import Feature
+from hushtable.data.values import value_words
+from hushtable.plots import RankedOutliersDisplay
+from hushtable.report.odd import Odd
+from hushtable.scores.distributions import Distributions
 from hushtable.scores.lowest import LowRow
-from hushtable.scores.reasons import worth_a_word
+from hushtable.scores.reasons import Reason, Reasons, worth_a_word
 
-#: Rows of which a figure shows the reasons.
-_PICTURED = 4
 #: A feature stands out if its share is so many times the mean of those that are not among the top.
 _ABOVE = 1.01
 
 
 @dataclass(frozen=True)
+class Shown:
+    """Which single rows a report shows, and how much of them."""
+
+    n: int = 0  # so many, those with the lowest scores
+    values: bool = False  # whether to show the values that lower their scores
+    kept: Reader | None = None  # of further columns of the same rows
+    id: str | None = None  # that one of these which names the rows
+
+
+NO_ROWS = Shown()
+
+
+@dataclass(frozen=True)
+class Named:
+    """A feature that lowers a row's score, in words."""
+
+    feature: str
+    share: float  # bits
+    value: str  # this and the next two are empty where values are not shown
+    usual: str
+    direction: str
+
+
+@dataclass(frozen=True)
 class Reasoned:
-    """Reasons of a low score: features and their shares, and no value."""
+    """Reasons of a low score: features and their shares, and their values where these are shown."""
 
     row: str  # its number
     shortfall: float  # bits that its score falls short of a typical one
-    display: ExplanationDisplay  # the shares
+    company: str  # how much of it a typical row has, in words; empty if counts do not tell
+    named: list[Named]
+    rest: float  # bits of all other features together
+    n_rest: int  # how many these are
+    odd: Odd | None  # chart of the value that lowers the score most
 
     @classmethod
-    def of(cls, row: LowRow, typical: float, n_features: int) -> "Reasoned":
-        """Return why one of the lowest rows has its score."""
+    def of(
+        cls,
+        row: LowRow,
+        typical: float,
+        n_features: int,
+        among: Distributions | None = None,
+    ) -> "Reasoned":
+        """Return why one of the lowest rows has its score; values where ``among`` is given."""
         shortfall, reasons = typical - row.score, row.detail.reasons or []
         known = sum(reason.share for reason in reasons)
         others = (shortfall - known) / max(1, n_features - len(reasons))
         # What all features share alike makes none of them stand out.
-        named = [r for r in worth_a_word(reasons) if r.share > _ABOVE * others]
-        shares = np.array([reason.share for reason in named])
-        display = ExplanationDisplay(
-            [reason.feature for reason in named],
-            shares,
-            rest=shortfall - float(shares.sum()),
+        out = [r for r in worth_a_word(reasons) if r.share > _ABOVE * others]
+        named = [_named(reason, among) for reason in out]
+        charts = (_chart(reason, among) for reason in out)
+        return cls(
+            f"{row.row:,}",
+            shortfall,
+            row.detail.company,
+            named,
+            rest=shortfall - sum(one.share for one in named),
             n_rest=n_features - len(named),
+            odd=next((chart for chart in charts if chart), None),
         )
-        return cls(f"{row.row:,}", shortfall, display)
 
     @property
-    def listed(self) -> str:
-        """The features and their shares."""
-        shares = zip(self.display.features, self.display.shares.tolist(), strict=True)
-        named = [
-            f"{name} ({share:.2f}{'' if j else ' bits'})" for j, (name, share) in enumerate(shares)
-        ]
-        return ", ".join(named) or "no feature stands out"
+    def largest(self) -> float:
+        """The largest share, of a feature or of all others: the longest bar."""
+        return max([self.rest, *(one.share for one in self.named)])
 
-    @property
-    def words(self) -> str:
-        """The shares, for those who do not see the figure."""
-        rest = self.display.rest
-        others = f"; the others together {rest:.2f}" if self.display.n_rest else ""
-        return (
-            f"Row {self.row} falls {self.shortfall:.2f} bits short of a typical score: "
-            f"{self.listed}{others}."
-        )
+
+def _named(reason: Reason, among: Distributions | None) -> Named:
+    if among is None:
+        return Named(reason.feature, reason.share, "", "", "")
+    found = among.of(reason.feature)
+    if found is None:
+        return Named(reason.feature, reason.share, reason.said, "", "")
+    direction = "" if reason.value is None else found.direction(reason.value)
+    return Named(reason.feature, reason.share, reason.said, found.usual, direction)
+
+
+def _chart(reason: Reason, among: Distributions | None) -> Odd | None:
+    found = None if among is None else among.of(reason.feature)
+    return None if found is None else Odd.of(reason, found)
 
 
 @dataclass(frozen=True)
@@ -68,6 +114,9 @@ class LowestRows:
     display: RankedOutliersDisplay  # their numbers, scores and standard errors
     reasons: list[Reasoned]  # why they have these scores; empty if the model gives no reasons
     no_reasons: str  # why it gives none
+    values: bool = False  # whether the reasons show values
+    kept: Mapping[str, Sequence[str]] = field(default_factory=dict)  # further columns, as text
+    id: str | None = None  # that one of these which names the rows
 
     @classmethod
     def of(
@@ -75,10 +124,18 @@ class LowestRows:
         found: list[LowRow],
         threshold: float,
         unit: str,
-        reasons: list[Reasoned],
+        shown: Shown,
+        reasons: Reasons | None,
         no_reasons: str,
-    ) -> "LowestRows":
-        """Return the rows with their picture."""
+        among: Distributions | None = None,
+    ) -> "LowestRows | None":
+        """Return the rows with their picture; None if none is to be shown."""
+        if not shown.n:
+            return None
+        why = []
+        if reasons is not None:
+            typical, n_features = reasons.explainer.typical, len(reasons.features)
+            why = [Reasoned.of(row, typical, n_features, among) for row in found]
         errors = np.array([math.nan if r.detail.error is None else r.detail.error for r in found])
         display = RankedOutliersDisplay(
             np.array([row.row for row in found]),
@@ -87,7 +144,8 @@ class LowestRows:
             unit=unit,
             errors=None if np.isnan(errors).any() else errors,
         )
-        return cls(found, display, reasons, no_reasons)
+        kept = {} if shown.kept is None else kept_texts(shown.kept, [row.row for row in found])
+        return cls(found, display, why, no_reasons, shown.values, kept, shown.id)
 
     @property
     def ranked(self) -> bool:
@@ -95,10 +153,32 @@ class LowestRows:
         return self.found[0].detail.ranks is not None
 
     @property
+    def told(self) -> bool:
+        """Whether counts say how much more company a typical row has."""
+        return any(one.company for one in self.reasons)
+
+    @property
+    def shows(self) -> list[str]:
+        """Values of these rows that are shown, in words."""
+        lowering = ["the values that lower their scores"] if self.values and self.reasons else []
+        return [*self._names, *self._others, *lowering]
+
+    @property
+    def _names(self) -> list[str]:
+        return [] if self.id is None else [self.id]
+
+    @property
+    def _others(self) -> list[str]:
+        return [name for name in self.kept if name != self.id]
+
+    @property
     def headers(self) -> list[str]:
         """Of `rows`."""
         return [
-            *("row", "score"),
+            *self._names,
+            "row",
+            *self._others,
+            "score",
             *([] if self.display.errors is None else ["standard error"]),
             *(["rank among all", "between"] if self.ranked else []),
             *(["features that lower it most"] if self.reasons else []),
@@ -107,24 +187,52 @@ class LowestRows:
     @property
     def texts(self) -> tuple[int, ...]:
         """Columns, numbered from 1, that hold text."""
-        return (len(self.headers),) if self.reasons else ()
+        first, others = len(self._names), len(self._others)
+        kept = [*range(1, first + 1), *range(first + 2, first + 2 + others)]
+        return (*kept, *([len(self.headers)] if self.reasons else []))
 
     @property
     def rows(self) -> list[list[str]]:
-        """A table row for each of the rows."""
-        errors = [[] if r.detail.error is None else [f"{r.detail.error:.4f}"] for r in self.found]
-        listed = [[one.listed] for one in self.reasons] or [[] for _ in self.found]
+        """A table row for each of the rows, without its reasons."""
         return [
-            [f"{row.row:,}", f"{row.score:.4f}", *error, *row.detail.rank_words, *why]
-            for row, error, why in zip(self.found, errors, listed, strict=True)
+            [
+                *(self.kept[name][k] for name in self._names),
+                f"{row.row:,}",
+                *(self.kept[name][k] for name in self._others),
+                f"{row.score:.4f}",
+                *([] if self.display.errors is None else [f"{row.detail.error:.4f}"]),
+                *row.detail.rank_words,
+            ]
+            for k, row in enumerate(self.found)
         ]
 
     @property
-    def pictured(self) -> list[Reasoned]:
-        """The first of the rows, whose reasons a figure shows."""
-        return [reasoned for reasoned in self.reasons if reasoned.display.features][:_PICTURED]
+    def lines(self) -> list[tuple[list[str], Reasoned | None]]:
+        """The table rows, each with its reasons."""
+        return list(itertools.zip_longest(self.rows, self.reasons))
+
+    @property
+    def scale(self) -> float:
+        """Bits that the longest bar stands for: one scale for all rows."""
+        return max((one.largest for one in self.reasons), default=0.0) or 1.0
 
     @property
     def words(self) -> str:
         """The scores, for those who do not see the figure."""
         return f"The {len(self.found)} lowest scores; the table has them."
+
+
+def kept_texts(reader: Reader, rows: list[int]) -> dict[str, list[str]]:
+    """Return further columns of some rows, by their numbers, as text; empty where missing."""
+    order = np.argsort(rows, kind="stable")
+    texts: dict[str, list[str]] = {name: [""] * len(rows) for name in reader.names or ()}
+    places = iter(order.tolist())
+    for batch in reader.take(np.sort(np.array(rows, np.int64))).read():
+        assert not isinstance(batch, np.ndarray)  # columns with names are Arrow's
+        for i, k in zip(range(len(batch)), places, strict=False):
+            for name, column in zip(texts, batch.columns, strict=True):
+                value = column[i].as_py()
+                # As it is in the data: no unit, and no number is shortened.
+                plain = Feature.categorical(name, ())
+                texts[name][k] = "" if value is None else value_words(plain, value)
+    return texts

@@ -13,8 +13,9 @@ from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader
 from hushtable.errors import DataError, UsageError
 from hushtable.plots import ScoreDisplay
-from hushtable.report.lowest import LowestRows, Reasoned
+from hushtable.report.lowest import NO_ROWS, LowestRows, Shown
 from hushtable.scores.details import Details, Scored
+from hushtable.scores.distributions import Distributions
 from hushtable.scores.lowest import Lowest
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Reasons
@@ -131,31 +132,29 @@ def score_rows(
     reader: Reader,
     *,
     contamination: float | None = None,
-    n_shown: int = 0,
+    shown: Shown = NO_ROWS,
     ranks: Ranks | None = None,
     n_jobs: int | None = None,
 ) -> Scores:
     """Score rows and compare them with those that the model counted; holds 8 bytes a row.
 
     The rows are read as often as `passes` says. Rows below the model's threshold, NaN if there is
-    none, are flagged, or else the share ``contamination`` of the rows. The report names the
-    ``n_shown`` lowest, with the reasons for their scores. ``ranks`` give how rare scores are among
-    the rows of all sites.
+    none, are flagged, or else the share ``contamination`` of the rows. The report names the lowest
+    that are to be ``shown``, with the reasons for their scores. ``ranks`` give how rare scores are
+    among the rows of all sites.
     """
-    reasons, no_reasons = _reasons(scorer, n_shown)
+    reasons, no_reasons = _reasons(scorer, shown)
     errors = scorer.plan.family.n_tables > 1  # one table gives none
     ranked = ranks if errors else None
-    details = Details(scorer, n_shown, errors=errors, ranks=ranked, reasons=reasons)
-    lowest = Lowest(n_shown)
+    among = Distributions(scorer.plan.schema) if reasons is not None and shown.values else None
+    details = Details(scorer, shown.n, False, errors, ranked, reasons, among)
+    lowest = Lowest(shown.n)
     scores, tally = _passed(details.batches(reader, lambda batch: batch, n_jobs=n_jobs), lowest)
     if not len(scores):
         raise DataError(f"{reader.source} has no rows: there is nothing to report")
     if contamination is not None:
         threshold = float(np.percentile(scores, 100.0 * contamination))
-    unit, why = scorer.plan.score.unit, []
-    if reasons is not None:
-        typical = reasons.explainer.typical
-        why = [Reasoned.of(row, typical, len(tally)) for row in lowest.rows]
+    unit = scorer.plan.score.unit
     moved, reason = _drift(scorer, reader, len(scores), n_jobs)
     return Scores(
         source=reader.source,
@@ -167,7 +166,7 @@ def score_rows(
         median=float(np.median(scores)),
         display=ScoreDisplay.of(scores, threshold=threshold, unit=unit),
         flagged=_flagged(ranks, threshold),
-        lowest=LowestRows.of(lowest.rows, threshold, unit, why, no_reasons) if n_shown else None,
+        lowest=LowestRows.of(lowest.rows, threshold, unit, shown, reasons, no_reasons, among),
         tally=tally,
         drift=moved,
         no_drift=reason,
@@ -187,12 +186,12 @@ def _passed(
     return np.concatenate(parts), tally
 
 
-def _reasons(scorer: Scorer, n_shown: int) -> tuple[Reasons | None, str]:
+def _reasons(scorer: Scorer, shown: Shown) -> tuple[Reasons | None, str]:
     """Return what explains the lowest rows, or why nothing does."""
-    if not n_shown:
+    if not shown.n:
         return None, "nobody asked for single rows"
     try:
-        return Reasons(scorer, values=False), ""
+        return Reasons(scorer, values=shown.values), ""
     except UsageError as error:
         return None, str(error)
 

@@ -3,7 +3,11 @@
 import math
 from typing import TYPE_CHECKING
 
+from hushtable.data.values import range_words
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from hushtable.data.schema import Feature, Schema
     from hushtable.federation.round import Round
     from hushtable.plans.plan import Plan
@@ -21,14 +25,7 @@ def values(feature: "Feature", shown: bool = True, most: int = 3) -> str:
         numeric = feature.kind == "numeric"
         what = "a range" if numeric else f"{len(feature.categories):,} categories"
         return f"{what} read off rows"
-    if feature.kind == "numeric":
-        unit = f" {feature.unit}" if feature.unit else ""
-        return f"{feature.low:.10g} to {feature.high:.10g}{unit}"
-    n = len(feature.categories)
-    if not n:
-        return "no categories"
-    more = f" and {n - most:,} more" if n > most else ""
-    return f"{n:,} categories: {', '.join(feature.categories[:most])}{more}"
+    return range_words(feature, most)
 
 
 def texts_of_rows(schema: "Schema") -> dict[str, int]:
@@ -63,6 +60,12 @@ def dependence(plan: "Plan") -> str:
     if not plan.schema.public:
         return "yes: the ranges were read off rows"
     return "yes: refined by counts of rows"
+
+
+def listed(things: "Sequence[str]") -> str:
+    """Return things in a row, with ``and`` before the last."""
+    *first, last = things
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def n_tables(n: int) -> str:

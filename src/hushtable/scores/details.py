@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, texts_column
 from hushtable.data.encoding import Codes
+from hushtable.scores.distributions import Distributions
 from hushtable.scores.explain import Explained
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Reason, Reasons, Top
@@ -31,6 +32,8 @@ class Detail:
     reasons: list[Reason] | None = None
     #: Names of the columns whose value is outside the plan's range or categories.
     outside: tuple[str, ...] = ()
+    #: How much company a typical row has beside this one, in words; empty if that is not known.
+    company: str = ""
 
     @property
     def rank_words(self) -> list[str]:
@@ -83,6 +86,8 @@ class Details:
     errors: bool = False
     ranks: Ranks | None = None
     reasons: Reasons | None = None
+    #: Takes in the values of all rows, where they are to be shown.
+    distributions: Distributions | None = None
 
     def batches(
         self, X: Any, reduce: Callable[[Scored], T], *, n_jobs: int | None = None
@@ -112,6 +117,8 @@ class Details:
         top: Top | None = None,
         reasons: Callable[[int], list[Reason] | None] = lambda _: None,
     ) -> Scored:
+        if self.distributions is not None:
+            self.distributions.add(codes)
         # Of the codes, what is kept while others are scored is that of the lowest rows alone.
         lowest = lowest_rows(scores, self.most)
         few, names = codes.take(lowest), self.scorer.plan.schema.names
@@ -120,7 +127,9 @@ class Details:
             one, score = few.take(np.array([k])), scores[lowest[[k]]]
             error = float(self.scorer.errors(one, score)[0]) if self.errors else None
             ranks = None if self.ranks is None else self._ranked(one, score)[0].tolist()
-            return Detail(error, ranks, reasons(k), outside_words(one, 0, names))
+            outside = outside_words(one, 0, names)
+            company = "" if self.reasons is None else self.reasons.company(one)
+            return Detail(error, ranks, reasons(k), outside, company)
 
         ranks = self._ranked(codes, scores) if self.every_rank and self.ranks else None
         words = outside_column(codes, names)

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 
 from hushtable.counts.base import Counts
 from hushtable.data.columns import as_numbers, as_texts
+from hushtable.data.encoding import Codes
 from hushtable.data.readers import Batch, taken
 from hushtable.data.schema import Feature
+from hushtable.data.values import value_words
 from hushtable.errors import FileError, PlanError
 from hushtable.plans.draws import Purpose
 from hushtable.privacy.denoise import onto_simplex
+from hushtable.scores.company import Company, company_words
 from hushtable.scores.explain import Explained, Explainer
 from hushtable.scores.scorer import Scorer
 
@@ -40,6 +43,10 @@ class Reason:
     share: float
     #: The feature with its value; the name alone where values are kept out.
     words: str
+    #: The value, as a number (a date in seconds) or a text; None if it is missing, or kept out.
+    value: float | str | None = None
+    #: The value in words; empty where values are kept out.
+    said: str = ""
 
     def facts(self) -> dict[str, Any]:
         """Return the reason for machines."""
@@ -62,13 +69,14 @@ class Reasons:
         self, scorer: Scorer, *, values: bool = True, frequencies: "Frequencies | None" = None
     ) -> None:
         self.explainer = Explainer(scorer)
-        self._features = scorer.plan.schema.features
+        self.features = scorer.plan.schema.features
         self._values, self._frequencies = values, frequencies
+        self._company = None if scorer.sketch.noise_sd > 0.0 else Company(scorer)
 
     @property
     def n_top(self) -> int:
         """Features named for each row."""
-        return min(TOP, len(self._features))
+        return min(TOP, len(self.features))
 
     def of(
         self, batch: Explained, few: NDArray[np.int64]
@@ -93,30 +101,31 @@ class Reasons:
 
         return top, reasons
 
-    def _reason(self, j: int, share: float, rows: Batch, i: int) -> Reason:
-        feature = self._features[j]
-        words = self._words(j, rows, i) if self._values else feature.name
-        return Reason(feature.name, share, words)
+    def company(self, row: Codes) -> str:
+        """Return how much company a typical row has beside one; empty if counts do not tell."""
+        return "" if self._company is None else company_words(self._company.bits(row))
 
-    def _words(self, j: int, rows: Any, i: int) -> str:
-        """Say which value a row has in a feature."""
-        feature = self._features[j]
+    def _reason(self, j: int, share: float, rows: Batch, i: int) -> Reason:
+        feature = self.features[j]
+        if not self._values:
+            return Reason(feature.name, share, feature.name)
+        value, said = self._value(j, rows, i)
+        words = f"{feature.name} {'is ' if value is None else ''}{said}"
+        if self._frequencies is not None:
+            words += self._frequencies.words(j, value)
+        return Reason(feature.name, share, words, value, said)
+
+    def _value(self, j: int, rows: Any, i: int) -> tuple[float | str | None, str]:
+        """Return the value that a row has in a feature, and in words; None if it is missing."""
+        feature = self.features[j]
         array = isinstance(rows, np.ndarray)
         one = pa.array(rows[i : i + 1, j]) if array else rows.column(j).slice(i, 1)
         if feature.kind == "numeric":
-            value = as_numbers(one, feature.name, i)[0]
-            missing = math.isnan(value)
-            what = one[0].as_py()
-            what = f"{what:.6g}" if isinstance(what, float) else str(what)
-            what = f"{what} {feature.unit}" if feature.unit else what
-        else:
-            value = as_texts(one, feature.name)[0].as_py()
-            missing = value is None
-            what = str(value)
-        words = f"{feature.name} is missing" if missing else f"{feature.name} {what}"
-        if self._frequencies is not None:
-            words += self._frequencies.words(j, None if missing else value)
-        return words
+            number = float(as_numbers(one, feature.name, i)[0])
+            value = None if math.isnan(number) else number
+            return value, value_words(feature, None if value is None else one[0].as_py())
+        text = as_texts(one, feature.name)[0].as_py()
+        return text, value_words(feature, text)
 
 
 class Frequencies:

@@ -1,0 +1,152 @@
+"""Values among those of all rows, and the company of rows in words."""
+
+import threading
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hushtable import Feature, HushTable, Schema
+from hushtable.data.encoding import Encoder
+from hushtable.report.odd import Odd
+from hushtable.scores.company import Company, company_words
+from hushtable.scores.distributions import CELLS, Distribution, Distributions
+from hushtable.scores.reasons import Reason
+from hushtable.scores.scorer import Scorer
+
+DAY = 86_400
+SCHEMA = Schema([
+    Feature.numeric("age", low=0, high=102, unit="year"),
+    Feature.numeric("seen", low=20_000 * DAY, high=20_510 * DAY, unit="date"),
+    Feature.categorical("ward", ["north", "south", "west"]),
+    Feature.numeric("flat", low=3, high=3),
+])  # fmt: skip
+
+
+@pytest.fixture
+def rows(rng):
+    n = 4_000
+    ages = rng.integers(20, 81, n).astype(float)
+    ages[:8] = np.nan
+    return pa.table({
+        "age": ages,
+        "seen": (20_100 + rng.integers(0, 201, n)) * float(DAY),
+        "ward": np.array(["north"] * 70 + ["south"] * 29 + ["east"])[np.arange(n) % 100],
+        "flat": np.full(n, 3.0),
+    })  # fmt: skip
+
+
+@pytest.fixture
+def found(rows):
+    encoder, found = Encoder(SCHEMA), Distributions(SCHEMA)
+    batches = rows.to_batches(max_chunksize=300)
+
+    def add(part):
+        for batch in part:
+            found.add(encoder.encode(batch))
+
+    threads = [threading.Thread(target=add, args=(batches[k::3],)) for k in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return found
+
+
+def test_cells_are_those_of_the_rows(found, rows):
+    ages = rows["age"].to_numpy()[8:]
+    expected, _ = np.histogram(ages, CELLS, (0, 102))
+    np.testing.assert_array_equal(found.of("age").cells, expected)
+    assert found.of("ward").cells.tolist() == [2800, 1160, 0, 40]
+    assert found.of("nobody") is None
+
+
+def test_usual_values(found, rows):
+    def middle(name):
+        values = rows[name].to_numpy()
+        low, high = np.nanquantile(values, [0.05, 0.95], method="inverted_cdf")
+        return low, high
+
+    low, high = middle("age")
+    assert found.of("age").usual == f"{low:.0f} to {high:.0f} year"
+    low, high = (datetime.fromtimestamp(value, UTC).date() for value in middle("seen"))
+    assert found.of("seen").usual == f"{low} to {high}"
+    assert found.of("ward").usual == "north 70%, south 29%"
+    assert found.of("flat").usual == "3"
+    assert Distribution(SCHEMA.features[0], np.zeros(CELLS, np.int64)).usual == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("age", 80.5, "high"),
+        ("age", 21.0, "low"),
+        ("age", 50.0, "not far out by itself"),
+        ("age", 130.0, "high: beyond the range"),
+        ("age", -1.0, "low: beyond the range"),
+        ("age", None, "missing"),
+        ("ward", "north", "70% of the rows, not rare by itself"),
+        ("ward", "west", "0% of the rows, rare"),
+        ("ward", "moon", "not a category of the plan"),
+        ("flat", 3.0, "not far out by itself"),
+    ],
+)
+def test_directions(found, name, value, words):
+    assert found.of(name).direction(value) == words
+
+
+def test_charts(found):
+    odd = Odd.of(Reason("age", 1.0, "age 80", 80.0, "80 year"), found.of("age"))
+    assert sum(odd.bars) == 3992
+    assert odd.ends == ("0 year", "102 year")
+    assert odd.odd == 80 * 34 // 102
+    assert odd.at == pytest.approx(80 / 102)
+    assert odd.rows_path.count("M") == sum(n > 0 for n in odd.bars) - 1
+    ward = Odd.of(Reason("ward", 1.0, "", "west", "west"), found.of("ward"))
+    assert ward.bars == [2800, 1160, 40, 0]
+    assert ward.odd == 3
+    other = Odd.of(Reason("ward", 1.0, "", "moon", "moon"), found.of("ward"))
+    assert (other.bars, other.odd) == ([2800, 1160, 40], 2)
+    assert Odd.of(Reason("age", 1.0, "", None, "missing"), found.of("age")) is None
+
+
+@pytest.mark.parametrize(
+    ("bits", "words"),
+    [
+        (-1.0, "less"),
+        (0.0, "as much"),
+        (0.14, "a tenth more"),
+        (0.32, "a quarter more"),
+        (0.6, "half again as much"),
+        (1.0, "twice as much"),
+        (1.78, "three times as much"),
+        (3.2, "nine times as much"),
+        (3.4, "11 times as much"),
+        (6.7, "100 times as much"),
+        (10.0, "1,000 times as much"),
+    ],
+)
+def test_company(bits, words):
+    assert company_words(bits) == f"{words} company"
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+def test_company_is_the_rows_in_a_rows_cells(X, passes):
+    """Counted one by one: two rows share a cell if a table cannot tell them apart."""
+    detector = HushTable(random_state=0, n_tables=20, passes=passes, n_jobs=1).fit(X)
+    scorer = Scorer(detector.sketch_)
+    company, family = Company(scorer), scorer.plan.family
+    (codes,) = scorer.batches(X, lambda codes, scores: codes)
+    logarithms = np.zeros((len(X), 20))
+    for t in range(20):
+        # The number of a row's cell in one table: the sum of values that are 0 in all others.
+        numbers = np.zeros(len(scorer.values))
+        here = slice(*family.offsets[t : t + 2])
+        numbers[here] = np.arange(1, family.offsets[t + 1] - family.offsets[t] + 1)
+        cells = family.summing(numbers)(codes)
+        logarithms[:, t] = np.log2((cells[:, np.newaxis] == cells).sum(axis=1))
+    expected = logarithms.mean() - logarithms.mean(axis=1)
+    found = [company.bits(codes.take(np.array([i]))) for i in range(50)]
+    np.testing.assert_allclose(found, expected[:50], atol=1e-4)
+    assert company_words(company.bits(codes.take(np.array([0])))).endswith("times as much company")
