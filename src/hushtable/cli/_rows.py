@@ -3,6 +3,7 @@
 import csv
 import os
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hushtable.cli._errors import explain
@@ -22,27 +23,42 @@ class Rows:
     threads: int
     quiet: bool
 
-    def open(self, schema: Schema | None = None) -> Reader:
+    def open(self, schema: Schema | None = None, keep: Sequence[str] = ()) -> Reader:
         """Open them; see `open_rows`."""
-        return open_rows(self.data, self.columns, self.drop, schema)
+        return open_rows(self.data, self.columns, self.drop, schema, keep)
 
 
 def open_rows(
-    data: str, columns: str | None, drop: str | None, schema: Schema | None = None
+    data: str,
+    columns: str | None,
+    drop: str | None,
+    schema: Schema | None = None,
+    keep: Sequence[str] = (),
 ) -> Reader:
-    """Open the rows, with the columns that --columns or --drop picks; they must fit the schema."""
+    """Open the rows, with the columns that --columns or --drop picks; they must fit the schema.
+
+    Columns to ``keep`` that are no features follow behind, whatever is picked.
+    """
     if columns is not None and drop is not None:
         raise UsageError("--columns and --drop exclude each other: give one of them")
     texts: frozenset[str] = frozenset() if schema is None else schema.categorical_names
+    further = [name for name in keep if schema is None or name not in schema.names]
+    texts = texts.union(further)
     try:
         reader = as_reader(data, text_columns=texts)
     except OSError as error:
         raise DataError(f"cannot read {data}: {explain(error)}") from error
+    if lacking := [name for name in keep if name not in (reader.names or ())]:
+        raise DataError(
+            f"--id, --keep: {reader.source} has no column {lacking}: its columns are "
+            f"{list(reader.names or ())}"
+        )
     if columns is not None or drop is not None:
-        reader = reader.select(_chosen(reader, columns, drop))
+        chosen = [name for name in _chosen(reader, columns, drop) if name not in further]
+        reader = reader.select([*chosen, *further])
     if schema is not None:
         try:
-            Encoder(schema).check(reader)
+            Encoder(schema).check(reader, keep)
         except DataError as error:
             raise DataError(f"{error}{_hint(reader, schema)}") from None
     return reader

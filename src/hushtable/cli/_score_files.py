@@ -31,7 +31,10 @@ def score_files(
         return total, len(pairs)
     folder.remove_leftovers()
     # All are opened before the first is scored: a file with other columns is found at once.
-    readers = [open_rows(str(pair.source), rows.columns, rows.drop, schema) for pair in waiting]
+    readers = [
+        open_rows(str(pair.source), rows.columns, rows.drop, schema, details.keep)
+        for pair in waiting
+    ]
     stopped, lock = threading.Event(), threading.Lock()
 
     def score_one(item: tuple[ScoreFile, Reader]) -> None:

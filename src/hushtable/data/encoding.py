@@ -1,5 +1,6 @@
 """Rows under a schema, as the 16-bit codes that the kernels read."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -62,8 +63,17 @@ class Encoder:
             if f.kind == "categorical"
         }
 
-    def check(self, reader: Reader) -> Reader:
-        """Return ``reader`` if its columns are the schema's, else raise `DataError`."""
+    def check(self, reader: Reader, keep: Sequence[str] = ()) -> Reader:
+        """Return ``reader`` if its columns are the schema's, else raise `DataError`.
+
+        With ``keep``, its columns are the schema's, and then those of these names that are no
+        features; they are left as they are, and not encoded.
+        """
+        further = [name for name in keep if name not in self.schema.names]
+        if further:
+            others = [name for name in reader.names or () if name not in further]
+            self.check(reader.select(others))
+            return reader.select([*others, *further])
         names, expected = reader.names, tuple(self.schema.names)
         unknown = [] if names is None else sorted(set(names) - set(expected))
         lacking = [] if names is None else sorted(set(expected) - set(names))
@@ -90,7 +100,8 @@ class Encoder:
             self._numeric(batch, slice(0, d), coded, tally, start)
         else:
             columns = batch.T if isinstance(batch, np.ndarray) else batch.columns
-            for j, (feature, column) in enumerate(zip(self.schema.features, columns, strict=True)):
+            # Columns behind those of the features are kept for people.
+            for j, (feature, column) in enumerate(zip(self.schema.features, columns, strict=False)):
                 if feature.kind == "numeric":
                     if not isinstance(column, np.ndarray):
                         column = as_numbers(column, feature.name, start)

@@ -15,6 +15,7 @@ from hushtable.data.readers import Reader, as_reader, no_rows
 from hushtable.data.schema import Schema
 from hushtable.data.weights import Weights, whole_weights
 from hushtable.detectors._checks import n_outliers, names_message, share_of_rows
+from hushtable.detectors._outliers import OutlierLists
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.explain import Explainer
@@ -24,7 +25,7 @@ from hushtable.scores.scorer import Scorer
 Floats = NDArray[np.float64]
 
 
-class FittedTables(OutlierMixin):
+class FittedTables(OutlierLists, OutlierMixin):
     """Scores rows by merged tables of counts.
 
     A subclass fits: it sets what is declared here.
@@ -52,6 +53,10 @@ class FittedTables(OutlierMixin):
         ndarray of shape (n,), float64
             Low is abnormal.
         """
+        scores: Floats = self._output(self._scores(X), X, "score")
+        return scores
+
+    def _scores(self, X: Any) -> Floats:
         reader = self._open(X)
         return _some(self._scorer.score(reader, n_jobs=self.n_jobs), reader)
 
@@ -67,14 +72,17 @@ class FittedTables(OutlierMixin):
         -------
         ndarray of shape (n,), float64
         """
+        decisions: Floats = self._output(self._decisions(X), X, "decision")
+        return decisions
+
+    def _decisions(self, X: Any) -> Floats:
         check_is_fitted(self)
         if np.isnan(self.offset_):
             raise UsageError(
                 "the released counts are too noisy to derive a threshold: set one on your own "
                 "rows, set_threshold(X, 0.05), or use score_samples"
             )
-        scores: Floats = self.score_samples(X) - self.offset_
-        return scores
+        return self._scores(X) - self.offset_
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return -1 for outliers and 1 for inliers.
@@ -88,7 +96,9 @@ class FittedTables(OutlierMixin):
         -------
         ndarray of shape (n,), int64
         """
-        return np.where(self.decision_function(X) < 0, -1, 1)
+        labels = np.where(self._decisions(X) < 0, -1, 1)
+        found: NDArray[np.int64] = self._output(labels, X, "label")
+        return found
 
     # --- the threshold, and ranks -----------------------------------------------------------------
 
@@ -209,7 +219,7 @@ class FittedTables(OutlierMixin):
                 "with merged counts under Plan.ranks"
             )
         if not return_interval:
-            return self._ranks.of(self.score_samples(X))
+            return self._ranks.of(self._scores(X))
         scores, errors = self._with_errors(X)
         return self._ranks.of(scores), self._ranks.between(scores, errors)
 
@@ -243,7 +253,9 @@ class FittedTables(OutlierMixin):
             If the tables of the detector do not separate the features.
         """
         reader = self._open(X)
-        return _some(Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs), reader)
+        shares = _some(Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs), reader)
+        found: Floats = self._output(shares, X, "", self.plan_.schema.names)
+        return found
 
     def importances(self, X: Any) -> Floats:
         """Return the mean size of each feature's contribution, abs(`explain`), over these rows.

@@ -1,13 +1,16 @@
 """Findings of rows besides their scores: standard errors, ranks, and reasons."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.data.encoding import Codes
+from hushtable.data.readers import taken
+from hushtable.data.weights import Numbered
 from hushtable.scores.explain import Explained
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Reason, Reasons, Top
@@ -27,6 +30,8 @@ class Detail:
     ranks: list[float] | None = None
     #: The strongest first.
     reasons: list[Reason] | None = None
+    #: Of each column that is kept, the row's value: an array of one.
+    kept: tuple[pa.Array, ...] = ()
 
     @property
     def rank_words(self) -> list[str]:
@@ -61,6 +66,8 @@ class Scored:
     top: Top
     #: From a place in ``lowest`` to the row's details.
     detail: Callable[[int], Detail]
+    #: The columns that are kept, of all rows.
+    kept: list[pa.Array] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -76,21 +83,25 @@ class Details:
     errors: bool = False
     ranks: Ranks | None = None
     reasons: Reasons | None = None
+    #: Columns whose values stay beside the scores: features, or others that the rows have.
+    keep: Sequence[str] = ()
 
     def batches(
         self, X: Any, reduce: Callable[[Scored], T], *, n_jobs: int | None = None
     ) -> Iterator[T]:
         """Yield ``reduce`` of each batch, in order; it is called by the threads."""
         if (reasons := self.reasons) is None:
-            return self.scorer.batches(
-                X, lambda *found: reduce(self._scored(*found)), n_jobs=n_jobs
-            )
+
+            def scored(item: Numbered) -> T:
+                return reduce(self._scored(item[1], *self.scorer.scored(item)))
+
+            return self.scorer.mapped(X, scored, n_jobs, self.keep)
 
         def explained(batch: Explained) -> T:
             top, words = reasons.of(batch, lowest_rows(batch.scores, self.most))
-            return reduce(self._scored(batch.codes, batch.scores, top, words))
+            return reduce(self._scored(batch.rows, batch.codes, batch.scores, top, words))
 
-        return reasons.explainer.batches(X, explained, n_jobs=n_jobs)
+        return reasons.explainer.batches(X, explained, n_jobs=n_jobs, keep=self.keep)
 
     def _ranked(self, codes: Codes, scores: Floats) -> Floats:
         """Return the ranks (n, 3) of scores (n,): the rank, and two between which it lies."""
@@ -100,6 +111,7 @@ class Details:
 
     def _scored(
         self,
+        rows: Any,
         codes: Codes,
         scores: Floats,
         top: Top | None = None,
@@ -108,15 +120,24 @@ class Details:
         # Of the codes, what is kept while others are scored is that of the lowest rows alone.
         lowest = lowest_rows(scores, self.most)
         few = codes.take(lowest)
+        kept = [_plain(rows.column(name)) for name in self.keep]
+        kept_few = taken(pa.RecordBatch.from_arrays(kept, list(self.keep)), lowest) if kept else ()
 
         def detail(k: int) -> Detail:
             one, score = few.take(np.array([k])), scores[lowest[[k]]]
             error = float(self.scorer.errors(one, score)[0]) if self.errors else None
             ranks = None if self.ranks is None else self._ranked(one, score)[0].tolist()
-            return Detail(error, ranks, reasons(k))
+            return Detail(error, ranks, reasons(k), tuple(one.slice(k, 1) for one in kept_few))
 
         ranks = self._ranked(codes, scores) if self.every_rank and self.ranks else None
-        return Scored(scores, codes.tally, lowest, ranks, top or [], detail)
+        return Scored(scores, codes.tally, lowest, ranks, top or [], detail, kept)
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Return a column without a dictionary, which differs from batch to batch, and no views."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
 
 
 def lowest_rows(scores: NDArray[np.float64], most: int) -> NDArray[np.int64]:

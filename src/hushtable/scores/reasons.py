@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.counts.base import Counts
-from hushtable.data.columns import as_numbers, as_texts
+from hushtable.data.columns import as_numbers
 from hushtable.data.readers import Batch, taken
 from hushtable.data.schema import Feature
 from hushtable.errors import FileError, PlanError
@@ -19,6 +19,8 @@ from hushtable.plans.draws import Purpose
 from hushtable.privacy.denoise import onto_simplex
 from hushtable.scores.explain import Explained, Explainer
 from hushtable.scores.scorer import Scorer
+from hushtable.scores.usual import UsualValues
+from hushtable.scores.values import Told, cell, told
 
 #: Features named for each row.
 TOP = 3
@@ -40,6 +42,8 @@ class Reason:
     share: float
     #: The feature with its value; the name alone where values are kept out.
     words: str
+    #: The value beside what is usual; None where values are kept out.
+    told: Told | None = None
 
     def facts(self) -> dict[str, Any]:
         """Return the reason for machines."""
@@ -54,16 +58,22 @@ def worth_a_word(reasons: list[Reason]) -> list[Reason]:
 class Reasons:
     """Finds the features that lower the scores of rows, and puts them in words.
 
-    With ``values``, the words hold the rows' values; ``frequencies`` add how far out these lie.
+    With ``values``, the words hold the rows' values; ``frequencies`` add how far out these lie,
+    ``usual`` (of each feature) what they lie beside.
     Raises `UsageError` if the model's tables do not keep features apart.
     """
 
     def __init__(
-        self, scorer: Scorer, *, values: bool = True, frequencies: "Frequencies | None" = None
+        self,
+        scorer: Scorer,
+        *,
+        values: bool = True,
+        frequencies: "Frequencies | None" = None,
+        usual: Sequence[UsualValues] | None = None,
     ) -> None:
         self.explainer = Explainer(scorer)
         self._features = scorer.plan.schema.features
-        self._values, self._frequencies = values, frequencies
+        self._values, self._frequencies, self._usual = values, frequencies, usual
 
     @property
     def n_top(self) -> int:
@@ -95,28 +105,25 @@ class Reasons:
 
     def _reason(self, j: int, share: float, rows: Batch, i: int) -> Reason:
         feature = self._features[j]
-        words = self._words(j, rows, i) if self._values else feature.name
-        return Reason(feature.name, share, words)
+        if not self._values:
+            return Reason(feature.name, share, feature.name)
+        one = cell(rows, j, i)
+        found = told(feature, one, None if self._usual is None else self._usual[j])
+        return Reason(feature.name, share, self._words(j, one, found), found)
 
-    def _words(self, j: int, rows: Any, i: int) -> str:
-        """Say which value a row has in a feature."""
+    def _words(self, j: int, one: pa.Array, found: Told) -> str:
+        """Say which value a row has in a feature, and how far out it lies if that is known."""
         feature = self._features[j]
-        array = isinstance(rows, np.ndarray)
-        one = pa.array(rows[i : i + 1, j]) if array else rows.column(j).slice(i, 1)
-        if feature.kind == "numeric":
-            value = as_numbers(one, feature.name, i)[0]
-            missing = math.isnan(value)
-            what = one[0].as_py()
-            what = f"{what:.6g}" if isinstance(what, float) else str(what)
-            what = f"{what} {feature.unit}" if feature.unit else what
-        else:
-            value = as_texts(one, feature.name)[0].as_py()
-            missing = value is None
-            what = str(value)
-        words = f"{feature.name} is missing" if missing else f"{feature.name} {what}"
-        if self._frequencies is not None:
-            words += self._frequencies.words(j, None if missing else value)
-        return words
+        missing = found.value is None
+        unit = f" {feature.unit}" if feature.unit and feature.unit != "date" else ""
+        words = f"{feature.name} {'is missing' if missing else found.text + unit}"
+        if self._frequencies is None:
+            return words
+        value: Any = None
+        if not missing:
+            numeric = feature.kind == "numeric"
+            value = float(as_numbers(one, feature.name)[0]) if numeric else found.text
+        return words + self._frequencies.words(j, value)
 
 
 class Frequencies:
