@@ -25,8 +25,8 @@ class Details:
     """Scores rows, with a column for all else that options ask for.
 
     Columns to ``keep`` come first. ``ranks`` and ``marginals`` are files of merged counts; the
-    second put how far out a value lies into the reasons. ``fields`` are the names and types of the columns; ``stamp`` stands for
-    which they are, and what they follow from.
+    second put how far out a value lies into the reasons. ``fields`` are the names and types of the
+    columns; ``stamp`` stands for which they are, and what they follow from.
     """
 
     def __init__(

@@ -71,9 +71,9 @@ def _typed(found: Outliers, table: pa.Table, name: str) -> list[Any]:
         if pa.types.is_timestamp(column.type) and column.type.unit == "ns":  # takes pandas else
             column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
         return list(column.to_pylist())
-    told = [[reason.told for reason in found.reasons(row)] for row in found.rows]
     k = int(name[-1]) - 1
-    return [one[k].value if k < len(one) and one[k] else None for one in told]
+    told = [[one.told.value for one in found.reasons(row) if one.told] for row in found.rows]
+    return [values[k] if k < len(values) else None for values in told]
 
 
 def _write(sheet: Any, i: int, j: int, value: Any, looks: _Looks, name: str) -> None:
@@ -83,7 +83,7 @@ def _write(sheet: Any, i: int, j: int, value: Any, looks: _Looks, name: str) -> 
         sheet.write_blank(i, j, None, look)
     elif isinstance(value, bool):
         sheet.write_boolean(i, j, value, look)
-    elif isinstance(value, int | float | Decimal) and abs(value) < 1e15:
+    elif isinstance(value, int | float | Decimal) and abs(float(value)) < 1e15:
         sheet.write_number(i, j, float(value), look)
     elif isinstance(value, datetime) and value.replace(tzinfo=None) >= _FIRST_DAY:
         midnight = value.time() == time()

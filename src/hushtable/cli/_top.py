@@ -71,14 +71,19 @@ def _harmless(table: pa.Table) -> pa.Table:
                 for text in table.column(j).to_pylist()
             ]
             table = table.set_column(j, field, pa.array(texts, field.type))
-    # Times in nanoseconds, and lists, have no form in CSV that Arrow knows.
     return table.replace_schema_metadata(None)
 
 
-def facts_of(found: Outliers) -> list[dict[str, Any]]:
-    """Return the rows for machines."""
+def top_facts(found: Outliers, output: Path) -> dict[str, Any]:
+    """Return what was written for machines."""
     rows = found.table().to_pylist()
-    return [{name: _json(value) for name, value in row.items()} for row in rows]
+    return {
+        "command": "score",
+        "scores": str(output),
+        "rows": found.n_rows,
+        "severity_among": found.among,
+        "top": [{name: _json(value) for name, value in row.items()} for row in rows],
+    }
 
 
 def _json(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """``hushtable score``: a model and rows to a score a row."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ from hushtable.cli._rows import Rows, names_in
 from hushtable.cli._score_files import score_files
 from hushtable.cli._scores import Summary, write_scores
 from hushtable.cli._signed import signed_by, standing
-from hushtable.cli._top import check_names, check_top, facts_of, print_top, write_top
+from hushtable.cli._top import check_names, check_top, print_top, top_facts, write_top
 from hushtable.counts.kinds import counts_from_file
 from hushtable.errors import DataError, FileError, UsageError
 from hushtable.scores.outliers import Outliers, find_outliers
@@ -105,54 +105,52 @@ def score(
       hushtable score lake/ --model model.hush -o scores
       hushtable score patients.csv --model model.hush --id id --top 20 -o top.xlsx
     """
-    kept = _kept(id_, keep)
-    to_folder = top is None and _is_folder(output)
+    kept = [*([] if id_ is None else [id_]), *names_in(keep or "")]
     line = Line(contamination, count, threshold, ranked=ranks is not None)
-    if to_folder and line.reads_all_rows:
+    if marginals is not None and not (explain or top):
+        raise UsageError("--marginals puts explanations in words: give --explain with it")
+    target = _target(output, [data, model, ranks, marginals], line, top, kept)
+    scorer, offset, usual = _open_model(model)
+    signed = {"signed_by": signed_by(scorer.sketch)}
+    _check_id(id_, scorer)
+    details = Details(scorer, ranks, explain, marginals, kept)
+    rows = Rows(data, columns, drop, threads, as_json)
+    if top is not None and isinstance(target, Target):
+        found = _find_top(scorer, details, usual, rows, top)
+        write_top(target, found, model, data, scorer.plan.score.unit)
+        finish(as_json, top_facts(found, output) | signed, lambda: print_top(found, target))
+        return
+    done = {}
+    if isinstance(target, Folder):
+        offset = line.offset(offset, details.ranks)
+        summary, done["files_kept"] = score_files(scorer, details, offset, rows, target)
+    else:
+        summary = _score_file(scorer, details, offset, line, rows, target)
+    facts = _facts(scorer, summary, output) | signed | done
+    finish(as_json, facts, lambda: _print(scorer, details, summary, target, **done))
+
+
+def _target(
+    output: Path, inputs: Sequence[str | Path | None], line: Line, top: int | None, kept: list[str]
+) -> Target | Folder:
+    """Return where to write; refuse what the options do not write there."""
+    if top is not None:
+        if line.drawn:
+            raise UsageError(
+                "--top lists rows without a line: leave --contamination, --count and --threshold "
+                "out"
+            )
+        check_top(output, kept)
+        return Target(output, inputs)
+    check_names(kept, ("row", "score", "outlier", "rank", "rank_low", "rank_high", *_REASONS))
+    if not _is_folder(output):
+        return Target(output, inputs)
+    if line.reads_all_rows:
         raise UsageError(
             "--contamination and --count need all scores before the first is written: give one "
             "file as -o, or --threshold"
         )
-    if marginals is not None and not (explain or top):
-        raise UsageError("--marginals puts explanations in words: give --explain with it")
-    if top is not None:
-        if line.drawn:
-            raise UsageError(
-                "--top lists rows without a line: leave --contamination, --count and "
-                "--threshold out"
-            )
-        check_top(output, kept)
-    else:
-        check_names(kept, ("row", "score", "outlier", "rank", "rank_low", "rank_high", *_REASONS))
-    more = [path for path in (ranks, marginals) if path is not None]
-    target = Folder(output) if to_folder else Target(output, [data, model, *more])
-    scorer, offset, usual = _open_model(model)
-    signer = signed_by(scorer.sketch)
-    _check_id(id_, scorer)
-    details = Details(scorer, ranks, explain, marginals, kept)
-    rows = Rows(data, columns, drop, threads, as_json)
-    if top is not None:
-        assert isinstance(target, Target)
-        found = _find_top(scorer, details, usual, rows, top)
-        write_top(target, found, model, data, scorer.plan.score.unit)
-        facts = {"command": "score", "scores": str(output), "rows": found.n_rows}
-        facts |= {"severity_among": found.among, "top": facts_of(found), "signed_by": signer}
-        finish(as_json, facts, lambda: print_top(found, target))
-        return
-    if isinstance(target, Folder):
-        offset = line.offset(offset, details.ranks)
-        summary, done = score_files(scorer, details, offset, rows, target)
-    else:
-        summary, done = _score_file(scorer, details, offset, line, rows, target), None
-    facts = _facts(scorer, summary, output) | {"signed_by": signer}
-    if done is not None:
-        facts["files_kept"] = done
-    finish(as_json, facts, lambda: _print(scorer, details, summary, target, done or 0))
-
-
-def _kept(id_: str | None, keep: str | None) -> list[str]:
-    """Return the names of the columns that stand beside the scores."""
-    return [*([] if id_ is None else [id_]), *names_in(keep or "")]
+    return Folder(output)
 
 
 def _check_id(id_: str | None, scorer: Scorer) -> None:
@@ -214,10 +212,14 @@ def _facts(scorer: Scorer, summary: Summary, output: Path) -> dict[str, Any]:
 
 
 def _print(
-    scorer: Scorer, details: Details, summary: Summary, target: Target | Folder, kept: int
+    scorer: Scorer,
+    details: Details,
+    summary: Summary,
+    target: Target | Folder,
+    files_kept: int = 0,
 ) -> None:
-    if kept:
-        print(f"Scored before, and left as they are: {kept:,} files.")
+    if files_kept:
+        print(f"Scored before, and left as they are: {files_kept:,} files.")
     if summary.n_rows == 0:
         print(f"No other row is to be scored. {target.path} holds all scores.")
         return

@@ -96,7 +96,7 @@ class Outliers:
 
 
 def reason_facts(reasons: Sequence[Reason], k: int) -> tuple[str | None, ...]:
-    """Return column, value, usual values and direction of the k-th reason; None if there is none."""
+    """Return column, value, usual values and direction of the k-th reason, or None each."""
     if k >= len(reasons) or (told := reasons[k].told) is None:
         return (None,) * 4
     return reasons[k].feature, told.text, told.usual, told.direction

@@ -1,4 +1,4 @@
-"""What is usual among the rows that a model counted: their scores, and each feature's values.
+"""Usual rows, of those that a model counted: their scores, and each feature's values.
 
 It is read off an evenly spaced sample of the rows, by their numbers: the same one for any batches,
 threads and sources. A row of weight w stands for w rows.
@@ -39,7 +39,7 @@ class UsualValues:
     #: The share of rows without a value.
     missing: float
     #: 5%, 50% and 95% quantiles of a numeric feature's values; None if all are missing.
-    middle: tuple[float, float, float] | None = None
+    middle: tuple[float, ...] | None = None
     #: Of a categorical feature's most frequent categories, the share of rows.
     shares: dict[str, float] = field(default_factory=dict)
 
@@ -80,10 +80,14 @@ class UsualValues:
         what = f"what is usual of {feature.name!r}"
         said = entries(content, what, {"missing": float}, {"middle": list, "shares": dict})
         middle, shares = said.get("middle"), said.get("shares", {})
-        numbers = [said["missing"], *(middle or ()), *shares.values()]
-        if not all(type(x) in (int, float) and math.isfinite(x) for x in numbers) or (
-            middle is not None and (len(middle) != 3 or sorted(middle) != middle)
-        ):
+        numbers = [said["missing"], *shares.values()]
+        shared = all(type(x) in (int, float) and 0.0 <= x <= 1.0 for x in numbers)
+        quantiles = middle is None or (
+            len(middle) == 3
+            and all(type(x) in (int, float) and math.isfinite(x) for x in middle)
+            and sorted(middle) == middle
+        )
+        if not shared or not quantiles or len(shares) > MOST_CATEGORIES:
             raise PlanError(f"{what}: needs shares, and three quantiles that rise")
         if (middle is not None) > (feature.kind == "numeric") or not shares.keys() <= set(
             feature.categories
