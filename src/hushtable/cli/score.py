@@ -110,9 +110,8 @@ def score(
     if marginals is not None and not (explain or top):
         raise UsageError("--marginals puts explanations in words: give --explain with it")
     target = _target(output, [data, model, ranks, marginals], line, top, kept)
-    scorer, offset, usual = _open_model(model)
+    scorer, offset, usual = _open_model(model, id_)
     signed = {"signed_by": signed_by(scorer.sketch)}
-    _check_id(id_, scorer)
     details = Details(scorer, ranks, explain, marginals, kept)
     rows = Rows(data, columns, drop, threads, as_json)
     if top is not None and isinstance(target, Target):
@@ -151,14 +150,6 @@ def _target(
             "file as -o, or --threshold"
         )
     return Folder(output)
-
-
-def _check_id(id_: str | None, scorer: Scorer) -> None:
-    if id_ in scorer.plan.schema.names:
-        raise UsageError(
-            f"--id {id_}: the model takes this column for a feature: fit without it (--drop), or "
-            "give it as --keep"
-        )
 
 
 def _find_top(
@@ -264,7 +255,7 @@ def _some(rows: Iterator[tuple[Any, ...]], source: str) -> Iterator[tuple[Any, .
         raise DataError(f"{source} has no rows: there is nothing to score")
 
 
-def _open_model(path: Path) -> tuple[Scorer, float, Usual | None]:
+def _open_model(path: Path, id_: str | None) -> tuple[Scorer, float, Usual | None]:
     """Read a detector or a sketch without scikit-learn, which takes a second to import.
 
     Return what scores, the threshold, and what a detector knows of the rows that it counted.
@@ -281,6 +272,11 @@ def _open_model(path: Path) -> tuple[Scorer, float, Usual | None]:
         raise FileError(
             f"{path} holds ranks, which do not score: give the model as --model, and this file as "
             "--ranks"
+        )
+    if id_ in counts.plan.schema.names:
+        raise UsageError(
+            f"--id {id_}: the model takes this column for a feature: fit without it (--drop), or "
+            "give it as --keep"
         )
     scorer = Scorer(counts)
     usual = content.build(lambda one: Usual.from_file(one, counts.plan.schema))

@@ -39,7 +39,7 @@ class UsualValues:
     #: The share of rows without a value.
     missing: float
     #: 5%, 50% and 95% quantiles of a numeric feature's values; None if all are missing.
-    middle: tuple[float, ...] | None = None
+    middle: tuple[float, float, float] | None = None
     #: Of a categorical feature's most frequent categories, the share of rows.
     shares: dict[str, float] = field(default_factory=dict)
 
@@ -82,12 +82,12 @@ class UsualValues:
         middle, shares = said.get("middle"), said.get("shares", {})
         numbers = [said["missing"], *shares.values()]
         shared = all(type(x) in (int, float) and 0.0 <= x <= 1.0 for x in numbers)
-        quantiles = middle is None or (
+        rising = middle is None or (
             len(middle) == 3
             and all(type(x) in (int, float) and math.isfinite(x) for x in middle)
             and sorted(middle) == middle
         )
-        if not shared or not quantiles or len(shares) > MOST_CATEGORIES:
+        if not shared or not rising or len(shares) > MOST_CATEGORIES:
             raise PlanError(f"{what}: needs shares, and three quantiles that rise")
         if (middle is not None) > (feature.kind == "numeric") or not shares.keys() <= set(
             feature.categories
