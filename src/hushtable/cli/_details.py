@@ -1,7 +1,7 @@
 """Ranks and reasons as ``hushtable score`` writes and prints them."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,23 +24,31 @@ SHOWN = 5
 class Details:
     """Scores rows, with a column for all else that options ask for.
 
-    ``ranks`` and ``marginals`` are files of merged counts; the second put how far out a value
-    lies into the reasons. ``fields`` are the names and types of the columns; ``stamp`` stands for
-    which they are, and what they follow from.
+    Columns to ``keep`` come first. ``ranks`` and ``marginals`` are files of merged counts; the
+    second put how far out a value lies into the reasons. ``fields`` are the names and types of the
+    columns; ``stamp`` stands for which they are, and what they follow from.
     """
 
     def __init__(
-        self, scorer: Scorer, ranks: Path | None, explain: bool, marginals: Path | None
+        self,
+        scorer: Scorer,
+        ranks: Path | None,
+        explain: bool,
+        marginals: Path | None,
+        keep: Sequence[str] = (),
     ) -> None:
         features = scorer.plan.schema.features
-        self.fields: list[tuple[str, pa.DataType]] = [("outside", pa.string())]
-        self.stamp = "outside explained" if explain else "outside"
-        self.ranks, frequencies, reasons = None, None, None
+        # Kept columns have the type that they have in the rows.
+        kept: list[tuple[str, pa.DataType | None]] = [(name, None) for name in keep]
+        self.fields = [("outside", pa.string()), *kept]
+        self.stamp = "".join(["outside", *map(repr, keep), "explained" if explain else ""])
+        self.keep = keep
+        self.ranks, self.frequencies, reasons = None, None, None
+        if marginals is not None:
+            self.frequencies = Frequencies(read_counts(marginals), str(marginals))
+            self.frequencies.check(features)
         if explain:
-            if marginals is not None:
-                frequencies = Frequencies(read_counts(marginals), str(marginals))
-                frequencies.check(features)
-            reasons = Reasons(scorer, frequencies=frequencies)
+            reasons = Reasons(scorer, frequencies=self.frequencies)
         if ranks is not None:
             counts = read_counts(ranks)
             self.ranks = Ranks(counts, scorer)
@@ -49,7 +57,7 @@ class Details:
         for k in range(1, reasons.n_top + 1 if reasons else 1):
             self.fields += [(f"reason_{k}", pa.string()), (f"share_{k}", pa.float64())]
         self._details = details.Details(
-            scorer, SHOWN, every_rank=True, ranks=self.ranks, reasons=reasons
+            scorer, SHOWN, every_rank=True, ranks=self.ranks, reasons=reasons, keep=keep
         )
         self._names = texts_column([feature.name for feature in features])
 
@@ -58,7 +66,7 @@ class Details:
         return self._details.batches(reader, lambda one: (one, self._columns(one)), n_jobs=n_jobs)
 
     def _columns(self, batch: Scored) -> list[pa.Array]:
-        columns: list[pa.Array] = [batch.outside]
+        columns: list[pa.Array] = [batch.outside, *batch.kept]
         if batch.ranks is not None:
             columns += map(as_column, batch.ranks.T)
         for best, share in batch.top:

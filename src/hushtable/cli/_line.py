@@ -32,6 +32,11 @@ class Line:
             raise UsageError(f"--count {self.count}: needs 1 or more")
 
     @property
+    def drawn(self) -> bool:
+        """Whether an option draws it."""
+        return any(way is not None for way in (self.share, self.count, self.score))
+
+    @property
     def reads_all_rows(self) -> bool:
         """Whether all rows have to be scored before the first is flagged."""
         return self.count is not None or (self.share is not None and not self.ranked)

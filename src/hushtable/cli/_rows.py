@@ -91,8 +91,8 @@ class Reads:
         except OSError as error:
             raise DataError(f"cannot read {data}: {explain(error)}") from error
 
-    def open(self, data: str) -> Reader:
-        """Open rows with the columns that are used, to be understood."""
+    def open(self, data: str, keep: Sequence[str] = ()) -> Reader:
+        """Open rows with the columns that are used, to be understood, and those to keep."""
         if self.columns is not None and self.drop is not None:
             raise UsageError("--columns and --drop exclude each other: give one of them")
         reading, reader = self.reading, self.opened(data)
@@ -102,9 +102,9 @@ class Reads:
         if columns is not None and len(set(columns)) < len(columns):
             raise UsageError("--columns names a column twice: name each once")
         try:
-            return chosen(reader, reading, columns)
+            return chosen(reader, reading, columns, keep)
         except DataError as error:
-            raise DataError(f"{error} (--columns, --drop, --as)") from None
+            raise DataError(f"{error} (--columns, --drop, --as, --id, --keep)") from None
 
     def open_as(
         self,
@@ -114,7 +114,7 @@ class Reads:
         keep: Sequence[str] = (),
     ) -> Reader:
         """Open rows under a schema, and say which columns are left out."""
-        reader = self.open(data)
+        reader = self.open(data, keep)
         known = () if reading is None else reading.dropped
         further = [name for name in left_out(reader, schema, keep) if name not in known]
         if further:

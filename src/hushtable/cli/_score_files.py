@@ -32,7 +32,7 @@ def score_files(
         return total, len(pairs)
     folder.remove_leftovers()
     # All are opened before the first is scored: a file with other columns is found at once.
-    readers = [replace(rows, data=str(pair.source)).open(schema) for pair in waiting]
+    readers = [replace(rows, data=str(pair.source)).open(schema, details.keep) for pair in waiting]
     stopped, lock = threading.Event(), threading.Lock()
 
     def score_one(item: tuple[ScoreFile, Reader]) -> None:

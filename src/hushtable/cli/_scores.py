@@ -1,5 +1,6 @@
 """Scores as they are written, a row each, and what they add up to."""
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -67,7 +68,13 @@ def write_scores(
     The path holds all of them, or what it held before. ``metadata`` is for Parquet; ``more`` are
     the names and types of the columns behind row, score and outlier.
     """
-    fields = [("row", pa.int64()), ("score", pa.float64()), ("outlier", pa.bool_()), *more]
+    rows = iter(rows)
+    begin = list(itertools.islice(rows, 1))
+    rows = itertools.chain(begin, rows)
+    # A kept column has the type that it has in the first batch.
+    found = [column.type for batch in begin for column in batch[3:]] or [pa.string()] * len(more)
+    kept = [(name, kind or found[k]) for k, (name, kind) in enumerate(more)]
+    fields = [("row", pa.int64()), ("score", pa.float64()), ("outlier", pa.bool_()), *kept]
     schema = pa.schema(fields, metadata)
     with replacing(path, private=True) as temporary:
         kind = csv.CSVWriter if path.suffix == ".csv" else parquet.ParquetWriter

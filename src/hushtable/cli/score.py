@@ -1,7 +1,7 @@
 """``hushtable score``: a model and rows to a score a row."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,22 +14,28 @@ from hushtable.cli._line import Line
 from hushtable.cli._options import Data, Json, Threads, option
 from hushtable.cli._output import Folder, Target, finish, print_sentences, print_tally, tally
 from hushtable.cli._progress import watched
-from hushtable.cli._rows import READS, Reads, Rows, reading_of
+from hushtable.cli._rows import READS, Reads, Rows, names_in, reading_of
 from hushtable.cli._score_files import score_files
 from hushtable.cli._scores import Summary, write_scores
 from hushtable.cli._signed import signed_by, standing
+from hushtable.cli._top import check_names, check_top, print_top, top_facts, write_top
 from hushtable.counts.kinds import counts_from_file
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import DataError, FileError, UsageError
+from hushtable.scores.outliers import Outliers, find_outliers
 from hushtable.scores.scorer import Scorer
+from hushtable.scores.usual import Usual
+
+#: Columns of --explain.
+_REASONS = tuple(f"{name}_{k}" for k in (1, 2, 3) for name in ("reason", "share"))
 
 _Model = Annotated[Path, option("FILE", "Model of hushtable fit, or a (merged) sketch or release.")]
 _Output = Annotated[
     Path,
     option(
         "FILE|FOLDER",
-        "Scores to write: a .parquet or .csv file; or a folder, for a .parquet file of each file "
-        "of rows. What is there already is not scored again.",
+        "Scores to write: a .parquet or .csv file (with --top also .xlsx or .html); or a folder, "
+        "for a .parquet file of each file of rows. What is there already is not scored again.",
         "--output",
         "-o",
     ),
@@ -50,6 +56,21 @@ _Marginals = Annotated[
     Path | None,
     option("FILE", "Explain how far out values lie: merged counts under hushtable plan marginals."),
 ]
+_Id = Annotated[
+    str | None,
+    option("NAME", "Put this column of the rows, an identifier, beside the scores.", "--id"),
+]
+_Keep = Annotated[
+    str | None, option("A,B,...", "Put these columns of the rows, as they are, beside the scores.")
+]
+_Top = Annotated[
+    int | None,
+    option(
+        "N",
+        "Write the N rows with the lowest scores only, sorted: how rare, how sure, and why.",
+        min=1,
+    ),
+]
 
 
 def score(
@@ -64,6 +85,9 @@ def score(
     ranks: _Ranks = None,
     explain: _Explain = False,
     marginals: _Marginals = None,
+    id_: _Id = None,
+    keep: _Keep = None,
+    top: _Top = None,
     as_json: Json = False,
 ) -> None:
     """Score rows and write the scores.
@@ -71,37 +95,79 @@ def score(
     The output has a row for each row of DATA: its number from 0 (in each file, into a folder),
     its score (low is abnormal; in bits, with ACE in rows), and whether it is an outlier. --ranks
     adds each row's rank among all sites' rows, with a 95% interval. --explain adds the three
-    features that lower the score most, and by how much. Scores describe the rows: keep them where
+    features that lower the score most, and by how much. --top writes a list for people instead: the
+    lowest rows with severity (100 times one minus the share of rows as rare), score, standard
+    error, and reasons with values beside what is usual. Scores describe the rows: keep them where
     the rows are.
 
     Example:
       hushtable score patients.csv --drop id,name --model model.hush -o scores.parquet
       hushtable score lake/ --model model.hush -o scores
+      hushtable score patients.csv --model model.hush --id id --top 20 -o top.xlsx
     """
-    to_folder = _is_folder(output)
+    kept = [*([] if id_ is None else [id_]), *names_in(keep or "")]
     line = Line(contamination, count, threshold, ranked=ranks is not None)
-    if to_folder and line.reads_all_rows:
+    if marginals is not None and not (explain or top):
+        raise UsageError("--marginals puts explanations in words: give --explain with it")
+    target = _target(output, [data, model, ranks, marginals], line, top, kept)
+    scorer, offset, reading, usual = _open_model(model, id_)
+    signed = {"signed_by": signed_by(scorer.sketch)}
+    details = Details(scorer, ranks, explain, marginals, kept)
+    rows = Rows(data, reads, reading, threads, as_json)
+    if top is not None and isinstance(target, Target):
+        found = _find_top(scorer, details, usual, rows, top)
+        write_top(target, found, model, data, scorer.plan.score.unit)
+        finish(as_json, top_facts(found, output) | signed, lambda: print_top(found, target))
+        return
+    done = {}
+    if isinstance(target, Folder):
+        offset = line.offset(offset, details.ranks)
+        summary, done["files_kept"] = score_files(scorer, details, offset, rows, target)
+    else:
+        summary = _score_file(scorer, details, offset, line, rows, target)
+    facts = _facts(scorer, summary, output) | signed | done
+    finish(as_json, facts, lambda: _print(scorer, details, summary, target, **done))
+
+
+def _target(
+    output: Path, inputs: Sequence[str | Path | None], line: Line, top: int | None, kept: list[str]
+) -> Target | Folder:
+    """Return where to write; refuse what the options do not write there."""
+    if top is not None:
+        if line.drawn:
+            raise UsageError(
+                "--top lists rows without a line: leave --contamination, --count and --threshold "
+                "out"
+            )
+        check_top(output, kept)
+        return Target(output, inputs)
+    check_names(kept, ("row", "score", "outlier", "rank", "rank_low", "rank_high", *_REASONS))
+    if not _is_folder(output):
+        return Target(output, inputs)
+    if line.reads_all_rows:
         raise UsageError(
             "--contamination and --count need all scores before the first is written: give one "
             "file as -o, or --threshold"
         )
-    if marginals is not None and not explain:
-        raise UsageError("--marginals puts explanations in words: give --explain with it")
-    more = [path for path in (ranks, marginals) if path is not None]
-    target = Folder(output) if to_folder else Target(output, [data, model, *more])
-    scorer, offset, reading = _open_model(model)
-    signer = signed_by(scorer.sketch)
-    details = Details(scorer, ranks, explain, marginals)
-    rows = Rows(data, reads, reading, threads, as_json)
-    if isinstance(target, Folder):
-        offset = line.offset(offset, details.ranks)
-        summary, kept = score_files(scorer, details, offset, rows, target)
-    else:
-        summary, kept = _score_file(scorer, details, offset, line, rows, target), None
-    facts = _facts(scorer, summary, output) | {"signed_by": signer}
-    if kept is not None:
-        facts["files_kept"] = kept
-    finish(as_json, facts, lambda: _print(scorer, details, summary, target, kept or 0))
+    return Folder(output)
+
+
+def _find_top(
+    scorer: Scorer, details: Details, usual: Usual | None, rows: Rows, top: int
+) -> Outliers:
+    """Find the lowest rows."""
+    reader = rows.open(scorer.plan.schema, details.keep)
+    with watched(reader, quiet=rows.quiet) as watch:
+        return find_outliers(
+            scorer,
+            watch.reader,
+            top,
+            keep=details.keep,
+            usual=usual,
+            ranks=details.ranks,
+            frequencies=details.frequencies,
+            n_jobs=rows.threads,
+        )
 
 
 def _score_file(
@@ -109,7 +175,7 @@ def _score_file(
 ) -> Summary:
     """Score the rows into one file."""
     schema = scorer.plan.schema
-    reader, passes = rows.open(schema), 1
+    reader, passes = rows.open(schema, details.keep), 1
     if line.reads_all_rows:
         reader, passes = reader.repeatable(), 2
     with watched(reader, passes=passes, quiet=rows.quiet) as watch, target.writing():
@@ -137,10 +203,14 @@ def _facts(scorer: Scorer, summary: Summary, output: Path) -> dict[str, Any]:
 
 
 def _print(
-    scorer: Scorer, details: Details, summary: Summary, target: Target | Folder, kept: int
+    scorer: Scorer,
+    details: Details,
+    summary: Summary,
+    target: Target | Folder,
+    files_kept: int = 0,
 ) -> None:
-    if kept:
-        print(f"Scored before, and left as they are: {kept:,} files.")
+    if files_kept:
+        print(f"Scored before, and left as they are: {files_kept:,} files.")
     if summary.n_rows == 0:
         print(f"No other row is to be scored. {target.path} holds all scores.")
         return
@@ -170,7 +240,8 @@ def _is_folder(output: Path) -> bool:
     if output.is_dir() or not output.suffix:
         return True
     raise UsageError(
-        f"-o {output}: needs a name that ends in .parquet or .csv, or a folder's, without a dot"
+        f"-o {output}: needs a name that ends in .parquet or .csv, or a folder's, without a dot "
+        "(.xlsx and .html are for --top)"
     )
 
 
@@ -184,8 +255,12 @@ def _some(rows: Iterator[tuple[Any, ...]], source: str) -> Iterator[tuple[Any, .
         raise DataError(f"{source} has no rows: there is nothing to score")
 
 
-def _open_model(path: Path) -> tuple[Scorer, float, Reading]:
-    """Read a detector or a sketch without scikit-learn, which takes a second to import."""
+def _open_model(path: Path, id_: str | None) -> tuple[Scorer, float, Reading, Usual | None]:
+    """Read a detector or a sketch without scikit-learn, which takes a second to import.
+
+    Return what scores, the threshold, how rows were read, and what a detector knows of the rows
+    that it counted.
+    """
     content = files.read(path).expect("detector", "sketch", "release", "local")
     counts = content.build(counts_from_file)
     if counts.plan.purpose.refines:
@@ -199,5 +274,11 @@ def _open_model(path: Path) -> tuple[Scorer, float, Reading]:
             f"{path} holds ranks, which do not score: give the model as --model, and this file as "
             "--ranks"
         )
+    if id_ in counts.plan.schema.names:
+        raise UsageError(
+            f"--id {id_}: the model takes this column for a feature: fit without it (--drop), or "
+            "give it as --keep"
+        )
     scorer = Scorer(counts)
-    return scorer, threshold_of(content, scorer), reading_of(content)
+    usual = content.build(lambda one: Usual.from_file(one, counts.plan.schema))
+    return scorer, threshold_of(content, scorer), reading_of(content), usual

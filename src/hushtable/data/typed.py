@@ -52,7 +52,8 @@ def open_rows(
 
 def matched(reader: Reader, schema: Schema, keep: Sequence[str] = ()) -> Reader:
     """Return a reader of the schema's features, in order, and of the columns to keep."""
-    wanted, names, keep = tuple(schema.names), reader.names, tuple(keep)
+    wanted, names = tuple(schema.names), reader.names
+    keep = tuple(name for name in keep if name not in wanted)
     if names is not None and schema.named:
         needed = (*wanted, *keep)
     else:  # by place

@@ -151,14 +151,20 @@ def read(
     return chosen(reader, reading, columns)
 
 
-def chosen(reader: Reader, reading: Reading, columns: Sequence[str] | None = None) -> Reader:
-    """Return a reader of the columns that are used, to be read so."""
+def chosen(
+    reader: Reader,
+    reading: Reading,
+    columns: Sequence[str] | None = None,
+    keep: Sequence[str] = (),
+) -> Reader:
+    """Return a reader of the columns that are used, to be read so, and of those to keep."""
     names = list(reader.names or ())
-    named = [*(columns or ()), *reading.dropped]
+    named = [*(columns or ()), *reading.dropped, *keep]
     if lacking := sorted({name for name in named if name not in names}):
         raise DataError(f"{reader.source} has no column {lacking}: its columns are {names}")
     used = list(columns) if columns is not None else names
-    used = [name for name in used if name not in reading.dropped]
+    used = [name for name in used if name not in reading.dropped or name in keep]
+    used += [name for name in keep if name not in used]
     if not used and names:
         raise DataError(f"{reader.source}: no column is left: leave fewer out")
     if used != names:

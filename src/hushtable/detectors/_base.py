@@ -28,6 +28,7 @@ from hushtable.detectors._fitted import FittedTables
 from hushtable.errors import DataError, PlanError, PrivacyError
 from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
+from hushtable.scores.usual import Sample, Usual
 
 
 class TableDetector(FittedTables, AnyColumns, ABC):
@@ -78,9 +79,12 @@ class TableDetector(FittedTables, AnyColumns, ABC):
         self._rng = generator(self.random_state)
         drawn_by = self._drawn_by(schema, reader, weights, n_rows) | {"n_tables": self.n_tables}
         plan = Plan.draw(schema, detector=self._detector, random_state=self._rng, **drawn_by)
-        sketch = self._sketch(plan, reader, weights)
+        sample = Sample(n_rows, len(schema), weights)
+        sketch = self._sketch(plan, sample.of(reader), weights)
         self._set_columns(schema)
-        return self._finish(sketch, reader, weights)
+        self._finish(sketch, reader, weights)
+        self._usual = sample
+        return self
 
     def _warn_of(self, columns: Sequence[ColumnUnderstanding]) -> None:
         """Warn of columns that may identify single rows: all their values are in the model."""
@@ -191,6 +195,7 @@ class TableDetector(FittedTables, AnyColumns, ABC):
         self._scorer = Scorer(sketch)
         if hasattr(self, "_ranks"):
             del self._ranks  # of the counts before
+        self._usual = None
         if isinstance(self.contamination, str) or reader is None:
             self.offset_ = self._scorer.auto_offset()
         else:
@@ -227,6 +232,9 @@ class TableDetector(FittedTables, AnyColumns, ABC):
         }
         if reading := self.reading_.to_dict():
             entries["reading"] = reading
+        if (usual := self._usual_values()) is not None:
+            more, scores = usual.entries()
+            entries, arrays = entries | more, arrays | scores
         files.write(path, "detector", entries, arrays)
 
     @classmethod
@@ -239,6 +247,7 @@ class TableDetector(FittedTables, AnyColumns, ABC):
             raise PlanError(f"not the parameters of a {cls.__name__}")
         self = cls.from_counts(counts_from_file(content))
         self.set_params(**parameters)
+        self._usual = Usual.from_file(content, self.plan_.schema)
         self.offset_ = float("nan") if offset is None else float(offset)
         self.reading_ = Reading.from_dict(said.get("reading", {}))
         return self

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -17,6 +18,7 @@ from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import Weights, whole_weights
 from hushtable.detectors._checks import n_outliers, names_message, share_of_rows
+from hushtable.detectors._outliers import OutlierLists
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.explain import Explainer
@@ -26,7 +28,7 @@ from hushtable.scores.scorer import Scorer
 Floats = NDArray[np.float64]
 
 
-class FittedTables(OutlierMixin):
+class FittedTables(OutlierLists, OutlierMixin):
     """Scores rows by merged tables of counts.
 
     A subclass fits: it sets what is declared here.
@@ -55,6 +57,10 @@ class FittedTables(OutlierMixin):
         ndarray of shape (n,), float64
             Low is abnormal.
         """
+        scores: Floats = self._output(self._scores(X), X, "score")
+        return scores
+
+    def _scores(self, X: Any) -> Floats:
         reader = self._open(X)
         return _some(self._scorer.score(reader, n_jobs=self.n_jobs), reader)
 
@@ -70,14 +76,17 @@ class FittedTables(OutlierMixin):
         -------
         ndarray of shape (n,), float64
         """
+        decisions: Floats = self._output(self._decisions(X), X, "decision")
+        return decisions
+
+    def _decisions(self, X: Any) -> Floats:
         check_is_fitted(self)
         if np.isnan(self.offset_):
             raise UsageError(
                 "the released counts are too noisy to derive a threshold: set one on your own "
                 "rows, set_threshold(X, 0.05), or use score_samples"
             )
-        scores: Floats = self.score_samples(X) - self.offset_
-        return scores
+        return self._scores(X) - self.offset_
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return -1 for outliers and 1 for inliers.
@@ -91,7 +100,9 @@ class FittedTables(OutlierMixin):
         -------
         ndarray of shape (n,), int64
         """
-        return np.where(self.decision_function(X) < 0, -1, 1)
+        labels = np.where(self._decisions(X) < 0, -1, 1)
+        found: NDArray[np.int64] = self._output(labels, X, "label")
+        return found
 
     # --- the threshold, and ranks -----------------------------------------------------------------
 
@@ -212,7 +223,7 @@ class FittedTables(OutlierMixin):
                 "with merged counts under Plan.ranks"
             )
         if not return_interval:
-            return self._ranks.of(self.score_samples(X))
+            return self._ranks.of(self._scores(X))
         scores, errors = self._with_errors(X)
         return self._ranks.of(scores), self._ranks.between(scores, errors)
 
@@ -246,7 +257,9 @@ class FittedTables(OutlierMixin):
             If the tables of the detector do not separate the features.
         """
         reader = self._open(X)
-        return _some(Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs), reader)
+        shares = _some(Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs), reader)
+        found: Floats = self._output(shares, X, "", self.plan_.schema.names)
+        return found
 
     def importances(self, X: Any) -> Floats:
         """Return the mean size of each feature's contribution, abs(`explain`), over these rows.
@@ -275,11 +288,16 @@ class FittedTables(OutlierMixin):
 
     # --- columns, as scikit-learn checks them -------------------------------------------------
 
-    def _open(self, X: Any) -> Reader:
+    def _open(self, X: Any, keep: Sequence[str] = ()) -> Reader:
+        """Open rows with the columns seen in `fit`, and others that are kept as they are."""
         check_is_fitted(self)
-        reader = as_reader(X, text_columns=self.plan_.schema.categorical_names)
-        self._check_columns(reader, X)
-        return open_rows(reader, self.plan_.schema, self.reading_)
+        texts = self.plan_.schema.categorical_names
+        reader = as_reader(X, text_columns=texts.union(keep))
+        names = reader.names or ()
+        if lacking := [name for name in keep if name not in names]:
+            raise DataError(f"keep: {reader.source} has no column {lacking}: it has {list(names)}")
+        self._check_columns(reader, X, keep)
+        return open_rows(reader, self.plan_.schema, self.reading_, keep)
 
     def _set_columns(self, schema: Schema) -> None:
         self.n_features_in_ = len(schema)
@@ -288,7 +306,7 @@ class FittedTables(OutlierMixin):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _check_columns(self, reader: Reader, X: Any) -> None:
+    def _check_columns(self, reader: Reader, X: Any, keep: Sequence[str]) -> None:
         """Compare columns with those of fit, in scikit-learn's words.
 
         Columns match by name, in any order; those of a pandas frame have to be in the order of
@@ -303,7 +321,8 @@ class FittedTables(OutlierMixin):
             words = f"X {have} feature names, but {mine} was fitted {had} feature names"
             warnings.warn(words, stacklevel=4)
         elif fitted is not None:
-            names = [name for name in reader.names or () if name not in reader.keep]
+            kept = {*reader.keep, *keep} - {*fitted}
+            names = [name for name in reader.names or () if name not in kept]
             used = [name for name in names if name in self.plan_.schema.names]
             if set(used) < set(fitted) or (is_pandas(X) and used != list(fitted)):
                 raise DataError(names_message(set(fitted), set(names)))

@@ -22,7 +22,9 @@ def manifest_schema(published: dict[str, Any]) -> dict[str, Any]:
     plan["family"]["oneOf"] = [{"$ref": "#/$defs/tables"}, *(f.json_schema() for f in of_models)]
     plan["detector"]["enum"] = sorted(DRAWS)
     top["detector"]["enum"] = sorted(draw.estimator for draw in DRAWS.values() if draw.estimator)
-    # Besides the families' own arrays: counts and tallies, masks.
-    dtypes = {"int64", "uint64"}.union(*(family.dtypes() for family in FAMILIES.values()))
+    # Besides the families' own arrays: counts and tallies, masks, scores of counted rows.
+    dtypes = {"float64", "int64", "uint64"}.union(
+        *(family.dtypes() for family in FAMILIES.values())
+    )
     top["arrays"]["additionalProperties"]["properties"]["dtype"]["enum"] = sorted(dtypes)
     return schema

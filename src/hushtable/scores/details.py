@@ -1,7 +1,7 @@
 """Findings of rows besides their scores: standard errors, ranks, and reasons."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, texts_column
 from hushtable.data.encoding import Codes
+from hushtable.data.readers import taken
+from hushtable.data.weights import Numbered
 from hushtable.scores.distributions import Distributions
 from hushtable.scores.explain import Explained
 from hushtable.scores.ranks import Ranks
@@ -34,6 +36,8 @@ class Detail:
     outside: tuple[str, ...] = ()
     #: How much company a typical row has beside this one, in words; empty if that is not known.
     company: str = ""
+    #: Of each column that is kept, the row's value: an array of one.
+    kept: tuple[pa.Array, ...] = ()
 
     @property
     def rank_words(self) -> list[str]:
@@ -71,6 +75,8 @@ class Scored:
     outside: pa.Array
     #: From a place in ``lowest`` to the row's details.
     detail: Callable[[int], Detail]
+    #: The columns that are kept, of all rows.
+    kept: list[pa.Array] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -88,21 +94,25 @@ class Details:
     reasons: Reasons | None = None
     #: Takes in the values of all rows, where they are to be shown.
     distributions: Distributions | None = None
+    #: Columns whose values stay beside the scores: features, or others that the rows have.
+    keep: Sequence[str] = ()
 
     def batches(
         self, X: Any, reduce: Callable[[Scored], T], *, n_jobs: int | None = None
     ) -> Iterator[T]:
         """Yield ``reduce`` of each batch, in order; it is called by the threads."""
         if (reasons := self.reasons) is None:
-            return self.scorer.batches(
-                X, lambda *found: reduce(self._scored(*found)), n_jobs=n_jobs
-            )
+
+            def scored(item: Numbered) -> T:
+                return reduce(self._scored(item[1], *self.scorer.scored(item)))
+
+            return self.scorer.mapped(X, scored, n_jobs, self.keep)
 
         def explained(batch: Explained) -> T:
             top, words = reasons.of(batch, lowest_rows(batch.scores, self.most))
-            return reduce(self._scored(batch.codes, batch.scores, top, words))
+            return reduce(self._scored(batch.rows, batch.codes, batch.scores, top, words))
 
-        return reasons.explainer.batches(X, explained, n_jobs=n_jobs)
+        return reasons.explainer.batches(X, explained, n_jobs=n_jobs, keep=self.keep)
 
     def _ranked(self, codes: Codes, scores: Floats) -> Floats:
         """Return the ranks (n, 3) of scores (n,): the rank, and two between which it lies."""
@@ -112,6 +122,7 @@ class Details:
 
     def _scored(
         self,
+        rows: Any,
         codes: Codes,
         scores: Floats,
         top: Top | None = None,
@@ -122,18 +133,32 @@ class Details:
         # Of the codes, what is kept while others are scored is that of the lowest rows alone.
         lowest = lowest_rows(scores, self.most)
         few, names = codes.take(lowest), self.scorer.plan.schema.names
+        kept = [_plain(rows.column(name)) for name in self.keep]
+        kept_few = taken(pa.RecordBatch.from_arrays(kept, list(self.keep)), lowest) if kept else ()
 
         def detail(k: int) -> Detail:
             one, score = few.take(np.array([k])), scores[lowest[[k]]]
             error = float(self.scorer.errors(one, score)[0]) if self.errors else None
             ranks = None if self.ranks is None else self._ranked(one, score)[0].tolist()
-            outside = outside_words(one, 0, names)
-            company = "" if self.reasons is None else self.reasons.company(one)
-            return Detail(error, ranks, reasons(k), outside, company)
+            return Detail(
+                error,
+                ranks,
+                reasons(k),
+                outside_words(one, 0, names),
+                "" if self.reasons is None else self.reasons.company(one),
+                tuple(one.slice(k, 1) for one in kept_few),
+            )
 
         ranks = self._ranked(codes, scores) if self.every_rank and self.ranks else None
         words = outside_column(codes, names)
-        return Scored(scores, codes.tally, lowest, ranks, top or [], words, detail)
+        return Scored(scores, codes.tally, lowest, ranks, top or [], words, detail, kept)
+
+
+def _plain(column: pa.Array) -> pa.Array:
+    """Return a column without a dictionary, which differs from batch to batch, and no views."""
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
 
 
 def outside_words(codes: Codes, row: int, names: Sequence[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ and have the order of the gains.
 """
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -155,13 +155,18 @@ class Explainer:
         return sums / n_rows if n_rows else np.full(len(sums), np.nan)
 
     def batches(
-        self, X: Any, reduce: Callable[[Explained], T], *, n_jobs: int | None = None
+        self,
+        X: Any,
+        reduce: Callable[[Explained], T],
+        *,
+        n_jobs: int | None = None,
+        keep: Sequence[str] = (),
     ) -> Iterator[T]:
-        """Yield ``reduce`` of each batch, in order.
+        """Yield ``reduce`` of each batch, in order; its ``rows`` have the columns ``keep``, too.
 
         ``reduce`` is called by the threads. Memory stays flat if it keeps little of a batch.
         """
-        return self._scorer.mapped(X, lambda item: reduce(self._explain(item)), n_jobs)
+        return self._scorer.mapped(X, lambda item: reduce(self._explain(item)), n_jobs, keep)
 
     def _explain(self, item: Numbered) -> Explained:
         start, rows, _ = item

@@ -22,6 +22,8 @@ from hushtable.privacy.denoise import onto_simplex
 from hushtable.scores.company import Company, company_words
 from hushtable.scores.explain import Explained, Explainer
 from hushtable.scores.scorer import Scorer
+from hushtable.scores.usual import UsualValues
+from hushtable.scores.values import Told, cell, told
 
 #: Features named for each row.
 TOP = 3
@@ -47,6 +49,8 @@ class Reason:
     value: float | str | None = None
     #: The value in words; empty where values are kept out.
     said: str = ""
+    #: The value beside what is usual; None where values are kept out.
+    told: Told | None = None
 
     def facts(self) -> dict[str, Any]:
         """Return the reason for machines."""
@@ -61,16 +65,22 @@ def worth_a_word(reasons: list[Reason]) -> list[Reason]:
 class Reasons:
     """Finds the features that lower the scores of rows, and puts them in words.
 
-    With ``values``, the words hold the rows' values; ``frequencies`` add how far out these lie.
+    With ``values``, the words hold the rows' values; ``frequencies`` add how far out these lie,
+    ``usual`` (of each feature) what they lie beside.
     Raises `UsageError` if the model's tables do not keep features apart.
     """
 
     def __init__(
-        self, scorer: Scorer, *, values: bool = True, frequencies: "Frequencies | None" = None
+        self,
+        scorer: Scorer,
+        *,
+        values: bool = True,
+        frequencies: "Frequencies | None" = None,
+        usual: Sequence[UsualValues] | None = None,
     ) -> None:
         self.explainer = Explainer(scorer)
         self.features = scorer.plan.schema.features
-        self._values, self._frequencies = values, frequencies
+        self._values, self._frequencies, self._usual = values, frequencies, usual
         self._company = None if scorer.sketch.noise_sd > 0.0 else Company(scorer)
 
     @property
@@ -109,19 +119,18 @@ class Reasons:
         feature = self.features[j]
         if not self._values:
             return Reason(feature.name, share, feature.name)
-        value, said = self._value(j, rows, i)
+        one = cell(rows, j, i)
+        value, said = self._value(feature, one)
         words = f"{feature.name} {'is ' if value is None else ''}{said}"
         if self._frequencies is not None:
             words += self._frequencies.words(j, value)
-        return Reason(feature.name, share, words, value, said)
+        beside = told(feature, one, None if self._usual is None else self._usual[j])
+        return Reason(feature.name, share, words, value, said, beside)
 
-    def _value(self, j: int, rows: Any, i: int) -> tuple[float | str | None, str]:
-        """Return the value that a row has in a feature, and in words; None if it is missing."""
-        feature = self.features[j]
-        array = isinstance(rows, np.ndarray)
-        one = pa.array(rows[i : i + 1, j]) if array else rows.column(j).slice(i, 1)
+    def _value(self, feature: Feature, one: pa.Array) -> tuple[float | str | None, str]:
+        """Return a value of a feature, and the value in words; None if it is missing."""
         if feature.kind == "numeric":
-            number = float(as_numbers(one, feature.name, i)[0])
+            number = float(as_numbers(one, feature.name)[0])
             value = None if math.isnan(number) else number
             return value, value_words(feature, None if value is None else one[0].as_py())
         text = as_texts(one, feature.name)[0].as_py()

@@ -1,7 +1,7 @@
 """Rows against merged counts: a score a row."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -61,24 +61,31 @@ class Scorer:
 
         ``reduce`` is called by the threads. Memory stays flat if it keeps little of a batch.
         """
-        return self.mapped(X, lambda item: reduce(*self._score(item)), n_jobs)
+        return self.mapped(X, lambda item: reduce(*self.scored(item)), n_jobs)
 
-    def mapped(self, X: Any, found: Callable[[Numbered], T], n_jobs: int | None) -> Iterator[T]:
+    def mapped(
+        self,
+        X: Any,
+        found: Callable[[Numbered], T],
+        n_jobs: int | None,
+        keep: Sequence[str] = (),
+    ) -> Iterator[T]:
         """Yield what the threads find of each numbered batch of rows, in order."""
-        reader = self.open(X)
+        reader = self.open(X, keep)
         items = itertools.chain.from_iterable(numbered(reader))
         yield from map_in_order(found, items, n_threads(n_jobs, reader.n_rows))
 
-    def open(self, X: Any) -> Reader:
-        """Return a reader of rows, which have the plan's features as columns."""
-        return open_rows(X, self.plan.schema)
+    def open(self, X: Any, keep: Sequence[str] = ()) -> Reader:
+        """Return a reader of rows, which have the plan's features as columns, then ``keep``."""
+        return open_rows(X, self.plan.schema, keep=keep)
 
     def encode(self, item: Numbered) -> Codes:
         """Return the codes of a numbered batch."""
         start, batch, _ = item
         return self._encoder.encode(batch, start)
 
-    def _score(self, item: Numbered) -> tuple[Codes, Floats]:
+    def scored(self, item: Numbered) -> tuple[Codes, Floats]:
+        """Return the codes of a numbered batch, and its scores."""
         codes = self.encode(item)
         return codes, self.scoring(codes)
 
@@ -99,7 +106,7 @@ class Scorer:
         -------
         ndarray of shape (n,), float64
         """
-        return self.filled(X, lambda item: self._score(item)[1], (), n_jobs)
+        return self.filled(X, lambda item: self.scored(item)[1], (), n_jobs)
 
     @progress.shown("Scoring")
     def filled(

@@ -1,5 +1,7 @@
 """Which pages are followed, with what at hand; and what on them is not run, with the reason."""
 
+import contextlib
+import io
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -143,6 +145,12 @@ def orders():
     return {}
 
 
+def a_model_of_orders():
+    orders()
+    with contextlib.redirect_stdout(io.StringIO()):  # the page shows what comes after it
+        do("fit orders.csv --drop order --seed 0 -o orders.hush")
+
+
 def a_release():
     do("plan draw schema.toml -o plan.hush", *release_of("north"))
     return {
@@ -182,6 +190,7 @@ PAGES = {
         slow=True,
         needs=ROUNDS + LOOKS,
         before={
+            "hushtable score orders.csv": a_model_of_orders,
             "hushtable plan draft": partial(Path.unlink, Path("schema.toml")),
             "hushtable plan check": people_fill_in_the_schema,
             "hushtable merge": partial(do, *release_of("south")),

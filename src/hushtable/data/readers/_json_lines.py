@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hushtable.data.readers._csv import COMPRESSIONS
+from hushtable.data.readers._encoding import COMPRESSIONS
 from hushtable.data.readers._layout import Layout
 from hushtable.data.readers._reader import Batch, Reader, column_names, of_file, split
 from hushtable.errors import DataError, DataTypeError

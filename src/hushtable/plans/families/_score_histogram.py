@@ -76,8 +76,9 @@ class ScoreHistogram(HashFamily):
         starts = self.model.offsets[:-1]
         by_table = (self.model.n_tables, -1)
         high = np.maximum.reduceat(self.value, starts).reshape(by_table).max(axis=1)
-        # Rows beyond the ranges fall to one unit below what cells give.
-        least = int(self.model.least(self.value)) - (by_table[0] * _PER_UNIT) * (self.model.margin > 0)
+        least = int(self.model.least(self.value.astype(np.float64)))
+        if self.model.margin:  # rows beyond the ranges fall to one unit below what cells give
+            least -= self.model.n_tables * _PER_UNIT
         return least, (int(high.sum()) - least) // self.bins + 1
 
     @cached_property

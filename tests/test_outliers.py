@@ -1,0 +1,374 @@
+"""The lowest rows as a table: severity, values beside what is usual, frames, and what is kept."""
+
+import datetime
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sklearn.base import clone
+
+from hushtable import ACE, Feature, HushTable, LSHiTables, RSHash, Sketch, files, load
+from hushtable.data.readers import as_reader
+from hushtable.errors import DataError, FileError, PlanError, UsageError
+from hushtable.plans.plan import Plan
+from hushtable.scores.details import Scored, lowest_rows
+from hushtable.scores.lowest import Lowest
+from hushtable.scores.outliers import AMONG, find_outliers
+from hushtable.scores.scorer import Scorer
+from hushtable.scores.usual import FEW, MOST, Sample, UsualValues
+from hushtable.scores.values import number, told
+
+
+@pytest.fixture
+def people(rng):
+    """A frame of 400 rows: an odd pulse in row 7, an odd ward in row 9, none in row 11."""
+    frame = pd.DataFrame(
+        {
+            "name": [f"P{i:03}" for i in range(400)],
+            "pulse": rng.integers(60, 100, 400).astype(float),
+            "ward": rng.choice(["north", "south"], 400, p=[0.8, 0.2]),
+            "seen": pd.Timestamp("2026-01-01")
+            + pd.to_timedelta(rng.integers(0, 30, 400), unit="D"),
+        }
+    )
+    frame.loc[7, "pulse"] = 250.0
+    frame.loc[9, "ward"] = "east"
+    frame.loc[11, "pulse"] = np.nan
+    return frame.set_index("name")
+
+
+@pytest.fixture
+def fitted(people):
+    return HushTable(random_state=0).fit(people)
+
+
+# --- severity ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [HushTable, LSHiTables, RSHash, ACE])
+def test_severity_is_one_minus_the_share_of_counted_rows_as_rare(make, people):
+    detector = make(random_state=0).fit(people)
+    scores = detector.score_samples(people)
+    table = detector.outliers(people, n=30)
+    assert table.attrs["severity_among"] == "the rows that the model counted"
+    rare = np.array([(scores <= score).mean() for score in table["score"]])
+    np.testing.assert_allclose(table["severity"], 100.0 * (1.0 - rare), atol=1e-9)
+    assert table["score"].tolist() == sorted(scores)[:30]
+    assert table["rank"].tolist() == list(range(1, 31))
+    errors = detector.standard_errors(people)
+    np.testing.assert_array_equal(table["error"], errors[table["row"]])
+
+
+def test_severity_is_of_the_rows_that_were_counted_and_not_of_those_scored(fitted, people):
+    few = people.iloc[[7, 0, 1]]
+    alone = fitted.outliers(few, n=1)
+    assert alone["severity"].item() == fitted.outliers(people, n=1)["severity"].item() == 99.75
+    assert 100.0 - 100.0 / 3 < 99.75
+
+
+def test_a_row_of_weight_w_is_w_rows(people):
+    weights = np.arange(400) % 3
+    repeated = people.iloc[np.repeat(np.arange(400), weights)]
+    a = HushTable(random_state=0).fit(people, sample_weight=weights)
+    b = HushTable(random_state=0).fit(repeated)
+    assert a.outliers(people, n=50)["severity"].tolist() == (
+        b.outliers(people, n=50)["severity"].tolist()
+    )
+    assert a._usual_values().values == b._usual_values().values
+
+
+@pytest.mark.parametrize("n_rows", [5, FEW, 20 * FEW + 11])
+def test_the_sample_is_the_same_for_any_source(n_rows, rng, tmp_path):
+    X = rng.normal(size=(n_rows, 2))
+    table = pa.table({"a": X[:, 0], "b": X[:, 1]})
+    for k, part in enumerate((table.slice(0, n_rows // 3), table.slice(n_rows // 3))):
+        (tmp_path / "rows").mkdir(exist_ok=True)
+        pq.write_table(part, tmp_path / "rows" / f"{k}.parquet")
+    batches = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=1000))
+    found = []
+    for source in (table, tmp_path / "rows", batches):
+        for jobs in (1, 2):
+            if source is batches and jobs == 2:
+                continue
+            usual = HushTable(n_tables=5, random_state=0, n_jobs=jobs).fit(source)._usual_values()
+            found.append((usual.scores.tolist(), usual.values))
+    assert found.count(found[0]) == len(found) == 5
+    assert len(found[0][0]) == min(n_rows, max(FEW, n_rows // 16))
+
+
+def test_a_sample_is_evenly_spaced_and_small_where_rows_are_wide():
+    sample = Sample(20 * MOST, 3, None)
+    X = np.repeat(np.arange(20.0 * MOST)[:, None], 3, axis=1)
+    for _ in sample.of(as_reader(X)).read():
+        pass
+    seen = np.concatenate([sample._batches[start][:, 0] for start in sorted(sample._batches)])
+    assert set(np.diff(seen)) == {20.0}
+    assert len(seen) == MOST
+    assert len(Sample(10 * MOST, 4096, None)._rows) == 1024
+
+
+def test_it_is_gone_where_counts_are_added_and_kept_in_files(fitted, people, tmp_path):
+    expected = fitted.outliers(people, n=5)
+    fitted.save(tmp_path / "d.hush")
+    pd.testing.assert_frame_equal(load(tmp_path / "d.hush").outliers(people, n=5), expected)
+    again = pickle.loads(pickle.dumps(fitted))
+    pd.testing.assert_frame_equal(again.outliers(people, n=5), expected)
+    fitted.partial_fit(people)
+    assert fitted.outliers(people, n=5).attrs["severity_among"] == "the rows that were scored here"
+    merged = HushTable.from_counts(fitted.sketch_)
+    assert merged.outliers(people, n=5)["severity"].tolist() == [99.75, 99.5, 99.25, 99.0, 98.75]
+    assert "(range)" in " ".join(merged.outliers(people, n=5)["usual_1"])
+
+
+def test_no_row_is_pickled_before_the_first_use(people):
+    people["pulse"] += 0.123456789
+    detector = HushTable(random_state=0).fit(people)
+    assert isinstance(detector._usual, Sample)
+    whole = pickle.dumps(detector)
+    assert not isinstance(pickle.loads(whole)._usual, Sample)
+
+
+def test_ranks_go_before(fitted, people):
+    half = people.iloc[:200]
+    fitted.set_ranks(half)
+    table = fitted.outliers(people, n=9)
+    np.testing.assert_allclose(
+        table["severity"], 100 - 100 * fitted.rank_samples(people)[table["row"]]
+    )
+    assert table.attrs["severity_among"] == "the rows that the ranks count"
+
+
+def test_old_files_and_damaged_ones(fitted, people, tmp_path):
+    fitted.save(tmp_path / "d.hush")
+    content = files.read(tmp_path / "d.hush")
+    left_out = ("protocol", "kind", "arrays", "digest", "writer")
+    entries = {k: v for k, v in content.manifest.items() if k not in left_out}
+    arrays = dict(content.arrays)
+
+    def loaded(entries, arrays):
+        files.write(tmp_path / "e.hush", "detector", entries, arrays)
+        return load(tmp_path / "e.hush")
+
+    old = {k: v for k, v in entries.items() if k != "usual"}
+    table = loaded(old, {k: v for k, v in arrays.items() if k != "usual.scores"}).outliers(people)
+    assert table.attrs["severity_among"] == "the rows that were scored here"
+    usual = entries["usual"]
+    broken = [
+        usual[:1],
+        [{"missing": 2.0}, *usual[1:]],
+        [{"missing": 0.0, "middle": [3, 2, 1]}, *usual[1:]],
+        [{"missing": 0.0, "middle": [1, 2]}, *usual[1:]],
+        [{"missing": 0.0, "middle": [1, "2", 3]}, *usual[1:]],
+        [{"missing": 0.0, "shares": {"west": 0.5}}, *usual[1:]],
+        [usual[0], {"missing": 0.0, "middle": [1, 2, 3]}, *usual[2:]],
+        [{"missing": 0.0, "more": 1}, *usual[1:]],
+    ]
+    for damaged in broken:
+        with pytest.raises(FileError, match="usual"):
+            loaded(entries | {"usual": damaged}, arrays)
+    for scores in (
+        np.array([2.0, 1.0]), np.array([1.0, np.nan]), np.array([1]), np.zeros(0), np.zeros((2, 2)),
+    ):  # fmt: skip
+        with pytest.raises(FileError, match="numbers that rise"):
+            loaded(entries, arrays | {"usual.scores": scores})
+    with pytest.raises(FileError, match=r"holds no usual\.scores"):
+        loaded(entries, {k: v for k, v in arrays.items() if k != "usual.scores"})
+
+
+def test_ties_count_as_rare_over_batches_and_files():
+    lowest, every = Lowest(3), []
+    batches = [[5.0, 4.0], [4.0, 4.0, 9.0], [1.0, 4.0], [2.0, 2.0, 2.0, 2.0], [2.0], [7.0]]
+    for scores in batches:
+        few = lowest_rows(np.array(scores), 3)
+        scored = Scored(np.array(scores), None, few, None, [], lambda k: None)
+        lowest.add(scored, len(every))
+        every += scores
+        for row in lowest.rows:
+            assert lowest.as_rare(row.score) == sum(s <= row.score for s in every)
+    assert lowest.n_rows == len(every)
+
+
+# --- values and words -------------------------------------------------------------------------
+
+
+def test_reasons_have_values_usual_ranges_and_directions(fitted, people):
+    table = fitted.outliers(people, n=3).set_index("row")
+    row = table.loc[7]
+    low, high = np.quantile(people["pulse"].dropna(), [0.05, 0.95], method="inverted_cdf")
+    assert row[["reason_1", "value_1", "usual_1", "direction_1"]].tolist() == [
+        "pulse", "250", f"{low:g} to {high:g}", "high",
+    ]  # fmt: skip
+    assert row["words"].startswith(f"pulse 250, usually {low:g} to {high:g}: high")
+    assert table.loc[9, ["reason_1", "value_1", "direction_1"]].tolist() == ["ward", "east", "rare"]
+    assert table.loc[11, "direction_1"] == "missing"
+    assert table.loc[11, "words"].startswith("pulse is missing, as in 0.25% of rows")
+
+
+def test_what_lies_beyond_is_said(fitted, people):
+    odd = people.iloc[:1].assign(pulse=9999.0, ward="west")
+    words = fitted.outliers(odd, n=1)["words"].item()
+    assert "pulse 9999, usually 6" in words
+    assert ": beyond the range of 60 to 250" in words
+    assert "ward west: none of the 3 known" in words
+
+
+def test_numbers_as_people_write_them():
+    pairs = {
+        0.0: "0", 4000.0: "4000", 215.41: "215.41", 1234567.0: "1234567", -0.5: "-0.5",
+        0.000123456: "0.000123456", 1e-9: "1e-09", 1e30: "1e+30", 99.99999999: "100",
+    }  # fmt: skip
+    assert {x: number(x) for x in pairs} == pairs
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "text", "usual"),
+    [
+        (pa.array([datetime.date(2026, 3, 1)]), datetime.datetime(2026, 3, 1), "2026-03-01",
+         "2026-01-01 to 2026-12-31"),
+        (pa.array([datetime.datetime(2026, 3, 1, 8, 30)]), datetime.datetime(2026, 3, 1, 8, 30),
+         "2026-03-01 08:30", "2026-01-01 to 2026-12-31"),
+        (pa.array([1.7723232e9]), 1.7723232e9, "1772323200", "1767225600 to 1798675200"),
+        (pa.array([None], pa.timestamp("s")), None, "", "2026-01-01 to 2026-12-31"),
+    ],
+)  # fmt: skip
+def test_dates_are_told_as_dates(column, value, text, usual):
+    ends = [datetime.datetime(2026, *day, tzinfo=datetime.UTC) for day in ((1, 1), (12, 31))]
+    low, high = (day.timestamp() for day in ends)
+    feature = Feature.numeric("day", low=low - 1e6, high=high + 1e6)
+    found = told(feature, column, UsualValues(0.0, (low, low, high)))
+    assert (found.value, found.text) == (value, text)
+    if not text.isdigit():
+        assert found.usual == usual
+    dated = Feature.numeric("day", low=low, high=high, unit="date")
+    plain = told(dated, pa.array([low]), None)
+    assert (plain.text, plain.usual) == ("2026-01-01", "2026-01-01 to 2026-12-31 (range)")
+
+
+def test_truth_values_times_and_numbers_of_no_calendar():
+    flag = Feature.numeric("flag", low=0, high=1)
+    found = told(flag, pa.array([True]), UsualValues(0.0, (0.0, 0.0, 0.0)))
+    assert (found.value, found.words) == (True, "flag true, usually false: high")
+    time = Feature.numeric("at", low=0, high=86_400)
+    found = told(time, pa.array([datetime.time(3, 30)]), None)
+    assert (found.text, found.usual) == ("3:30:00", "0:00:00 to 1 day, 0:00:00 (range)")
+    far = Feature.numeric("day", low=0, high=1e18, unit="date")
+    assert told(far, pa.array([1e17]), None).value == 1e17
+
+
+# --- frames -----------------------------------------------------------------------------------
+
+
+def test_a_frame_of_the_callers_kind(fitted, people, tmp_path):
+    pandas = fitted.outliers(people, n=4, keep=["pulse"])
+    assert pandas.index.tolist() == [f"P{i:03}" for i in pandas["row"]]
+    assert pandas.index.name == "name"
+    np.testing.assert_array_equal(pandas["pulse"], people["pulse"].iloc[pandas["row"]])
+    flat = pl.from_pandas(people.reset_index())
+    polars = fitted.outliers(flat, n=4, keep=("name",))
+    assert isinstance(polars, pl.DataFrame)
+    assert polars["name"].to_list() == pandas.index.tolist()
+    assert isinstance(fitted.outliers(flat.lazy(), n=4, keep=("name",)), pl.DataFrame)
+    arrow = fitted.outliers(flat.to_arrow(), n=4, keep=("name", "seen"))
+    assert isinstance(arrow, pa.Table)
+    assert arrow.schema.field("seen").type == flat.to_arrow().schema.field("seen").type
+    assert arrow.schema.metadata[AMONG] == b"the rows that the model counted"
+    flat.write_parquet(tmp_path / "p.parquet")
+    path = fitted.outliers(tmp_path / "p.parquet", n=4, keep=("name",))
+    assert path["words"].to_pylist() == pandas["words"].tolist()
+    X = people[["pulse"]].to_numpy()
+    matrix = HushTable(random_state=0).fit(X).outliers(X, n=2)
+    assert isinstance(matrix, pa.Table)
+    assert matrix["reason_1"].to_pylist()[0] == "x0"
+
+
+def test_detectors_without_explanations_have_no_reasons(people):
+    assert RSHash(random_state=0).fit(people).outliers(people, n=2).columns.tolist() == [
+        "rank", "row", "severity", "score", "error", "outside",
+    ]  # fmt: skip
+    one = HushTable(n_tables=1, random_state=0).fit(people).outliers(people, n=2)
+    assert one["error"].isna().all()
+
+
+@pytest.mark.parametrize(
+    ("n", "keep", "says"),
+    [
+        (0, (), "1 or more"),
+        (True, (), "1 or more"),
+        (2.5, (), "1 or more"),
+        (2, "name", "needs a list of columns"),
+        (2, ["nobody"], r"has no column \['nobody'\]"),
+        (2, ["ward", "ward"], "names a column twice"),
+    ],
+)
+def test_bad_wishes_are_refused(fitted, people, n, keep, says):
+    with pytest.raises((DataError, UsageError), match=says):
+        fitted.outliers(people, n=n, keep=keep)
+
+
+def test_other_columns_are_refused_as_ever(fitted, people):
+    with pytest.raises(DataError, match="unseen at fit time"):
+        fitted.outliers(people.assign(more=1.0), n=2)
+    with pytest.raises(DataError, match="yet now missing"):
+        fitted.outliers(people.reset_index().drop(columns="ward"), n=2, keep=["name"])
+    with pytest.raises(DataError, match="has no rows"):
+        fitted.outliers(people.iloc[:0], n=2)
+
+
+def test_several_files_say_which(rng, tmp_path):
+    X = rng.normal(size=(60, 2))
+    X[41] = 30.0
+    for k, part in enumerate((X[:40], X[40:])):
+        pq.write_table(pa.table({"a": part[:, 0], "b": part[:, 1]}), tmp_path / f"{k}.parquet")
+    detector = HushTable(random_state=0).fit(tmp_path)
+    first = detector.outliers(tmp_path, n=2).to_pylist()[0]
+    assert (first["file"], first["row"]) == (str(tmp_path / "1.parquet"), 1)
+
+
+def test_counts_alone_list_outliers(people):
+    reader = as_reader(people)
+    plan = HushTable(random_state=0).fit(people).plan_
+    counts = Sketch.from_data(Plan.draw(plan.schema, random_state=1), people)
+    found = find_outliers(Scorer(counts), reader, 3)
+    assert found.among == "the rows that were scored here"
+    assert [found.severity(k) for k in range(3)] == ["99.75", "99.50", "99.25"]
+    assert found.table()["row"].to_pylist()[0] in (7, 9, 11)
+
+
+# --- set_output -------------------------------------------------------------------------------
+
+
+def test_set_output_keeps_the_index(fitted, people):
+    arrays = fitted.explain(people), fitted.score_samples(people), fitted.predict(people)
+    decisions = fitted.decision_function(people)
+    framed = clone(fitted.set_output(transform="pandas")).fit(people)  # clone keeps it
+    shares = framed.explain(people)
+    assert shares.columns.tolist() == people.columns.tolist()
+    pd.testing.assert_index_equal(shares.index, people.index)
+    np.testing.assert_array_equal(shares, arrays[0])
+    for series, expected in (
+        (framed.score_samples(people), arrays[1]),
+        (framed.predict(people), arrays[2]),
+        (framed.decision_function(people), decisions),
+    ):
+        pd.testing.assert_index_equal(series.index, people.index)
+        np.testing.assert_array_equal(series, expected)
+    assert (framed.fit_predict(people) == framed.predict(people)).all()
+    framed.set_ranks(people).set_threshold(people, 0.1)
+    assert framed.rank_samples(people).min() > 0.0
+    framed.set_output(transform="polars")
+    assert framed.explain(people).columns == people.columns.tolist()
+    assert framed.score_samples(people).to_list() == arrays[1].tolist()
+    framed.set_output().set_output(transform="default")
+    assert isinstance(framed.predict(people), np.ndarray)
+    with pytest.raises(UsageError, match="needs one of"):
+        framed.set_output(transform="arrow")
+
+
+def test_a_plan_error_names_the_feature():
+    feature = Feature.numeric("age", low=0, high=1)
+    with pytest.raises(PlanError, match="'age'"):
+        UsualValues.from_dict({"missing": 0.0, "shares": {"x": 0.1}}, feature)
