@@ -129,10 +129,10 @@ def labs(n: int = N_ROWS) -> Table:
             texts("Geschlecht", "category", rng.choice(["m", "w"], n)),
             number("Alter", rng.integers(18, 96, n)),
             texts("Station", "category", rng.choice(["Chirurgie", "Gynäkologie", "Innere"], n)),
-            number("Kalium", rng.normal(4.3, 0.4, n) + 3.5 * far, 1),
-            number("TSH", rng.lognormal(0.4, 0.5, n) + 35 * far * rng.random(n), 2),
+            number("Kalium", rng.normal(4.3, 0.4, n) + 1.7 * far, 1),
+            number("TSH", rng.lognormal(0.4, 0.5, n) + 6 * far * rng.random(n), 2),
             number("Größe", rng.normal(171, 9, n), 1),
-            number("Ferritin", rng.lognormal(6.2, 0.8, n) + 9000 * far, 1),
+            number("Ferritin", rng.lognormal(6.2, 0.8, n) + 1500 * far, 1),
             date("Abnahme", days(rng, n)),
         ),
         odd,
@@ -147,7 +147,7 @@ def payments(n: int = N_ROWS) -> Table:
     rng = np.random.default_rng(2)
     odd = _odd(rng, n)
     amounts = rng.choice([-1, -1, -1, 1], n) * rng.lognormal(4.6, 1.1, n)
-    amounts = np.where(odd == 1, -rng.uniform(20_000, 60_000, n), amounts).round(2)
+    amounts = np.where(odd == 1, -rng.uniform(800, 4_000, n), amounts).round(2)
     kinds = rng.choice(["Dauerauftrag", "Kartenzahlung", "Überweisung"], n)
     words = ["Rechnung", "Miete", "Einkauf", "Rate", "Beitrag", "Strom"]
     purposes = [f"{rng.choice(words)} {i:05d} vom Kunden {rng.integers(1e6)}" for i in range(n)]
@@ -176,10 +176,10 @@ def sensors(n: int = N_ROWS) -> Table:
         (
             date("time", start + 600 * np.arange(n)),
             texts("device", "category", rng.choice(["north", "roof", "south"], n)),
-            number("temperature", rng.normal(4, 6, n) + 60 * far, 2),
+            number("temperature", rng.normal(4, 6, n) + 18 * far, 2),
             number("humidity", rng.uniform(20, 95, n), 1),
             number("pressure", rng.normal(1013, 8, n), 1),
-            number("vibration", rng.gamma(2.0, 0.05, n) + 2 * far, 4),
+            number("vibration", rng.gamma(2.0, 0.05, n) + 0.25 * far, 4),
         ),
         odd,
     )
@@ -197,8 +197,8 @@ def orders(n: int = N_ROWS) -> Table:
             texts("order", "id", (uuid.UUID(bytes=rng.bytes(16)) for _ in range(n))),
             date("ordered", noon),
             number("quantity", rng.integers(1, 30, n)),
-            number("price", rng.lognormal(6.5, 0.9, n) + 30_000 * far, 2),
-            number("discount", rng.uniform(0, 30, n) + 55 * far, 1),
+            number("price", rng.lognormal(6.5, 0.9, n) + 3_000 * far, 2),
+            number("discount", rng.uniform(0, 30, n) + 15 * far, 1),
             number("margin", rng.normal(80, 60, n), 2),
             texts("country", "category", rng.choice(["AT", "CH", "DE", "FR"], n)),
         ),

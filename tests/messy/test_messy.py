@@ -105,7 +105,7 @@ def test_decisions_hold_for_later_files(tmp_path, run):
 @pytest.mark.parametrize("name", messy_labelled.SETS)
 def test_labelled_sets_keep_their_accuracy(name, habit, data_dir, tmp_path):
     table = labelled(str(data_dir / f"{name}.npz"))
-    judge(Case(name, habit, None), habit(table, tmp_path), readers())
+    judge(Case(name, habit, None), habit(table, tmp_path), readers(), n_tables=100)
 
 
 @pytest.mark.slow
