@@ -11,15 +11,14 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from messy_clean import CLEAN
-from messy_corpus import verdict
-from messy_files import CASES
+from messy_corpus import in_order, verdict
 
 
 def main(words: list[str]) -> int:
     """Judge the cases; return 1 if any fails."""
     failed = 0
     print(f"{'case':<45} {'outcome':<18} {'clean':>6} {'messy':>6}  options")
-    chosen = {name: case for name, case in {**CASES, **CLEAN}.items()
+    chosen = {name: case for name, case in {**in_order(), **CLEAN}.items()
               if not words or any(word in name for word in words)}  # fmt: skip
     for name, case in chosen.items():
         with tempfile.TemporaryDirectory() as folder:

@@ -29,6 +29,7 @@ def german_statement(table, folder):
 
 @case(payments)
 def amounts_with_currency(table, folder):
+    """Amounts as 1.234,50 EUR in one column and 1.234,50 € in another."""
     cells = Cells(table, GERMAN).change("Betrag", "{} EUR".format).change("Saldo", "{} €".format)
     return cells.write(folder / "betrag.csv")
 
@@ -44,6 +45,8 @@ def sign_in_a_column_of_its_own(table, folder):
 
 @case(payments, command=True)
 def trailing_minus_of_sap(table, folder):
+    """SAP writes the sign behind the number: 12,50-."""
+
     def behind(text):
         return text[1:] + "-" if text.startswith("-") else text
 
@@ -103,6 +106,7 @@ def two_currencies(table, folder):
 
 @case(orders, command=True)
 def american_money(table, folder):
+    """Money as $4,081.98, accounting brackets for less than nothing, percent, AM and PM."""
     cells = Cells(table, US).change("price", "${}".format).change("discount", "{}%".format)
     cells.change("margin", lambda text: f"(${text[1:]})" if text[0] == "-" else f"${text}")
     return cells.write(
@@ -139,6 +143,7 @@ def german_whole_thousands(table, folder):
 
 @case(orders)
 def american_whole_thousands(table, folder):
+    """Whole numbers with thousands commas: 987 and 1,234."""
     whole = np.round(table["price"].values * 3)
     table = table.put("price", values=whole, digits=0).pick("order", "quantity", "price", "country")
     return Cells(table, US).write(folder / "whole.csv", knows={"--decimal": "."})
@@ -146,12 +151,14 @@ def american_whole_thousands(table, folder):
 
 @case(orders)
 def swiss_apostrophes(table, folder):
+    """Thousands apostrophes, as Swiss systems write them."""
     style = Style(";", thousands="'", day="%d.%m.%Y")
     return Cells(table, style).write(folder / "schweiz.csv", knows={"--dates": "dmy"})
 
 
 @case(orders)
 def swiss_typographic_apostrophes(table, folder):
+    """The same with the apostrophe that Windows has used since 2017."""
     style = Style(";", thousands="\N{RIGHT SINGLE QUOTATION MARK}", day="%d.%m.%Y")
     return Cells(table, style).write(folder / "schweiz.csv", knows={"--dates": "dmy"})
 
@@ -181,16 +188,19 @@ def _french(table, folder, mark, encoding="utf-8"):
 
 @case(orders)
 def french_blanks(table, folder):
+    """Thousands blanks, decimal commas, and n.d. for no value."""
     return _french(table, folder, " ")
 
 
 @case(orders)
 def french_hard_blanks(table, folder):
+    """The same with no-break spaces, in cp1252."""
     return _french(table, folder, "\N{NO-BREAK SPACE}", "cp1252")
 
 
 @case(orders)
 def french_narrow_blanks(table, folder):
+    """The same with narrow no-break spaces, as French Excel writes them."""
     return _french(table, folder, "\N{NARROW NO-BREAK SPACE}")
 
 
@@ -210,6 +220,7 @@ def day_or_month_first(table, folder):
 
 @case(orders, "refused")
 def month_or_day_first(table, folder):
+    """The same in America, where the month is first."""
     style = Style(day="%m/%d/%Y")
     cells = Cells(_days_in_doubt(table), style)
     return cells.write(folder / "months.csv", knows={"--dates": "mdy"})
@@ -239,6 +250,7 @@ def thousands_or_decimals_with_a_comma(table, folder):
 
 @case(orders, "refused")
 def thousands_or_decimals_with_a_dot(table, folder):
+    """1.234 throughout, where decimals may have a comma."""
     kilos = np.random.default_rng(9).integers(1000, 9999, len(table)) * 1.0
     kilos = np.where(table.odd == 1, 95_000 + kilos, kilos)
     table = table.pick("order", "quantity", "country").added(number("weight", kilos))

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from messy_tables import Column, Table
+from python_calamine import load_workbook
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,12 @@ class File:
         return (self.table, *self.also)
 
     def lines(self) -> list[str]:
-        """Return the lines of a file of text."""
+        """Return the lines of a file of text, or the rows of a sheet."""
+        if self.path.suffix == ".xlsx":
+            book = load_workbook(self.path)
+            sheet = book.get_sheet_by_name(self.knows.get("--sheet", book.sheet_names[0]))
+            rows = sheet.to_python(skip_empty_area=False)
+            return ["\t".join(map(str, row)) for row in rows]
         return self.path.read_bytes().decode(self.style.encoding).splitlines()
 
     def struck(self) -> "File":

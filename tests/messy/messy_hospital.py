@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 from messy_files import GERMAN, US, Cells, Style, case, plain_rows
-from messy_tables import labs, number
+from messy_tables import labs, number, texts
 
 SEMICOLON = Style(";", missing="")
 
@@ -18,16 +18,19 @@ def _spoilt(table, folder, name, words, style=SEMICOLON, **fields):
 
 @case(labs, command=True)
 def one_err_among_numbers(table, folder):
+    """ERR in one row of 600."""
     return _spoilt(table, folder, "TSH", ["ERR"], Style())
 
 
 @case(labs, command=True)
 def dashes_and_question_marks(table, folder):
+    """Dashes and question marks where a value is not there."""
     return _spoilt(table, folder, "Kalium", ["-", "?", "-", "?", "-"])
 
 
 @case(labs)
 def haemolytic_samples(table, folder):
+    """A remark of the laboratory in place of a value."""
     return _spoilt(table, folder, "Kalium", ["hämolytisch"] * 9, replace(GERMAN, encoding="utf-8"))
 
 
@@ -39,16 +42,19 @@ def not_detectable(table, folder):
 
 @case(labs)
 def no_value_in_german(table, folder):
+    """k.A., in German for: not stated."""
     return _spoilt(table, folder, "Ferritin", ["k.A."] * 20, GERMAN)
 
 
 @case(labs)
 def plus_signs_among_numbers(table, folder):
+    """Plus signs of a test strip among measured numbers."""
     return _spoilt(table, folder, "Ferritin", ["++", "+++", "neg.", "++", "+"])
 
 
 @case(labs)
 def several_columns_with_words(table, folder):
+    """Another word in each of three columns, in American style."""
     cells = Cells(table, US)
     rows = plain_rows(table, 12)
     cells.put("TSH", dict.fromkeys(rows[:4], "pending"))
@@ -79,14 +85,15 @@ def flags_behind_numbers(table, folder):
     cells = Cells(table, SEMICOLON)
     values = table["Kalium"].values
     flags = [" H" if value > 5.1 else " L" if value < 3.5 else "" for value in values]
-    texts = cells.columns["Kalium"]
-    cells.columns["Kalium"] = [text + flag for text, flag in zip(texts, flags, strict=True)]
+    written = cells.columns["Kalium"]
+    cells.columns["Kalium"] = [text + flag for text, flag in zip(written, flags, strict=True)]
     flagged = [text for text in cells.columns["Kalium"] if text[-1] in "HL"]
     return cells.write(folder / "flags.csv", bad={"Kalium": flagged})
 
 
 @case(labs)
 def units_in_cells(table, folder):
+    """The unit behind every number of a column."""
     cells = Cells(table, GERMAN).change("Kalium", "{} mmol/l".format)
     cells.change("TSH", "{} mU/l".format)
     return cells.write(folder / "einheiten.csv")
@@ -150,18 +157,33 @@ def numbers_of_patients(table, folder):
 
 @case(labs)
 def patients_with_leading_zeros(table, folder):
+    """Numbers of patients that start with zeros."""
     ids = np.array([text[2:].zfill(8) for text in table["Patient"].values], object)
     return Cells(table.put("Patient", values=ids), Style()).write(folder / "nullen.csv")
 
 
 @case(labs)
+def names_and_notes(table, folder):
+    """Names of persons and free text: both tell who a row is, and neither is a category."""
+    rng = np.random.default_rng(17)
+    parts = ["ba", "do", "fi", "ga", "ke", "lu", "mo", "na", "pe", "ri", "so", "tu"]
+    words = rng.choice(parts, (len(table), 9))
+    names = ["".join(row[:2]).title() + " " + "".join(row[2:5]).title() for row in words]
+    notes = [f"{a}{b} {c}{d}, {a}{c} {d}{b}." for *_, a, b, c, d in words]
+    table = table.added(texts("Name", "id", names), texts("Bemerkung", "text", notes))
+    return Cells(table, SEMICOLON).write(folder / "namen.csv")
+
+
+@case(labs)
 def two_digit_years(table, folder):
+    """Years with two digits, as in 15.05.26."""
     style = replace(GERMAN, day="%d.%m.%y")
     return Cells(table, style).write(folder / "jahre.csv", knows={"--dates": "dmy"})
 
 
 @case(labs)
 def blanks_around_numbers(table, folder):
+    """Columns of fixed width: blanks before and behind the numbers."""
     cells = Cells(table, SEMICOLON)
     for name in ("Alter", "Kalium", "TSH", "Größe", "Ferritin"):
         cells.change(name, "{:>10} ".format)

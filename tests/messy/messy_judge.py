@@ -68,6 +68,7 @@ def judge(case: Case, file: File, readers: Readers, n_tables: int = N_TABLES) ->
     """Read, obey, read again; fail on anything silent or wrong."""
     options, steps, messages = Options.parse(file.given), 0, []
     while True:
+        seen, refused = None, True
         try:
             seen = readers.understand(file.path, **options.keywords())
             refused = bool(seen.refused)
@@ -75,6 +76,8 @@ def judge(case: Case, file: File, readers: Readers, n_tables: int = N_TABLES) ->
             detector = HushTable(n_tables=n_tables, random_state=0).fit(rows)
             assert not refused, f"understand refuses, fit does not: {seen}"
         except DataError as error:
+            if not refused:
+                raise AssertionError(f"fit refuses, understand does not: {seen}") from error
             messages.append(str(error))
             obeyed = obey(case, file, messages[-1], options)
             if obeyed is None:
@@ -101,8 +104,7 @@ def obey(case: Case, file: File, message: str, options: Options) -> tuple[File, 
     check_lines(file, message)
     if file.strike and set(file.strike) & lines_named(message):
         return file.struck(), options
-    if case.must == "final":
-        check_named(file, [message])
+    if case.must == "final" and names_all(file, [message]):
         return None
     more = options.joined(Options.said(message, file.knows))
     assert more != options, f"the options that it asks for are there: {options}: {message}"
@@ -110,39 +112,46 @@ def obey(case: Case, file: File, message: str, options: Options) -> tuple[File, 
 
 
 def lines_named(message: str) -> set[int]:
-    found = re.findall(r"\blines? (\d[\d,]*)", message)
-    return {int(text.replace(",", "")) for text in found}
+    """Return the lines of a file, or the rows of a sheet, that a message names."""
+    found = re.findall(r"\blines? (\d[\d,]*)|\brows? (\d[\d,]*) of sheet", message)
+    return {int("".join(pair).replace(",", "")) for pair in found}
+
+
+def quoted(words: Sequence[str], message: str) -> list[str]:
+    """Return the words that a message shows in quotes."""
+    return [word for word in words if re.search(f"""['"`]{re.escape(word)}['"`]""", message)]
 
 
 def check_lines(file: File, message: str) -> None:
-    """Check that a bad value stands in the line that the message names."""
-    named = [(column, word) for column, words in file.bad.items() for word in words
-             if column in message and repr(word) in message]  # fmt: skip
-    if not named or file.path.suffix not in (".csv", ".jsonl"):
-        return
-    lines, numbers = file.lines(), lines_named(message)
-    assert numbers, f"names no line: {message}"
-    for column in {column for column, _ in named}:
-        words = [word for name, word in named if name == column]
-        assert any(
-            word in lines[number - 1] for number in numbers if number <= len(lines)
-            for word in words
-        ), f"{column}: none of {words} stands in lines {numbers}: {message}"  # fmt: skip
-
-
-def check_named(file: File, messages: Sequence[str]) -> None:
+    """Check that a bad value stands in a line that the message names."""
     for column, words in file.bad.items():
+        shown = quoted(words, message) if column in message else []
+        if not shown:
+            continue
+        lines, numbers = file.lines(), lines_named(message)
         assert any(
-            repr(column) in message and any(repr(word) in message for word in words)
-            for message in messages
-        ), f"no message names column {column!r} and one of {list(words)[:5]}: {messages}"
+            word in lines[number - 1]
+            for number in numbers
+            if number <= len(lines)
+            for word in shown
+        ), f"{column}: none of {shown} stands in lines {sorted(numbers)}: {message}"
+
+
+def names_all(file: File, messages: Sequence[str]) -> bool:
+    """Whether the messages name each column with bad values, and one of these."""
+    return all(
+        any(column in message and quoted(words, message) for message in messages)
+        for column, words in file.bad.items()
+    )
 
 
 def check_exceptions(file: File, seen: Any, messages: Sequence[str]) -> None:
     """Check that each text that is no value was named: in a message, or in what was understood."""
     if not file.path.stem.endswith("-struck"):
         told = [f"{one.name!r} {one.evidence} {one.doubt}" for one in seen]
-        check_named(file, [*messages, *told])
+        assert names_all(file, [*messages, *told]), (
+            f"no column with one of its bad values, {dict(file.bad)}, in: {[*messages, *told]}"
+        )
 
 
 def resolved(file: File, options: Options) -> set[str]:
@@ -262,9 +271,9 @@ def command_line(case: Case, file: File, run: Callable[..., Any], folder: Path) 
             if set(file.said) <= resolved(file, options):
                 break
             for name, word in file.said.items():
-                assert name in result.err, f"no doubt about {name!r} is said: {result.err}"
-                assert word in result.err
-            options = options.joined(Options.said(result.err, file.knows))
+                for words in (name, word, "--missing"):
+                    assert words in result.err, f"no doubt about {name!r} is said: {result.err}"
+                options = options.joined(Options.parse(["--missing", word]))
             continue
         assert (result.code, model.exists()) == (1, False), result.err
         assert result.err.startswith("hushtable: error: "), result.err

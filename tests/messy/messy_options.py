@@ -36,6 +36,8 @@ class Options(dict[str, list[str]]):
         assert add, f"the message does not end with options to add: {message}"
         options = cls.parse(shlex.split(tail))
         assert options, f"no options after 'Add: ' in: {message}"
+        if "--drop" in options:
+            options.pop("--keep-text", None)  # the other way out
         for name in set(options) & set(knows):
             known = cls.parse([name, knows[name]])[name]
             if name == "--as":

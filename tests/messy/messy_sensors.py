@@ -20,6 +20,7 @@ def epoch_milliseconds(table, folder):
 
 @case(sensors, "right")
 def iso_times_with_zone(table, folder):
+    """ISO 8601 with a zone."""
     style = Style(day="%Y-%m-%dT", time="%H:%M:%S+00:00")
     return Cells(table, style).write(folder / "zone.csv")
 
@@ -48,16 +49,19 @@ def _sentinel(table, folder, word):
 
 @case(sensors, command=True)
 def minus_9999_for_no_value(table, folder):
+    """A number that stands for none: it must be said, or it stretches the range."""
     return _sentinel(table, folder, "-9999")
 
 
 @case(sensors)
 def minus_999_for_no_value(table, folder):
+    """The same with the digits of the other numbers: -999.00."""
     return _sentinel(table, folder, "-999.00")
 
 
 @case(sensors)
 def infinity_among_numbers(table, folder):
+    """Infinities of both signs, in three spellings."""
     rows = plain_rows(table, 3)
     words = dict(zip(rows, ["Infinity", "-Infinity", "inf"], strict=True))
     cells = Cells(table, Style()).put("pressure", words)
@@ -66,6 +70,7 @@ def infinity_among_numbers(table, folder):
 
 @case(sensors, "right")
 def empty_and_constant_columns(table, folder):
+    """A column without a value, and one that is the same throughout."""
     n = len(table)
     table = table.added(
         replace(table["device"], name="note", kind="empty", values=np.array([None] * n, object)),
@@ -83,13 +88,15 @@ def delimiter_at_the_end(table, folder):
 
 @case(sensors)
 def delimiter_at_the_end_of_rows_only(table, folder):
+    """The same without the header's: a row has one cell more than there are names."""
     cells = Cells(table, Style())
     head, *rows = cells.lines()
-    return cells.write(folder / "rows.csv", [head, *(row + "," for row in rows)], strike=())
+    return cells.write(folder / "rows.csv", [head, *(row + "," for row in rows)])
 
 
 @case(sensors, command=True)
 def no_header(table, folder):
+    """The first line is a row."""
     names = [f"column {j + 1}" for j in range(len(table.columns))]
     cells = Cells(table.renamed(names), Style())
     return cells.write(folder / "bare.csv", cells.lines()[1:], above=None)
@@ -97,11 +104,12 @@ def no_header(table, folder):
 
 @case(sensors, "right")
 def quoted_numbers(table, folder):
+    """Every cell in quotes."""
     return Cells(table, Style(quoted=True)).write(folder / "quoted.csv")
 
 
 @case(sensors, "right")
-def blocks_of_blanks(table, folder):
+def german_device_with_tabs(table, folder):
     """Tabs, and the decimal comma of a German device."""
     style = replace(GERMAN, delimiter="\t", thousands="")
     return Cells(table, style).write(folder / "tabs.csv")
@@ -117,21 +125,25 @@ def _switch(table, folder, yes, no, style):
 
 @case(sensors, "right")
 def yes_and_no_in_german(table, folder):
+    """ja and nein."""
     return _switch(table, folder, "ja", "nein", Style(";"))
 
 
 @case(sensors, "right")
 def y_and_n(table, folder):
+    """Y and N."""
     return _switch(table, folder, "Y", "N", Style())
 
 
 @case(sensors, "right")
 def one_and_zero(table, folder):
+    """1 and 0 for yes and no."""
     return _switch(table, folder, "1", "0", Style())
 
 
 @case(sensors, "right")
 def true_and_false_in_capitals(table, folder):
+    """TRUE and FALSE, as Excel writes them."""
     return _switch(table, folder, "TRUE", "FALSE", Style())
 
 

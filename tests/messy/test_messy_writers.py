@@ -6,16 +6,18 @@ And the judge condemns: a reading that is wrong in one cell, silent or false doe
 import datetime
 import json
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 from messy_clean import CLEAN
-from messy_corpus import MODULES
+from messy_corpus import MODULES, listing
 from messy_files import CASES, Cells, Style
 from messy_judge import Readers, judge
 from messy_options import Options
-from messy_tables import labs
+from messy_labelled import HABITS, SETS
+from messy_tables import labelled, labs
 from python_calamine import load_workbook
 
 from hushtable.errors import DataError
@@ -138,6 +140,21 @@ def test_a_file_is_its_table(name, tmp_path):
     assert np.nansum(matching[0].odd) > 0
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("habit", HABITS, ids=lambda habit: habit.__name__)
+@pytest.mark.parametrize("name", SETS)
+def test_a_file_of_a_labelled_set_is_its_table(name, habit, data_dir, tmp_path):
+    file = habit(labelled(str(data_dir / f"{name}.npz")), tmp_path)
+    frame = cells_of(file)
+    assert all(same(column, frame[column.name], file) for column in file.table.columns)
+    assert len(frame) == len(file.table)
+
+
+def test_the_readme_lists_every_case():
+    table = (Path(__file__).parent / "README.md").read_text(encoding="utf-8")
+    assert listing() in table, f"README.md's table is another; it should be:\n{listing()}"
+
+
 def test_there_are_enough_cases():
     assert len(CASES) >= 45
     assert len(CLEAN) >= 10
@@ -235,6 +252,12 @@ class WrongLine(Perfect):
             raise DataError("column 'TSH': 'ERR' in line 3. Add: --missing ERR")
 
 
+class NoColumn(Perfect):
+    def refuse(self, missing):
+        if self.word not in missing:
+            raise DataError("'ERR' in line 312. Add: --missing ERR")
+
+
 class WrongOption(Perfect):
     word = "n/a"
 
@@ -260,7 +283,8 @@ def test_the_judge_passes_what_is_right(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "reader", [OffByOneCell, Category, LeavesOut, Silent, WrongLine, WrongOption, NoOption]
+    "reader",
+    [OffByOneCell, Category, LeavesOut, Silent, WrongLine, NoColumn, WrongOption, NoOption],
 )
 def test_the_judge_condemns_what_is_wrong(reader, tmp_path):
     case, file = err_case(tmp_path)
