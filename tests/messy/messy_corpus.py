@@ -3,6 +3,7 @@
 import messy_bank
 import messy_excel
 import messy_hospital
+import messy_programs
 import messy_sensors
 from messy_files import CASES, Case
 from messy_judge import Readers, Verdict, judge
@@ -10,7 +11,7 @@ from messy_judge import Readers, Verdict, judge
 from hushtable import data
 
 #: Modules that register cases.
-MODULES = (messy_hospital, messy_bank, messy_excel, messy_sensors)
+MODULES = (messy_hospital, messy_bank, messy_excel, messy_sensors, messy_programs)
 
 
 WORDS = {

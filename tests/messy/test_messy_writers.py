@@ -15,8 +15,8 @@ from messy_clean import CLEAN
 from messy_corpus import MODULES, listing
 from messy_files import CASES, Cells, Style
 from messy_judge import Readers, judge
-from messy_options import Options
 from messy_labelled import HABITS, SETS
+from messy_options import Options
 from messy_tables import labelled, labs
 from python_calamine import load_workbook
 
@@ -56,7 +56,7 @@ def cells_of(file):
         engine="python",
         index_col=False,
     )
-    if file.above is None:
+    if file.above is None or file.path.name == "twice.csv":  # pandas would number the names
         frame.columns = file.table.names
     return frame.set_axis([str(name).strip() for name in frame.columns], axis=1)
 
@@ -65,10 +65,10 @@ def number_of(cell, style):
     """Read a number as a person does who knows the decimal sign; NaN for none."""
     if isinstance(cell, int | float):
         return float(cell)
-    text = str(cell).strip()
+    text = str(cell).strip().replace("\N{MINUS SIGN}", "-").removeprefix("EUR ")
     negative = text.endswith("-") or text.startswith(("-", "("))
     text = (
-        text.strip("-()$%€ ")
+        text.strip("-()$%€\N{NO-BREAK SPACE} ")
         .removesuffix("EUR")
         .removesuffix("USD")
         .removesuffix("H")
@@ -87,7 +87,7 @@ def number_of(cell, style):
 def date_of(cell, style):
     if isinstance(cell, datetime.datetime | datetime.date):
         return np.datetime64(cell, "s")
-    if not str(cell).strip():
+    if not str(cell).strip("0. "):
         return np.datetime64("NaT")
     text = str(cell).strip()
     for form in (style.day, style.day + style.time):
@@ -116,6 +116,10 @@ def same(column, cells, file):
     if column.kind == "date":
         read = np.array([date_of(cell, style) for cell in cells])
         return np.array_equal(read, column.values, equal_nan=True)
+    if column.kind == "clock":
+        parts = np.array([cell.split(":") for cell in cells], float)
+        return np.array_equal(parts @ [3600, 60, 1], column.values)
+    cells = [cell[2:-1] if str(cell).startswith('="') else cell for cell in cells]
     read = [str(cell).strip() if cell not in ("", None, style.missing) else None for cell in cells]
     return read == [None if value is None else value.strip() for value in column.values]
 
