@@ -79,7 +79,8 @@ class File:
     knows: Mapping[str, str] = field(default_factory=dict)
     #: Options that this person gives at once.
     given: tuple[str, ...] = ()
-    #: Lines, from 1, that this person strikes out when a message names one of them.
+    #: Lines, from 1, that this person strikes out when a message names one of them
+    #: and no option.
     strike: tuple[int, ...] = ()
     #: For reading back: lines above the header (None: there is no header) and below the rows.
     above: int | None = 0

@@ -101,12 +101,12 @@ def judge(case: Case, file: File, readers: Readers, n_tables: int = N_TABLES) ->
 
 
 def obey(case: Case, file: File, message: str, options: Options) -> tuple[File, Options] | None:
-    """Do what a message says: strike lines out or add options; None where nothing helps."""
+    """Do what a message says: add options, else strike lines out; None where nothing helps."""
     check_lines(file, message)
-    if file.strike and set(file.strike) & lines_named(message):
-        return file.struck(), options
     if case.must == "final" and names_all(file, [message]):
         return None
+    if "Add: " not in message and set(file.strike) & lines_named(message):
+        return file.struck(), options
     more = options.joined(Options.said(message, file.knows))
     assert more != options, f"the options that it asks for are there: {options}: {message}"
     return file, more
@@ -232,7 +232,7 @@ def check_values(
     truth = true_scores(table, kinds, n_tables)
     assert len(scores) == len(truth), f"{len(scores)} rows, not {len(truth)}"
     if table.exact:
-        np.testing.assert_allclose(scores, truth, 1e-12)
+        np.testing.assert_allclose(scores, truth, 1e-12, err_msg="scores")
     clean, messy = area(table, truth), area(table, scores)
     assert abs(clean - messy) <= TOLERANCE, f"ROC-AUC {messy:.3f}, not {clean:.3f}"
     return clean, messy
