@@ -129,6 +129,7 @@ def percent_among_numbers(table, folder):
         folder / "percent.csv",
         also=(lost,),
         bad={"discount": [column[row] for row in rows]},
+        knows={"--as": "discount=number"},
     )
 
 

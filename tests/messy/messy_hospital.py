@@ -125,7 +125,7 @@ def half_numbers_half_codes(table, folder):
     cells = Cells(table, SEMICOLON)
     cells.put("Ferritin", {int(row): str(codes[row // 2 % 5]) for row in half})
     return cells.write(
-        folder / "halb.csv", bad={"Ferritin": list(codes)}, knows={"--as": "Ferritin=number"}
+        folder / "halb.csv", bad={"Ferritin": codes.tolist()}, knows={"--as": "Ferritin=number"}
     )
 
 

@@ -38,6 +38,13 @@ class Options(dict[str, list[str]]):
         assert options, f"no options after 'Add: ' in: {message}"
         if "--drop" in options:
             options.pop("--keep-text", None)  # the other way out
+        ours = knows.get("--as", "").partition("=")[0]
+        if ours in options.get("--drop", []) and f"--as {ours}=" in message:
+            # The message offers both ways: its reader needs the column.
+            options["--as"] = []
+            options["--drop"] = [name for name in options["--drop"] if name != ours]
+            if not options["--drop"]:
+                del options["--drop"]
         for name in set(options) & set(knows):
             known = cls.parse([name, knows[name]])[name]
             if name == "--as":
