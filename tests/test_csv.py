@@ -199,7 +199,7 @@ def test_lines_to_skip_are_taken_at_their_word(read):
     "content",
     [
         lines(names=None),
-        lines(names=None, rows=[["1.5", "2", "3"]] * 9, delimiter=","),
+        lines(names=None, rows=[[f"{i}.5", "2", "3"] for i in range(9)], delimiter=","),
         lines(names=None, rows=[["05/15/2026", "$4.00"], ["06/01/2026", "$5.10"]], delimiter=","),
         "red,small\nblue,large\nred,large\n",
         "x,ERR,y\n" + "x,2,y\n" * 9,
@@ -305,6 +305,30 @@ def test_lines_that_are_no_rows(read, below, says):
         assert re.search(
             says, refused(read, gzip.compress(content) if layout else content, **layout)
         )
+
+
+def test_names_that_come_again(read):
+    again = lines(*lines(rows=ROWS * 300).splitlines())
+    assert "line 9002 repeats the names of columns: delete it" in refused(read, again)
+    assert len(values(read(lines(below=["Pat;1;2"]), skip_lines=0))) == 31
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("PK\x03\x04\x14\0\6\0", "an archive such as an Excel workbook.*name it .xlsx"),
+        ("<html>\n<table><tr>\n", "begins as HTML, XML or JSON do"),
+        ('{"a": 1, "b": 2}\n{"a": 2, "b": 3}\n', "begins as HTML, XML or JSON do"),
+        ('"a,b"\n' + '"1,2"\n' * 5, "whole lines are in quotation marks, each with ',' 1 times"),
+        ("A1;x1\nA2;x2\nA3;x3\n", "line 1 looks like a row"),
+    ],
+)
+def test_files_that_are_no_tables_of_fields(read, content, says):
+    assert re.search(says, refused(read, content))
+
+
+def test_the_last_sign_of_old_files_is_no_row(read):
+    assert values(read(lines() + "\x1a")) == ROWS
 
 
 def test_a_total_is_seen_whichever_columns_are_read(read):
