@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from hushtable.data.readers._dialect import Dialect, find_dialect, is_rule, records
+from hushtable.data.readers._dialect import Dialect, find_dialect
 from hushtable.data.readers._encoding import Text, opened_lines, opened_text
+from hushtable.data.readers._fields import is_rule, records
 from hushtable.data.readers._layout import Layout
 from hushtable.data.readers._reader import Batch, Reader, of_file, split
 from hushtable.errors import DataError
@@ -63,6 +64,8 @@ class _File:
             for batch in self._rows(text, [*columns, *dialect.left_out]):
                 if dialect.left_out:
                     self._check_left_out(batch, rows)
+                if counting:
+                    self._check_names_again(batch, rows)
                 for part in split(iter([batch.select(columns)])):
                     yield raw.tell(), part
                 rows += len(batch)
@@ -153,6 +156,18 @@ class _File:
                     f"{batch.column(name)[row].as_py()!r} in column {j}, which has no name and "
                     "was empty above: correct the line, or write a name above it"
                 )
+
+    def _check_names_again(self, batch: pa.RecordBatch, done: int) -> None:
+        """Raise `DataError` if a row repeats the names: exports that were put together."""
+        if not self.dialect.named or batch.num_columns == 1:
+            return
+        names = batch.schema.names
+        row = pc.index(batch.column(0), names[0]).as_py()
+        if row >= 0 and list(batch.slice(row, 1).to_pylist()[0].values()) == names:
+            raise DataError(
+                f"{self.path}: {self.place(done + row)} repeats the names of columns: delete it, "
+                "or export into files of their own"
+            )
 
     def _check_total(self, text: Text) -> None:
         """Raise `DataError` if the last line adds up those above it."""

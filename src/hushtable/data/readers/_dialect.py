@@ -1,55 +1,32 @@
 """How a CSV file is laid out: found in its first lines, or refused with the option that says it."""
 
 import codecs
-import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from hushtable.data.readers._encoding import COMPRESSIONS, codec, find_encoding
+from hushtable.data.readers._fields import (
+    Record,
+    find_delimiter,
+    is_number,
+    rows_of,
+    shape,
+    width_of,
+)
 from hushtable.data.readers._layout import Layout
 from hushtable.errors import DataError, UsageError
 
 #: Bytes of a file that are looked at; more if they hold fewer than `_FEW` lines.
 _SAMPLE, _LARGEST, _FEW = 1 << 16, 1 << 26, 4
-#: What may stand between fields; the rare ones only if they are given.
-_DELIMITERS, _RARE = ",;\t|", ":^~"
 _DELIMITER_WORDS = {"\\t": "\t", "tab": "\t"}
-_RULE = frozenset(" \t-=_+|")
-#: Numbers, dates and times of any country, roughly: names of columns are none of these.
-_NUMBER = re.compile(
-    r"""\s*(?:[<>≤≥~+(-]\s*)*(?:[$€£¥]|[A-Z]{3}\s)?\s*-?
-    (?:\d[\d.,'\s\u00a0\u202f]*(?:[eE][+-]?\d+)?\s*(?:[%€$£)-]|[A-Z]{3})?
-    |[.,]\d+|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\.?(?:[T\s,]+\d{1,2}[:.]\d\d.*)?
-    |\d{1,2}:\d\d(?::\d\d.*)?)\s*""",
-    re.VERBOSE,
-)
+_OTHER_FORMAT = re.compile(r"\s*(<(!doctype|html|table|\?xml|!--)|\[?\s*\{\s*\")", re.IGNORECASE)
 _NOTHING = frozenset({"na", "n/a", "nan", "null", "none", "-", "--", "?", "."})
-
-
-@dataclass(frozen=True)
-class Record:
-    """Fields between two ends of lines that are not quoted."""
-
-    #: From 0, in the file: its first line, and the line after its last.
-    first: int
-    end: int
-    fields: list[str]
-
-    @property
-    def filled(self) -> int:
-        """Number of fields that hold something."""
-        return sum(1 for field in self.fields if field.strip())
-
-    @property
-    def bare(self) -> list[str]:
-        """Fields without an empty one after a last delimiter."""
-        return self.fields if self.fields[-1].strip() else self.fields[:-1]
 
 
 @dataclass(frozen=True)
@@ -64,25 +41,11 @@ class Dialect:
     #: Lines above the first row, and their size as UTF-8 without a mark.
     lines: int
     size: int
+    #: Whether the names are the file's.
+    named: bool
     #: Columns that the first rows never leave empty.
     always: tuple[int, ...]
     found: tuple[str, ...]
-
-
-def is_rule(text: str) -> bool:
-    """Return whether a line is one of dashes, or of blanks: it holds no row."""
-    return _RULE.issuperset(text.strip())
-
-
-def records(lines: Iterable[str], delimiter: str, first: int = 0) -> Iterator[Record]:
-    """Split lines, of which the first is number ``first``, into records; blank ones left out."""
-    reader = csv.reader(lines, delimiter=delimiter)
-    begin = first
-    for fields in reader:
-        end = first + reader.line_num
-        if fields:
-            yield Record(begin, end, fields)
-        begin = end
 
 
 def find_dialect(path: Path, layout: Layout) -> Dialect:
@@ -105,12 +68,17 @@ def find_dialect(path: Path, layout: Layout) -> Dialect:
     start = layout.skip_lines or 0
     if excel := re.fullmatch(r'"?sep=(.)"?\s*', lines[0] if lines else "", re.IGNORECASE):
         given, start = given or excel[1], max(1, start)
+    if _OTHER_FORMAT.match(lines[0] if lines else ""):
+        raise DataError(
+            f"{source}: begins as HTML, XML or JSON do, not as CSV: export it as CSV, or name the "
+            "file by its format"
+        )
     if not any(line.strip() for line in lines[start:]):
         raise DataError(
             f"{source}: the file holds no lines" + (f" after line {start}" * bool(start))
         )
-    delimiter = given or _delimiter(lines[start:], source)
-    found = _Head(source, delimiter, layout, start, _rows(lines[start:], delimiter, start))
+    delimiter = given or find_delimiter(lines[start:], source)
+    found = _Head(source, delimiter, layout, start, rows_of(lines[start:], delimiter, start))
     names, left_out, body = found.names()
     words = [f"encoding {encoding}"] if encoding != "utf-8" and not layout.encoding else []
     if delimiter not in ",\t" and not layout.delimiter:
@@ -123,7 +91,8 @@ def find_dialect(path: Path, layout: Layout) -> Dialect:
         left_out,
         body,
         len("".join(lines[:body]).encode()),
-        tuple(j for j in range(len(names)) if len(rows) > 2 and all(_filled(r, j) for r in rows)),
+        layout.header is not False,
+        tuple(j for j in range(len(names)) if len(rows) > 2 and all(filled_in(r, j) for r in rows)),
         (*words, *found.words),
     )
 
@@ -150,59 +119,7 @@ def _first_lines(path: Path, encoding: str | None) -> tuple[str, list[str]]:
         size *= 8
 
 
-def _rows(lines: Sequence[str], delimiter: str, first: int) -> list[Record]:
-    """Return the records of the first lines; the last of them may be cut off."""
-    try:
-        found = list(records(lines, delimiter, first))
-    except csv.Error:  # a field beyond the library's limit
-        found = []
-    return [r for r in found if len(r.fields) > 1 or not is_rule("".join(r.fields) or " ")]
-
-
-def _width(rows: Sequence[Record]) -> tuple[int, int]:
-    """Return the most frequent number of fields, and how many records have it."""
-    counts = Counter(len(row.fields) for row in rows)
-    width = max(counts, key=lambda w: (counts[w], w), default=1)
-    return width, counts[width]
-
-
-def _delimiter(lines: Sequence[str], source: str) -> str:
-    """Return the delimiter that gives most records the same number of fields."""
-    ranks = {}
-    for delimiter in _DELIMITERS + _RARE:
-        rows = _rows(lines, delimiter, 0)
-        width, times = _width(rows)
-        if width > 1 and (delimiter in _DELIMITERS or times == len(rows) > 1):
-            fields = [field for row in rows if len(row.fields) == width for field in row.fields]
-            ranks[delimiter] = (times / len(rows), sum(map(is_number, fields)) / len(fields))
-    if not ranks:
-        blanks = {len(line.split()) for line in lines if line.strip()}
-        if len(lines) > 1 and len(blanks) == 1 and blanks != {1}:
-            raise DataError(
-                f"{source}: blanks seem to be the delimiter: export with another one, or add "
-                "--delimiter ' ' if it is one blank each, --delimiter , if each line is one field"
-            )
-        return ","
-    best = sorted(ranks, key=ranks.__getitem__, reverse=True)
-    if len(best) > 1 and ranks[best[0]] == ranks[best[1]]:
-        raise DataError(
-            f"{source}: the delimiter may be {best[0]!r} or {best[1]!r}: add --delimiter "
-            f"'{best[0]}' or --delimiter '{best[1]}'"
-        )
-    if best[0] in _RARE:
-        raise DataError(
-            f"{source}: each line holds {best[0]!r} as often as the others: if it is the "
-            f"delimiter, add --delimiter '{best[0]}'; if not, add the delimiter that is"
-        )
-    return best[0]
-
-
-def is_number(field: str) -> bool:
-    """Return whether a field looks like a number, a date or a time of whatever country."""
-    return _NUMBER.fullmatch(field) is not None
-
-
-def _filled(row: Record, j: int) -> bool:
+def filled_in(row: Record, j: int) -> bool:
     return j < len(row.fields) and bool(row.fields[j].strip())
 
 
@@ -214,7 +131,7 @@ class _Head:
     ) -> None:
         self.source, self.layout, self.start, self.rows = source, layout, start, rows
         self.delimiter = delimiter
-        self.width = _width(rows)[0]
+        self.width = width_of(rows)[0]
         self.words: list[str] = []
 
     def after(self, line: int) -> list[Record]:
@@ -232,13 +149,13 @@ class _Head:
         at = 0 if self.layout.skip_lines is not None else self._line_of_names()
         head, below = self.rows[at], self.rows[at + 1 :]
         names = [name.strip() for name in head.fields]
-        width = _width(below)[0] if below else len(names)
+        width = width_of(below)[0] if below else len(names)
         if len(names) == width + 1 and not names[-1]:
             names.pop()  # the line of names alone ends in a delimiter
         if len(names) == width - 1 and all(len(row.bare) < width for row in below):
             names.append("")  # the rows alone do
         self._check_rows(names, at)
-        if len(names) != width and _width(below)[1] > max(1, len(below) / 2):
+        if len(names) != width and width_of(below)[1] > max(1, len(below) / 2):
             raise DataError(
                 f"{self.source}: line {head.first + 1} has {len(names)} names, most lines below it "
                 f"have {width} fields (delimiter {self.delimiter!r}): write a name for each "
@@ -284,8 +201,11 @@ class _Head:
         """Count columns of numbers whose name is a number, too, and those where it is not."""
         hits = misses = 0
         for j, name in enumerate(names):
-            values = [row.fields[j] for row in below if _filled(row, j)]
-            if values and name and sum(map(is_number, values)) >= 0.8 * len(values):
+            values = [row.fields[j] for row in below if filled_in(row, j)]
+            shapes = {shape(value) for value in values}
+            if name and shapes == {shape(name)} and "9" in shape(name):
+                hits += 1
+            elif values and name and sum(map(is_number, values)) >= 0.8 * len(values):
                 doubtful = is_number(name) or name.lower() in _NOTHING
                 hits, misses = hits + doubtful, misses + (not doubtful)
         return hits, misses
@@ -322,7 +242,7 @@ class _Head:
         nameless = [j for j, name in enumerate(names) if not name]
         for j in nameless:
             names[j] = f"column {j + 1}"
-            if not any(_filled(row, j) for row in below):
+            if not any(filled_in(row, j) for row in below):
                 left_out.append(names[j])
             elif j == 0 and len(names) > 1 and len([k for k in nameless if k]) == len(left_out):
                 self.words.append(f"no name of column 1: called {names[0]!r}")

@@ -53,6 +53,11 @@ def find_encoding(sample: bytes, source: str) -> str:
     for mark, name in _MARKS.items():
         if sample.startswith(mark):
             return name
+    if sample.startswith(b"PK\3\4"):
+        raise DataError(
+            f"{source}: an archive such as an Excel workbook, not text: name it .xlsx, or export "
+            "it as CSV"
+        )
     if b"\0" in sample:
         # Latin letters leave every second byte empty.
         second, first = (sample[at::2].count(0) / len(sample) for at in (1, 0))
