@@ -228,6 +228,8 @@ def test_opendocument(tmp_path):
     )
     with pytest.raises(DataError, match="'S1' holds a formula that failed"):
         as_reader(ods(failed))
+    with pytest.raises(DataError, match="damaged"):  # calamine alone would not return
+        as_reader(ods("<table:table-cell>"))
 
 
 # JSON lines

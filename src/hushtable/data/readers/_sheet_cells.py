@@ -2,6 +2,7 @@
 
 import datetime as dt
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, TypeAlias
@@ -26,6 +27,7 @@ def cells_of(path: Path, wanted: str | None) -> tuple[str, Cells, list[Any]]:
 
     _check_start(path)
     try:
+        _check_opendocument(path)
         with path.open("rb") as file, calamine.CalamineWorkbook.from_object(file) as book:
             sheet = _one_sheet(book, path, wanted)
             cells = sheet.to_python(skip_empty_area=False)
@@ -35,7 +37,13 @@ def cells_of(path: Path, wanted: str | None) -> tuple[str, Cells, list[Any]]:
                 cells[row][column] = text
     except calamine.PasswordError:
         raise _password(path) from None
-    except (calamine.CalamineError, zipfile.BadZipFile, ElementTree.ParseError, KeyError) as error:
+    except (
+        calamine.CalamineError,
+        zipfile.BadZipFile,
+        ElementTree.ParseError,
+        KeyError,
+        zlib.error,
+    ) as error:
         raise DataError(
             f"{path}: not a workbook that can be read, or a damaged one ({error}): {_SAVE}"
         ) from None
@@ -61,6 +69,16 @@ def _check_start(path: Path) -> None:
         raise DataError(
             f"{path}: is no workbook: {_SAVE}, or call it .csv if it is text with a delimiter"
         )
+
+
+def _check_opendocument(path: Path) -> None:
+    """Raise `ElementTree.ParseError` for broken XML, at which calamine would wait for ever."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            if "content.xml" in archive.namelist():
+                with archive.open("content.xml") as file:
+                    for _, element in ElementTree.iterparse(file):
+                        element.clear()
 
 
 def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
