@@ -235,7 +235,7 @@ def test_a_column_keeps_its_type_or_is_refused(sqlite):
     with pytest.raises(DataError, match=r"such as 0\.5"):
         table(sqlite.url, late.format("0.5", "id"))
     assert table(sqlite.url, late.format("id", "0.5"))["v"].type == pa.float64()
-    assert table(sqlite.url, late.format("id", "'a'"))["v"][-1].as_py() == '40000'
+    assert table(sqlite.url, late.format("id", "'a'"))["v"][-1].as_py() == "40000"
     assert table(sqlite.url, late.format("NULL", "id"))["v"].null_count == 10_000
     reader = opened(sqlite.url, late.format("id", "NULL"))
     passes = [{str(batch.schema.field("v").type) for batch in reader.read()} for _ in range(2)]

@@ -12,9 +12,10 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from hushtable.data.readers._csv import COMPRESSIONS
+from hushtable.data.readers._database import QUERY, is_url, shown
 from hushtable.data.readers._layout import Layout
 from hushtable.data.readers._reader import Reader, named_errors, one_after_other
-from hushtable.errors import DataError, HushTableError
+from hushtable.errors import DataError, HushTableError, UsageError
 
 OpenFile: TypeAlias = Callable[[Path, frozenset[str], Layout], Any]
 
@@ -91,6 +92,11 @@ def _format(path: Path) -> tuple[str, OpenFile] | None:
 
 def paths(pattern: str) -> list[Path]:
     """Return the files of rows that a path, a folder or a glob pattern names, sorted."""
+    if is_url(pattern):
+        raise UsageError(
+            f"{shown(pattern)}: the URL of no files: a database needs a query ({QUERY}), and its "
+            "scores one file (-o scores.csv)"
+        )
     path = Path(pattern)
     try:
         if path.is_dir():
