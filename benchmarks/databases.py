@@ -1,8 +1,8 @@
 """Rows out of PostgreSQL: the time beside that of merely fetching the Arrow batches, and memory.
 
-    python benchmarks/databases.py                          starts a server, if one is installed
-    python benchmarks/databases.py --url postgresql://...   makes a table of its own there
-    python benchmarks/databases.py --rows 100000
+python benchmarks/databases.py                          starts a server, if one is installed
+python benchmarks/databases.py --url postgresql://...   makes a table of its own there
+python benchmarks/databases.py --rows 100000
 """
 
 import argparse

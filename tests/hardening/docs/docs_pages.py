@@ -202,6 +202,7 @@ PAGES = {
     "docs/analyst.md": Page(needs=("pandas", *LOOKS)),
     "docs/benchmarks.md": Page(),
     "docs/clusters.md": Page(needs=("pandas", "dask.dataframe", "pyspark"), slow=True),
+    "docs/databases.md": Page(),
     "docs/flower.md": Page(
         needs=ROUNDS,
         before={
@@ -266,6 +267,7 @@ PAGES = {
 FLOWER = "make test-flower does it, in an environment of its own"
 #: (page, first line of the block): why nobody runs it.
 NOT_RUN = {
+    ("docs/databases.md", "python benchmarks/databases.py"): "needs a PostgreSQL server, a minute",
     ("docs/flower.md", "pip install 'hushtable[flower]'"): FLOWER,
     ("docs/flower.md", "flower-superlink --host 0.0.0.0 --port 8000 \\"): FLOWER,
     ("docs/flower.md", "flwr supernode register north.node.pub here"): FLOWER,

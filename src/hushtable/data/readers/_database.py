@@ -32,7 +32,7 @@ _HARMLESS = frozenset({
     "application_name", "charset", "connect_timeout", "dbname", "driver", "host", "port",
     "service", "sslmode", "user",
 })  # fmt: skip
-_QUERY = "--query 'SELECT ... FROM ...' or --query FILE.sql; in Python, query='SELECT ...'"
+QUERY = "--query 'SELECT ... FROM ...' or --query FILE.sql; in Python, query='SELECT ...'"
 _READS = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM"})
 #: What a semicolon does not end a statement in: texts, names and remarks.
 _QUOTED = re.compile(
@@ -58,11 +58,24 @@ _ADVICE = (
 
 def is_database(data: object, layout: Layout) -> bool:
     """Whether this is the URL of a database."""
-    scheme, found, _ = data.partition("://") if isinstance(data, str) else ("", "", "")
-    if not found or not re.fullmatch(r"[A-Za-z][\w.+:-]+", scheme):
+    if not isinstance(data, str) or not is_url(data):
         return False
+    scheme = data.partition("://")[0]
     known = scheme.partition("+")[0].lower() in {*DRIVERS, *_OF_SQLALCHEMY}
     return known or "+" in scheme or layout.query is not None
+
+
+def is_url(text: str) -> bool:
+    """Whether this begins as a URL does; a drive of Windows has one letter."""
+    return re.match(r"[A-Za-z][\w.+:-]+://", text) is not None
+
+
+def shown(url: str) -> str:
+    """Return a URL without what may be secret."""
+    try:
+        return Address(url).source
+    except DataError:
+        return f"{url.partition('://')[0]}://..."
 
 
 def database(url: str, layout: Layout) -> Reader:
@@ -177,7 +190,7 @@ class Address:
 def _statement(query: str | None, source: str) -> str:
     """Return the one statement that is to be run, which must read; its text may be in a file."""
     if query is None:
-        raise UsageError(f"{source}: a database needs a query: {_QUERY}")
+        raise UsageError(f"{source}: a database needs a query: {QUERY}")
     if re.fullmatch(r"[^\n]*\S\.sql", query.strip()):
         query = _text_of(Path(query.strip()))
     # As long as the query: a semicolon is where it was.

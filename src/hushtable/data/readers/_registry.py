@@ -13,10 +13,11 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from hushtable.data.readers import _remote, _stdin
+from hushtable.data.readers._database import is_url, shown
 from hushtable.data.readers._encoding import COMPRESSIONS
 from hushtable.data.readers._layout import Layout
 from hushtable.data.readers._reader import Reader, named_errors, one_after_other
-from hushtable.errors import DataError, HushTableError
+from hushtable.errors import DataError, HushTableError, UsageError
 
 OpenFile: TypeAlias = Callable[[Path, frozenset[str], Layout], Any]
 
@@ -124,9 +125,10 @@ def _is_rows(path: PurePath) -> bool:
 
 def paths(pattern: str) -> list[Path]:
     """Return the files of rows that a path, a folder or a glob pattern names, sorted."""
-    if "://" in pattern:
-        raise DataError(
-            f"{_remote.public(pattern)}: this needs files on this machine: copy them here first"
+    if is_url(pattern):
+        raise UsageError(
+            f"{shown(pattern)}: this needs files on this machine: copy them here first; what comes "
+            "from a database needs one file as -o (scores.csv)"
         )
     path = Path(pattern)
     try:
