@@ -4,6 +4,7 @@ Rows are Python lists of numbers, None (missing) or texts; nothing here uses hus
 only the drawn arrays of a plan.
 """
 
+import itertools
 import math
 
 LEVELS = 65_280
@@ -250,7 +251,7 @@ def scores_with_margin(plan, counts, rows, value):
     found = scores(plan, counts, rows, value)
     if margin == 0.0:
         return found
-    least = sum(min(map(value, counts[a:b])) for a, b in zip(ends, ends[1:], strict=False))
+    least = sum(min(map(value, counts[a:b])) for a, b in itertools.pairwise(ends))
     depth = least / plan.family.n_tables - 1.0
     far = [beyond(plan, row) for row in rows]
     return [s - e / (margin + e) * (s - depth) for s, e in zip(found, far, strict=True)]

@@ -15,7 +15,6 @@ from hushtable.data.readers import Batch, Reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import DataError
 
-
 #: No value is further beyond its range, in ranges: sums over the features stay finite.
 _FARTHEST = 1e300
 
@@ -56,7 +55,7 @@ class Outside:
 
     def totals(self, n_rows: int) -> NDArray[np.float64]:
         """Return, for each of ``n_rows`` rows, the sum of ``beyond`` over its features."""
-        return np.bincount(self.rows, self.beyond, n_rows)
+        return np.asarray(np.bincount(self.rows, self.beyond, n_rows), np.float64)
 
 
 NOTHING_OUTSIDE = Outside(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
