@@ -97,8 +97,9 @@ def test_the_lowest_are_those_of_all_rows_in_any_batches_and_files(batches, most
         kept, n_rows = Lowest(most, name), 0
         for scores in map(np.array, own):
             few = lowest_rows(scores.astype(float), most)
-            batch = Scored(scores.astype(float), None, few, None, [], None, lambda k: Detail())
-            kept.add(batch, n_rows)
+            kept.add(
+                Scored(scores.astype(float), None, few, None, [], None, lambda k: Detail()), n_rows
+            )
             every += [(score, name, n_rows + i) for i, score in enumerate(scores.tolist())]
             n_rows += len(scores)
         total.merge(kept.rows)

@@ -117,6 +117,22 @@ def test_columns_by_name(run, site, tmp_path):
 # --- score ------------------------------------------------------------------------------------
 
 
+def test_scores_name_the_columns_outside(run, site, tmp_path):
+    names = hushtable.load(site / "model.hush").plan_.schema.names
+    table = pyarrow.csv.read_csv(site / "rows.csv").slice(0, 3)
+    far = pa.array([1e9 if i == 1 else 0.0 for i in range(3)])
+    numeric = next(n for n in names if pa.types.is_floating(table.schema.field(n).type))
+    table = table.set_column(table.schema.get_field_index(numeric), numeric, far)
+    pyarrow.csv.write_csv(table, tmp_path / "new.csv")
+    out = tmp_path / "scores.parquet"
+    result = run("score", tmp_path / "new.csv", "--model", site / "model.hush", "-o", out, "--json")
+    assert result.code == 0, result.err
+    assert numeric in pq.read_table(out)["outside"][1].as_py()
+    lowest = result.json["lowest"][0]
+    assert lowest["row"] == 1
+    assert numeric in lowest["outside"]
+
+
 @pytest.mark.parametrize("suffix", [".parquet", ".csv"])
 def test_score_writes_row_score_outlier(run, site, tmp_path, suffix):
     out = tmp_path / f"scores{suffix}"

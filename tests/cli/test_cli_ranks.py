@@ -92,7 +92,7 @@ def test_files_in_a_folder_get_ranks_and_reasons(run, site, ranked, tmp_path, re
         (7, True), (7, True),
     ]  # fmt: skip
     names = pq.read_schema(out / "a.scores.parquet").names
-    assert names[3:7] == ["rank", "rank_low", "rank_high", "reason_1"]
+    assert names[4:8] == ["rank", "rank_low", "rank_high", "reason_1"]
     text = run("score", lake, *model, *ranks, "--explain", "--contamination", 0.1).out
     assert "Scored before" in text
     refused("score", lake, *model, *ranks, code=2, says="other columns")

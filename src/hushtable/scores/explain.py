@@ -80,7 +80,7 @@ class Explainer:
     Attributes
     ----------
     typical : float
-        Mean score of the counted rows, in bits.
+        Mean score of the counted rows, in bits; numbers beyond count as their range's end.
 
     Raises
     ------

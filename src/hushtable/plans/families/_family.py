@@ -206,7 +206,7 @@ class HashFamily(ABC):
         """Distance beyond the ranges that takes half of what a row can lose, in levels; 0: none."""
         return 0
 
-    def least(self, values: Floats) -> float:
+    def least(self, values: NDArray[Any]) -> float:
         """Return the sum, over the tables, of the least of ``values`` (n_cells,) in each."""
         least = np.minimum.reduceat(values, self.offsets[:-1])
         return float(least.reshape(self.n_tables, -1).min(axis=1).sum())

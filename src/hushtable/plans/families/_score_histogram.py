@@ -24,7 +24,6 @@ from hushtable.plans.families.registry import family_from_content, register
 
 #: Values of cells are whole numbers of it, in bits: the unit that scores are rounded to.
 _UNIT = 2.0**-20
-_PER_UNIT = 1 << 20
 #: No sum of values is larger: it stays exact in float64.
 _LARGEST = 1 << 52
 
@@ -73,12 +72,11 @@ class ScoreHistogram(HashFamily):
     @cached_property
     def _layout(self) -> tuple[int, int]:
         """Least sum of values over the tables, and the width of a cell, so that all sums fit."""
-        starts = self.model.offsets[:-1]
-        by_table = (self.model.n_tables, -1)
-        high = np.maximum.reduceat(self.value, starts).reshape(by_table).max(axis=1)
-        least = int(self.model.least(self.value.astype(np.float64)))
-        if self.model.margin:  # rows beyond the ranges fall to one unit below what cells give
-            least -= self.model.n_tables * _PER_UNIT
+        starts, m = self.model.offsets[:-1], self.model.n_tables
+        high = np.maximum.reduceat(self.value, starts).reshape(m, -1).max(axis=1)
+        least = int(self.model.least(self.value))
+        if self.model.margin:  # rows beyond the ranges fall by one unit more
+            least -= m << 20
         return least, (int(high.sum()) - least) // self.bins + 1
 
     @cached_property
