@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import taken
 from hushtable.data.weights import Numbered
+from hushtable.errors import DataTypeError
 from hushtable.scores.explain import Explained
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Reason, Reasons, Top
@@ -120,7 +121,7 @@ class Details:
         # Of the codes, what is kept while others are scored is that of the lowest rows alone.
         lowest = lowest_rows(scores, self.most)
         few = codes.take(lowest)
-        kept = [_plain(rows.column(name)) for name in self.keep]
+        kept = [_plain(rows.column(name), name) for name in self.keep]
         kept_few = taken(pa.RecordBatch.from_arrays(kept, list(self.keep)), lowest) if kept else ()
 
         def detail(k: int) -> Detail:
@@ -133,8 +134,13 @@ class Details:
         return Scored(scores, codes.tally, lowest, ranks, top or [], detail, kept)
 
 
-def _plain(column: pa.Array) -> pa.Array:
+def _plain(column: pa.Array, name: str) -> pa.Array:
     """Return a column without a dictionary, which differs from batch to batch, and no views."""
+    if pa.types.is_nested(column.type):
+        raise DataTypeError(
+            f"column {name!r} has type {column.type}: needs single values to stand beside scores; "
+            "leave it out of those to keep"
+        )
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
