@@ -1,5 +1,7 @@
 """``hushtable score --top``, ``--id`` and ``--keep``: a result to hand on, in four formats."""
 
+import datetime
+import decimal
 import stat
 
 import pyarrow as pa
@@ -204,6 +206,35 @@ def test_names_and_endings_that_do_not_go(refused, here, tmp_path):
     odd = ("score", tmp_path / "odd.csv", "--model", here / "model.hush", "--keep", "score")
     for more in ((), ("--top", 3)):
         refused(*odd, *more, "-o", tmp_path / "t.csv", code=2, says="a column 'score' of its own")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".html", ".parquet"])
+def test_kept_columns_of_any_single_value_and_no_nested_one(run, refused, here, tmp_path, suffix):
+    n = 40
+    table = pa.table(
+        {
+            "age": [float(i % 7) for i in range(n)],
+            "price": pa.array([decimal.Decimal("1.50")] * n),
+            "kind": pa.array(["x", "y"] * (n // 2)).dictionary_encode(),
+            "raw": pa.array([b"ab"] * n),
+            "at": pa.array([datetime.time(3, 4)] * n),
+            "seen": pa.array([datetime.datetime(2026, 1, 1)] * n, pa.timestamp("ns", "UTC")),
+            "took": pa.array([datetime.timedelta(seconds=5)] * n),
+            "none": pa.nulls(n),
+            "list": pa.array([[1, 2]] * n),
+        }
+    )
+    pq.write_table(table, tmp_path / "kinds.parquet")
+    do("fit", tmp_path / "kinds.parquet", "--columns", "age", "-o", tmp_path / "m.hush")
+    command = ("score", tmp_path / "kinds.parquet", "--model", tmp_path / "m.hush")
+    command += ("--columns", "age", "--top", 3, "-o", tmp_path / f"t{suffix}", "--keep")
+    result = run(*command, "price,kind,raw,at,seen,took,none")
+    assert result.code == 0, result.err
+    if suffix == ".parquet":
+        expected = [table.schema.field(name).type for name in ("price", "seen", "took", "none")]
+        found = pq.read_schema(tmp_path / "t.parquet")
+        assert [found.field(name).type for name in ("price", "seen", "took", "none")] == expected
+    refused(*command, "list", says="needs single values")
 
 
 def test_a_failure_leaves_what_was_there(run, here, tmp_path, monkeypatch):

@@ -134,6 +134,7 @@ def _print(model: Any, facts: dict[str, Any], target: Target) -> None:
     print(f"Wrote {target}.")
     print_sentences([
         shown(f"It holds values of your rows: {values_of_rows(schema)}; and exact counts."),
+        "What is usual in each column is in it, too: quantiles, and shares of categories.",
         "Keep it where the rows are.",
     ])  # fmt: skip
 

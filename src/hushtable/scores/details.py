@@ -12,6 +12,7 @@ from hushtable.data.columns import as_column, texts_column
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import taken
 from hushtable.data.weights import Numbered
+from hushtable.errors import DataTypeError
 from hushtable.scores.distributions import Distributions
 from hushtable.scores.explain import Explained
 from hushtable.scores.ranks import Ranks
@@ -133,7 +134,7 @@ class Details:
         # Of the codes, what is kept while others are scored is that of the lowest rows alone.
         lowest = lowest_rows(scores, self.most)
         few, names = codes.take(lowest), self.scorer.plan.schema.names
-        kept = [_plain(rows.column(name)) for name in self.keep]
+        kept = [_plain(rows.column(name), name) for name in self.keep]
         kept_few = taken(pa.RecordBatch.from_arrays(kept, list(self.keep)), lowest) if kept else ()
 
         def detail(k: int) -> Detail:
@@ -154,8 +155,13 @@ class Details:
         return Scored(scores, codes.tally, lowest, ranks, top or [], words, detail, kept)
 
 
-def _plain(column: pa.Array) -> pa.Array:
+def _plain(column: pa.Array, name: str) -> pa.Array:
     """Return a column without a dictionary, which differs from batch to batch, and no views."""
+    if pa.types.is_nested(column.type):
+        raise DataTypeError(
+            f"column {name!r} has type {column.type}: needs single values to stand beside scores; "
+            "leave it out of those to keep"
+        )
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     return column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
