@@ -70,7 +70,8 @@ class PyODAdapter(AnyColumns):
     (0, 50)
     """
 
-    def __new__(cls, *_: Any, **__: Any) -> Self:
+    # With the parameters of __init__: Python 3.11 reads a class's signature off this.
+    def __new__(cls, detector: Any = None, *, contamination: float = 0.1) -> Self:
         """Make an adapter, and PyOD know it where it is installed."""
         _base_detector()
         made: Self = super().__new__(cls)
