@@ -12,10 +12,6 @@ from messy_tables import N_ODD, labelled, sensors
 from hushtable import data
 from hushtable.cli import main
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(data, "understand"), reason="reading with understanding is not merged yet"
-)
-
 
 @pytest.fixture
 def run(capsys):
