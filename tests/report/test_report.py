@@ -46,7 +46,7 @@ def test_scores_are_the_scorers(of_rows, sketch, X):
     assert scores.median == np.median(expected)
     np.testing.assert_array_equal(scores.tally, sketch.tally)
     lowest = np.argsort(expected, kind="stable")[:4]
-    assert lowest[0] == 7
+    assert 20 <= lowest[0] < 30  # beyond its range
     _, errors = scorer.score_with_errors(X)
     assert scores.lowest.headers[:3] == ["row", "score", "standard error"]
     assert [row[:3] for row in scores.lowest.rows] == [
@@ -76,7 +76,7 @@ def test_reasons_are_the_explainers(of_rows, sketch, X):
         assert line[-1].startswith(f"{shown.features[0]} ({shown.shares[0]:.2f} bits)")
         assert line[-1] in reasoned.words
     first = scores.lowest.reasons[0].display
-    assert set(first.features[:2]) == {"x1", "x2"}
+    assert first.features[0] == names[0]
     assert "reasons" not in " ".join(of_rows(n_shown=4).left_out).lower()
 
 
