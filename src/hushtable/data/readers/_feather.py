@@ -26,10 +26,16 @@ def feather_file(path: Path, _: Layout) -> Reader:
         chosen = columns or list(names)
         with pa.OSFile(str(path)) as raw:
             file = _opened(raw, start, [names.index(name) for name in chosen])
-            for share, batch in _batches(file):
-                batch.validate(full=True)  # of a damaged file, Arrow reads what cannot be
-                for part in split(iter([batch.select(chosen)])):
-                    yield int(share * size), part
+            try:
+                for share, batch in _batches(file):
+                    batch.validate(full=True)  # of a damaged file, Arrow reads what cannot be
+                    for part in split(iter([batch.select(chosen)])):
+                        yield int(share * size), part
+            except pa.ArrowMemoryError:
+                raise pa.ArrowInvalid(
+                    "a batch of its rows does not fit into memory: the file is damaged, or is to "
+                    "be written in smaller batches"
+                ) from None
 
     return of_file(path, names, batches)
 

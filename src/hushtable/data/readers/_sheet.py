@@ -33,9 +33,7 @@ def sheet_file(path: Path, layout: Layout) -> Reader:
     if header is None:
         names = {j: f"column {k}" for k, j in enumerate(used, 1)}
     else:
-        if header >= len(cells):
-            raise DataError(f"{where} has no row {header + 1}: lower --skip-lines")
-        names = {j: as_name(value) for j, value in enumerate(cells[header]) if value != ""}
+        names = _names(cells, header, where)
         for j in used:
             if j not in names:
                 at = next(i for i in places if cells[i][j] != "")
@@ -59,6 +57,13 @@ def sheet_file(path: Path, layout: Layout) -> Reader:
         place=lambda row: f"row {places[row] + 1} of sheet {sheet!r}",
         found=found,
     )
+
+
+def _names(cells: Cells, header: int, where: str) -> dict[int, str]:
+    """Return the names in the row of this number, by column."""
+    if header >= len(cells):
+        raise DataError(f"{where} has no row {header + 1}: lower --skip-lines")
+    return {j: as_name(value) for j, value in enumerate(cells[header]) if value != ""}
 
 
 def _header(cells: Cells, where: str) -> int:

@@ -18,6 +18,11 @@ Cells: TypeAlias = list[list[Any]]
 _ERROR_OR_FORMULA = (b't="e"', b"t='e'", b"<f>", b"<f ", b"<f/", b":f>", b":f ", b":f/")
 #: Where LibreOffice says that a formula failed.
 _CALC = "{urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0}value-type"
+#: Raised by the libraries for damaged archives and XML, and by what lacks a part.
+_DAMAGED = (
+    zipfile.BadZipFile, zlib.error, ElementTree.ParseError, EOFError, LookupError, ValueError,
+    NotImplementedError,
+)  # fmt: skip
 _SAVE = "open it and save it as .xlsx"
 
 
@@ -35,15 +40,11 @@ def cells_of(path: Path, wanted: str | None) -> tuple[str, Cells, list[Any]]:
         if zipfile.is_zipfile(path):
             for row, column, text in _errors(path, sheet.name):
                 cells[row][column] = text
+    except DataError:
+        raise
     except calamine.PasswordError:
         raise _password(path) from None
-    except (
-        calamine.CalamineError,
-        zipfile.BadZipFile,
-        ElementTree.ParseError,
-        KeyError,
-        zlib.error,
-    ) as error:
+    except (*_DAMAGED, calamine.CalamineError) as error:
         raise DataError(
             f"{path}: not a workbook that can be read, or a damaged one ({error}): {_SAVE}"
         ) from None
@@ -156,10 +157,10 @@ def _child(element: Any, tag: str) -> str | None:
 def _part(archive: zipfile.ZipFile, sheet: str) -> str:
     """Return the name of the file within the archive that holds a sheet."""
     book = ElementTree.fromstring(archive.read("xl/workbook.xml"))
-    keys = next(e.attrib for e in book.iter() if e.get("name") == sheet and "sheetId" in e.attrib)
-    key = next(value for name, value in keys.items() if name.endswith("}id"))
+    (keys,) = (e.attrib for e in book.iter() if e.get("name") == sheet and "sheetId" in e.attrib)
+    (key,) = (value for name, value in keys.items() if name.endswith("}id"))
     links = ElementTree.fromstring(archive.read("xl/_rels/workbook.xml.rels"))
-    target = next(e.get("Target", "") for e in links if e.get("Id") == key)
+    (target,) = (e.get("Target", "") for e in links if e.get("Id") == key)
     return target.lstrip("/") if target.startswith("/") else f"xl/{target}"
 
 
