@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import hushtable
-from hushtable.cli._errors import INTERRUPTED, written
+from hushtable.cli._errors import INTERRUPTED, notes, written
 
 #: Commands in the order of use: name; module, and function if it has another name; first line of
 #: the docstring. A group has no module, and the names of its commands begin with its own.
@@ -168,6 +168,7 @@ def app() -> Any:
 def run(arguments: Sequence[str]) -> int:
     """Run one command; failures are raised."""
     written.clear()  # what an earlier command in this process wrote
+    notes.clear()
     for stream in (sys.stdout, sys.stderr):  # no character may fail to print
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

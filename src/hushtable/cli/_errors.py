@@ -13,6 +13,8 @@ REFUSED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 
 #: Files that the running command has completed; an interruption names them.
 written: list[str] = []
+#: What somebody should know of the rows; said once the command has done its work.
+notes: list[str] = []
 
 _ADVICE = {
     **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "check the path"),

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hushtable.cli._errors import explain, written
+from hushtable.cli._errors import explain, notes, written
 from hushtable.data.schema import Schema
 from hushtable.errors import FileError, UsageError
 from hushtable.files import remove_leftovers
@@ -126,7 +126,9 @@ def size(path: str | Path) -> str:
 
 
 def finish(as_json: bool, facts: dict[str, Any], text: Callable[[], None]) -> None:
-    """Print the outcome, for machines or for people."""
+    """Print the outcome, for machines or for people, and notes to stderr."""
+    for words in notes:
+        print(f"hushtable: {shown(words)}", file=sys.stderr)
     try:
         if as_json:
             print(json.dumps(facts, allow_nan=False))

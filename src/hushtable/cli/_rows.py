@@ -3,14 +3,13 @@
 import csv
 import os
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli._errors import explain
+from hushtable.cli._errors import explain, notes
 from hushtable.cli._options import Columns, Drop, option
 from hushtable.cli._output import shown
 from hushtable.data.readers import Layout, Reader, as_reader
@@ -97,7 +96,7 @@ class Reads:
             raise UsageError("--columns and --drop exclude each other: give one of them")
         reading, reader = self.reading, self.opened(data)
         for words in reader.found:
-            say(f"{data}: {words}")
+            notes.append(f"{data}: {words}")
         columns = None if self.columns is None else names_in(self.columns)
         if columns is not None and len(set(columns)) < len(columns):
             raise UsageError("--columns names a column twice: name each once")
@@ -119,7 +118,9 @@ class Reads:
         further = [name for name in left_out(reader, schema, keep) if name not in known]
         if further:
             more = f" and {len(further) - 5:,} more" if len(further) > 5 else ""
-            say(f"{data}: left out, as it is no feature: {shown(', '.join(further[:5]))}{more}")
+            notes.append(
+                f"{data}: left out, as it is no feature: {shown(', '.join(further[:5]))}{more}"
+            )
         return open_rows(reader, schema, reading, keep)
 
 
@@ -144,11 +145,6 @@ class Rows:
 
 #: No option given.
 READS = Reads()
-
-
-def say(words: str) -> None:
-    """Say on stderr what somebody should know of the rows."""
-    print(f"hushtable: {shown(words)}", file=sys.stderr)
 
 
 def names_in(option: str) -> list[str]:

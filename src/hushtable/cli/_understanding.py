@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from hushtable.cli._output import MOST_LINES, print_sentences, print_table, shown
+from hushtable.cli._errors import notes
+from hushtable.cli._output import MOST_LINES, print_table, shown
 from hushtable.data.texts.decisions import ColumnUnderstanding
 from hushtable.data.understanding import HEADERS, row
 
@@ -14,20 +15,14 @@ def print_understanding(columns: Sequence[ColumnUnderstanding]) -> None:
     print()
 
 
-def print_doubts(columns: Sequence[ColumnUnderstanding]) -> None:
-    """Print a line for every column that a person should look at."""
+def note_doubts(columns: Sequence[ColumnUnderstanding]) -> None:
+    """Note a line for every column that a person should look at."""
     doubtful = [one for one in columns if one.doubt]
-    if not doubtful:
-        return
-    print("Read so, for you to look at:")
-    print_sentences((shown(_line(one)) for one in doubtful[:MOST_LINES]), indent="  ")
+    for one in doubtful[:MOST_LINES]:
+        option = f" ({one.option})" if one.option else ""
+        notes.append(f"{one.name}: {one.doubt}{option}")
     if len(doubtful) > MOST_LINES:
-        print(f"  ... and {len(doubtful) - MOST_LINES:,} more (--json lists all)")
-
-
-def _line(one: ColumnUnderstanding) -> str:
-    option = f" ({one.option})" if one.option else ""
-    return f"{one.name}: {one.doubt}{option}"
+        notes.append(f"and {len(doubtful) - MOST_LINES:,} more columns (--table lists all)")
 
 
 def understanding_facts(columns: Sequence[ColumnUnderstanding]) -> list[dict[str, Any]]:

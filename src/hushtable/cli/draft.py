@@ -11,7 +11,7 @@ import typer
 from hushtable.cli._options import Data, Json, Table, option
 from hushtable.cli._output import Target, finish
 from hushtable.cli._rows import READS, Reads
-from hushtable.cli._understanding import print_doubts, print_understanding, understanding_facts
+from hushtable.cli._understanding import note_doubts, print_understanding, understanding_facts
 from hushtable.data.infer import understood
 from hushtable.data.known_columns import known_column
 from hushtable.data.texts.decisions import ColumnUnderstanding
@@ -78,6 +78,7 @@ def draft(
         )
     target = None if output is None else Target(output, [data])
     columns, _, _ = understood(reads.open(data), None, -1)
+    note_doubts(columns)
     features = [_column(one) for one in columns]
     text = "\n".join([_HEAD, *map(_table, features)])
     known = sum(1 for feature in features if feature.proposals)
@@ -99,7 +100,6 @@ def draft(
             print(text, end="")
         else:
             print(f"Wrote {target}: {len(features):,} columns.")
-            print_doubts(columns)
             if known:
                 print(f"{known:,} have a well-known name: confirm what is proposed for them.")
             print("Fill in the other ranges and categories, then")

@@ -12,7 +12,7 @@ from hushtable.cli._options import option
 from hushtable.cli._output import Target, finish, print_sentences, print_tally, shown, tally
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import READS, Reads, names_in
-from hushtable.cli._understanding import print_doubts, print_understanding, understanding_facts
+from hushtable.cli._understanding import note_doubts, print_understanding, understanding_facts
 from hushtable.data.infer import refuse
 from hushtable.data.readers import Reader
 from hushtable.data.understanding import chosen
@@ -80,6 +80,7 @@ def fit(
     if table:
         print_understanding(model.understanding_)
     refuse(model.understanding_, model.reading_, data, personal=True)
+    note_doubts(model.understanding_)
     with target.writing():
         model.save(output)
     facts = {"command": "fit", "model": str(output), **_facts(model, n_rows)}
@@ -128,7 +129,6 @@ def _print(model: Any, facts: dict[str, Any], target: Target) -> None:
         f"{facts['cells']:,} cells."
     )
     print(f"{len(schema) - n_texts:,} columns are numeric, {n_texts:,} categorical.")
-    print_doubts(model.understanding_)
     print(f"Rows that score below {model.offset_:.4g} {model.plan_.score.unit} are outliers.")
     print_tally(schema, model.sketch_.tally, facts["rows"])
     print(f"Wrote {target}.")

@@ -23,7 +23,12 @@ from hushtable.data.texts.decisions import (
     numeric_identifier,
 )
 from hushtable.data.texts.reading import ColumnReading, Form, Reading
-from hushtable.data.texts.seen import TextsSeen, all_different
+from hushtable.data.texts.seen import (
+    TextsSeen,
+    all_different,
+    stands_for_missing,
+    without_nines,
+)
 from hushtable.data.typed import typed
 from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.errors import DataError
@@ -47,6 +52,8 @@ class _Found:
         self.forms: dict[int, Form] = {}
         #: Columns of whole numbers that all differ, as far as the first rows show.
         self.different: set[int] = set()
+        #: By number of the column, the range of its first numbers without such as -9999.
+        self.inner: dict[int, tuple[float, float]] = {}
 
     def add(self, item: Numbered) -> None:
         start, batch, _ = item
@@ -63,8 +70,10 @@ class _Found:
                 self.forms[j] = form
             numbers = as_numbers(column, self.names[j], start)
             self._add_numbers(numbers[:, np.newaxis], start, slice(j, j + 1))
-            if start == 0 and all_different(numbers):
-                self.different.add(j)
+            if start == 0:
+                self.inner[j] = without_nines(numbers)
+                if all_different(numbers):
+                    self.different.add(j)
 
     def _add_numbers(self, X: NDArray[Any], start: int, columns: slice) -> None:
         row, column = kernels.column_ranges(X, self.low[columns], self.high[columns])
@@ -77,6 +86,7 @@ class _Found:
         self.high = np.maximum(self.high, other.high)
         self.forms |= other.forms
         self.different |= other.different
+        self.inner |= other.inner
         for j, texts in other.texts.items():
             self.texts.setdefault(j, TextsSeen()).merge(texts)
 
@@ -169,13 +179,13 @@ def _decider(
             if one.kind != "number" or one.refused or one.doubt:
                 return one
             low, high = found.texts[j].low, found.texts[j].high
-            different = found.texts[j].all_different
+            different, inner = found.texts[j].all_different, found.texts[j].inner
         else:
             form = found.forms.get(j, "number")
             kind: Kind = "date" if form == "date" else "number"
             read = None if form == "number" else ColumnReading(form)
             one = ColumnUnderstanding(name, kind, 1.0, f"holds {_FORMS[form]}", reading=read)
-            different = j in found.different
+            different, inner = j in found.different, found.inner.get(j, (np.inf, -np.inf))
         if low > high and j not in found.texts:
             doubt, options = "it is missing in every row", (("--drop", name),)
             return ColumnUnderstanding(name, "empty", 1.0, doubt, doubt, options, refused=True)
@@ -185,6 +195,9 @@ def _decider(
         why = numeric_identifier(name, low, high, found.n_rows) if different and named else ""
         if why and one.kind == "number":
             return replace(one, kind="id", confidence=0.8, doubt=why, options=(("--drop", name),))
+        if (odd := stands_for_missing(low, high, inner)) is not None and one.kind == "number":
+            doubt = f"{odd:g} lies far from all others: does it stand for a missing value?"
+            return replace(one, confidence=0.8, doubt=doubt, options=(("--missing", f"{odd:g}"),))
         return one
 
     return decide

@@ -69,7 +69,7 @@ class _File:
                 for part in split(iter([batch.select(columns)])):
                     yield raw.tell(), part
                 rows += len(batch)
-        self._check_total(text)
+        self._check_total(text, rows)
         if counting:
             lines = text.ends - dialect.lines + (not text.tail.endswith(b"\n"))
             self.row_by_line = lines == rows
@@ -169,7 +169,7 @@ class _File:
                 "or export into files of their own"
             )
 
-    def _check_total(self, text: Text) -> None:
+    def _check_total(self, text: Text, rows: int) -> None:
         """Raise `DataError` if the last line adds up those above it."""
         lines = text.tail.decode(errors="replace").splitlines(keepends=True)[-20:]
         try:
@@ -181,8 +181,9 @@ class _File:
         first = next((value for value in last.fields if value.strip()), "")
         if _TOTAL.match(first) and not all(last.fields[j].strip() for j in self.dialect.always):
             raise DataError(
-                f"{self.path}: the last line looks like a total, not like a row: it begins "
-                f"{lines[last.first][:40].rstrip()!r}. Delete it, or export without totals"
+                f"{self.path}: {self.place(rows - 1)}, the last, looks like a total, not like a "
+                f"row: it begins {lines[last.first][:40].rstrip()!r}. Delete it, or export without "
+                "totals"
             )
 
     def _check_breaks(self) -> None:

@@ -226,11 +226,11 @@ class _Head:
         if hits > misses / 3 or again:
             first = self.rows[at].first
             raise DataError(
-                f"{self.source}: line {first + 1} looks like a row, not like names of columns: add "
-                f"--no-header{f' --skip-lines {first}' if first else ''} if it is one, "
-                f"--skip-lines {first} if these are names"
-                + f", another --delimiter if {self.delimiter!r} separates no fields"
+                f"{self.source}: line {first + 1} looks like a row, not like names of columns: say "
+                f"that it is one, or that these are names (--skip-lines {first})"
+                + f", or give another --delimiter if {self.delimiter!r} separates no fields"
                 * (at > 0)
+                + f"\nAdd: --no-header{f' --skip-lines {first}' if first else ''}"
             )
 
     def _named(

@@ -78,8 +78,8 @@ def _header(cells: Cells, where: str) -> int:
                 return i
             raise DataError(
                 f"{where}: row {i + 1} should hold the names of the columns, but "
-                f"{cell(i, other)} holds {row[other]}: give --no-header if it is a row of values, "
-                f"or --skip-lines {i} if these are names"
+                f"{cell(i, other)} holds {row[other]}: say that it is a row of values, or that "
+                f"these are names (--skip-lines {i})\nAdd: --no-header"
             )
     raise DataError(f"{where} is empty: needs a row of names, and rows of values below")
 

@@ -1,6 +1,7 @@
 """Cells of a workbook's sheet, and columns of them."""
 
 import datetime as dt
+import shlex
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -101,7 +102,9 @@ def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
         held = f"several sheets hold values, {several}" if filled else "no sheet holds values"
         if hidden:
             held += f" (hidden: {hidden})"
-        raise DataError(f"{path}: {held}: give one by --sheet NAME")
+        largest = max(filled, key=lambda one: one.height * one.width, default=None)
+        add = "" if largest is None else f"\nAdd: --sheet {shlex.quote(largest.name)}"
+        raise DataError(f"{path}: {held}: give one by --sheet NAME{add}")
     return filled[0]
 
 

@@ -14,6 +14,8 @@ Order: TypeAlias = Literal["dmy", "mdy", "ymd"]
 ORDERS: tuple[Order, ...] = ("dmy", "mdy", "ymd")
 
 _DAY = r"(?P<day>\d{1,2})"
+#: Eight digits that are a day of a calendar.
+COMPACT = r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$"
 _NAMED = r"[A-Za-z]{3,9}"
 _ZONE = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})$"
 #: With "-" for the sign between, the date by the order of its parts.
@@ -30,6 +32,7 @@ _DATES: dict[Order, tuple[tuple[str, str], ...]] = {
 }
 #: The same, where only one order is possible.
 _CLEAR = (
+    (rf"\d{{6}}{_DAY}", "%Y%m%d"),
     (rf"\d{{4}}-\d{{1,2}}-{_DAY}", "%Y-%m-%d"),
     (rf"{_DAY}-{_NAMED}-\d{{4}}", "%d-%b-%Y"),
     (rf"{_DAY}-{_NAMED}-\d{{2}}", "%d-%b-%y"),

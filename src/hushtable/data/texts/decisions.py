@@ -203,14 +203,21 @@ class Decider:
         )  # fmt: skip
 
     def _mixed_units(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
-        units = [unit for unit, _ in seen.units.most_common(4)]
-        bare = sum(seen.shapes[shape] for shape in _NUMBERS) - sum(seen.units.values())
-        listed = " and ".join([*map(repr, units), *(["none"] if bare > 0 else [])])
+        n_bare = sum(seen.shapes[shape] for shape in _NUMBERS) - sum(seen.units.values())
+        often = seen.units + Counter({"": max(0, n_bare)})
+        named = [unit for unit, _ in often.most_common(3) if unit in seen.unit_examples]
+        found = [
+            (seen.unit_examples[unit][0], self.place(seen.unit_examples[unit][1])) for unit in named
+        ]
+        words = " and ".join(f"{text!r} in {where}" for text, where in found)
+        shares = set(often) <= {"", "%", "‰"}
+        what = "the same with and without the sign?" if shares else "leave the column out, or"
+        asked = f"{name}=number"
         return ColumnUnderstanding(
-            name, "number", 0.5, "numbers beside units",
-            f"its numbers have different units, {listed}: bring them to one, leave the column out, "
-            f"or take the numbers as they are (--as {quoted([f'{name}=number'])})",
-            (("--drop", name),), refused=True,
+            name, "number", 0.5, "numbers with different units beside them",
+            f"numbers have different units beside them, {words}: bring them to one; {what} "
+            f"--as {quoted([asked])} takes the numbers as they are",
+            (("--as", asked) if shares else ("--drop", name),), refused=True,
         )  # fmt: skip
 
     # --- dates --------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Numbers as people write them: decimal comma, thousands, currencies, units, brackets, limits."""
 
 import re
+from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -14,6 +15,8 @@ Decimal: TypeAlias = Literal[".", ","]
 DECIMALS: tuple[Decimal, Decimal] = (".", ",")
 
 _SPACES = " \u00a0\u2009\u202f'\u2019"
+#: Blanks that may stand between the parts of a number and its unit.
+_BLANK = "[ \t\u00a0\u2009\u202f]"
 _MINUS = "\\-\u2212"
 _CURRENCIES = (
     *("AUD", "BRL", "CAD", "CHF", "CNY", "CZK", "DKK", "EUR", "GBP", "HUF", "INR", "JPY", "KRW"),
@@ -22,9 +25,9 @@ _CURRENCIES = (
 )
 _CURRENCY = "|".join(map(re.escape, _CURRENCIES))
 # Two signs at least where nothing parts it from the number: "3A" is a code, "3 A" is a current.
-_UNIT = r"[%‰°]|[A-Za-zµμ°%][A-Za-z0-9µμ°%/²³·^*.\-]{1,14}|\s[A-Za-z]"
+_UNIT = rf"[%‰°]|[A-Za-zµμ°%][A-Za-z0-9µμ°%/²³·^*.\-]{{1,14}}|{_BLANK}[A-Za-z]"
 #: Signs that laboratories put behind a number: it is still one.
-_FLAG = r"\s*(?:HH?|LL?|N|A|\*{1,3}|\+{1,3}|-{1,3}|!)"
+_FLAG = rf"{_BLANK}*(?:HH?|LL?|N|A|\*{{1,3}}|\+{{1,3}}|-{{1,3}}|!)"
 
 
 def _body(decimal: Decimal) -> str:
@@ -35,9 +38,9 @@ def _body(decimal: Decimal) -> str:
 
 def _pattern(decimal: Decimal) -> str:
     return (
-        rf"^(?P<open>\()?\s*(?P<sign>[{_MINUS}+])?\s*(?P<before>{_CURRENCY})?\s*"
-        rf"(?P<inner>[{_MINUS}+])?\s*(?P<body>{_body(decimal)})\s*"
-        rf"(?P<after>{_CURRENCY}|{_UNIT})?\s*(?P<close>\))?(?P<trailing>[{_MINUS}])?$"
+        rf"^(?P<open>\()?{_BLANK}*(?P<sign>[{_MINUS}+])?{_BLANK}*(?P<before>{_CURRENCY})?{_BLANK}*"
+        rf"(?P<inner>[{_MINUS}+])?{_BLANK}*(?P<body>{_body(decimal)}){_BLANK}*"
+        rf"(?P<after>{_CURRENCY}|{_UNIT})?{_BLANK}*(?P<close>\))?(?P<trailing>[{_MINUS}])?$"
     )
 
 
@@ -81,6 +84,19 @@ def mask(found: Any) -> NDArray[np.bool_]:
     """Return Arrow's true and false as NumPy's; null is false."""
     bits = np.from_dlpack(pc.coalesce(found, pa.scalar(False)).cast(pa.uint8()))
     return np.asarray(bits == 1, np.bool_)
+
+
+def absent(missing: Sequence[str]) -> str:
+    """Return a pattern of the numbers among ``missing``, however written: -999, -999.00."""
+    found = []
+    for text in missing:
+        if parts := re.fullmatch(r"([-+]?)(\d+)(?:[.,](\d*))?", text.strip()):
+            sign, whole, decimals = parts.groups()
+            digits = f"[.,{_SPACES}]?".join(whole)
+            tail = (decimals or "").rstrip("0")
+            point = rf"[.,]{tail}0*" if tail else r"(?:[.,]0*)?"
+            found.append(f"{re.escape(sign)}{digits}{point}")
+    return f"^(?:{'|'.join(found)})$" if found else ""
 
 
 def units(texts: pa.Array, decimal: Decimal) -> list[str]:

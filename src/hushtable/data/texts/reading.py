@@ -135,6 +135,8 @@ class Reading:
             column = plain_texts(column)
             trimmed = pc.utf8_trim_whitespace(column)
             absent = pc.is_in(trimmed, value_set=texts_column(self.missing))
+            if pattern := numbers.absent(self.missing):
+                absent = pc.or_(absent, pc.match_substring_regex(trimmed, pattern))
         elif self._absent and (
             pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
         ):

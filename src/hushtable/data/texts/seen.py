@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from hushtable.data.columns import as_column
 from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.looks import FEW
@@ -18,8 +19,15 @@ from hushtable.data.texts.reading import plain_texts
 _MOST_OTHERS = 50
 #: Texts of a batch that are looked at to see whether a point may part thousands.
 _FEW = 1_000
+#: Share of the rows of a batch from which eight digits are days of a calendar.
+_MOSTLY = 0.5
 _LEADING_ZERO = r"^[+-]?0\d+$"
 _FLAGS = frozenset(("H", "HH", "L", "LL", "N", "A"))
+
+
+def taken(texts: pa.Array, places: NDArray[np.int64]) -> pa.Array:
+    """Return some texts, by their places."""
+    return texts.take(as_column(places.astype(np.int64)))
 
 
 @dataclass
@@ -59,6 +67,8 @@ class TextsSeen:
     shapes: Counter[str] = field(default_factory=Counter)
     #: Rows with each currency or unit beside a number.
     units: Counter[str] = field(default_factory=Counter)
+    #: By unit, a number with it and the number of its row; by "" one without.
+    unit_examples: dict[str, tuple[str, int]] = field(default_factory=dict)
     #: Dates whose first, and whose second number can be no month.
     no_month: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
     #: Dates in which either may be.
@@ -72,6 +82,8 @@ class TextsSeen:
     low: float = np.inf
     high: float = -np.inf
     all_different: bool = False
+    #: Range of the first numbers without those that may stand for a missing value.
+    inner: tuple[float, float] = (np.inf, -np.inf)
 
     @property
     def crowded(self) -> bool:
@@ -93,6 +105,7 @@ class TextsSeen:
             self.n_plain += n
             if start == 0:
                 self.all_different = all_different(values)
+                self.inner = without_nines(values)
         else:
             self._add_different(texts, start)
 
@@ -100,11 +113,21 @@ class TextsSeen:
         """Count numbers as computers write them; False if they may mean something else."""
         if not self.shapes["point"] and _point_may_part_thousands(texts):
             return False
+        if self._compact_dates(texts, values):
+            return False
         whole = not (np.isfinite(values) & (values != np.rint(values))).any()
         if whole and _has_leading_zeros(texts, values):
             return False
         self.shapes["whole" if whole else "point"] += n
         return True
+
+    @staticmethod
+    def _compact_dates(texts: pa.Array, values: NDArray[np.float64]) -> bool:
+        """Whether all numbers are days of a calendar, such as 20260515."""
+        low, high = np.nanmin(values), np.nanmax(values)
+        if not 19000101 <= low <= high <= 20991231:
+            return False
+        return bool(pc.all(pc.match_substring_regex(texts, dates.COMPACT)).as_py())
 
     def _add_different(self, texts: pa.Array, start: int) -> None:
         """Look at the different texts of a batch, each with the number of its rows."""
@@ -114,19 +137,28 @@ class TextsSeen:
         if not self.crowded:
             self.texts.update(different.slice(0, MAX_CATEGORIES + 1).to_pylist())
         trimmed = pc.utf8_trim_whitespace(different)
-        shapes = self._shapes(trimmed, rows)
+        shapes, examples = self._shapes(trimmed, rows)
+
+        def first(i: int) -> tuple[str, int]:
+            return trimmed[i].as_py(), start + pc.index(texts, different[i]).as_py()
+
+        for unit in examples.keys() - self.unit_examples.keys():
+            self.unit_examples[unit] = first(examples[unit])
+        if start == 0:
+            self.all_different = len(different) == rows.sum() > FEW and set(shapes) == {"whole"}
         for shape in np.unique(shapes).tolist():
             mine = shapes == shape
             self.shapes[shape] += int(rows[mine].sum())
             noted = self.exceptions.setdefault(shape, Exceptions())
             for i in np.flatnonzero(mine)[:_MOST_OTHERS].tolist():
-                noted.add(
-                    trimmed[i].as_py(), int(rows[i]), start + pc.index(texts, different[i]).as_py()
-                )
+                text, row = first(i)
+                noted.add(text, int(rows[i]), row)
             noted.n += int(rows[np.flatnonzero(mine)[_MOST_OTHERS:]].sum())
 
-    def _shapes(self, texts: pa.Array, rows: NDArray[np.int64]) -> NDArray[Any]:
-        """Return the shape (n,) of each text."""
+    def _shapes(
+        self, texts: pa.Array, rows: NDArray[np.int64]
+    ) -> tuple[NDArray[Any], dict[str, int]]:
+        """Return the shape (n,) of each text, and a place of each unit beside a number."""
         point, comma = (numbers.written(texts, decimal) for decimal in numbers.DECIMALS)
         either = numbers.either(texts) & point & comma
         with_comma = numbers.mask(pc.match_substring(texts, ","))
@@ -134,30 +166,42 @@ class TextsSeen:
         shapes[point & ~comma], shapes[comma & ~point] = "point", "comma"
         shapes[point & comma] = "whole"
         shapes[either & ~with_comma], shapes[either & with_comma] = "1.234", "1,234"
-        self._add_units(texts, rows, point, comma, shapes)
+        examples = self._add_units(texts, rows, shapes)
         shapes[numbers.mask(pc.match_substring_regex(texts, _LEADING_ZERO))] = "code"
+        compact = numbers.mask(pc.match_substring_regex(texts, dates.COMPACT))
+        if rows[compact].sum() > _MOSTLY * rows.sum():
+            shapes[compact] = "date"
         rest = np.flatnonzero(~(point | comma))
         if len(rest):
-            few = texts.take(pa.array(rest))
-            shapes[rest] = self._other_shapes(few, rows[rest])
-        return shapes
+            shapes[rest] = self._other_shapes(taken(texts, rest), rows[rest])
+        return shapes, examples
 
     def _add_units(
-        self,
-        texts: pa.Array,
-        rows: NDArray[np.int64],
-        point: NDArray[np.bool_],
-        comma: NDArray[np.bool_],
-        shapes: NDArray[Any],
-    ) -> None:
-        """Count the units beside numbers; a number with a laboratory's flag is an exception."""
+        self, texts: pa.Array, rows: NDArray[np.int64], shapes: NDArray[Any]
+    ) -> dict[str, int]:
+        """Count the units beside numbers, and return a place of each; "" for none.
+
+        A number with a laboratory's flag is an exception.
+        """
         beside = numbers.mask(pc.match_substring_regex(texts, r"[^\d.,+\-\s()eE'\x{2019}]"))
-        for i in np.flatnonzero(beside & (point | comma)).tolist():
-            [unit] = numbers.units(texts.slice(i, 1), "." if point[i] else ",")
-            if unit in _FLAGS:
-                shapes[i] = "flag"
-            elif unit:
-                self.units[unit] += int(rows[i])
+        a_number = shapes != "other"
+        examples: dict[str, int] = {}
+        bare = np.flatnonzero(a_number & ~beside)
+        if len(bare):
+            examples[""] = int(bare[0])
+        for decimal in numbers.DECIMALS:
+            mine = np.flatnonzero(beside & a_number & ((shapes == "comma") == (decimal == ",")))
+            if not len(mine):
+                continue
+            for i, unit in zip(
+                mine.tolist(), numbers.units(taken(texts, mine), decimal), strict=True
+            ):
+                if unit in _FLAGS:
+                    shapes[i] = "flag"
+                elif unit:
+                    self.units[unit] += int(rows[i])
+                    examples.setdefault(unit, i)
+        return examples
 
     def _other_shapes(self, texts: pa.Array, rows: NDArray[np.int64]) -> NDArray[Any]:
         shapes = np.full(len(texts), "other", object)
@@ -180,6 +224,7 @@ class TextsSeen:
         self.n_missing += other.n_missing
         self.shapes += other.shapes
         self.units += other.units
+        self.unit_examples = other.unit_examples | self.unit_examples
         self.no_month = self.no_month + other.no_month
         self.n_either += other.n_either
         for shape, noted in other.exceptions.items():
@@ -188,6 +233,7 @@ class TextsSeen:
         self.n_plain += other.n_plain
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
         self.all_different |= other.all_different
+        self.inner = min(self.inner[0], other.inner[0]), max(self.inner[1], other.inner[1])
 
 
 def all_different(values: NDArray[Any]) -> bool:
@@ -195,6 +241,25 @@ def all_different(values: NDArray[Any]) -> bool:
     if len(values) <= FEW or not (values[:FEW] == np.rint(values[:FEW])).all():
         return False
     return bool((values == np.rint(values)).all()) and len(np.unique(values)) == len(values)
+
+
+#: Numbers that programs write for a missing value.
+NINES = np.array([s * float("9" * k) for k in range(2, 8) for s in (1, -1)] + [-9.0, -99.9])
+
+
+def without_nines(values: NDArray[Any]) -> tuple[float, float]:
+    """Return the range of numbers without those that may stand for a missing value."""
+    inner = values[np.isfinite(values) & ~np.isin(values, NINES)]
+    return float(inner.min(initial=np.inf)), float(inner.max(initial=-np.inf))
+
+
+def stands_for_missing(low: float, high: float, inner: tuple[float, float]) -> float | None:
+    """Return the end of a range that may stand for a missing value: nines, far from the others."""
+    spread = inner[1] - inner[0]
+    for end, gap in ((low, inner[0] - low), (high, high - inner[1])):
+        if end in NINES and gap > max(spread, 0.0) > 0.0:
+            return end
+    return None
 
 
 def _point_may_part_thousands(texts: pa.Array) -> bool:
