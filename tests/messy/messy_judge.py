@@ -118,7 +118,9 @@ def obey(case: Case, file: File, message: str, options: Options) -> tuple[File, 
 def lines_named(message: str) -> set[int]:
     """Return the lines of a file, or the rows of a sheet, that a message names."""
     found = re.findall(r"\blines? (\d[\d,]*)|\brows? (\d[\d,]*) of sheet", message)
-    return {int("".join(pair).replace(",", "")) for pair in found}
+    single = {int("".join(pair).replace(",", "")) for pair in found}
+    several = re.findall(r"\blines (\d+) to (\d+)", message)
+    return single.union(*(range(int(a), int(b) + 1) for a, b in several))
 
 
 def quoted(words: Sequence[str], message: str) -> list[str]:
@@ -175,7 +177,9 @@ def identifying(file: File, detector: HushTable) -> set[str]:
 
 
 def resolved(file: File, options: Options) -> set[str]:
-    given = {float(text) for text in options.get("--missing", []) if re.match(r"-?\d", text)}
+    given = {
+        float(text) for text in options.get("--missing", []) if re.fullmatch(r"-?\d+(\.\d+)?", text)
+    }
     return {name for name, word in file.said.items() if float(word) in given}
 
 

@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.text import Text
 
 from hushtable.cli._errors import explain
-from hushtable.data.readers import Batch, Reader, one_after_other
+from hushtable.data.readers import Batch, Reader
 from hushtable.errors import DataError
 from hushtable.progress import compile_notice
 
@@ -43,7 +43,7 @@ class Watch:
         self._task: Any = None
         self._lock = threading.Lock()
         parts = [replace(part, read=partial(self._read, part)) for part in reader.parts]
-        self.reader = one_after_other(parts, reader.source) if reader.files else parts[0]
+        self.reader = reader.with_parts(parts)
 
     def _read(self, part: Reader) -> Iterator[Batch]:
         with self._lock:

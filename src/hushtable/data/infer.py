@@ -168,9 +168,8 @@ def _decider(
 ) -> Callable[[int], ColumnUnderstanding]:
     """Return what decides on a column, by its number."""
     said = " of " + reader.source if reader.source != "the data" else ""
-    delimiter = next((w[-2] for w in reader.found if w.startswith("delimiter")), ",")
     seen = {found.names[j]: texts for j, texts in found.texts.items()}
-    decider = Decider(reading, seen, lambda row: reader.place(row) + said, delimiter)
+    decider = Decider(reading, seen, lambda row: reader.place(row) + said, reader.delimiter)
 
     def decide(j: int) -> ColumnUnderstanding:
         name, low, high = found.names[j], found.low[j], found.high[j]

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.data.columns import as_column, is_text
-from hushtable.data.readers import Batch, Reader, as_reader, one_after_other
+from hushtable.data.readers import Batch, Reader, as_reader
 from hushtable.data.schema import Schema
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.decisions import joined_options
-from hushtable.data.texts.reading import ColumnReading, Reading, plain_texts
+from hushtable.data.texts.reading import ColumnReading, Reading, plain_texts, without_blanks
 from hushtable.errors import DataError
 
 
@@ -89,7 +89,7 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
     """
     if reader.files:
         files = [typed(file, schema, reading) for file in reader.files]
-        return replace(one_after_other(files, reader.source), keep=reader.keep)
+        return replace(reader.with_parts(files), reading=None)
     names = tuple(reader.names or (f"x{j}" for j in range(reader.n_columns)))
     # By place: a matrix has no names of its own.
     readings: list[ColumnReading | None] = []
@@ -97,8 +97,12 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
         one = reading.columns.get(name)
         if schema is not None:
             feature = schema.features[j]
-            one = None if feature.kind == "categorical" else reading.column(feature.name)
-        readings.append(None if one is None or one.kind == "category" else one)
+            if feature.kind == "categorical":
+                blank = any(text != text.strip() for text in feature.categories)
+                one = None if blank else ColumnReading("category")
+            else:
+                one = reading.column(feature.name)
+        readings.append(one)
 
     def read() -> Iterator[Batch]:
         start = 0
@@ -130,6 +134,9 @@ def _values(
         column = reading.without_missing(columns[j])
         if one is not None and is_text(column.type):
             texts = plain_texts(column)
+            if one.kind == "category":
+                columns[j] = without_blanks(texts)
+                continue
             values = one.values(texts)
             if not one.lenient:
                 _check(names[j], texts, values, one, place)
@@ -151,7 +158,7 @@ def _check(
         return
     for row in np.flatnonzero(np.isnan(values)).tolist():
         text = texts[row].as_py()
-        if text is not None and text.strip().lower() not in ("nan", "+nan", "-nan"):
+        if text is not None and text.strip().lower() not in ("", "nan", "+nan", "-nan"):
             where = f"column {name!r}: {text[:80]!r} in {place(row)} is no {_NOUNS[one.kind]}"
             raise DataError(
                 f"{where}: correct the value, or say how to read it: {_way(name, text, one)}"

@@ -54,7 +54,8 @@ class _File:
             return self._checked(list(kept if columns is None else columns))
 
         found = of_file(self.path, kept, batches)
-        return replace(found, place=self.place, found=self.dialect.found)
+        dialect = self.dialect
+        return replace(found, place=self.place, found=dialect.found, delimiter=dialect.delimiter)
 
     def _checked(self, columns: list[str]) -> Iterator[tuple[int, Batch]]:
         """Yield bytes read and rows; at the end, refuse what Arrow takes and what is no row."""
@@ -128,7 +129,7 @@ class _File:
 
     def _odd_words(self, row: arrow_csv.InvalidRow) -> str:
         want, got, delimiter = row.expected_columns, row.actual_columns, self.dialect.delimiter
-        line = self._line(row.number - 1, every=True)
+        line = self._lines(row.number - 1, every=True)[0]
         words = (
             f"line {line} has {got} field{'s' * (got != 1)}, {want} are needed (delimiter "
             f"{delimiter!r}): it begins {row.text[:40]!r}. "
@@ -205,14 +206,16 @@ class _File:
                 rows += len(batch)
 
     def place(self, row: int) -> str:
-        """Return ``line 19`` for a row that is numbered from 0."""
-        return f"line {self._line(row)}"
+        """Return ``line 19``, or ``lines 19 to 21``, for a row that is numbered from 0."""
+        first, last = self._lines(row)
+        return f"line {first}" if first == last else f"lines {first} to {last}"
 
-    def _line(self, row: int, *, every: bool = False) -> int:
-        """Return the line, from 1, at which a row begins; ``every``: lines of dashes count."""
+    def _lines(self, row: int, *, every: bool = False) -> tuple[int, int]:
+        """Return the first and last line, from 1, of a row; ``every``: lines of dashes count."""
         dialect, done, before = self.dialect, 0, b"\n"
+        by_row = dialect.lines + row + 1, dialect.lines + row + 1
         if self.row_by_line:
-            return dialect.lines + row + 1
+            return by_row
         with opened_text(self.path, dialect.encoding) as (_, text):
             text.skip(dialect.size)
             # Lines are rows, unless there are quotation marks, blank lines or others' line ends.
@@ -221,13 +224,13 @@ class _File:
                     break
                 done, before = done + block.count(b"\n"), block[-1:]
                 if done > row:
-                    return dialect.lines + row + 1
+                    return by_row
             else:
                 if done == row and not self.skipped:  # the last line, without an end
-                    return dialect.lines + row + 1
-        return self._line_slowly(row, every=every)
+                    return by_row
+        return self._lines_slowly(row, every=every)
 
-    def _line_slowly(self, row: int, *, every: bool) -> int:
+    def _lines_slowly(self, row: int, *, every: bool) -> tuple[int, int]:
         dialect, end = self.dialect, self.dialect.lines
         with opened_lines(self.path, dialect.encoding) as lines:
             for _ in range(dialect.lines):
@@ -238,9 +241,9 @@ class _File:
                     if every or not (odd and is_rule(dialect.delimiter.join(record.fields))):
                         row -= 1
                     if row < 0:
-                        return record.first + 1
+                        return record.first + 1, record.end
                     end = record.end
-        return end + 1
+        return end + 1, end + 1
 
 
 def _not_plain(block: bytes) -> bool:

@@ -81,7 +81,7 @@ def find_dialect(path: Path, layout: Layout) -> Dialect:
     found = _Head(source, delimiter, layout, start, rows_of(lines[start:], delimiter, start))
     names, left_out, body = found.names()
     words = [f"encoding {encoding}"] if encoding != "utf-8" and not layout.encoding else []
-    if delimiter not in ",\t" and not layout.delimiter:
+    if delimiter not in ",;\t" and not layout.delimiter:
         words.append(f"delimiter {delimiter!r}")
     rows = found.after(body)
     return Dialect(

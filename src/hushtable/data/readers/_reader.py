@@ -48,6 +48,8 @@ class Reader:
     place: Callable[[int], str] = "row {}".format
     #: Short words for what a reader found out about its source, if it is out of the ordinary.
     found: tuple[str, ...] = ()
+    #: The sign between the fields of a CSV file: says something of how its numbers are written.
+    delimiter: str = ""
     #: How texts become values, where whoever opened the rows said so.
     reading: Any = None
     #: Columns behind the features that are kept as they are.
@@ -68,7 +70,7 @@ class Reader:
         chosen = list(names)
         if self.files:
             files = [file.select(chosen) for file in self.files]
-            return replace(one_after_other(files, self.source), reading=self.reading)
+            return self.with_parts(files)
         if self.project is not None:
             read = self.project(chosen)
         else:
@@ -77,6 +79,13 @@ class Reader:
                 return (cast(pa.RecordBatch, batch).select(chosen) for batch in self.read())
 
         return replace(self, names=tuple(chosen), n_columns=len(chosen), read=read, project=None)
+
+    def with_parts(self, parts: Sequence["Reader"]) -> "Reader":
+        """Return this reader with others in place of its `parts`."""
+        if not self.files:
+            return parts[0]
+        joined = one_after_other(parts, self.source)
+        return replace(joined, reading=self.reading, keep=self.keep)
 
     def take(self, rows: NDArray[np.int64]) -> "Reader":
         """Return a reader of some of the rows, by their rising numbers; a pass reads all."""
@@ -127,6 +136,7 @@ def one_after_other(files: Sequence[Reader], source: str) -> Reader:
         bytes_read=lambda: sum(file.bytes_read() for file in files),
         files=tuple(files),
         place=place,
+        delimiter=files[0].delimiter,
         found=tuple(dict.fromkeys(words for file in files for words in file.found)),
     )
 

@@ -96,8 +96,9 @@ def quoted(values: Iterable[str]) -> str:
     if values in ([","], ["."]):
         return values[0]
     line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(values)
-    return shlex.quote(line.getvalue()) if os.name == "posix" else line.getvalue()
+    csv.writer(line, lineterminator="\n").writerow(values)
+    text = line.getvalue().removesuffix("\n")
+    return shlex.quote(text) if os.name == "posix" else text
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,12 @@ def plain_texts(column: Any) -> pa.Array:
     return column if column.type == pa.string() else pc.cast(column, pa.string())
 
 
+def without_blanks(texts: pa.Array) -> pa.Array:
+    """Return texts without blanks around them; null where nothing else is."""
+    texts = pc.utf8_trim_whitespace(texts)
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
+
+
 @dataclass(frozen=True)
 class Reading:
     """How the columns of a table are read.

@@ -13,7 +13,7 @@ from hushtable.data.columns import as_column
 from hushtable.data.schema import MAX_CATEGORIES
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.looks import FEW
-from hushtable.data.texts.reading import plain_texts
+from hushtable.data.texts.reading import plain_texts, without_blanks
 
 #: Different exceptions of one column that are remembered.
 _MOST_OTHERS = 50
@@ -131,21 +131,25 @@ class TextsSeen:
 
     def _add_different(self, texts: pa.Array, start: int) -> None:
         """Look at the different texts of a batch, each with the number of its rows."""
-        found = pc.value_counts(texts.drop_null())
-        different = found.field("values")
+        trimmed_rows = without_blanks(texts)
+        empty = trimmed_rows.null_count - texts.null_count
+        self.n, self.n_missing = self.n - empty, self.n_missing + empty
+        found = pc.value_counts(trimmed_rows.drop_null())
+        trimmed = found.field("values")
         rows = np.asarray(np.from_dlpack(found.field("counts")), np.int64)
+        if not len(trimmed):
+            return
         if not self.crowded:
-            self.texts.update(different.slice(0, MAX_CATEGORIES + 1).to_pylist())
-        trimmed = pc.utf8_trim_whitespace(different)
+            self.texts.update(trimmed.slice(0, MAX_CATEGORIES + 1).to_pylist())
         shapes, examples = self._shapes(trimmed, rows)
 
         def first(i: int) -> tuple[str, int]:
-            return trimmed[i].as_py(), start + pc.index(texts, different[i]).as_py()
+            return trimmed[i].as_py(), start + pc.index(trimmed_rows, trimmed[i]).as_py()
 
         for unit in examples.keys() - self.unit_examples.keys():
             self.unit_examples[unit] = first(examples[unit])
         if start == 0:
-            self.all_different = len(different) == rows.sum() > FEW and set(shapes) == {"whole"}
+            self.all_different = len(trimmed) == rows.sum() > FEW and set(shapes) == {"whole"}
         for shape in np.unique(shapes).tolist():
             mine = shapes == shape
             self.shapes[shape] += int(rows[mine].sum())
@@ -238,6 +242,7 @@ class TextsSeen:
 
 def all_different(values: NDArray[Any]) -> bool:
     """Whether these are whole numbers, more than a few, and no two are equal."""
+    values = values[~np.isnan(values)]
     if len(values) <= FEW or not (values[:FEW] == np.rint(values[:FEW])).all():
         return False
     return bool((values == np.rint(values)).all()) and len(np.unique(values)) == len(values)

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from hushtable import kernels
 from hushtable.arguments import whole
 from hushtable.data.columns import as_numbers, as_texts, filled
-from hushtable.data.readers import Batch, Reader, one_after_other
+from hushtable.data.readers import Batch, Reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, PlanError, UsageError
@@ -153,7 +153,7 @@ class RowDigester:
         reader = open_rows(reader, self._schema)
         parts = [replace(part, read=partial(self._read, part)) for part in reader.parts]
         self._parts = len(parts)
-        return one_after_other(parts, reader.source) if reader.files else parts[0]
+        return reader.with_parts(parts)
 
     def digests(self) -> RowDigests:
         """Return the digests of the rows of the last pass.
