@@ -44,6 +44,8 @@ def open_rows(
         If a column is missing, by name.
     """
     reader = as_reader(X, text_columns=schema.categorical_names)
+    if reader.numeric and not keep and reader.n_columns == len(schema):
+        return reader
     keep = tuple(keep) or reader.keep
     return typed(
         matched(reader, schema, keep), schema, (reading or Reading()).updated(reader.reading)

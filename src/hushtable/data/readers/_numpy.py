@@ -1,5 +1,6 @@
 """Rows in a NumPy array, or in anything that NumPy makes one of."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,15 +31,19 @@ def matrix(data: Any) -> Reader:
             "a single row"
         )
     n, d = X.shape
+
+    def blocks(X: Any) -> Iterator[Any]:
+        return (X[rows] for rows in slices(n, d))
+
     if d == 0:
         raise DataError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
     if isinstance(X, np.ma.MaskedArray):
-        return Reader(None, d, n, lambda: (_unmasked(X[rows]) for rows in slices(n, d)))
+        return Reader(None, d, n, lambda: map(_unmasked, blocks(X)))
     if X.dtype.kind in "fiub":
         if X.dtype not in (np.float64, np.float32):
-            return Reader(None, d, n, lambda: (_floats(X[rows]) for rows in slices(n, d)))
-        return Reader(None, d, n, lambda: (X[rows] for rows in slices(n, d)))
-    return Reader(None, d, n, lambda: (_objects(X[rows]) for rows in slices(n, d)))
+            return Reader(None, d, n, lambda: map(_floats, blocks(X)), numeric=True)
+        return Reader(None, d, n, lambda: blocks(X), numeric=True)
+    return Reader(None, d, n, lambda: map(_objects, blocks(X)))
 
 
 def _floats(block: np.ndarray[Any, Any]) -> Batch:

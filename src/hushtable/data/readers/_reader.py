@@ -48,6 +48,8 @@ class Reader:
     place: Callable[[int], str] = "row {}".format
     #: Short words for what a reader found out about its source, if it is out of the ordinary.
     found: tuple[str, ...] = ()
+    #: Whether all batches are arrays of numbers.
+    numeric: bool = False
     #: The sign between the fields of a CSV file: says something of how its numbers are written.
     delimiter: str = ""
     #: How texts become values, where whoever opened the rows said so.
