@@ -11,7 +11,7 @@ import typer
 
 from hushtable.cli._errors import explain, notes
 from hushtable.cli._options import Columns, Drop, option
-from hushtable.cli._output import shown
+from hushtable.cli._output import listed
 from hushtable.data.readers import Layout, Reader, as_reader
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
@@ -66,7 +66,7 @@ class Reads:
 
     @property
     def reading(self) -> Reading:
-        """What the options say of texts."""
+        """How texts are read, as far as options say."""
         kinds: dict[str, str] = {}
         for one in [pair for said in self.as_ or [] for pair in names_in(said)]:
             name, equals, kind = one.rpartition("=")
@@ -78,7 +78,7 @@ class Reads:
 
     @property
     def layout(self) -> Layout:
-        """What the options say of files."""
+        """How files are laid out, as far as options say."""
         header = False if self.no_header else None
         delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter)
         return Layout(self.encoding, delimiter, header, self.skip_lines, self.sheet, self.query)
@@ -96,7 +96,7 @@ class Reads:
             raise UsageError("--columns and --drop exclude each other: give one of them")
         reading, reader = self.reading, self.opened(data)
         for words in reader.found:
-            notes.append(f"{data}: {words}")
+            notes.append(f"{reader.source}: {words}")
         columns = None if self.columns is None else names_in(self.columns)
         if columns is not None and len(set(columns)) < len(columns):
             raise UsageError("--columns names a column twice: name each once")
@@ -113,15 +113,22 @@ class Reads:
         keep: Sequence[str] = (),
     ) -> Reader:
         """Open rows under a schema, and say which columns are left out."""
-        reader = self.open(data, keep)
-        known = () if reading is None else reading.dropped
-        further = [name for name in left_out(reader, schema, keep) if name not in known]
-        if further:
-            more = f" and {len(further) - 5:,} more" if len(further) > 5 else ""
-            notes.append(
-                f"{data}: left out, as it is no feature: {shown(', '.join(further[:5]))}{more}"
-            )
-        return open_rows(reader, schema, reading, keep)
+        return under(self.open(data, keep), schema, reading, keep)
+
+
+def under(
+    reader: Reader,
+    schema: Schema,
+    reading: Reading | None = None,
+    keep: Sequence[str] = (),
+) -> Reader:
+    """Return rows under a schema; which columns are left out is noted."""
+    known = () if reading is None else reading.dropped
+    further = [name for name in left_out(reader, schema, keep) if name not in known]
+    if further:
+        are = "it is no feature" if len(further) == 1 else "they are no features"
+        notes.append(f"{reader.source}: left out, as {are}: {listed(further, most=5)}")
+    return open_rows(reader, schema, reading, keep)
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable import files
-from hushtable.cli._options import Data, Json, Threads, argument
+from hushtable.cli._options import Data, Json, Table, Threads, argument
 from hushtable.cli._output import MOST_LINES, finish, print_sentences, print_table, shown
 from hushtable.cli._progress import watched
-from hushtable.cli._rows import READS, Reads
+from hushtable.cli._rows import READS, Reads, under
+from hushtable.cli._understanding import (
+    note_doubts,
+    print_understanding,
+    understanding_facts,
+)
 from hushtable.cli.plan import read_schema
 from hushtable.data.check import FeatureCheck, check_rows
+from hushtable.data.infer import understood
 from hushtable.data.schema import Schema
 from hushtable.errors import FileError
 from hushtable.plans.plan import Plan
@@ -25,6 +31,7 @@ def check(
     data: Data,
     threads: Threads = -1,
     reads: Reads = READS,
+    table: Table = False,
     as_json: Json = False,
 ) -> None:
     """Check rows against a schema or plan, before they are counted.
@@ -37,12 +44,25 @@ def check(
       hushtable plan check plan.hush patients.csv --drop id,name
     """
     wanted = _schema(schema)
-    reader = reads.open_as(data, wanted)
+    raw = reads.open(data).repeatable()
+    columns, _, _ = understood(raw, None, threads)
+    note_doubts([one for one in columns if one.name in wanted.names])
+    reader = under(raw, wanted)
     with watched(reader, quiet=as_json) as watch:
         checks = check_rows(wanted, watch.reader, n_jobs=threads)
-    features = [_facts(one) for one in checks]
-    facts = {"command": "plan check", "rows": watch.rows, "features": features}
-    finish(as_json, facts, lambda: _print(checks, reader.source, schema, wanted.public))
+    facts = {
+        "command": "plan check",
+        "rows": watch.rows,
+        "features": [_facts(one) for one in checks],
+        "columns": understanding_facts(columns),
+    }
+
+    def text() -> None:
+        if table:
+            print_understanding(columns)
+        _print(checks, reader.source, schema, wanted.public)
+
+    finish(as_json, facts, text)
 
 
 def _schema(path: Path) -> Schema:

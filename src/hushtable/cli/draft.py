@@ -2,6 +2,7 @@
 
 import json
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ from hushtable.cli._rows import READS, Reads
 from hushtable.cli._understanding import note_doubts, print_understanding, understanding_facts
 from hushtable.data.infer import understood
 from hushtable.data.known_columns import known_column
-from hushtable.data.texts.decisions import ColumnUnderstanding
+from hushtable.data.texts.columns import ColumnUnderstanding
 from hushtable.errors import FileError
 from hushtable.files import replacing
 
@@ -81,7 +82,6 @@ def draft(
     note_doubts(columns)
     features = [_column(one) for one in columns]
     text = "\n".join([_HEAD, *map(_table, features)])
-    known = sum(1 for feature in features if feature.proposals)
     if target is not None:
         with target.writing(), replacing(target.path) as temporary:
             temporary.write_text(text, encoding="utf-8")
@@ -99,13 +99,17 @@ def draft(
         if target is None:
             print(text, end="")
         else:
-            print(f"Wrote {target}: {len(features):,} columns.")
-            if known:
-                print(f"{known:,} have a well-known name: confirm what is proposed for them.")
-            print("Fill in the other ranges and categories, then")
-            print(f"  hushtable plan draw {target.path} -o plan.hush")
+            _print_written(target, features)
 
     finish(as_json, facts, say)
+
+
+def _print_written(target: Target, features: Sequence[_Column]) -> None:
+    print(f"Wrote {target}: {len(features):,} columns.")
+    if known := sum(1 for feature in features if feature.proposals):
+        print(f"{known:,} have a well-known name: confirm what is proposed for them.")
+    print("Fill in the other ranges and categories, then")
+    print(f"  hushtable plan draw {target.path} -o plan.hush")
 
 
 def _column(one: ColumnUnderstanding) -> _Column:

@@ -73,9 +73,8 @@ def fit(
     target = Target(output, [data])
     reader = reads.open(data)
     if keep := names_in(keep_text or ""):
-        kept = dict.fromkeys(keep, "category")
-        reading = replace(reads.reading, kinds={**reads.reading.kinds, **kept})
-        reader = chosen(reader, reading)
+        kinds = {**reads.reading.kinds, **dict.fromkeys(keep, "category")}
+        reader = chosen(reader, replace(reads.reading, kinds=kinds))
     model, n_rows = _fitted(detector, settings, reader, as_json)
     if table:
         print_understanding(model.understanding_)

@@ -15,13 +15,8 @@ from hushtable.data.columns import as_numbers, as_texts, is_text
 from hushtable.data.encoding import infinite
 from hushtable.data.readers import Reader, no_rows
 from hushtable.data.schema import Feature, Schema
-from hushtable.data.texts.decisions import (
-    ColumnUnderstanding,
-    Decider,
-    Kind,
-    joined_options,
-    numeric_identifier,
-)
+from hushtable.data.texts.columns import ColumnUnderstanding, Kind, joined_options
+from hushtable.data.texts.decisions import Decider, numeric_identifier
 from hushtable.data.texts.reading import ColumnReading, Form, Reading
 from hushtable.data.texts.seen import (
     TextsSeen,

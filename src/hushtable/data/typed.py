@@ -11,7 +11,7 @@ from hushtable.data.columns import as_column, is_text
 from hushtable.data.readers import Batch, Reader, as_reader
 from hushtable.data.schema import Schema
 from hushtable.data.texts import dates, numbers
-from hushtable.data.texts.decisions import joined_options
+from hushtable.data.texts.columns import joined_options
 from hushtable.data.texts.reading import ColumnReading, Reading, plain_texts, without_blanks
 from hushtable.errors import DataError
 

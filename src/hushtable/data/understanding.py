@@ -7,7 +7,7 @@ from typing import Any
 
 from hushtable.data.infer import understood
 from hushtable.data.readers import Layout, Reader, as_reader
-from hushtable.data.texts.decisions import ColumnUnderstanding, joined_options
+from hushtable.data.texts.columns import ColumnUnderstanding, joined_options
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import DataError
 

@@ -18,7 +18,7 @@ from hushtable.counts.sketch import Sketch
 from hushtable.data.infer import schema_from_data
 from hushtable.data.readers import Reader, as_reader
 from hushtable.data.schema import Schema
-from hushtable.data.texts.decisions import ColumnUnderstanding, joined_options
+from hushtable.data.texts.columns import ColumnUnderstanding, joined_options
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import whole_weights

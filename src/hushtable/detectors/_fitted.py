@@ -321,13 +321,13 @@ class FittedTables(OutlierLists, OutlierMixin):
             words = f"X {have} feature names, but {mine} was fitted {had} feature names"
             warnings.warn(words, stacklevel=4)
         elif fitted is not None:
-            kept = {*reader.keep, *keep} - {*fitted}
-            names = [name for name in reader.names or () if name not in kept]
-            used = [name for name in names if name in self.plan_.schema.names]
-            if set(used) < set(fitted) or (is_pandas(X) and used != list(fitted)):
-                raise DataError(names_message(set(fitted), set(names)))
-            further = [name for name in names if name not in used]
-            if further := [name for name in further if name not in self.reading_.dropped]:
+            seen, kept = {*fitted}, {*reader.keep, *keep}
+            names = [n for n in reader.names or () if n in seen or n not in kept]
+            used = [name for name in names if name in seen]
+            if len(used) < len(seen) or (is_pandas(X) and used != list(fitted)):
+                raise DataError(names_message(seen, set(names)))
+            known = seen | self.reading_.dropped
+            if further := [name for name in names if name not in known]:
                 warnings.warn(f"columns {further} were not seen in fit: left out", stacklevel=4)
             return
         if reader.n_columns != self.n_features_in_:

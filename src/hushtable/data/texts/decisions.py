@@ -1,22 +1,16 @@
-"""What a column is, with a confidence, its evidence, and the option that resolves a doubt."""
+"""Decisions on columns: what each is, by which evidence, and what resolves a doubt."""
 
-import csv
-import io
-import os
 import re
-import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
 
+from hushtable.data.texts.columns import ColumnUnderstanding, Kind, quoted
 from hushtable.data.texts.dates import Order
 from hushtable.data.texts.looks import looks
 from hushtable.data.texts.numbers import Decimal
 from hushtable.data.texts.reading import ColumnReading, Reading
 from hushtable.data.texts.seen import Exceptions, TextsSeen
-
-Kind: TypeAlias = Literal["number", "date", "category", "id", "text", "constant", "empty"]
 
 #: Share of the texts that has to be numbers, or dates, for the others to be exceptions.
 _MOSTLY = 0.5
@@ -29,76 +23,6 @@ _ID_NAME = re.compile(
     r"personal|versicherten|probe|dossier|numero|num)[^a-z]*(nr|no|number|nummer|num|id)?)($|[^a-z])",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True)
-class ColumnUnderstanding:
-    """One column as it was understood.
-
-    Attributes
-    ----------
-    name : str
-        Of the column.
-    kind : {"number", "date", "category", "id", "text", "constant", "empty"}
-        Where "id" is an identifier and "text" free text.
-    confidence : float
-        From 0 to 1.
-    evidence : str
-        What it was seen by.
-    doubt : str
-        What a person should look at; empty if there is nothing.
-    options : tuple of (str, str)
-        Options of the command line that resolve the doubt, each with its value.
-    refused : bool
-        Whether `fit` refuses the column until the doubt is resolved. (The command refuses
-        identifiers and free text, too.)
-    reading : ColumnReading or None
-        How its texts become values; None for columns that hold values.
-    """
-
-    name: str
-    kind: Kind
-    confidence: float
-    evidence: str
-    doubt: str = ""
-    options: tuple[tuple[str, str], ...] = ()
-    refused: bool = False
-    reading: ColumnReading | None = None
-
-    @property
-    def option(self) -> str:
-        """The options as they are typed in a shell."""
-        return joined_options(self.options)
-
-
-def joined_options(options: Iterable[tuple[str, str]], reading: Reading | None = None) -> str:
-    """Return options as they are typed in a shell, the values of each together.
-
-    Those that a ``reading`` was given already come first.
-    """
-    together: dict[str, list[str]] = {}
-    if reading is not None:
-        together["--missing"] = list(reading.missing)
-        together["--as"] = [f"{name}={kind}" for name, kind in reading.kinds.items()]
-        together["--drop"] = list(reading.drop)
-    asked = list(options)
-    for flag, value in asked:
-        values = together.setdefault(flag, [])
-        if value not in values:
-            values.append(value)
-    used = dict.fromkeys(flag for flag, _ in asked)
-    return " ".join(f"{flag} {quoted(together[flag])}" for flag in used)
-
-
-def quoted(values: Iterable[str]) -> str:
-    """Return values as an option takes them, parted by commas, quoted for the shell."""
-    values = list(values)
-    if values in ([","], ["."]):
-        return values[0]
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(values)
-    text = line.getvalue().removesuffix("\n")
-    return shlex.quote(text) if os.name == "posix" else text
 
 
 @dataclass(frozen=True)
