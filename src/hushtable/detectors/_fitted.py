@@ -307,11 +307,7 @@ class FittedTables(OutlierLists, OutlierMixin):
             del self.feature_names_in_
 
     def _check_columns(self, reader: Reader, X: Any, keep: Sequence[str]) -> None:
-        """Compare columns with those of fit, in scikit-learn's words.
-
-        Columns match by name, in any order; those of a pandas frame have to be in the order of
-        fit, as scikit-learn has it. Further ones are left out, with a warning.
-        """
+        """Compare columns with those of fit, in scikit-learn's words, and by its rule for pandas."""
         mine = type(self).__name__
         fitted = getattr(self, "feature_names_in_", None)
         if (fitted is None) != (reader.names is None):
