@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import erf
 from scipy.stats import binom
 from sklearn.base import clone
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from hushtable.detectors._checks import AnyColumns, share_of_rows
@@ -69,6 +70,12 @@ class PyODAdapter(AnyColumns):
     >>> int(detector.decision_scores_.argmax()), int(detector.labels_.sum())
     (0, 50)
     """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # scikit-learn asks whatever has predict_proba how many classes that is of.
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
 
     # With the parameters of __init__: Python 3.11 reads a class's signature off this.
     def __new__(cls, detector: Any = None, *, contamination: float = 0.1) -> Self:
