@@ -142,10 +142,9 @@ def test_a_feature_of_one_value_is_not_narrow():
     ("frame", "error", "message"),
     [
         ({"age": [], "temp": [], "ward": []}, DataError, "no rows"),
-        ({"age": [1.0], "temp": [1.0]}, DataError, "2 columns.*missing: .'ward'"),
-        ({"age": [1.0], "temp": [1.0], "Ward": ["n"]}, DataError, "unknown: .'Ward'"),
-        ({"temp": [1.0], "age": [1.0], "ward": ["n"]}, DataError, "other order"),
-        ({"age": ["old"], "temp": [1.0], "ward": ["n"]}, DataError, "'age' is numeric"),
+        ({"age": [1.0], "temp": [1.0]}, DataError, r"no column \['ward'\]"),
+        ({"age": [1.0], "temp": [1.0], "Ward": ["n"]}, DataError, r"other columns are \['Ward'\]"),
+        ({"age": ["old"], "temp": [1.0], "ward": ["n"]}, DataError, "'age': 'old' in row 0 is no"),
         ({"age": [1.0], "temp": [math.inf], "ward": ["n"]}, DataError, "infinity: feature 'temp'"),
         ({"age": [[1]], "temp": [1.0], "ward": ["n"]}, DataTypeError, "'age' has type list"),
     ],

@@ -10,7 +10,7 @@ from hushtable.cli import main
 def made(tmp_path_factory):
     """Return a folder with a model and its plan's schema."""
     folder = tmp_path_factory.mktemp("made")
-    (folder / "rows.csv").write_text("x\n" + "\n".join(map(str, range(50))) + "\n")
+    (folder / "rows.csv").write_text("x\n" + "\n".join(str(x % 9) for x in range(50)) + "\n")
     (folder / "s.toml").write_text('[[feature]]\nname = "x"\nkind = "numeric"\nlow = 0\nhigh = 9\n')
     assert main(["fit", f"{folder}/rows.csv", "-o", f"{folder}/m.hush"]) == 0
     assert main(["plan", "draw", f"{folder}/s.toml", "-o", f"{folder}/p.hush"]) == 0
