@@ -9,6 +9,7 @@ from pathlib import Path
 
 import jsonschema
 import numpy as np
+import pyarrow as pa
 import pytest
 import rfc8785
 import safetensors.numpy
@@ -30,6 +31,7 @@ from hushtable import (
     load,
 )
 from hushtable.counts import kinds
+from hushtable.data import read
 from hushtable.detectors._by_draw import BY_DRAW
 from hushtable.errors import FileError, HushTableError
 
@@ -187,6 +189,11 @@ def test_the_manifest_keeps_its_published_schema(tmp_path, X):
     HushTable().fit(X).save(tmp_path / "d.hush")
     for detector in BY_DRAW.values():
         detector(n_tables=3).fit(X).save(tmp_path / f"{detector.__name__}.hush")
+    texts = pa.table({"a": ["1,5", "ERR", "2,5"], "b": ["5.11.2026"] * 3, "c": ["x"] * 3})
+    said = {"missing": ["ERR"], "kinds": {"c": "id"}, "dates": "dmy", "decimal": ","}
+    HushTable(n_tables=3).fit(read(texts, drop=["b"], **said)).save(tmp_path / "read.hush")
+    reading = files.read(tmp_path / "read.hush").manifest["reading"]
+    assert set(reading) == {"missing", "decimal", "dates", "kinds", "drop", "columns"}
     for file in tmp_path.glob("*.hush"):
         validator.validate(files.read(file).manifest)
     # ... and says something: it refuses what the reader refuses.

@@ -122,7 +122,7 @@ class Reading:
         columns = {
             name: replace(one, decimal=decimal or one.decimal, dates=order or one.dates)
             for name, one in self.columns.items()
-            if said.kinds.get(name) == self.kinds.get(name)
+            if said.kinds.get(name, self.kinds.get(name)) == self.kinds.get(name)
         }
         return Reading(
             tuple(dict.fromkeys((*self.missing, *said.missing))),
