@@ -21,7 +21,18 @@ def labor(tmp_path_factory):
         lines.append(f"F{i};{tsh:.2f};{'<0,5' if crp < 0.5 else f'{crp:.2f}'}".replace(".", ","))
     lines[17] = "F16;ERR;1,20"
     (folder / "labor.csv").write_text("\n".join(lines) + "\n")
-    said = "--missing ERR --as CRP=number --drop Fall --tables 20 --seed 0".split()
+    said = [
+        "--missing",
+        "ERR",
+        "--as",
+        "CRP=number",
+        "--drop",
+        "Fall",
+        "--tables",
+        "20",
+        "--seed",
+        "0",
+    ]
     assert main(["fit", f"{folder}/labor.csv", *said, "-o", f"{folder}/m.hush"]) == 0
     return folder
 
@@ -38,7 +49,15 @@ def test_options_of_fit_are_kept_for_later_files(labor, capsys):
 @pytest.mark.parametrize("further", [[], ["--decimal", ","], ["--missing", "n.b."]])
 def test_ids_beside_rows_that_are_read_again(labor, further):
     top = labor / "top.csv"
-    command = ["score", f"{labor}/labor.csv", "--model", f"{labor}/m.hush", "--id", "Fall", *further]
+    command = [
+        "score",
+        f"{labor}/labor.csv",
+        "--model",
+        f"{labor}/m.hush",
+        "--id",
+        "Fall",
+        *further,
+    ]
     assert main([*command, "--top", "3", "-o", str(top)]) == 0
     table = pyarrow.csv.read_csv(top)
     assert [f"F{row}" for row in table["row"].to_pylist()] == table["Fall"].to_pylist()

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.data.columns import as_column, is_text
-from hushtable.data.readers import Batch, Reader, as_reader
+from hushtable.data.readers import Batch, Reader, as_reader, integer_too_large
 from hushtable.data.schema import Schema
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.columns import joined_options
@@ -142,6 +142,8 @@ def _values(
             values = one.values(texts)
             if not one.lenient:
                 _check(names[j], texts, values, one, place)
+            if one.kind == "number" and (np.abs(values) >= 2**53).any():
+                _check_whole(names[j], texts, values)
             column = as_column(values, ~np.isnan(values)) if len(values) else as_column(values)
         columns[j] = column
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
@@ -165,6 +167,13 @@ def _check(
             raise DataError(
                 f"{where}: correct the value, or say how to read it: {_way(name, text, one)}"
             )
+
+
+def _check_whole(name: str, texts: pa.Array, values: Any) -> None:
+    """Raise `DataError` for the first whole number that cannot be told from its neighbours."""
+    for row in np.flatnonzero(np.abs(values) >= 2**53).tolist():
+        if (text := texts[row].as_py().strip()).lstrip("+-").isdigit():
+            raise integer_too_large(f"column {name!r}", text)
 
 
 _NOUNS = {"number": "number", "date": "date", "time": "time of day", "boolean": "true or false"}

@@ -88,11 +88,6 @@ class PyODAdapter(AnyColumns):
         self.detector = detector
         self.contamination = contamination
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags = ClassifierTags(multi_class=False)  # of predict_proba's two columns
-        return tags
-
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the detector and score its training rows.
 

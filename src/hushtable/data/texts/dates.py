@@ -56,7 +56,7 @@ def _plain(texts: pa.Array) -> pa.Array:
     texts = pc.replace_substring_regex(
         texts, r"^(\w{1,9})(?:[./-]|\. | )(\w{1,9})(?:[./-]|,? )(\w{2,4})", r"\1-\2-\3"
     )
-    texts = pc.replace_substring_regex(texts, r"^(\S{6,})(?:T|, ?| +)(\d{1,2}:)", r"\1 \2")
+    texts = pc.replace_substring_regex(texts, r"^([^\s,]{6,}?\d)(?:T|, *| +)(\d{1,2}:)", r"\1 \2")
     texts = pc.replace_substring_regex(texts, r"(:\d{2})\.\d+", r"\1")
     return pc.replace_substring_regex(texts, r"(\d) ?([AaPp])\.?([Mm])\.?$", r"\1 \2\3")
 

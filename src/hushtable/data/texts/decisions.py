@@ -52,7 +52,8 @@ class Decider:
         if asked == "category":
             return self._category(name, seen)
         if seen.shapes["code"]:
-            return self._category(name, seen, "digits with leading zeros are codes, kept as text")
+            why = "digits with leading zeros, or more than a number holds, are codes: kept as text"
+            return self._category(name, seen, why)
         if seen.shapes["truth"] == seen.n:
             return ColumnUnderstanding(
                 name, "number", 1.0, "true and false, as 1 and 0", reading=ColumnReading("boolean")
@@ -260,7 +261,8 @@ class Decider:
         kept = self.reading.kinds.get(name) == "category"
         found = looks(sorted(seen.texts), seen.n)
         if (found and not kept) or seen.crowded:
-            kind: Kind = "id" if "identif" in found and "free text" not in found else "text"
+            spaced = sum(" " in text for text in seen.texts)
+            kind: Kind = "text" if 2 * spaced > n else "id"
             more = f"more than {n - 1:,} different texts" if seen.crowded else found
             return ColumnUnderstanding(
                 name, kind, 0.9, more, more, (("--drop", name),), refused=seen.crowded,

@@ -22,6 +22,8 @@ _FEW = 1_000
 #: Share of the rows of a batch from which eight digits are days of a calendar.
 _MOSTLY = 0.5
 _LEADING_ZERO = r"^[+-]?0\d+$"
+#: Digits with a leading zero, or more of them than a number holds.
+_CODE = r"^[+-]?(?:0\d+|\d{16,})$"
 _FLAGS = frozenset(("H", "HH", "L", "LL", "N", "A"))
 
 
@@ -116,7 +118,7 @@ class TextsSeen:
         if self._compact_dates(texts, values):
             return False
         whole = not (np.isfinite(values) & (values != np.rint(values))).any()
-        if whole and _has_leading_zeros(texts, values):
+        if whole and (_has_leading_zeros(texts, values) or np.nanmax(np.abs(values)) >= 2**53):
             return False
         self.shapes["whole" if whole else "point"] += n
         return True
@@ -171,7 +173,7 @@ class TextsSeen:
         shapes[point & comma] = "whole"
         shapes[either & ~with_comma], shapes[either & with_comma] = "1.234", "1,234"
         examples = self._add_units(texts, rows, shapes)
-        shapes[numbers.mask(pc.match_substring_regex(texts, _LEADING_ZERO))] = "code"
+        shapes[numbers.mask(pc.match_substring_regex(texts, _CODE))] = "code"
         compact = numbers.mask(pc.match_substring_regex(texts, dates.COMPACT))
         if rows[compact].sum() > _MOSTLY * rows.sum():
             shapes[compact] = "date"

@@ -1,0 +1,179 @@
+"""Texts as people write them, as the numbers and dates that they say."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hushtable.data.texts import dates, numbers
+from hushtable.data.texts.reading import ColumnReading, Reading
+from hushtable.errors import PlanError, UsageError
+
+
+def said(text, decimal=".", **options):
+    [value] = numbers.values(pa.array([text]), decimal, **options)
+    return None if np.isnan(value) else value
+
+
+@pytest.mark.parametrize(
+    ("text", "point", "comma"),
+    [
+        ("12", 12, 12),
+        (" 12 ", 12, 12),
+        ("+1.5", 1.5, None),
+        ("1,5", None, 1.5),
+        ("1,234", 1234, 1.234),
+        ("1.234", 1.234, 1234),
+        ("1,234.5", 1234.5, None),
+        ("1.234,5", None, 1234.5),
+        ("1 234,5", None, 1234.5),
+        ("1\u202f234,5", None, 1234.5),
+        ("1'234.50", 1234.5, None),
+        ("$4,081.98", 4081.98, None),
+        ("-$5.00", -5, None),
+        ("(12.00)", -12, None),
+        ("12,50-", None, -12.5),
+        ("\u22123", -3, -3),
+        ("48.6%", 48.6, None),
+        ("48,6\u00a0%", None, 48.6),
+        ("12 EUR", 12, 12),
+        ("5.3 mmol/l", 5.3, None),
+        ("1,2345E+02", None, 123.45),
+        ("1,23,456", None, None),
+        ("12.345.67", None, None),
+        ("1.5.2026", None, None),
+        ("3A", None, None),
+        ("NHS123", None, None),
+        ("E11.9", None, None),
+        ("<0.5", None, None),
+        ("", None, None),
+        ("-", None, None),
+    ],
+)
+def test_numbers_as_people_write_them(text, point, comma):
+    assert said(text, ".") == point
+    assert said(text, ",") == comma
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("<0.5", 0.5), (">= 100", 100), ("5.3 H", 5.3), ("5.3*", 5.3), ("0.7 LL", 0.7), ("ERR", None)],
+)
+def test_limits_and_flags_are_numbers_where_somebody_asks_for_it(text, value):
+    assert said(text, unit="") is None
+    assert said(text, lenient=True) == value
+
+
+def test_numbers_beside_another_unit_are_none():
+    assert said("12 EUR", unit="EUR") == said("12", unit="EUR") == 12
+    assert said("12 USD", unit="EUR") is None
+
+
+@given(st.integers(-(10**12), 10**12), st.integers(0, 6), st.sampled_from(["", ".", ",", " ", "'"]))
+def test_a_number_comes_back_however_it_is_written(units, places, group):
+    value = units / 10**places
+    text = f"{value:,.{places}f}".replace(",", "g").replace(".", "d")
+    decimal = "," if group == "." else "."
+    assert said(text.replace("g", group).replace("d", decimal), decimal) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "order", "date"),
+    [
+        ("2026-05-15", "dmy", "2026-05-15T00:00:00"),
+        ("15.05.2026", "dmy", "2026-05-15T00:00:00"),
+        ("5/15/2026", "mdy", "2026-05-15T00:00:00"),
+        ("5/15/2026", "dmy", None),
+        ("03/04/2026", "dmy", "2026-04-03T00:00:00"),
+        ("03/04/2026", "mdy", "2026-03-04T00:00:00"),
+        ("26-05-15", "ymd", "2026-05-15T00:00:00"),
+        ("15.5.26 7:05", "dmy", "2026-05-15T07:05:00"),
+        ("05/15/2026 3:15 PM", "mdy", "2026-05-15T15:15:00"),
+        ("05/15/2026, 3:15:10 p.m.", "mdy", "2026-05-15T15:15:10"),
+        ("12-MAY-2026", "mdy", "2026-05-12T00:00:00"),
+        ("May 12, 2026", "dmy", "2026-05-12T00:00:00"),
+        ("20260515", "dmy", "2026-05-15T00:00:00"),
+        ("2026-05-15T10:00:00+02:00", "dmy", "2026-05-15T08:00:00"),
+        ("31.02.2026", "dmy", None),
+        ("00.00.0000", "dmy", None),
+        ("1.5", "dmy", None),
+        ("2026", "dmy", None),
+    ],
+)
+def test_dates_as_people_write_them(text, order, date):
+    [seconds] = dates.seconds(pa.array([text]), order)
+    if date is None:
+        assert np.isnan(seconds)
+    else:
+        assert np.datetime64(int(seconds), "s") == np.datetime64(date)
+
+
+@given(st.datetimes(), st.sampled_from(["dmy", "mdy", "ymd"]))
+def test_a_date_comes_back_in_each_order(moment, order):
+    form = {"dmy": "{d:02}.{m:02}.{y:04}", "mdy": "{m}/{d}/{y:04}", "ymd": "{y:04}-{m:02}-{d:02}"}
+    moment = moment.replace(microsecond=0)
+    day = form[order].format(d=moment.day, m=moment.month, y=moment.year)
+    [seconds] = dates.seconds(pa.array([f"{day} {moment:%H:%M:%S}"]), order)
+    assert np.datetime64(int(seconds), "s") == np.datetime64(moment)
+
+
+def test_times_of_day_are_seconds():
+    found = dates.of_day(pa.array(["00:00", "10:35", "7:05:10", "24:61", "x", None]))
+    np.testing.assert_array_equal(found, [0, 38100, 25510, np.nan, np.nan, np.nan])
+
+
+def test_missing_words_and_numbers_are_missing_however_they_are_written():
+    reading = Reading(missing=("ERR", "-9999"))
+    texts = reading.without_missing(pa.array([" ERR", "-9999.00", "-9.999,0", "9999", "err", None]))
+    assert texts.to_pylist() == [None, None, None, "9999", "err", None]
+    typed = reading.without_missing(pa.array([-9999.0, 9999.0, None]))
+    assert typed.to_pylist() == [None, 9999.0, None]
+
+
+def test_a_reading_comes_back_from_json():
+    reading = Reading(
+        ("ERR",),
+        ",",
+        "dmy",
+        {"a": "number"},
+        ("id",),
+        {"a": ColumnReading("number", ",", unit="kg")},
+    )
+    assert Reading.from_dict(reading.to_dict()) == reading
+    assert Reading.from_dict(Reading().to_dict()) == Reading()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"missing": "ERR"},
+        {"decimal": "x"},
+        {"kinds": {"a": "colour"}},
+        {"kinds": {"a": ["number"]}},
+        {"columns": {"a": {"kind": "number"}}},
+        {"columns": {"a": 3}},
+        {"more": 1},
+        [],
+    ],
+)
+def test_what_is_no_reading_is_refused(content):
+    with pytest.raises(PlanError):
+        Reading.from_dict(content)
+
+
+def test_what_was_said_again_decides_no_more_and_what_is_new_does():
+    column = ColumnReading("number", ",")
+    model = Reading(decimal=",", columns={"a": column, "b": ColumnReading("number", ".")})
+    assert model.updated(Reading(decimal=",")).columns == model.columns
+    assert model.updated(Reading(decimal=".")).columns["a"].decimal == "."
+    assert model.updated(Reading(kinds={"a": "category"})).column("a").decimal == ","
+    assert model.updated(Reading(missing=("x",))).missing == ("x",)
+
+
+@pytest.mark.parametrize(
+    "options", [{"decimal": ";"}, {"dates": "dym"}, {"kinds": {"a": "colour"}}]
+)
+def test_options_that_do_not_exist_are_refused(options):
+    with pytest.raises(UsageError, match="needs"):
+        Reading(**options)

@@ -1,0 +1,166 @@
+"""What columns are taken for, what is refused, and the options that resolve it."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from hushtable import HushTable, load
+from hushtable.data import read, understand
+from hushtable.errors import DataError, UsageError
+
+NUMBERS = [f"{x:.2f}" for x in np.random.default_rng(0).normal(5, 1, 60)]
+
+
+def column(texts, **options):
+    [one] = understand(pa.table({"x": texts}), **options)
+    return one
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "option", "refused"),
+    [
+        (NUMBERS, "number", "", False),
+        ([*NUMBERS, "ERR"], "number", "--missing ERR", True),
+        ([*NUMBERS, "-", "?"], "number", "--missing '-,?'", True),
+        ([*NUMBERS, "<0.5"], "number", "--as x=number", True),
+        ([*NUMBERS, "5.3 H"], "number", "--as x=number", True),
+        ([*NUMBERS, "-9999"], "number", "--missing -9999", False),
+        ([t.replace(".", ",") for t in NUMBERS], "number", "", False),
+        (["1,234", "2,500"], "number", "--decimal .", True),
+        (["1,234", "2,500.5"], "number", "", False),
+        (["12 EUR", "13 USD", "14 EUR"], "number", "--drop x", True),
+        (["12%", "13", "14"], "number", "--as x=number", True),
+        (["2026-05-15", "2026-05-16"], "date", "", False),
+        (["15.05.2026", "01.02.2026"], "date", "", False),
+        (["05/06/2026", "01/02/2026"], "date", "--dates dmy", True),
+        (["15/06/2026", "01/02/2026"], "date", "", False),
+        (["15/06/2026", "01/22/2026"], "date", "--drop x", True),
+        (["10:35", "11:05"], "number", "", False),
+        (["true", "FALSE", "true"], "number", "", False),
+        (["yes", "no", "yes"], "category", "", False),
+        (["007", "012", "007"], "category", "", False),
+        (["w", "w", "w"], "constant", "", False),
+        ([None, None], "empty", "--drop x", True),
+        (["", " "], "empty", "--drop x", True),
+        ([f"P-{i:08}" for i in range(60)], "id", "--drop x", False),
+        ([f"patient {i} was seen" for i in range(60)], "text", "--drop x", False),
+        ([str(i) for i in range(100, 160)], "id", "--drop x", False),
+        (np.arange(60.0), "id", "--drop x", False),
+        (np.arange(60.0) / 2, "number", "", False),
+        (np.zeros(60), "constant", "", False),
+        ([*np.linspace(0, 1, 60), -9999.0], "number", "--missing -9999", False),
+    ],
+)
+def test_what_a_column_is(texts, kind, option, refused):
+    one = column(texts)
+    assert (one.kind, one.option, one.refused) == (kind, option, refused)
+    assert bool(one.option) <= bool(one.doubt)
+
+
+def test_other_columns_tell_the_decimal_sign_and_the_order_of_dates():
+    table = {"a": ["1.234", "2.500"], "b": ["1,5", "2,25"]}
+    assert understand(pa.table(table)).columns[0].reading.decimal == ","
+    table = {"a": ["01/02/2026", "03/04/2026"], "b": ["15/02/2026", "01/02/2026"]}
+    assert not understand(pa.table(table)).refused
+
+
+def test_fit_refuses_all_doubts_at_once_and_its_options_resolve_them():
+    table = pa.table(
+        {"a": [*NUMBERS, "ERR"], "b": [*["5/6/2026"] * 60, "7/8/2026"], "c": [None] * 61}
+    )
+    with pytest.raises(DataError) as refused:
+        HushTable().fit(table)
+    message = str(refused.value)
+    assert "a: 60 numbers and 'ERR' in row 60" in message
+    assert message.endswith("Add: --missing ERR --dates dmy --drop c")
+    rows = read(table, missing=["ERR"], dates="dmy", drop=["c"])
+    assert HushTable().fit(rows).plan_.schema.names == ["a", "b"]
+
+
+def test_one_option_keeps_what_was_said_before():
+    table = pa.table({"a": [*NUMBERS, "ERR", "-"]})
+    with pytest.raises(DataError, match=r"Add: --missing ERR,-$"):
+        HushTable().fit(read(table, missing=["ERR"]))
+
+
+def test_the_scores_are_those_of_the_clean_table(tmp_path):
+    values = np.array([float(text) for text in NUMBERS])
+    clean = HushTable(random_state=0).fit(pa.table({"a": values}))
+    german = pa.table({"a": [text.replace(".", ",") for text in NUMBERS]})
+    dirty = HushTable(random_state=0).fit(german)
+    expected = clean.score_samples(pa.table({"a": values}))
+    np.testing.assert_array_equal(dirty.score_samples(german), expected)
+    # What was decided is in the file, and holds for later rows.
+    dirty.save(tmp_path / "m.hush")
+    again = load(tmp_path / "m.hush")
+    np.testing.assert_array_equal(again.score_samples(german.slice(0, 3)), expected[:3])
+    with pytest.raises(DataError, match=r"'x' in row 1 is no number.*--missing x"):
+        again.score_samples(pa.table({"a": ["1,5", "x"]}))
+
+
+@pytest.mark.parametrize("frame", [pa.table, pl.DataFrame])
+def test_columns_match_by_name_in_any_order(frame):
+    rng = np.random.default_rng(0)
+    columns = {name: rng.normal(size=50) for name in "abc"}
+    detector = HushTable(random_state=0).fit(frame(columns))
+    scores = detector.score_samples(frame(columns))
+    other = {name: columns[name] for name in "cab"}
+    np.testing.assert_array_equal(detector.score_samples(frame(other)), scores)
+    with pytest.warns(UserWarning, match=r"columns \['d'\] were not seen in fit: left out"):
+        np.testing.assert_array_equal(
+            detector.score_samples(frame({"d": columns["a"], **other})), scores
+        )
+    with pytest.raises(DataError, match=r"now missing:\n- c"):
+        detector.score_samples(frame({"a": columns["a"], "b": columns["b"]}))
+
+
+def test_a_pandas_frame_keeps_to_the_order_of_fit():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 2)), columns=["a", "b"])
+    detector = HushTable(random_state=0).fit(frame)
+    with pytest.raises(DataError, match="same order"):
+        detector.score_samples(frame[["b", "a"]])
+
+
+def test_identifiers_warn_once_and_not_where_somebody_decided():
+    table = pa.table({"id": [f"P-{i:08}" for i in range(60)], "x": NUMBERS})
+    with pytest.warns(UserWarning, match=r"\['id'\] look like identifiers.*--drop id"):
+        HushTable().fit(table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        HushTable().fit(read(table, kinds={"id": "category"}))
+        detector = HushTable().fit(read(table, drop=["id"]))
+        detector.score_samples(table)  # what was dropped in fit may be there
+
+
+def test_large_identifiers_are_no_numbers():
+    one = column([str(2**60 + i) for i in range(60)])
+    assert one.kind in ("id", "text")
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"drop": ["y"]}, DataError, "no column"),
+        ({"kinds": {"y": "number"}}, DataError, "no column"),
+        ({"columns": ["y"]}, DataError, "no column"),
+        ({"drop": ["x"]}, DataError, "no column is left"),
+        ({"kinds": {"x": "colour"}}, UsageError, "needs one of"),
+    ],
+)
+def test_options_that_do_not_fit_the_rows(options, error, words):
+    with pytest.raises(error, match=words):
+        understand(pa.table({"x": NUMBERS}), **options)
+
+
+def test_the_table_names_every_column_and_escapes():
+    seen = understand(pa.table({"<b>": NUMBERS, "y": [*NUMBERS[:-1], "ERR"]}))
+    assert [one.name for one in seen] == ["<b>", "y"]
+    assert len(seen) == 2
+    assert len(seen.doubts) == 1
+    assert seen.options == "--missing ERR"
+    assert "'ERR' in row 59" in str(seen)
+    assert "<b>" not in seen._repr_html_()
