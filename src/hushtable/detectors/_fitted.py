@@ -307,7 +307,7 @@ class FittedTables(OutlierLists, OutlierMixin):
             del self.feature_names_in_
 
     def _check_columns(self, reader: Reader, X: Any, keep: Sequence[str]) -> None:
-        """Compare columns with those of fit, in scikit-learn's words; of pandas, their order too."""
+        """Compare columns with those of fit, in scikit-learn's words; pandas' in order too."""
         mine = type(self).__name__
         fitted = getattr(self, "feature_names_in_", None)
         if (fitted is None) != (reader.names is None):
