@@ -20,7 +20,7 @@ from hushtable.data.texts.decisions import Decider, numeric_identifier
 from hushtable.data.texts.reading import ColumnReading, Form, Reading
 from hushtable.data.texts.seen import (
     TextsSeen,
-    all_different,
+    n_different,
     stands_for_missing,
     without_nines,
 )
@@ -45,8 +45,8 @@ class _Found:
         self.texts: dict[int, TextsSeen] = {}
         #: By number of the column, what others hold besides plain numbers.
         self.forms: dict[int, Form] = {}
-        #: Columns of whole numbers that all differ, as far as the first rows show.
-        self.different: set[int] = set()
+        #: By number of the column, how many of its first numbers are whole and all different.
+        self.different: dict[int, int] = {}
         #: By number of the column, the range of its first numbers without such as -9999.
         self.inner: dict[int, tuple[float, float]] = {}
 
@@ -67,8 +67,7 @@ class _Found:
             self._add_numbers(numbers[:, np.newaxis], start, slice(j, j + 1))
             if start == 0:
                 self.inner[j] = without_nines(numbers)
-                if all_different(numbers):
-                    self.different.add(j)
+                self.different[j] = n_different(numbers)
 
     def _add_numbers(self, X: NDArray[Any], start: int, columns: slice) -> None:
         row, column = kernels.column_ranges(X, self.low[columns], self.high[columns])
@@ -173,20 +172,20 @@ def _decider(
             if one.kind != "number" or one.refused or one.doubt:
                 return one
             low, high = found.texts[j].low, found.texts[j].high
-            different, inner = found.texts[j].all_different, found.texts[j].inner
+            different, inner = found.texts[j].n_different, found.texts[j].inner
         else:
             form = found.forms.get(j, "number")
             kind: Kind = "date" if form == "date" else "number"
             read = None if form == "number" else ColumnReading(form)
             one = ColumnUnderstanding(name, kind, 1.0, f"holds {_FORMS[form]}", reading=read)
-            different, inner = j in found.different, found.inner.get(j, (np.inf, -np.inf))
+            different, inner = found.different.get(j, 0), found.inner.get(j, (np.inf, -np.inf))
         if low > high and j not in found.texts:
             doubt, options = "it is missing in every row", (("--drop", name),)
             return ColumnUnderstanding(name, "empty", 1.0, doubt, doubt, options, refused=True)
         if low == high:
             return replace(one, kind="constant")
         named = reader.names is not None and name not in reading.kinds
-        why = numeric_identifier(name, low, high, found.n_rows) if different and named else ""
+        why = numeric_identifier(name, low, high, different) if named else ""
         if why and one.kind == "number":
             return replace(one, kind="id", confidence=0.8, doubt=why, options=(("--drop", name),))
         if (odd := stands_for_missing(low, high, inner)) is not None and one.kind == "number":

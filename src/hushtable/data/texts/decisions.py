@@ -16,6 +16,8 @@ from hushtable.data.texts.seen import Exceptions, TextsSeen
 _MOSTLY = 0.5
 #: Different exceptions that an option can list.
 _LISTED = 8
+#: Equal pairs to be expected, of which none is there, from which numbers are identifiers.
+_MOST_PAIRS = 7
 _NUMBERS = ("whole", "point", "comma", "1.234", "1,234")
 _ID_NAME = re.compile(
     r"(^|[^a-z])(id|ids|uid|uuid|guid|mrn|pid|rowid|index|key|barcode|"
@@ -280,10 +282,16 @@ def _separator(seen: TextsSeen) -> str:
     return next((sign for sign in text if not sign.isalnum()), "")
 
 
-def numeric_identifier(name: str, low: float, high: float, n_rows: int) -> str:
-    """Say why whole numbers, all different, look like identifiers; empty if they do not."""
-    if high - low + 1 == n_rows:
-        return f"whole numbers, one after the other, one a row, from {low:g}: numbers of rows"
+def numeric_identifier(name: str, low: float, high: float, n_different: int) -> str:
+    """Say why whole numbers, all different, look like identifiers; empty if they do not.
+
+    Of n random ones out of R, pairs that are equal are n^2 / 2R by expectation (the birthday
+    paradox): that there are none of so many is no chance.
+    """
+    if not n_different:
+        return ""
+    if n_different**2 > 2 * _MOST_PAIRS * (high - low + 1):
+        return f"{n_different:,} whole numbers, no two equal: identifiers, or numbers of rows"
     if _ID_NAME.search(name):
-        return "whole numbers, all different, under the name of an identifier"
+        return f"{n_different:,} whole numbers, no two equal, under the name of an identifier"
     return ""

@@ -79,11 +79,12 @@ class TextsSeen:
     exceptions: dict[str, Exceptions] = field(default_factory=dict)
     #: Different texts, up to a few more than a plan takes; those of plain numbers left out.
     texts: set[str] = field(default_factory=set)
-    #: Of plain numbers: how many rows, their range, and whether the first are whole and differ.
+    #: Of plain numbers: how many rows, their range, and how many of the first are whole
+    #: and all different.
     n_plain: int = 0
     low: float = np.inf
     high: float = -np.inf
-    all_different: bool = False
+    n_different: int = 0
     #: Range of the first numbers without those that may stand for a missing value.
     inner: tuple[float, float] = (np.inf, -np.inf)
 
@@ -106,7 +107,7 @@ class TextsSeen:
             self.high = max(self.high, float(np.nanmax(values)))
             self.n_plain += n
             if start == 0:
-                self.all_different = all_different(values)
+                self.n_different = n_different(values)
                 self.inner = without_nines(values)
         else:
             self._add_different(texts, start)
@@ -151,7 +152,10 @@ class TextsSeen:
         for unit in examples.keys() - self.unit_examples.keys():
             self.unit_examples[unit] = first(examples[unit])
         if start == 0:
-            self.all_different = len(trimmed) == rows.sum() > FEW and set(shapes) == {"whole"}
+            every = len(trimmed) == rows.sum() > FEW and set(shapes) == {"whole"}
+            if every:
+                values = numbers.values(trimmed, ".")
+                self.n_different, self.low, self.high = len(values), values.min(), values.max()
         for shape in np.unique(shapes).tolist():
             mine = shapes == shape
             self.shapes[shape] += int(rows[mine].sum())
@@ -238,16 +242,17 @@ class TextsSeen:
         self.texts |= other.texts
         self.n_plain += other.n_plain
         self.low, self.high = min(self.low, other.low), max(self.high, other.high)
-        self.all_different |= other.all_different
+        self.n_different = max(self.n_different, other.n_different)
         self.inner = min(self.inner[0], other.inner[0]), max(self.inner[1], other.inner[1])
 
 
-def all_different(values: NDArray[Any]) -> bool:
-    """Whether these are whole numbers, more than a few, and no two are equal."""
+def n_different(values: NDArray[Any]) -> int:
+    """Return how many whole numbers these are, if they are and no two are equal; else 0."""
     values = values[~np.isnan(values)]
     if len(values) <= FEW or not (values[:FEW] == np.rint(values[:FEW])).all():
-        return False
-    return bool((values == np.rint(values)).all()) and len(np.unique(values)) == len(values)
+        return 0
+    every = (values == np.rint(values)).all() and len(np.unique(values)) == len(values)
+    return len(values) if every else 0
 
 
 #: Numbers that programs write for a missing value.
