@@ -28,7 +28,7 @@ def explained(run, site, tmp_path):
 def test_columns_are_the_librarys_shares(explained, site, suffix):
     _, table = explained(suffix=suffix)
     assert table.schema.names[3:] == [
-        "reason_1", "share_1", "reason_2", "share_2", "reason_3", "share_3",
+        "outside", "reason_1", "share_1", "reason_2", "share_2", "reason_3", "share_3",
     ]  # fmt: skip
     model = hushtable.load(site / "model.hush")
     shares = model.explain(site / "rows.csv")

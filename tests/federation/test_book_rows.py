@@ -148,10 +148,15 @@ def test_zero_has_one_sign_and_missing_one_form():
 
 def test_values_that_cannot_be_taken():
     """Whoever reads has the better words; who asks for the digests learns of it anyway."""
-    rows = pa.table({"x0": ["text"], "x1": [1.0]})
+    rows = pa.table({"x0": [2**60], "x1": [1.0]})
     digester = RowDigester(numbers(2), KEY)
     assert len(list(digester.watch(as_reader(rows)).read())) == 1
-    with pytest.raises(DataError, match="numeric in the plan"):
+    with pytest.raises(DataError, match="holds the integer"):
+        digester.digests()
+    rows = pa.table({"x0": ["text"], "x1": [1.0]})
+    with pytest.raises(DataError, match="'text' in row 0 is no number"):
+        list(digester.watch(as_reader(rows)).read())
+    with pytest.raises(UsageError, match="not read to their end"):
         digester.digests()
     with pytest.raises(DataError, match="3 columns"):
         digester.watch(as_reader(np.zeros((2, 3))))

@@ -71,12 +71,6 @@ class PyODAdapter(AnyColumns):
     (0, 50)
     """
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # scikit-learn asks whatever has predict_proba how many classes that is of.
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
-
     # With the parameters of __init__: Python 3.11 reads a class's signature off this.
     def __new__(cls, detector: Any = None, *, contamination: float = 0.1) -> Self:
         """Make an adapter, and PyOD know it where it is installed."""

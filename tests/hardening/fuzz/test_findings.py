@@ -112,14 +112,14 @@ def test_columns_of_types_that_arrow_does_not_compare():
     assert Sketch.from_data(plan, rows) == Sketch.from_data(
         plan, rows.set_column(0, "a", pa.array(["1", "0.5", None]))
     )
-    with pytest.raises(DataError, match="'b' is numeric in the plan, but a column of text"):
-        Sketch.from_data(plan, rows.set_column(1, "b", pa.nulls(3, pa.string())))
+    missing = (rows.set_column(1, "b", pa.nulls(3, kind)) for kind in (pa.string(), pa.float64()))
+    assert Sketch.from_data(plan, next(missing)) == Sketch.from_data(plan, next(missing))
 
 
 def test_text_that_is_not_utf8_is_refused_when_it_is_read(tmp_path):
-    (tmp_path / "a.csv").write_bytes(b"a\nb\n\xaa\n")
+    (tmp_path / "a.csv").write_bytes(b"a\n" + b"b\n" * 100_000 + b"\xaa\n")
     plan = Plan.draw(Schema([Feature.categorical("a", ["b"])]), n_tables=2)
-    with pytest.raises(DataError, match=r"a\.csv: .*UTF8"):
+    with pytest.raises(DataError, match=r"a\.csv: line 100002 is not UTF-8"):
         Sketch.from_data(plan, tmp_path / "a.csv")
 
 

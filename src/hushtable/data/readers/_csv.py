@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import re
+import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -163,7 +164,11 @@ class _File:
         if not self.dialect.named or batch.num_columns == 1:
             return
         names = batch.schema.names
-        row = pc.index(batch.column(0), names[0]).as_py()
+        # Not pc.index(..., names[0]): what Arrow makes of Python's texts imports pandas first.
+        text = names[0].encode()
+        ends, data = pa.py_buffer(struct.pack("=ii", 0, len(text))), pa.py_buffer(text)
+        first = pa.StringArray.from_buffers(1, ends, data)[0]
+        row = pc.index(batch.column(0), first).as_py()
         if row >= 0 and list(batch.slice(row, 1).to_pylist()[0].values()) == names:
             raise DataError(
                 f"{self.path}: {self.place(done + row)} repeats the names of columns: delete it, "

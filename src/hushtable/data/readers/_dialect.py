@@ -23,7 +23,7 @@ from hushtable.data.readers._layout import Layout
 from hushtable.errors import DataError, UsageError
 
 #: Bytes of a file that are looked at; more if they hold fewer than `_FEW` lines.
-_SAMPLE, _LARGEST, _FEW = 1 << 16, 1 << 26, 4
+_SAMPLE, _LARGEST, _FEW = 1 << 16, 1 << 25, 4
 _DELIMITER_WORDS = {"\\t": "\t", "tab": "\t"}
 _OTHER_FORMAT = re.compile(r"\s*(<(!doctype|html|table|\?xml|!--)|\[?\s*\{\s*\")", re.IGNORECASE)
 _NOTHING = frozenset({"na", "n/a", "nan", "null", "none", "-", "--", "?", "."})
