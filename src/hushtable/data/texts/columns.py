@@ -36,6 +36,14 @@ class ColumnUnderstanding:
         identifiers and free text, too.)
     reading : ColumnReading or None
         How its texts become values; None for columns that hold values.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from hushtable.data import understand
+    >>> [one] = understand(pa.table({"seen": ["05/11/2026", "01/02/2026"]}))
+    >>> one.kind, one.refused, one.option
+    ('date', True, '--dates dmy')
     """
 
     name: str
