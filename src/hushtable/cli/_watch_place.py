@@ -49,6 +49,9 @@ class Place:
             self._db = sqlite3.connect(self._path, isolation_level=None, timeout=0.0)
         with contextlib.closing(self._db):
             self._do("begin immediate")
+            self._make()
+            self._do("commit")
+            self._do("begin immediate")
             try:
                 self._begin()
                 yield
@@ -57,7 +60,8 @@ class Place:
                 self._cut()
                 raise
 
-    def _begin(self) -> None:
+    def _make(self) -> None:
+        """Make the tables: by itself, or the log of a first run that is killed would be kept."""
         ((version,),) = self._do("pragma user_version")
         if version == 0:
             for statement in _TABLES:
@@ -68,6 +72,8 @@ class Place:
             raise FileError(
                 f"{self._path} is of a later version: upgrade with pip install -U hushtable"
             )
+
+    def _begin(self) -> None:
         ((watched, runs, length),) = self._do("select watched, runs, bytes from place")
         if watched != self._watched:
             raise UsageError(f"{self.folder} is where {watched} is watched: give another folder")

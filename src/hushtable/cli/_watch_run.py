@@ -105,6 +105,11 @@ class Run:
         if limits.drift and self.no_drift:
             raise UsageError(f"--fail-above drift: no drift can be measured: {self.no_drift}")
 
+    @property
+    def _none(self) -> int | None:
+        """No outlier, or None if there is no line below which rows are outliers."""
+        return None if math.isnan(self._offset) else 0
+
     def open(self, data: str) -> Reader:
         """Open rows as the model's were."""
         return self.reads.open_as(data, self.scorer.plan.schema, self._reading, self.keep)
@@ -140,13 +145,12 @@ class Run:
 
     def add(self, reader: Reader, name: str, unchanged: Callable[[], bool] = lambda: True) -> bool:
         """Score and count all rows of a reader; none if it fails, or has changed meanwhile."""
-        search, part, known = copy(self.search), Part(), not math.isnan(self._offset)
+        search, part = copy(self.search), Part(outliers=self._none)
 
         def see(batch: Scored) -> None:
             part.rows += len(batch.scores)
-            part.outliers = (
-                (part.outliers or 0) + int((batch.scores < self._offset).sum()) if known else None
-            )
+            if part.outliers is not None:
+                part.outliers += int((batch.scores < self._offset).sum())
 
         plan, counted = self.scorer.plan, None
         with watched(reader, passes=1 if self.no_drift else 2, quiet=self.quiet) as watch:
@@ -166,10 +170,11 @@ class Run:
     @cached_property
     def total(self) -> Part:
         """Return what all rows come to."""
-        known = not math.isnan(self._offset)
-        outliers = sum(part.outliers or 0 for part in self.parts.values())
+        outliers = self._none
+        if outliers is not None:
+            outliers = sum(part.outliers or 0 for part in self.parts.values())
         drift = None if self.no_drift else measured(self.scorer.sketch, self._counted)
-        return Part(self.search.n_rows, outliers if known else None, drift)
+        return Part(self.search.n_rows, outliers, drift)
 
 
 def facts_of(

@@ -98,8 +98,14 @@ def watch(
         facts = facts_of(run, place.run, source, limits, f"top-{place.run:06}.{format}")
         text = _text(run, facts, folder.path)
         with _whole(facts, folder.path):
-            _write(run, facts, source.source, folder.path, text)
+            if facts["top"]:
+                top_file, unit = Target(folder.path / facts["top"]), run.scorer.plan.score.unit
+                write_top(top_file, run.search.found(), model, source.source, unit)
             place.note_run(json.dumps(facts, allow_nan=False))
+            if facts["top"] or facts["failed"]:
+                summary = Target(folder.path / "summary.txt")
+                with summary.writing():
+                    write_bytes(summary.path, text.encode())
     finish(as_json, facts, lambda: print(text, end=""))
     if facts["failed"] or facts["above"]:
         raise typer.Exit(_FAILED if facts["failed"] else _ABOVE)
@@ -126,16 +132,6 @@ def _whole(facts: dict[str, Any], folder: Path) -> Iterator[None]:
         if facts["top"]:
             (folder / facts["top"]).unlink(missing_ok=True)
         raise
-
-
-def _write(run: Run, facts: dict[str, Any], source: str, folder: Path, text: str) -> None:
-    """Write what people read, if there is something new."""
-    if facts["top"]:
-        found, unit = run.search.found(), run.scorer.plan.score.unit
-        write_top(Target(folder / facts["top"]), found, run.model, source, unit)
-    if facts["top"] or facts["failed"]:
-        with Target(folder / "summary.txt").writing():
-            write_bytes(folder / "summary.txt", text.encode())
 
 
 def _text(run: Run, facts: dict[str, Any], folder: Path) -> str:
