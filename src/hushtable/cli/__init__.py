@@ -4,7 +4,8 @@
 may import each of them; `_app`, `_errors` and this file import no command and nothing heavy, so
 that --help answers at once. Other modules here are private. Tested by tests/cli.
 
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 130 interrupted.
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 done and above --fail-above (drift,
+watch), 130 interrupted.
 """
 
 import sys

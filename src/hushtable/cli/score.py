@@ -110,13 +110,13 @@ def score(
     if marginals is not None and not (explain or top):
         raise UsageError("--marginals puts explanations in words: give --explain with it")
     target = _target(output, [data, model, ranks, marginals], line, top, kept)
-    scorer, offset, reading, usual = _open_model(model, id_)
+    scorer, offset, reading, usual = open_model(model, id_)
     signed = {"signed_by": signed_by(scorer.sketch)}
     details = Details(scorer, ranks, explain, marginals, kept)
     rows = Rows(data, reads, reading, threads, as_json)
     if top is not None and isinstance(target, Target):
-        found = _find_top(scorer, details, usual, rows, top)
-        write_top(target, found, model, data, scorer.plan.score.unit)
+        found, source = _find_top(scorer, details, usual, rows, top)
+        write_top(target, found, model, source, scorer.plan.score.unit)
         finish(as_json, top_facts(found, output) | signed, lambda: print_top(found, target))
         return
     done = {}
@@ -154,11 +154,11 @@ def _target(
 
 def _find_top(
     scorer: Scorer, details: Details, usual: Usual | None, rows: Rows, top: int
-) -> Outliers:
-    """Find the lowest rows."""
+) -> tuple[Outliers, str]:
+    """Find the lowest rows; return with them where they are from, without a URL's password."""
     reader = rows.open(scorer.plan.schema, details.keep)
     with watched(reader, quiet=rows.quiet) as watch:
-        return find_outliers(
+        found = find_outliers(
             scorer,
             watch.reader,
             top,
@@ -168,6 +168,7 @@ def _find_top(
             frequencies=details.frequencies,
             n_jobs=rows.threads,
         )
+    return found, reader.source
 
 
 def _score_file(
@@ -255,7 +256,7 @@ def _some(rows: Iterator[tuple[Any, ...]], source: str) -> Iterator[tuple[Any, .
         raise DataError(f"{source} has no rows: there is nothing to score")
 
 
-def _open_model(path: Path, id_: str | None) -> tuple[Scorer, float, Reading, Usual | None]:
+def open_model(path: Path, id_: str | None) -> tuple[Scorer, float, Reading, Usual | None]:
     """Read a detector or a sketch without scikit-learn, which takes a second to import.
 
     Return what scores, the threshold, how rows were read, and what a detector knows of the rows

@@ -90,7 +90,7 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
     Without a schema, all columns are read as they were understood.
     """
     if reader.files:
-        files = [typed(replace(file, keep=reader.keep), schema, reading) for file in reader.files]
+        files = [typed(replace(f, keep=reader.keep), schema, reading) for f in reader.files]
         return replace(reader.with_parts(files), reading=None)
     names = tuple(reader.names or (f"x{j}" for j in range(reader.n_columns)))
     # By place: a matrix has no names of its own.

@@ -1,6 +1,8 @@
 """The rows with the lowest scores as a table: how rare, how sure, their values, and why."""
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +11,7 @@ import pyarrow as pa
 
 from hushtable.data.readers import Reader, no_rows
 from hushtable.errors import UsageError
-from hushtable.scores.details import Details
+from hushtable.scores.details import Details, Scored
 from hushtable.scores.lowest import Lowest, LowRow
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import TOP, Frequencies, Reason, Reasons, worth_a_word
@@ -75,7 +77,7 @@ class Outliers:
             columns["file"] = pa.array([row.file for row in self.rows], pa.string())
         columns["row"] = pa.array([row.row for row in self.rows], pa.int64())
         for k, name in enumerate(self.keep):
-            columns[name] = pa.concat_arrays([row.detail.kept[k] for row in self.rows])
+            columns[name] = _joined([row.detail.kept[k] for row in self.rows])
         columns["severity"] = pa.array(self.severities, pa.float64())
         columns["score"] = pa.array([row.score for row in self.rows], pa.float64())
         columns["error"] = pa.array([row.detail.error for row in self.rows], pa.float64())
@@ -95,6 +97,13 @@ class Outliers:
         return columns
 
 
+def _joined(values: list[pa.Array]) -> pa.Array:
+    """Return kept values as one column; as texts, where files have them in several types."""
+    if len({one.type for one in values}) > 1:
+        values = [one.cast(pa.string()) for one in values]
+    return pa.concat_arrays(values)
+
+
 def reason_facts(reasons: Sequence[Reason], k: int) -> tuple[str | None, ...]:
     """Return column, value, usual values and direction of the k-th reason, or None each."""
     if k >= len(reasons) or (told := reasons[k].told) is None:
@@ -107,59 +116,91 @@ def outside(row: LowRow) -> str:
     return ", ".join(getattr(row.detail, "outside", None) or ())
 
 
+class Search:
+    """Finds the n rows with the lowest scores of several sources, one after the other.
+
+    Severities are among the rows of ``ranks``, else among those that the model counted, if it
+    knows, else among these. Memory stays flat.
+    """
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        n: int,
+        *,
+        keep: Sequence[str] = (),
+        usual: Usual | None = None,
+        ranks: Ranks | None = None,
+        frequencies: Frequencies | None = None,
+    ) -> None:
+        check_number(n)
+        values = None if usual is None else usual.values
+        self._reasons: Reasons | None = None
+        with contextlib.suppress(UsageError):  # of a detector whose tables mix features
+            self._reasons = Reasons(scorer, frequencies=frequencies, usual=values)
+        errors = scorer.plan.family.n_tables > 1
+        self._details = Details(scorer, n, errors=errors, reasons=self._reasons, keep=keep)
+        self._usual, self._ranks, self._keep = usual, ranks, tuple(keep)
+        self._lowest = Lowest(n)
+
+    def add(
+        self,
+        reader: Reader,
+        file: str = "",
+        *,
+        n_jobs: int | None = None,
+        see: Callable[[Scored], None] = lambda batch: None,
+    ) -> None:
+        """Look through all rows of a reader, or through none if it fails.
+
+        Its columns are the plan's features, and those to keep; ``see`` gets each batch, scored.
+        """
+        lowest, start = copy(self._lowest), 0
+        lowest.file = file
+        for batch in self._details.batches(reader, lambda one: one, n_jobs=n_jobs):
+            see(batch)
+            lowest.add(batch, start)
+            start += len(batch.scores)
+        self._lowest = lowest
+
+    def found(self) -> Outliers:
+        """Return the lowest of the rows; there must have been some."""
+        lowest = self._lowest
+        scores = np.array([row.score for row in lowest.rows])
+        if self._ranks is not None:
+            among, shares = _ALL_SITES, self._ranks.of(scores)
+        elif self._usual is not None:
+            among, shares = _COUNTED, self._usual.as_rare(scores)
+        else:
+            as_rare = [lowest.as_rare(row.score) for row in lowest.rows]
+            among, shares = _SCORED, np.array(as_rare) / lowest.n_rows
+        severities = np.round(100.0 * (1.0 - shares), 10).tolist()
+        explained = self._reasons is not None
+        return Outliers(lowest.rows, severities, among, self._keep, explained, lowest.n_rows)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that were looked through."""
+        return self._lowest.n_rows
+
+
 def find_outliers(
-    scorer: Scorer,
-    reader: Reader,
-    n: int,
-    *,
-    keep: Sequence[str] = (),
-    usual: Usual | None = None,
-    ranks: Ranks | None = None,
-    frequencies: Frequencies | None = None,
-    n_jobs: int | None = None,
+    scorer: Scorer, reader: Reader, n: int, *, n_jobs: int | None = None, **known: Any
 ) -> Outliers:
     """Find the n rows with the lowest scores in one pass, and what can be said of each.
 
-    ``reader`` has the plan's features as columns, and those to ``keep``. Severities are among the
-    rows of ``ranks``, else among those that the model counted, if it knows, else among these.
-    Memory stays flat. Raises `DataError` if there are no rows.
+    ``reader`` has the plan's features as columns, and those to keep; ``known`` is as `Search`
+    takes it. Raises `DataError` if there are no rows.
     """
-    check_number(n)
-    values = None if usual is None else usual.values
-    try:
-        reasons = Reasons(scorer, frequencies=frequencies, usual=values)
-    except UsageError:  # of a detector whose tables do not keep features apart
-        reasons = None
-    errors = scorer.plan.family.n_tables > 1
-    details = Details(scorer, n, errors=errors, reasons=reasons, keep=keep)
-    lowest = _lowest(details, reader, n, n_jobs)
-    if not lowest.rows:
+    search, several = Search(scorer, n, **known), len(reader.parts) > 1
+    for part in reader.parts:
+        search.add(part, part.source if several else "", n_jobs=n_jobs)
+    if not search.n_rows:
         raise no_rows(reader)
-    scores = np.array([row.score for row in lowest.rows])
-    if ranks is not None:
-        among, shares = _ALL_SITES, ranks.of(scores)
-    elif usual is not None:
-        among, shares = _COUNTED, usual.as_rare(scores)
-    else:
-        as_rare = [lowest.as_rare(row.score) for row in lowest.rows]
-        among, shares = _SCORED, np.array(as_rare) / lowest.n_rows
-    severities = np.round(100.0 * (1.0 - shares), 10).tolist()
-    explained = reasons is not None
-    return Outliers(lowest.rows, severities, among, tuple(keep), explained, lowest.n_rows)
+    return search.found()
 
 
 def check_number(n: Any) -> None:
     """Raise `UsageError` unless n is a number of rows to list."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise UsageError(f"n={n!r}: needs the number of rows to list, 1 or more")
-
-
-def _lowest(details: Details, reader: Reader, n: int, n_jobs: int | None) -> Lowest:
-    """Return the lowest rows; of several files, each row with its file and number in it."""
-    lowest, several = Lowest(n), len(reader.parts) > 1
-    for part in reader.parts:
-        lowest.file, start = part.source if several else "", 0
-        for batch in details.batches(part, lambda one: one, n_jobs=n_jobs):
-            lowest.add(batch, start)
-            start += len(batch.scores)
-    return lowest

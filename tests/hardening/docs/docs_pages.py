@@ -262,6 +262,7 @@ PAGES = {
     "docs/sklearn.md": Page(needs=("pandas",)),
     "docs/speed.md": Page(),
     "docs/tables.md": Page(needs=("pandas", "polars", "duckdb")),
+    "docs/watch.md": Page(),
 }  # fmt: skip
 
 FLOWER = "make test-flower does it, in an environment of its own"

@@ -193,8 +193,8 @@ def _statement(query: str | None, source: str) -> str:
         raise UsageError(f"{source}: a database needs a query: {QUERY}")
     if re.fullmatch(r"[^\n]*\S\.sql", query.strip()):
         query = _text_of(Path(query.strip()))
-    # As long as the query: a semicolon is where it was.
-    masked = _QUOTED.sub(lambda quoted: " " * len(quoted[0]), query).rstrip()
+    # As long as the query: a semicolon is where it was. A text may be the end of a query.
+    masked = _QUOTED.sub(lambda q: (" " if q[0][0] in "-/" else "x") * len(q[0]), query).rstrip()
     end = len(masked.rstrip("; \t\r\n"))
     if ";" in masked[:end]:
         raise DataError(f"{source}: the query holds several statements: give one")

@@ -1,0 +1,175 @@
+"""``hushtable drift``: how far new rows lie from old ones, and what chance makes of it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from hushtable import files
+from hushtable.cli._drifted import drift_facts, drift_words, measured, why_no_drift
+from hushtable.cli._options import Json, Threads, argument, option
+from hushtable.cli._output import finish, print_sentences, print_table, shown
+from hushtable.cli._progress import watched
+from hushtable.cli._rows import READS, Reads, reading_of
+from hushtable.counts.base import Counts
+from hushtable.counts.kinds import counts_from_file
+from hushtable.counts.sketch import Sketch
+from hushtable.data.texts.reading import Reading
+from hushtable.errors import DataError, PlanError, UsageError
+from hushtable.plans.plan import Plan
+from hushtable.streams import Drift
+
+#: What a command returns that is done, and found what --fail-above names.
+ABOVE = 3
+#: Rows that show how far chance moves them.
+_SAMPLED = 500
+_COUNTS = ("sketch", "release", "detector", "local")
+
+_Old = Annotated[str, argument("OLD", "A sketch, release or model (.hush), or rows.")]
+_New = Annotated[str, argument("NEW", "The same of other rows.")]
+_Model = Annotated[
+    Path | None,
+    option("FILE", "Count rows under this model's, sketch's or plan's hash functions."),
+]
+_FailAbove = Annotated[
+    str | None,
+    option(
+        "X|chance",
+        "Exit with code 3 if the drift is above this number, or above what chance explains.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One of the two: counts, and the rows that they are of, where those are at hand."""
+
+    counts: Counts
+    rows: Any = None
+
+
+def drift(
+    old: _Old,
+    new: _New,
+    model: _Model = None,
+    fail_above: _FailAbove = None,
+    threads: Threads = -1,
+    reads: Reads = READS,
+    as_json: Json = False,
+) -> None:
+    """Compare two sets of rows, and say what chance explains.
+
+    Each is a file of counts (.hush), or rows, which are then counted under the plan of the other,
+    or of --model. Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 done, and the drift is
+    above --fail-above.
+
+    Example:
+      hushtable drift model.hush november.csv --fail-above chance
+      hushtable drift october.sketch.hush november.sketch.hush
+    """
+    limit = _limit(fail_above)
+    before, after = _sides([old, new], model, reads, threads, as_json)
+    found = _compared(old, before, new, after)
+    above = limit is not None and found.overall > (found.level if limit == "chance" else limit)
+    features = {
+        name: {"drift": x, "level": found.feature_levels[name]}
+        for name, x in found.features.items()
+    }
+    facts = {
+        "command": "drift",
+        "rows": [before.counts.n_rows, after.counts.n_rows],
+        **drift_facts(found),
+        "features": features,
+        "above": above,
+    }
+    finish(as_json, facts, lambda: _print(found, before, after, above, fail_above))
+    if above:
+        raise typer.Exit(ABOVE)
+
+
+def _limit(text: str | None) -> Any:
+    if text is None or text == "chance":
+        return text
+    try:
+        value = float(text)
+    except ValueError:
+        value = np.nan
+    if not 0.0 <= value <= 1.0:
+        raise UsageError(f"--fail-above {text}: needs a number from 0 to 1, or chance")
+    return value
+
+
+def _sides(
+    names: list[str], model: Path | None, reads: Reads, threads: int, quiet: bool
+) -> list[_Side]:
+    """Read counts, and count rows under the plan that is at hand."""
+    contents = [files.read(name).expect(*_COUNTS) if _is_counts(name) else None for name in names]
+    counted = [None if one is None else one.build(counts_from_file) for one in contents]
+    if model is not None:
+        if None not in counted:
+            raise UsageError("--model counts rows, and both files hold counts: leave it out")
+        contents.append(files.read(model).expect("plan", *_COUNTS))
+    content = next((one for one in reversed(contents) if one is not None), None)
+    if content is None:
+        raise UsageError(
+            "both are rows: name what to count them under (--model model.hush, or a plan)"
+        )
+    plan, reading = content.build(Plan.from_file), reading_of(content)
+    for one in counted:
+        if one is not None and (reason := why_no_drift(one)):
+            raise UsageError(f"no drift can be measured: {reason}")
+    return [
+        _counted(name, plan, reading, reads, threads, quiet) if one is None else _Side(one)
+        for name, one in zip(names, counted, strict=True)
+    ]
+
+
+def _is_counts(name: str) -> bool:
+    return name.endswith(".hush")
+
+
+def _counted(
+    data: str, plan: Plan, reading: Reading, reads: Reads, threads: int, quiet: bool
+) -> _Side:
+    reader = reads.open_as(data, plan.schema, reading).repeatable()
+    with watched(reader, quiet=quiet) as watch:
+        return _Side(Sketch.from_data(plan, watch.reader, n_jobs=threads), reader)
+
+
+def _compared(old: str, before: _Side, new: str, after: _Side) -> Drift:
+    rows = None
+    for side in (before, after):
+        if side.rows is not None and (n := side.counts.n_rows) >= 4:
+            rows = side.rows.take(np.arange(0, n, -(-n // _SAMPLED)))
+    try:
+        found = measured(before.counts, after.counts, rows)
+    except PlanError:
+        raise PlanError(
+            f"{new} was counted under another plan than {old}: "
+            f"{after.counts.plan.difference(before.counts.plan)}; count the rows of both under one "
+            "plan"
+        ) from None
+    if found is None:
+        raise DataError(
+            f"{old} and {new} hold about {before.counts.n_rows:,} and {after.counts.n_rows:,} "
+            "rows: too few to compare, or too few beside their noise; give more"
+        )
+    return found
+
+
+def _print(found: Drift, before: _Side, after: _Side, above: bool, limit: str | None) -> None:
+    print(f"Compared {after.counts.n_rows:,} new rows with {before.counts.n_rows:,} old ones.")
+    print_sentences([drift_words(found)])
+    if found.features:
+        far = sorted(found.features, key=lambda n: found.feature_levels[n] - found.features[n])
+        print()
+        print_table(
+            ["column", "drift", "by chance up to"],
+            [[shown(n), f"{found.features[n]:.4f}", f"{found.feature_levels[n]:.4f}"] for n in far],
+        )
+    if above:
+        print(f"\nAbove --fail-above {limit}: exit code {ABOVE}.")
+    if not (before.counts.may_leave and after.counts.may_leave):
+        print("\nThis describes rows: keep it where they are.")
