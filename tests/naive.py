@@ -257,5 +257,5 @@ def scores_with_margin(plan, counts, rows, value):
     lost = []
     for e in far:
         near, past = margin / (margin + e), e / (margin + e)
-        lost.append(past * past / (1.0 - near * past))
+        lost.append(past * past / (near * near + past * past))
     return [s - p * (s - depth) for s, p in zip(found, lost, strict=True)]

@@ -18,10 +18,10 @@ from hushtable.privacy.denoise import onto_simplex
 MARGINAL_BINS = 64
 #: Fraction of the cuts that follow the marginal quantiles; the rest is uniform on the range.
 QUANTILE_FRACTION = 0.25
-#: Ranges beyond its range at which a number takes a third of what its row can lose, and what times
-#: one over the rows counted is added: a new row passes the ends of few rows by more. Measured: see
-#: the docs.
-MARGIN, MARGIN_OF_FEW_ROWS = 0.03, 8.0
+#: Ranges beyond its range at which a number takes half of what its row can lose; and what is added
+#: to it, divided by the rows counted: new rows pass the ends of few rows by more. Measured: see the
+#: docs.
+MARGIN, MARGIN_OF_FEW_ROWS = 0.03, 10.0
 
 
 class Marginals(NamedTuple):

@@ -69,7 +69,7 @@ class Scoring:
     """From codes of n rows to their scores (n,): means of their cells' values over the tables.
 
     A row beyond the ranges loses a share p of its distance to one unit below the least score that
-    cells give: p = e**2 / (margin**2 + margin e + e**2), e the sum over its features of
+    cells give: p = e**2 / (margin**2 + e**2), e the sum over its features of
     `Codes.outside`'s ``beyond``. That is the share of widened ranges that the row stays outside of,
     if they were widened by a random number of ranges, less than e with probability p. Without a
     margin it loses none.
@@ -105,8 +105,8 @@ class Scoring:
         beyond = codes.outside.totals(codes.n_rows)
         # No square of a distance: it may be 1e300.
         near, far = self._margin / (self._margin + beyond), beyond / (self._margin + beyond)
-        whole = 1.0 - near * far
-        return near / whole, far * far / whole
+        whole = near * near + far * far
+        return near * near / whole, far * far / whole
 
     def _loses(self, codes: Codes) -> bool:
         return self._margin > 0.0 and len(codes.outside) > 0
@@ -211,7 +211,7 @@ class HashFamily(ABC):
 
     @property
     def margin(self) -> int:
-        """Distance beyond the ranges that takes a third of what a row can lose; 0: no loss."""
+        """Distance beyond the ranges that takes half of what a row can lose, in levels; 0: none."""
         return 0
 
     def least(self, values: NDArray[Any]) -> float:
