@@ -246,7 +246,7 @@ def beyond(plan, row):
 
 
 def scores_with_margin(plan, counts, rows, value):
-    """`scores`, less what rows beyond lose: e / (margin + e) of the way to one unit below all."""
+    """`scores`, less what rows beyond lose: a share of the way to one unit below all."""
     ends, margin = plan.family.offsets.tolist(), plan.family.margin / LEVELS
     found = scores(plan, counts, rows, value)
     if margin == 0.0:
@@ -254,4 +254,8 @@ def scores_with_margin(plan, counts, rows, value):
     least = sum(min(map(value, counts[a:b])) for a, b in itertools.pairwise(ends))
     depth = least / plan.family.n_tables - 1.0
     far = [beyond(plan, row) for row in rows]
-    return [s - e / (margin + e) * (s - depth) for s, e in zip(found, far, strict=True)]
+    lost = []
+    for e in far:
+        near, past = margin / (margin + e), e / (margin + e)
+        lost.append(past * past / (near * near + past * past))
+    return [s - p * (s - depth) for s, p in zip(found, lost, strict=True)]

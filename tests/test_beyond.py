@@ -150,7 +150,7 @@ def test_scores_are_what_the_page_says(X):
     at_end = ends.score(rows)
     assert (at_end == at_end[0]).all()
     depth = scorer.values.reshape(100, -1).min(axis=1).mean() - 1.0
-    lost = STEPS / (margin + STEPS) * (at_end - depth)
+    lost = STEPS**2 / (margin**2 + STEPS**2) * (at_end - depth)
     np.testing.assert_allclose(scorer.score(rows), at_end - lost, rtol=1e-9)
 
 
@@ -197,7 +197,8 @@ def test_standard_errors_are_those_of_what_is_kept(X):
     scorer, rows = Scorer(one_pass(X)), rows_beyond(X)
     _, errors = scorer.score_with_errors(rows)
     margin = scorer.plan.family.margin / LEVELS
-    np.testing.assert_allclose(errors, errors[0] * margin / (margin + STEPS), rtol=1e-9)
+    kept = margin**2 / (margin**2 + STEPS**2)
+    np.testing.assert_allclose(errors, errors[0] * kept, rtol=1e-9)
 
 
 @pytest.mark.parametrize("model", [one_pass, released])
@@ -234,6 +235,16 @@ def test_new_plans_carry_the_margin_and_old_ones_do_not(X, tmp_path):
         read = load(tmp_path / "plan.hush")
         assert (read.plan_id, read.family.margin) == (one.plan_id, one.family.margin)
     assert plan.plan_id != clipped(plan).plan_id
+
+
+def test_the_margin_is_wider_the_fewer_rows_gave_the_ranges(X):
+    def margin(rows):
+        return HushTable(n_tables=3, random_state=0).fit(rows).plan_.family.margin
+
+    assert margin(X) == round((0.03 + 10 / 500) * LEVELS)
+    assert margin(X[:40]) == round(0.28 * LEVELS)
+    assert margin(X[:5]) == LEVELS
+    assert Plan.draw(public(X), n_tables=3).family.margin == round(0.03 * LEVELS)
 
 
 @pytest.mark.parametrize("margin", [-1, LEVELS + 1, 0.5, True])

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy.special import erf
 from scipy.stats import binom
 from sklearn.base import clone
-from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from hushtable.detectors._checks import AnyColumns, share_of_rows

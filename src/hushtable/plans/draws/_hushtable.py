@@ -18,8 +18,10 @@ from hushtable.privacy.denoise import onto_simplex
 MARGINAL_BINS = 64
 #: Fraction of the cuts that follow the marginal quantiles; the rest is uniform on the range.
 QUANTILE_FRACTION = 0.25
-#: Ranges beyond its range at which a number takes half of its row's score. Measured: see the docs.
-MARGIN = 0.03
+#: Ranges beyond its range at which a number takes half of what its row can lose; and what is added
+#: to it, divided by the rows counted: new rows pass the ends of few rows by more. Measured: see the
+#: docs.
+MARGIN, MARGIN_OF_FEW_ROWS = 0.03, 10.0
 
 
 class Marginals(NamedTuple):
@@ -51,7 +53,7 @@ def draw_hushtable(
     then shuffled and dealt to the tables. With ``marginals``, features weigh log(1 + kurtosis)
     and a quarter of the cuts follow the quantiles; without, all weigh alike and cuts are
     uniform on the range. Noise in the marginals is taken out first, and what it leaves of the
-    weights is drawn towards their mean.
+    weights is drawn towards their mean. The margin is larger the fewer rows they counted.
     """
     m = whole("n_tables", n_tables, 1, 10_000)
     low = whole("min_depth", min_depth, 1, 32)
@@ -62,7 +64,8 @@ def draw_hushtable(
     feature, cut = _stratified(profile.weights, int(depth.sum()), rng)
     position = profile.positions(feature, cut)
     family = random_feature(schema, rng, depth, feature, position, cells)
-    return replace(family, margin=round(MARGIN * kernels.LEVELS))
+    margin = min(1.0, MARGIN + MARGIN_OF_FEW_ROWS / profile.n_rows)
+    return replace(family, margin=round(margin * kernels.LEVELS))
 
 
 def _stratified(
@@ -80,10 +83,11 @@ def _stratified(
 
 
 class _Profile:
-    """The weight of each feature, and where its cuts fall, by the marginals."""
+    """The weight of each feature, where its cuts fall, and the rows counted, by the marginals."""
 
     def __init__(self, schema: Schema, marginals: Marginals | None) -> None:
         self._cumulative: dict[int, Floats] = {}
+        self.n_rows = math.inf  # not known
         self.weights = np.array([0.0 if f.constant else 1.0 for f in schema.features])
         if marginals is not None:
             self._read(schema, marginals)
@@ -94,7 +98,7 @@ class _Profile:
         varying = self.weights > 0.0
         offsets, noise_sd = marginals.offsets, marginals.noise_sd
         # All histograms count all rows: together they estimate the number best.
-        n_rows = max(1.0, float(marginals.counts.sum()) / len(schema))
+        n_rows = self.n_rows = max(1.0, float(marginals.counts.sum()) / len(schema))
         bins = 0
         for j, feature in enumerate(schema.features):
             present = marginals.counts[offsets[j] : offsets[j + 1] - 1].astype(np.float64)

@@ -68,10 +68,11 @@ def bounded(name: str, array: NDArray[Any], below: int | None, low: int | None =
 class Scoring:
     """From codes of n rows to their scores (n,): means of their cells' values over the tables.
 
-    A row beyond the ranges loses a share of its distance to one unit below the least score that
-    cells give: e / (margin + e), e the sum over its features of `Codes.outside`'s ``beyond``.
-    That is the share of widened ranges that the row stays outside of, if they were widened by a
-    random number of ranges, with P(width < w) = w / (margin + w). Without a margin it loses none.
+    A row beyond the ranges loses a share p of its distance to one unit below the least score that
+    cells give: p = e**2 / (margin**2 + e**2), e the sum over its features of
+    `Codes.outside`'s ``beyond``. That is the share of widened ranges that the row stays outside of,
+    if they were widened by a random number of ranges, less than e with probability p. Without a
+    margin it loses none.
     """
 
     def __init__(self, family: "HashFamily", values: Floats) -> None:
@@ -91,14 +92,21 @@ class Scoring:
         """Return the share (n,) of the distance from below that each row keeps: 1 inside."""
         if not self._loses(codes):
             return np.ones(codes.n_rows)
-        return self._margin / (self._margin + codes.outside.totals(codes.n_rows))
+        return self._kept_and_lost(codes)[0]
 
     def lost(self, codes: Codes, clipped: Floats) -> Floats:
         """Return what each row (n,) loses by being beyond, given the scores from `clipped`."""
         if not self._loses(codes):
             return np.zeros(codes.n_rows)
+        return self._kept_and_lost(codes)[1] * (clipped - self._depth)
+
+    def _kept_and_lost(self, codes: Codes) -> tuple[Floats, Floats]:
+        """Return 1 - p and p of each row (n,), each without the rounding of the other."""
         beyond = codes.outside.totals(codes.n_rows)
-        return beyond / (self._margin + beyond) * (clipped - self._depth)
+        # No square of a distance: it may be 1e300.
+        near, far = self._margin / (self._margin + beyond), beyond / (self._margin + beyond)
+        whole = near * near + far * far
+        return near * near / whole, far * far / whole
 
     def _loses(self, codes: Codes) -> bool:
         return self._margin > 0.0 and len(codes.outside) > 0

@@ -46,7 +46,7 @@ class RandomFeature(Concatenated):
     feature; ``missing`` the side of a missing value, 0 or 1. ``subsets`` holds, for each hash
     function on a categorical feature, in order, K + 2 sides: missing, the K categories, an unseen
     category. ``margin``, where a file has it, is the distance beyond its range, in levels, at
-    which a number takes half of its row's score (see `Scoring`).
+    which a row loses half of what it can lose (see `Scoring`).
     """
 
     name: ClassVar[str] = "RandomFeature"
