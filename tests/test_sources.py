@@ -12,6 +12,7 @@ import sys
 import threading
 import zipfile
 from importlib.metadata import EntryPoint
+from pathlib import Path
 
 import fsspec
 import numpy as np
@@ -21,13 +22,13 @@ import pyarrow as pa
 import pytest
 import scipy.sparse
 import xlsxwriter
-from pyarrow import feather, ipc
+from pyarrow import feather, ipc, parquet
 
 from hushtable import HushTable
 from hushtable.cli import main
-from hushtable.data import register_format, register_source
+from hushtable.data import read, register_format, register_source
 from hushtable.data.readers import Layout, _json_lines, _registry, as_reader
-from hushtable.errors import DataError, DataTypeError, MissingExtraError
+from hushtable.errors import DataError, DataTypeError, MissingExtraError, UsageError
 
 ROWS = {"age": [30.5, 40.0, None, 51.25], "ward": ["north", "south", "é", None]}
 TABLE = pa.table(ROWS)
@@ -125,7 +126,7 @@ def test_errors_of_formulas_are_texts(tmp_path):
 
 def test_layout_of_a_sheet(tmp_path):
     path = book(tmp_path / "a.xlsx", [[1, 2], [3, 4]])
-    with pytest.raises(DataError, match=r"row 1 .*A1 holds 1.*--no-header.*--skip-lines 0"):
+    with pytest.raises(DataError, match=r"row 1 .*A1 holds 1.*--skip-lines 0\)\nAdd: --no-header"):
         as_reader(path)
     assert rows_of(path, header=False)[0] == {"column 1": 1, "column 2": 2}
     assert rows_of(path, header=False, skip_lines=1) == [{"column 1": 3, "column 2": 4}]
@@ -684,3 +685,33 @@ def test_a_reader_of_another_package_that_fails(monkeypatch):
     monkeypatch.setitem(globals(), "plugin", lambda: 1 / 0)
     with pytest.raises(DataError, match=r"'odd' of another package \(.*plugin\) failed: division"):
         as_reader(object())
+
+
+@pytest.mark.parametrize(
+    ("name", "layout", "said"),
+    [
+        ("a.csv", {"sheet": "S", "query": "SELECT 1"}, "--sheet, --query"),
+        ("a.parquet", {"delimiter": ";", "header": False}, "--delimiter, --no-header"),
+        ("a.feather", {"skip_lines": 1}, "--skip-lines"),
+        ("a.jsonl", {"encoding": "cp1252"}, "--encoding"),
+        ("a.xlsx", {"delimiter": ";", "sheet": "S"}, "--delimiter"),
+        ("", {"delimiter": ",", "sheet": "S"}, "--sheet"),  # of the folder, one file is CSV
+        (None, {"query": "SELECT 1"}, "--query"),
+    ],
+)
+def test_options_that_a_source_has_no_use_for(tmp_path, name, layout, said):
+    table = pa.table({"a": [1, 2]})
+    for suffix in [Path(name).suffix] if name else [".csv", ".parquet"]:
+        path = tmp_path / f"a{suffix}"
+        if suffix == ".xlsx":
+            with xlsxwriter.Workbook(path) as book:
+                book.add_worksheet("S").write_column(0, 0, ["a", 1, 2])
+        elif suffix == ".parquet":
+            parquet.write_table(table, path)
+        elif suffix == ".feather":
+            feather.write_feather(table, path)
+        else:
+            path.write_text("a\n1\n2\n" if suffix == ".csv" else '{"a": 1}\n')
+    data = table if name is None else tmp_path / name
+    with pytest.raises(UsageError, match=f"has no use for {said}: leave it out"):
+        read(data, **layout)

@@ -65,9 +65,7 @@ def test_no_file_an_empty_file_or_no_rows(refused, readers, csv, parquet, tmp_pa
 def test_files_that_are_no_table(refused, readers, csv, command):
     arguments = readers[command]
     refused(*arguments, csv("1\n", "bad.doc"), says=["ends in", ".csv"])
-    refused(
-        *arguments, csv("1\n", "bad.xlsx"), says=["bad.xlsx: is no workbook", "save it as .xlsx"]
-    )
+    refused(*arguments, csv("1\n", "bad.xlsx"), says="bad.xlsx: is no workbook")
     refused(*arguments, csv("no", "bad.parquet"), says="not a Parquet file that can be read")
     refused(*arguments, csv("age,income,ward\n1,2,north\n3\n"), says="line 3 has 1 field, 3 are")
     refused(*arguments, csv("no", "bad.csv.gz"), says=["bad.csv.gz", "not a CSV"])
@@ -130,13 +128,8 @@ def test_columns_that_are_not_there(refused, readers, csv, command):
     refused(*arguments, rows, "--columns", "age", "--drop", "ward", code=2, says=says)
     refused(*arguments, rows, "--columns", "age,age", code=2, says="names a column twice")
     twice = csv("age,age,ward\n50,51,north\n")
-    refused(
-        *arguments,
-        twice,
-        "--drop",
-        "ward",
-        says="column 'age' is listed twice in line 1: rename one",
-    )
+    says = "column 'age' is listed twice in line 1: rename one"
+    refused(*arguments, twice, "--drop", "ward", says=says)
 
 
 @pytest.mark.parametrize("command", UNDER_A_PLAN)

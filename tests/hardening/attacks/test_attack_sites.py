@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hushtable import Feature, Plan, Schema, Sketch, files
-from hushtable.engines.work import rows_of
 from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys
 from hushtable.federation.online.messages import Message, ask
@@ -111,7 +110,7 @@ class World:
         self.path.write_bytes(content.encode("utf-8", "surrogateescape"))
 
         def count(plan):
-            return Sketch.from_data(plan, rows_of(plan, str(self.path)), allow_empty=True)
+            return Sketch.from_data(plan, str(self.path), allow_empty=True)
 
         policy = Policy(unattended=True, features=allowed, epsilon=5.0)
         return OnlineSite(NORTH, book, count, policy=policy)

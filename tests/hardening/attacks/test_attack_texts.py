@@ -16,8 +16,8 @@ import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch, load
 from hushtable.cli import main
-from hushtable.data.infer import doubtful_texts
 from hushtable.data.readers import as_reader
+from hushtable.data.texts.looks import looks
 from hushtable.errors import PlanError
 from hushtable.report.content import Model, gather
 from hushtable.report.lowest import Shown
@@ -236,12 +236,11 @@ def test_fit_refuses_names_numbers_and_notes_unless_told(here, run, tmp_path):
     assert code == 1
     assert not out.exists()
     clean(said)
-    assert "'name' (48 different texts, of 2 words and 15 letters on average: names or" in said
-    assert "'patient' (80 different texts, most of them long codes" in said
-    assert "'note' (30 different texts, of 9 words and 56 letters on average" in said
-    assert "'diagnosis'" not in said
-    assert "--drop name,patient,note" in said
-    assert "--keep-text name,patient,note" in said
+    assert "name: 48 different texts, of 2 words and 15 letters on average: names or" in said
+    assert "patient: 80 different texts, most of them long codes" in said
+    assert "note: 30 different texts, of 9 words and 56 letters on average" in said
+    assert "diagnosis" not in said
+    assert "Add: --drop name,patient,note" in said
 
 
 def test_plan_check_against_a_model_shows_none_of_its_texts(here, run, tmp_path):
@@ -280,9 +279,8 @@ def test_plans_that_differ_say_in_which_column_and_not_in_what(here, run, tmp_pa
 
 
 def test_words_about_doubtful_columns_hold_none_of_their_texts():
-    """What `doubtful_texts` says is shown to whoever runs the command."""
+    """The words of `looks` are shown to whoever runs the command."""
     table = columns()
-    schema = Schema([Feature.categorical(n, sorted(set(table[n]))) for n in TEXTS], public=False)
-    found = doubtful_texts(schema, [N] * len(TEXTS))
-    assert list(found) == ["name", "patient", "note"]
+    found = {name: looks(sorted(set(table[name])), N) for name in TEXTS}
+    assert [name for name, words in found.items() if words] == ["name", "patient", "note"]
     clean(" ".join(found.values()))

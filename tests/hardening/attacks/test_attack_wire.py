@@ -14,7 +14,6 @@ import pytest
 from round_helpers import Consortium, Online
 
 from hushtable import Feature, Plan, Schema, Sketch
-from hushtable.engines.work import rows_of
 from hushtable.errors import FileError, RoundError
 from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys
@@ -69,7 +68,7 @@ class Clinics:
         path = str(self.folder / f"{name}.csv")
 
         def count(plan):
-            return Sketch.from_data(plan, rows_of(plan, path), allow_empty=True)
+            return Sketch.from_data(plan, path, allow_empty=True)
 
         policy = Policy(unattended=True, features=tuple(features))
         return OnlineSite(self.keys[name], self.books[name], count, policy=policy)

@@ -54,11 +54,13 @@ __all__ = [
     "one_after_other", "paths", "register_format", "register_source", "taken",
 ]  # fmt: skip
 
-built_in("CSV", (".csv", ".tsv", ".txt"), _csv.csv_file)
+built_in("CSV", (".csv", ".tsv", ".txt"), _csv.csv_file,
+         ("encoding", "delimiter", "header", "skip_lines"))  # fmt: skip
 built_in("Parquet", (".parquet", ".pq"), _parquet.parquet_file)
 built_in("JSON lines", (".jsonl", ".ndjson"), _json_lines.json_file)
 built_in("Feather", (".feather", ".arrow", ".ipc"), _feather.feather_file)
-built_in("spreadsheet", (".xlsx", ".xlsm", ".xls", ".ods"), _sheet.sheet_file)
+built_in("spreadsheet", (".xlsx", ".xlsm", ".xls", ".ods"), _sheet.sheet_file,
+         ("sheet", "header", "skip_lines"))  # fmt: skip
 
 # The last is asked first: frames have Arrow's interface, too, and anything may be a matrix.
 register_source(lambda data: not isinstance(data, str), _numpy.matrix)
@@ -93,7 +95,8 @@ def as_reader(
         database, with a query in the layout; ``"-"`` for
         standard input; whatever else is registered.
     text_columns : frozenset of str
-        Columns of a file to be read as text even where they look like numbers.
+        Columns of a file that should stay text even where they look like numbers: for formats
+        that others registered. The shipped ones read text as text.
     layout : Layout
         What is known of a file's layout; the rest is found out.
 
@@ -107,15 +110,20 @@ def as_reader(
         If there is nothing to read, or it cannot be read.
     DataTypeError
         If the container is of a kind that hushtable does not take.
+    UsageError
+        If the layout holds what the source has no use for.
     """
     if not isinstance(data, str | os.PathLike):
+        layout.check_used((), "data in memory")
         return opened(data)
     name = os.fspath(data)
     if _database.is_database(name, layout):
+        layout.check_used(("query",), _database.shown(name))
         return _database.database(name, layout)
     if "://" in name:
         if not is_taken(name) and not _remote.is_known(name):
             load_plugins()
         if is_taken(name):
+            layout.check_used((), _database.shown(name))
             return opened(name)
     return files(name, text_columns, layout)

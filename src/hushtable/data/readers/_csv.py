@@ -203,10 +203,11 @@ class _File:
                         value = column[row].as_py()
                         lines, fields = _BREAK.split(value), value.count(self.dialect.delimiter)
                         if fields in {further * (len(lines) - 1), further * (len(lines) - 2)} - {0}:
+                            line = self._lines(rows + row)[0]
                             raise DataError(
-                                f"{self.path}: {self.place(rows + row)} opens a quotation mark, "
-                                f"and its field runs over {len(lines)} lines that look like rows: "
-                                "close or delete the mark, or export again"
+                                f"{self.path}: line {line} opens a quotation mark, and its field "
+                                f"runs over {len(lines)} lines that look like rows: close or "
+                                "delete the mark, or export again"
                             )
                 rows += len(batch)
 

@@ -1,6 +1,9 @@
 """How a file is laid out, where its reader should not find out by itself."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+
+from hushtable.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -19,3 +22,13 @@ class Layout:
     sheet: str | None = None
     #: Question to a database, in SQL.
     query: str | None = None
+
+    def check_used(self, used: Collection[str], source: str) -> None:
+        """Raise `UsageError` if something is given that a source has no use for."""
+        given = [name for name, value in asdict(self).items() if value is not None]
+        if unused := [_OPTIONS.get(name, f"--{name}") for name in given if name not in used]:
+            raise UsageError(f"{source} has no use for {', '.join(unused)}: leave it out")
+
+
+#: Where it is not the name with two hyphens, the option of the command line.
+_OPTIONS = {"header": "--no-header", "skip_lines": "--skip-lines"}

@@ -21,8 +21,11 @@ from hushtable.errors import DataError, HushTableError, UsageError
 
 OpenFile: TypeAlias = Callable[[Path, frozenset[str], Layout], Any]
 
-#: By the ending of a file's name: what the format is called, and what opens such a file.
-FORMATS: dict[str, tuple[str, OpenFile]] = {}
+Format: TypeAlias = tuple[str, OpenFile, tuple[str, ...]]
+
+#: By the ending of a file's name: what the format is called, what opens such a file, and what of
+#: a layout it has a use for.
+FORMATS: dict[str, Format] = {}
 #: Predicates and openers of objects in memory; the first that takes an object opens it.
 SOURCES: list[tuple[Callable[[Any], bool], Callable[[Any], Any]]] = []
 #: Entry points of other packages; each is a function without parameters that registers readers.
@@ -42,8 +45,9 @@ def register_format(
     endings : iterable of str
         Endings of its files' names, in small letters with their dot, such as ``".jsonl"``.
     open_file : callable
-        Takes the path, and the names of the columns to be read as text even where they look
-        like numbers. Returns anything else that rows are read from, such as a pyarrow Table, or
+        Takes the path, and the names of columns that should stay text even where they look like
+        numbers: those of a model's categories. (The formats that come with hushtable read text
+        as text.) Returns anything else that rows are read from, such as a pyarrow Table, or
         a Dataset if the rows should not be held in memory. A `ValueError` means that the file is
         not of this format.
 
@@ -53,12 +57,21 @@ def register_format(
     >>> from hushtable.data import register_format
     >>> register_format("JSON lines", [".jsonl"], lambda path, texts: json.read_json(path))
     """
-    FORMATS.update(dict.fromkeys(endings, (name, lambda path, texts, _: open_file(path, texts))))
+    FORMATS.update(
+        dict.fromkeys(endings, (name, lambda path, texts, _: open_file(path, texts), ()))
+    )
 
 
-def built_in(name: str, endings: Iterable[str], open_file: Callable[[Path, Layout], Any]) -> None:
-    """Register a format whose opener takes the path and the layout."""
-    FORMATS.update(dict.fromkeys(endings, (name, lambda path, _, layout: open_file(path, layout))))
+def built_in(
+    name: str,
+    endings: Iterable[str],
+    open_file: Callable[[Path, Layout], Any],
+    uses: tuple[str, ...] = (),
+) -> None:
+    """Register a format whose opener takes the path and the layout, of which it ``uses`` some."""
+    FORMATS.update(
+        dict.fromkeys(endings, (name, lambda path, _, layout: open_file(path, layout), uses))
+    )
 
 
 def register_source(takes: Callable[[Any], bool], open_: Callable[[Any], Any]) -> None:
@@ -110,7 +123,7 @@ def is_taken(data: Any) -> bool:
     return any(takes(data) for takes, _ in SOURCES)
 
 
-def _format(path: PurePath) -> tuple[str, OpenFile] | None:
+def _format(path: PurePath) -> Format | None:
     suffixes = [s.lower() for s in path.suffixes]
     if suffixes and suffixes[-1] in COMPRESSIONS:
         suffixes.pop()
@@ -143,24 +156,32 @@ def paths(pattern: str) -> list[Path]:
     except OSError as error:  # such as a name that is too long
         raise DataError(f"{pattern[:100]}: {error.strerror}: check the path") from None
     if not found:
-        names = " or ".join(dict.fromkeys(name for name, _ in FORMATS.values()))
+        names = " or ".join(dict.fromkeys(name for name, *_ in FORMATS.values()))
         raise DataError(f"{pattern}: no such file, and no {names} file in it: check the path")
     return found
 
 
 def files(pattern: str, text_columns: frozenset[str], layout: Layout) -> Reader:
     """Read every file of rows that ``pattern`` names, one after the other."""
+    used: set[str] = set()
 
     def open_(path: Path) -> Reader:
-        return _file(path, text_columns, layout)
+        found = _format(path) or (_format(path) if load_plugins() else None)
+        if found is None:
+            raise DataError(f"{path}: needs a file name that ends in {', '.join(FORMATS)}")
+        used.update(found[2])
+        return _file(path, found, text_columns, layout)
 
     if pattern == "-":
-        return _stdin.standard_input(open_)
+        rows = _stdin.standard_input(open_)
+        layout.check_used(used, rows.source)
+        return rows
     if "://" in pattern:
         parts = [copy.reader(open_) for copy in _remote.copies(pattern, _is_rows)]
         pattern = _remote.public(pattern)
     else:
         parts = [open_(path) for path in paths(pattern)]
+    layout.check_used(used, pattern)
     first = parts[0]
     for k, part in enumerate(parts[1:], 1):
         if part.names != first.names:
@@ -179,11 +200,8 @@ def _in_order(part: Reader, first: Reader) -> Reader:
     )
 
 
-def _file(path: Path, text_columns: frozenset[str], layout: Layout) -> Reader:
-    found = _format(path) or (_format(path) if load_plugins() else None)
-    if found is None:
-        raise DataError(f"{path}: needs a file name that ends in {', '.join(FORMATS)}")
-    name, open_file = found
+def _file(path: Path, found: Format, text_columns: frozenset[str], layout: Layout) -> Reader:
+    name, open_file, _ = found
     size = path.stat().st_size
     if size == 0:
         raise DataError(f"{path}: the file is empty")
