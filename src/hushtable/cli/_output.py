@@ -190,7 +190,7 @@ def print_tally(schema: Schema, counts: Any, n_rows: int) -> None:
     print_table(["feature", "missing", "outside"], rows)
     print()
     if any(outside for _, _, outside in found):
-        print("Outside: numbers beyond the range (they count as its end), categories not listed.\n")
+        print("Outside: numbers beyond the range, categories not listed.\n")
     doubtful = [name for name, _, outside in found if 2 * outside > n_rows]
     if doubtful:
         print(f"Most rows lie outside in {listed(doubtful)}: does the data have another unit")

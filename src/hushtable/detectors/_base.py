@@ -100,8 +100,8 @@ class TableDetector(FittedTables, AnyColumns, ABC):
         Parameters
         ----------
         X : array, data frame, Arrow object or path
-            Rows: NumPy, pandas, polars, pyarrow, or the path of a CSV or Parquet file, folder
-            or glob pattern. Missing values, text and categorical columns are welcome.
+            Rows: NumPy, pandas, polars, pyarrow, what `hushtable.data.read` returns, or the path
+            of a file, folder or glob pattern. Missing values and text are welcome.
         y : None
             Not used.
         sample_weight : array-like of shape (n,), optional

@@ -34,8 +34,8 @@ class SampledDetector(TableDetector):
         Parameters
         ----------
         X : array, data frame, Arrow object or path
-            Rows: NumPy, pandas, polars, pyarrow, or the path of a CSV or Parquet file, folder
-            or glob pattern. Missing values, text and categorical columns are welcome.
+            Rows: NumPy, pandas, polars, pyarrow, what `hushtable.data.read` returns, or the path
+            of a file, folder or glob pattern. Missing values and text are welcome.
         y : None
             Not used.
 

@@ -36,8 +36,8 @@ def sketch_data(plan: Plan, data: Any) -> Sketch:
     plan : Plan
         What to count under; sent to each worker once.
     data : dask DataFrame, or path
-        Rows; a path names files of CSV or Parquet that every worker can read, a folder of them,
-        or a glob pattern: one task a file.
+        Rows; a path names files that every worker can read, a folder of them, or a glob pattern:
+        one task a file.
 
     Returns
     -------
