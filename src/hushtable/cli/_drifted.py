@@ -8,15 +8,6 @@ from hushtable.counts.base import Counts
 from hushtable.streams import Drift, drift
 
 
-def why_no_drift(counted: Counts) -> str:
-    """Return why rows cannot be compared with these counts; empty if they can."""
-    if not counted.adds:
-        return "a local model mixes exact counts with noised ones: compare with the round's result"
-    if counted.plan.first_counts is not None:
-        return "the model's second pass counts dense rows only: fit with --passes 1"
-    return ""
-
-
 def measured(before: Counts, after: Counts, rows: Any = None) -> Drift | None:
     """Return the drift, or None if it cannot be told from what noise and too few rows do."""
     if min(before.n_rows, after.n_rows) < 2:

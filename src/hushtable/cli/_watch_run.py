@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from hushtable.cli._drifted import drift_facts, measured, why_no_drift
+from hushtable.cli._drifted import drift_facts, measured
 from hushtable.cli._output import shown
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import Reads
@@ -19,6 +19,7 @@ from hushtable.cli.score import open_model
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader
 from hushtable.errors import HushTableError, UsageError
+from hushtable.report.scores import why_no_drift
 from hushtable.scores.details import Scored
 from hushtable.scores.outliers import Search
 from hushtable.streams import Drift
@@ -103,7 +104,10 @@ class Run:
                 "--threshold"
             )
         if limits.drift and self.no_drift:
-            raise UsageError(f"--fail-above drift: no drift can be measured: {self.no_drift}")
+            raise UsageError(
+                f"--fail-above drift: no drift can be measured: {self.no_drift}: leave it out, or "
+                "give a model of one pass"
+            )
 
     @property
     def _none(self) -> int | None:

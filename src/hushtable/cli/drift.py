@@ -8,7 +8,7 @@ import numpy as np
 import typer
 
 from hushtable import files
-from hushtable.cli._drifted import drift_facts, drift_words, measured, why_no_drift
+from hushtable.cli._drifted import drift_facts, drift_words, measured
 from hushtable.cli._options import Json, Threads, argument, option
 from hushtable.cli._output import finish, print_sentences, print_table, shown
 from hushtable.cli._progress import watched
@@ -19,6 +19,7 @@ from hushtable.counts.sketch import Sketch
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.plan import Plan
+from hushtable.report.scores import why_no_drift
 from hushtable.streams import Drift
 
 #: What a command returns that is done, and found what --fail-above names.
@@ -119,7 +120,10 @@ def _sides(
     plan, reading = content.build(Plan.from_file), reading_of(content)
     for one in counted:
         if one is not None and (reason := why_no_drift(one)):
-            raise UsageError(f"no drift can be measured: {reason}")
+            raise UsageError(
+                f"no drift can be measured: {reason}: give a sketch, a release, or a model of one "
+                "pass"
+            )
     return [
         _counted(name, plan, reading, reads, threads, quiet) if one is None else _Side(one)
         for name, one in zip(names, counted, strict=True)

@@ -206,10 +206,10 @@ def _flagged(ranks: Ranks | None, threshold: float) -> NDArray[np.float64] | Non
 
 def passes(counted: Counts) -> int:
     """Return how often `score_rows` reads the rows."""
-    return 1 if _why_no_drift(counted) else 3
+    return 1 if why_no_drift(counted) else 3
 
 
-def _why_no_drift(counted: Counts) -> str:
+def why_no_drift(counted: Counts) -> str:
     """Return why rows cannot be compared with these counts; empty if they can."""
     if not counted.adds:
         return "a local model mixes exact counts with noised ones: compare with the result"
@@ -222,7 +222,7 @@ def _drift(
     scorer: Scorer, reader: Reader, n_rows: int, n_jobs: int | None
 ) -> tuple[Drift | None, str]:
     """Return how far the rows lie from those counted, or why that is not known."""
-    counted, reason = scorer.sketch, _why_no_drift(scorer.sketch)
+    counted, reason = scorer.sketch, why_no_drift(scorer.sketch)
     if reason:
         return None, reason
     try:
