@@ -244,7 +244,7 @@ def small_blocks(monkeypatch):
 @pytest.mark.parametrize("ending", ["jsonl", "ndjson", "jsonl.gz"])
 def test_json_lines(tmp_path, ending):
     content = lines().encode()
-    path = saved(tmp_path / f"a.{ending}", gzip.compress(content) if "gz" in ending else content)
+    path = saved(tmp_path / f"a.{ending}", gzip.compress(content, mtime=0) if "gz" in ending else content)
     assert rows_of(path) == TABLE.to_pylist()
     assert rows_of(path, ["ward"]) == TABLE.select(["ward"]).to_pylist()
     assert as_reader(path).place(2) == "line 3"
@@ -357,7 +357,7 @@ def temporary(tmp_path, monkeypatch):
 CSV = b"age,ward\n30,north\n40,south\n50,north\n"
 
 
-@pytest.mark.parametrize("content", [CSV, gzip.compress(CSV), lines().encode()])
+@pytest.mark.parametrize("content", [CSV, gzip.compress(CSV, mtime=0), lines().encode()])
 def test_standard_input(monkeypatch, temporary, content):
     piped(monkeypatch, content)
     reader = as_reader("-")
@@ -381,7 +381,7 @@ def test_standard_input(monkeypatch, temporary, content):
     [
         (b"", "standard input is empty"),
         (CSV[:-3], "stops in the middle of a line"),
-        (gzip.compress(CSV)[:-9], "standard input"),
+        (gzip.compress(CSV, mtime=0)[:-9], "standard input"),
         (b"PAR1" + bytes(9), "holds Parquet: save it to a file"),
         (b"PK\3\4", "holds a workbook"),
         (b"ARROW1\0\0", "holds Feather"),
