@@ -57,7 +57,6 @@ def csv(tmp_path, text, name="a.csv"):
         ("a,b\n1,2\n3\n", "line 3 has 1 field, 2 are needed"),
         ("a,b\n1,inf\n2,3\n", "'inf' in line 2"),
         ("a,b\n1,\n2,\n", "b: it is missing in every row\nAdd: --drop b"),
-        ("a,b\n1,9007199254740993\n2,3\n", r"b: it holds the integer 9007199254740993.*2\*\*53"),
         ("a,a\n1,2\n3,4\n", "'a' is listed twice"),
         ("a,,c\n1,2,3\n3,4,5\n", "line 1 has no name for column 2"),
         (b"a,b\n" + b"1,2\n" * 20_000 + b"1,\xff\n", "line 20002 is not UTF-8.*--encoding"),

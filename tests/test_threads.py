@@ -1,8 +1,10 @@
 """Work spread over threads: everything done once, errors raised, results in order."""
 
+import gc
 import os
 import threading
 import time
+import weakref
 
 import pytest
 
@@ -156,6 +158,18 @@ def test_a_forked_process_has_helpers_of_its_own():
             os._exit(1)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_idle_threads_hold_nothing():
+    def fails(_):
+        raise UsageError("no")
+
+    held = weakref.ref(fails)
+    with pytest.raises(UsageError):
+        for_each(fails, [range(3)], 3)
+    del fails
+    gc.collect()
+    assert held() is None
 
 
 def test_few_rows_are_left_to_one_thread():

@@ -184,6 +184,7 @@ class _Helper(threading.Thread):
         while True:
             work, done = self.calls.get()
             work()  # keeps its exceptions
+            del work  # and all that it holds: a connection, or the rows
             keep = len(_idle) < _MOST_IDLE
             if keep:
                 _idle.append(self)

@@ -106,7 +106,9 @@ def test_columns_match_by_name(run, readers, csv, command):
     expected = run(*arguments)
     csv("income,age,x y,ward\n1000,50,1,north\n,60,2,south\n")
     found = run(*arguments)
-    assert (found.code, found.json, expected.err) == (0, expected.json, "")
+    assert (found.code, expected.err) == (0, "")
+    facts, same = ({**one.json, "columns": None} for one in (found, expected))
+    assert facts == same
     assert found.err.endswith("bad.csv: left out, as it is no feature: x y\n")
 
 
@@ -194,14 +196,16 @@ def test_values_outside_are_clipped_counted_and_reported(run, readers, csv):
 
 @pytest.mark.parametrize("command", ["fit", "lsh", *UNDER_A_PLAN])
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_integers_beyond_2_to_the_53(refused, readers, csv, parquet, command, kind):
+def test_integers_beyond_2_to_the_53(run, refused, readers, csv, parquet, command, kind):
     if kind == "csv":
         rows = csv(f"age,income,ward\n50,1000,north\n50,{2**53 + 2},north\n")
     else:
         rows = parquet({"age": [50, 50], "income": [1000, -(2**60)], "ward": ["north", "south"]})
+    if kind == "csv" and command in ("fit", "lsh"):  # texts of digits are kept as what they are
+        columns = run(*readers[command], rows, "--json").json["columns"]
+        assert [one["kind"] for one in columns] == ["constant", "category", "constant"]
+        return
     says = ["'income' holds the integer", "2**53", "leave identifiers out"]
-    if kind == "csv" and command in ("fit", "lsh"):
-        says = ["income: it holds the integer", "2**53", "Add: --drop income\n"]
     refused(*readers[command], rows, says=says)
 
 

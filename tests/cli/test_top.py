@@ -165,7 +165,8 @@ def test_every_row_keeps_its_columns_too(run, here, tmp_path):
         result = run(*command, "--keep", "ward", "--explain", "-o", out)
         assert result.code == 0, result.err
         found = table_of(out)
-        assert list(found[0])[:6] == ["row", "score", "outlier", "Patient ID", "ward", "reason_1"]
+        names = ["row", "score", "outlier", "outside", "Patient ID", "ward", "reason_1"]
+        assert list(found[0])[:7] == names
         assert [row["Patient ID"] for row in found[5:9]] == ["00005", "00006", "=1+1", "00008"]
     folder = tmp_path / "scores"
     assert run(*command, "-o", folder).code == 0

@@ -100,6 +100,8 @@ class Reads:
         columns = None if self.columns is None else names_in(self.columns)
         if columns is not None and len(set(columns)) < len(columns):
             raise UsageError("--columns names a column twice: name each once")
+        if reader.names and not keep and reading.dropped.issuperset(columns or reader.names):
+            raise UsageError(f"{reader.source}: no column is left: leave fewer out")
         try:
             return chosen(reader, reading, columns, keep)
         except DataError as error:
