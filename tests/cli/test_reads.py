@@ -61,3 +61,15 @@ def test_ids_beside_rows_that_are_read_again(labor, further):
     assert main([*command, "--top", "3", "-o", str(top)]) == 0
     table = pyarrow.csv.read_csv(top)
     assert [f"F{row}" for row in table["row"].to_pylist()] == table["Fall"].to_pylist()
+
+
+def test_texts_are_kept_beside_columns_that_are_left_out(tmp_path, capsys):
+    rows = [f"Fall {i};Name {i} {i};{i % 7}" for i in range(60)]
+    (tmp_path / "a.csv").write_text("\n".join(["Fall;Name;x", *rows]))
+    command = ["fit", f"{tmp_path}/a.csv", "--drop", "Fall", "-o", f"{tmp_path}/m.hush"]
+    assert main(command) == 1
+    assert "Add: --drop Fall,Name" in capsys.readouterr().err
+    assert main([*command, "--keep-text", "Nme"]) == 1
+    assert "no column ['Nme']" in capsys.readouterr().err
+    assert main([*command, "--keep-text", "Name"]) == 0
+    assert load(tmp_path / "m.hush").plan_.schema.names == ["Name", "x"]

@@ -471,7 +471,7 @@ def units():
 @pytest.mark.skipif(os.name != "posix", reason="cron is of Unix")
 def test_the_line_for_cron_runs(deployed):
     here, home = deployed
-    tab = re.search(r"```cron\n(.*?)```", PAGE.read_text(), re.S)[1].splitlines()
+    tab = re.search(r"```none\n(.*?)```", PAGE.read_text(), re.S)[1].splitlines()
     settings = dict(line.split("=", 1) for line in tab if re.match(r"[A-Z]+=", line))
     schedule, command = re.fullmatch(r"((?:\S+ ){5})(.*)", tab[-1]).groups()
     assert re.fullmatch(r"(?:[\d*/,-]+ ){5}", schedule)

@@ -15,7 +15,6 @@ from hushtable.cli._rows import READS, Reads, names_in
 from hushtable.cli._understanding import note_doubts, print_understanding, understanding_facts
 from hushtable.data.infer import refuse
 from hushtable.data.readers import Reader
-from hushtable.data.understanding import chosen
 from hushtable.errors import UsageError
 from hushtable.report.words import texts_of_rows, values_of_rows
 
@@ -71,10 +70,7 @@ def fit(
     if detector is HUSHTABLE:
         settings["passes"] = passes
     target = Target(output, [data])
-    reader = reads.open(data)
-    if keep := names_in(keep_text or ""):
-        kinds = {**reads.reading.kinds, **dict.fromkeys(keep, "category")}
-        reader = chosen(reader, replace(reads.reading, kinds=kinds))
+    reader = _keeping(reads.open(data), names_in(keep_text or ""))
     model, n_rows = _fitted(detector, settings, reader, as_json)
     if table:
         print_understanding(model.understanding_)
@@ -84,6 +80,15 @@ def fit(
         model.save(output)
     facts = {"command": "fit", "model": str(output), **_facts(model, n_rows)}
     finish(as_json, facts, lambda: _print(model, facts, target))
+
+
+def _keeping(reader: Reader, names: list[str]) -> Reader:
+    """Return a reader whose named columns are categories, however they look."""
+    if not names:
+        return reader
+    reader.select(names)  # are they there, and not left out?
+    kinds = {**reader.reading.kinds, **dict.fromkeys(names, "category")}
+    return replace(reader, reading=replace(reader.reading, kinds=kinds))
 
 
 def _fitted(
