@@ -158,6 +158,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_done(watch, fold
     (folder / "c.csv").write_text("age,ward\n40,north\n")
     result = watch("--json")
     assert result.code == 1
+    assert result.err.startswith("hushtable: error: 2 files could not be read: ")
     facts = result.json
     assert (names(facts), names(facts, "failed")) == (["b.csv"], ["a.csv", "c.csv"])
     errors = [one["error"] for one in facts["failed"]]

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -107,8 +108,17 @@ def watch(
                 with summary.writing():
                     write_bytes(summary.path, text.encode())
     finish(as_json, facts, lambda: print(text, end=""))
-    if facts["failed"] or facts["above"]:
-        raise typer.Exit(_FAILED if facts["failed"] else _ABOVE)
+    raise typer.Exit(_code(facts))
+
+
+def _code(facts: dict[str, Any]) -> int:
+    """Return the exit code; on stderr, say what failed."""
+    if not facts["failed"]:
+        return _ABOVE if facts["above"] else 0
+    n, first = len(facts["failed"]), facts["failed"][0]["error"]
+    files = "1 file" if n == 1 else f"{n:,} files"
+    print(f"hushtable: error: {files} could not be read: {shown(first)}", file=sys.stderr)
+    return _FAILED
 
 
 def _source(run: Run, data: str, settle: float, output: Path) -> Files | Reader:
