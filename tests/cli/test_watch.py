@@ -22,6 +22,7 @@ import hushtable
 from hushtable import Sketch, drift
 from hushtable.cli import _watch_run
 from hushtable.cli._watch_place import Place
+from hushtable.errors import FileError
 
 PAGE = Path(__file__).parents[2] / "docs" / "watch.md"
 
@@ -158,6 +159,7 @@ def test_a_file_that_cannot_be_read_is_named_and_the_others_are_done(watch, fold
     (folder / "c.csv").write_text("age,ward\n40,north\n")
     result = watch("--json")
     assert result.code == 1
+    assert result.err.startswith("hushtable: error: 2 files could not be read: ")
     facts = result.json
     assert (names(facts), names(facts, "failed")) == (["b.csv"], ["a.csv", "c.csv"])
     errors = [one["error"] for one in facts["failed"]]
@@ -264,6 +266,24 @@ def test_the_log_of_a_run_that_was_killed_is_cut(watch, folder, out):
     (out / "watch.db").unlink()  # everything is scored again, and the log goes on
     assert watch().code == 0
     assert [one["rows"] for one in log(out)] == [180, 0, 180]
+    assert [one["run"] for one in log(out)] == [1, 2, 3]
+    assert sorted(path.name for path in out.glob("top-*")) == ["top-000001.csv", "top-000003.csv"]
+
+
+def test_a_run_that_cannot_be_noted_takes_its_list_back(watch, out, monkeypatch):
+    do_ = Place._do
+
+    def full(self, statement, values=()):
+        if statement == "commit" and self.log.exists():
+            raise FileError("the disk is full")
+        return do_(self, statement, values)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Place, "_do", full)
+        assert watch().code == 1
+    assert not list(out.glob("top-*"))
+    assert watch("--json").json["run"] == 1
+    assert len(log(out)) == 1
 
 
 @pytest.mark.slow

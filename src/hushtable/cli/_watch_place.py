@@ -67,7 +67,9 @@ class Place:
             for statement in _TABLES:
                 self._do(statement)
             self._do(f"pragma user_version = {_VERSION}")
-            self._do("insert into place values (?, 0, ?)", [self._watched, self._size()])
+            # Where somebody removed the place, the numbers of runs, and so of lists, go on.
+            runs = self.log.read_bytes().count(b"\n") if self.log.exists() else 0
+            self._do("insert into place values (?, ?, ?)", [self._watched, runs, self._size()])
         elif version != _VERSION:
             raise FileError(
                 f"{self._path} is of a later version: upgrade with pip install -U hushtable"

@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -93,22 +94,31 @@ def watch(
     source = _source(run, data, settle, output)
     folder.path.mkdir(exist_ok=True)
     place = Place(folder.path, source.name if isinstance(source, Files) else source.source)
-    with place.running():
+    with _whole() as made, place.running():
         run.score(source, place)
         facts = facts_of(run, place.run, source, limits, f"top-{place.run:06}.{format}")
         text = _text(run, facts, folder.path)
-        with _whole(facts, folder.path):
-            if facts["top"]:
-                top_file, unit = Target(folder.path / facts["top"]), run.scorer.plan.score.unit
-                write_top(top_file, run.search.found(), model, source.source, unit)
-            place.note_run(json.dumps(facts, allow_nan=False))
-            if facts["top"] or facts["failed"]:
-                summary = Target(folder.path / "summary.txt")
-                with summary.writing():
-                    write_bytes(summary.path, text.encode())
+        if facts["top"]:
+            made.append(folder.path / facts["top"])
+            found, unit = run.search.found(), run.scorer.plan.score.unit
+            write_top(Target(made[0]), found, model, source.source, unit)
+        place.note_run(json.dumps(facts, allow_nan=False))
+        if facts["top"] or facts["failed"]:
+            summary = Target(folder.path / "summary.txt")
+            with summary.writing():
+                write_bytes(summary.path, text.encode())
     finish(as_json, facts, lambda: print(text, end=""))
-    if facts["failed"] or facts["above"]:
-        raise typer.Exit(_FAILED if facts["failed"] else _ABOVE)
+    raise typer.Exit(_code(facts))
+
+
+def _code(facts: dict[str, Any]) -> int:
+    """Return the exit code; on stderr, say what failed."""
+    if not facts["failed"]:
+        return _ABOVE if facts["above"] else 0
+    n, first = len(facts["failed"]), facts["failed"][0]["error"]
+    files = "1 file" if n == 1 else f"{n:,} files"
+    print(f"hushtable: error: {files} could not be read: {shown(first)}", file=sys.stderr)
+    return _FAILED
 
 
 def _source(run: Run, data: str, settle: float, output: Path) -> Files | Reader:
@@ -123,14 +133,15 @@ def _source(run: Run, data: str, settle: float, output: Path) -> Files | Reader:
 
 
 @contextlib.contextmanager
-def _whole(facts: dict[str, Any], folder: Path) -> Iterator[None]:
-    """Take back the list of the lowest rows if the run is not noted."""
+def _whole() -> Iterator[list[Path]]:
+    """Take back files that the body has made if its run is not noted."""
+    made: list[Path] = []
     try:
-        yield
+        yield made
     except BaseException:
         written.clear()
-        if facts["top"]:
-            (folder / facts["top"]).unlink(missing_ok=True)
+        for path in made:
+            path.unlink(missing_ok=True)
         raise
 
 
