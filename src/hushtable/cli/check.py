@@ -7,7 +7,7 @@ from hushtable import files
 from hushtable.cli._options import Data, Json, Table, Threads, argument
 from hushtable.cli._output import MOST_LINES, finish, print_sentences, print_table, shown
 from hushtable.cli._progress import watched
-from hushtable.cli._rows import READS, Reads, under
+from hushtable.cli._rows import READS, Reads, reading_of, under
 from hushtable.cli._understanding import (
     note_doubts,
     print_understanding,
@@ -17,6 +17,7 @@ from hushtable.cli.plan import read_schema
 from hushtable.data.check import FeatureCheck, check_rows
 from hushtable.data.infer import understood
 from hushtable.data.schema import Schema
+from hushtable.data.texts.reading import Reading
 from hushtable.errors import FileError
 from hushtable.plans.plan import Plan
 from hushtable.report.words import values
@@ -43,11 +44,11 @@ def check(
     Example:
       hushtable plan check plan.hush patients.csv --drop id,name
     """
-    wanted = _schema(schema)
+    wanted, reading = _schema(schema)
     raw = reads.open(data).repeatable()
     columns, _, _ = understood(raw, None, threads)
     note_doubts([one for one in columns if one.name in wanted.names])
-    reader = under(raw, wanted)
+    reader = under(raw, wanted, reading)
     with watched(reader, quiet=as_json) as watch:
         checks = check_rows(wanted, watch.reader, n_jobs=threads)
     facts = {
@@ -65,17 +66,16 @@ def check(
     finish(as_json, facts, text)
 
 
-def _schema(path: Path) -> Schema:
-    """Read a schema, or that of the plan in a .hush file."""
+def _schema(path: Path) -> tuple[Schema, Reading]:
+    """Read a schema, or that of the plan in a .hush file, and how a model's rows were read."""
     if path.suffix != ".hush":
-        return read_schema(path)
-
+        return read_schema(path), Reading()
     content = files.read(path)
     if "plan" not in content.manifest:
         raise FileError(
             f"{path} holds a {content.kind} without a plan: give the schema, or the sites' plan"
         )
-    return content.build(Plan.from_file).schema
+    return content.build(Plan.from_file).schema, reading_of(content)
 
 
 def _facts(result: FeatureCheck) -> dict[str, Any]:

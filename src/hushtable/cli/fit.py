@@ -13,7 +13,7 @@ from hushtable.cli._output import Target, finish, print_sentences, print_tally, 
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import READS, Reads, names_in
 from hushtable.cli._understanding import note_doubts, print_understanding, understanding_facts
-from hushtable.data.infer import refuse
+from hushtable.data.infer import refuse, understood
 from hushtable.data.readers import Reader
 from hushtable.errors import UsageError
 from hushtable.report.words import texts_of_rows, values_of_rows
@@ -71,9 +71,10 @@ def fit(
         settings["passes"] = passes
     target = Target(output, [data])
     reader = _keeping(reads.open(data), names_in(keep_text or ""))
+    if table:  # before anything is refused
+        reader = reader.repeatable()
+        print_understanding(understood(reader, None, threads)[0])
     model, n_rows = _fitted(detector, settings, reader, as_json)
-    if table:
-        print_understanding(model.understanding_)
     refuse(model.understanding_, model.reading_, data, personal=True)
     note_doubts(model.understanding_)
     with target.writing():

@@ -161,7 +161,9 @@ def _decider(
     reader: Reader, reading: Reading, found: _Found
 ) -> Callable[[int], ColumnUnderstanding]:
     """Return what decides on a column, by its number."""
-    said = " of " + reader.source if reader.source != "the data" else ""
+    # In several files, a place names its own.
+    named = reader.source != "the data" and len(reader.files) < 2
+    said = f" of {reader.source}" if named else ""
     seen = {found.names[j]: texts for j, texts in found.texts.items()}
     decider = Decider(reading, seen, lambda row: reader.place(row) + said, reader.delimiter)
 

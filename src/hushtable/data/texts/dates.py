@@ -45,7 +45,17 @@ _TIMES = (
     (r" \d{1,2}:\d{2} [AaPp][Mm]", " %I:%M %p"),
     (r" \d{1,2}:\d{2}:\d{2} [AaPp][Mm]", " %I:%M:%S %p"),
 )
-_CLOCK = r"^(?P<hours>\d{1,3}):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d(?:\.\d+)?))?$"
+_CLOCK = (
+    r"^(?P<hours>\d{1,3}):(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d(?:\.\d+)?))?"
+    r"(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?$"
+)
+#: Beginnings of months' names in German and French, and their English ones.
+_MONTHS = {
+    "janv": "jan", "févr": "feb", "fevr": "feb", "mär": "mar", "mrz": "mar", "mars": "mar",
+    "avr": "apr", "mai": "may", "juni": "jun", "juin": "jun", "juli": "jul", "juil": "jul",
+    "aoû": "aug", "aou": "aug", "okt": "oct", "dez": "dec", "déc": "dec",
+}  # fmt: skip
+_NAMED_MONTH = r"^\d{1,2}\.?[ /-]?\pL{3}|^\pL{3}"
 #: Two numbers of up to two digits, and a year: either may be the day.
 _EITHER = r"^(?P<first>\d{1,2})-(?P<second>\d{1,2})-\d{2,4}(?: |$)"
 
@@ -53,6 +63,10 @@ _EITHER = r"^(?P<first>\d{1,2})-(?P<second>\d{1,2})-\d{2,4}(?: |$)"
 def _plain(texts: pa.Array) -> pa.Array:
     """Write "-" between the parts of a date, and one blank before a time."""
     texts = pc.utf8_trim_whitespace(texts)
+    if pc.any(pc.match_substring_regex(texts, _NAMED_MONTH)).as_py():
+        texts = pc.utf8_lower(texts)
+        for theirs, english in _MONTHS.items():
+            texts = pc.replace_substring_regex(texts, rf"{theirs}\pL*\.?", english)
     texts = pc.replace_substring_regex(
         texts, r"^(\w{1,9})(?:[./-]|\. | )(\w{1,9})(?:[./-]|,? )(\w{2,4})", r"\1-\2-\3"
     )
@@ -105,13 +119,17 @@ def _seconds(stamps: Any) -> NDArray[np.float64]:
 def of_day(texts: pa.Array) -> NDArray[np.float64]:
     """Return the seconds (n,) that times of day, or durations, such as 10:35 say; else NaN."""
     parts = pc.extract_regex(pc.utf8_trim_whitespace(texts), _CLOCK)
-    total = np.zeros(len(texts))
-    for name, factor in (("hours", 3600.0), ("minutes", 60.0), ("seconds", 1.0)):
+    nothing = pa.scalar(None, pa.string())
+
+    def number(name: str) -> NDArray[np.float64]:
         field = pc.if_else(pc.equal(parts.field(name), ""), "0", parts.field(name))
-        field = pc.if_else(parts.is_valid(), field, pa.scalar(None, pa.string()))
-        number = pc.coalesce(pc.cast(field, pa.float64()), pa.scalar(float("nan")))
-        total += factor * np.asarray(np.from_dlpack(number), np.float64)
-    return total
+        field = pc.cast(pc.if_else(parts.is_valid(), field, nothing), pa.float64())
+        return np.asarray(np.from_dlpack(pc.coalesce(field, pa.scalar(np.nan))), np.float64)
+
+    hours, half = number("hours"), pc.utf8_lower(parts.field("half"))
+    hours = np.where(mask(pc.not_equal(half, "")), hours % 12.0, hours)
+    hours += np.where(mask(pc.equal(half, "p")), 12.0, 0.0)
+    return np.asarray(hours * 3600.0 + number("minutes") * 60.0 + number("seconds"))
 
 
 def day_or_month(texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hushtable.data.texts.columns import ColumnUnderstanding, Kind, quoted
 from hushtable.data.texts.dates import Order
-from hushtable.data.texts.looks import looks
+from hushtable.data.texts.looks import FEW, looks
 from hushtable.data.texts.numbers import Decimal
 from hushtable.data.texts.reading import ColumnReading, Reading
 from hushtable.data.texts.seen import Exceptions, TextsSeen
@@ -19,6 +19,8 @@ _LISTED = 8
 #: Equal pairs to be expected, of which none is there, from which numbers are identifiers.
 _MOST_PAIRS = 7
 _NUMBERS = ("whole", "point", "comma", "1.234", "1,234")
+#: A few digits and signs, and a letter or two at most: "24.08.", "79-84", "2026-04", "1,23,456".
+_LIKE_NUMBER = re.compile(r"(?=\D{0,3}\d)(?:[\d.,:/'+\- ]){2,12}[A-Za-z]{0,2}$")
 _ID_NAME = re.compile(
     r"(^|[^a-z])(id|ids|uid|uuid|guid|mrn|pid|rowid|index|key|barcode|"
     r"(patient|case|order|sample|account|customer|invoice|record|fall|auftrags|kunden|konto|beleg|"
@@ -63,7 +65,7 @@ class Decider:
         if seen.shapes["time"] >= _MOSTLY * seen.n:
             reading = ColumnReading("time")
             return self._with_exceptions(name, "number", reading, seen, {"time"}, "times of day")
-        if n_numbers >= _MOSTLY * seen.n:
+        if n_numbers + seen.shapes["flag"] >= _MOSTLY * seen.n:
             return self._number(name, seen)
         doubt = f"{n_numbers:,} of {seen.n:,} texts are numbers" if n_numbers else ""
         return self._category(name, seen, doubt)
@@ -75,6 +77,8 @@ class Decider:
         lenient = self.reading.kinds.get(name) == "number"
         if decimal is None:
             return self._either_decimal(name, seen)
+        if self._has_sides(seen) and not lenient:
+            return self._debit_and_credit(name, seen)
         if len(seen.units) > 1 and not lenient:
             return self._mixed_units(name, seen)
         unit = next(iter(seen.units), "")
@@ -90,6 +94,8 @@ class Decider:
             evidence += " with commas between thousands"
         elif seen.shapes["1.234"] and decimal == ",":
             evidence += " with points between thousands"
+        elif sure < 1.0 and seen.shapes["1.234"]:
+            evidence += " with a decimal point, and three digits behind each"
         evidence += f", in {unit}" if unit else ""
         return self._with_exceptions(name, "number", reading, seen, fits, evidence, sure)
 
@@ -128,6 +134,21 @@ class Decider:
             f"{text!r} in {where} may be a thousand and more, or a little more than one "
             f"(--decimal {likely} or --decimal {other})",
             (("--decimal", likely),), refused=True,
+        )  # fmt: skip
+
+    @staticmethod
+    def _has_sides(seen: TextsSeen) -> bool:
+        """Whether debit and credit (Soll and Haben) stand behind the numbers."""
+        return seen.units.keys() >= {"DR", "CR"} or ("S" in seen.units and seen.shapes["flag"] > 0)
+
+    def _debit_and_credit(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
+        unit = "S" if "S" in seen.units else "DR"
+        text, row = seen.unit_examples[unit]
+        return ColumnUnderstanding(
+            name, "number", 0.5, "numbers with debit and credit",
+            f"debit and credit stand behind the numbers, such as {text!r} in {self.place(row)}: "
+            "write them as signs before the numbers, or leave the column out",
+            (("--drop", name),), refused=True,
         )  # fmt: skip
 
     def _mixed_units(self, name: str, seen: TextsSeen) -> ColumnUnderstanding:
@@ -241,6 +262,19 @@ class Decider:
             reading=reading,
         )  # fmt: skip
 
+    def _like_numbers(self, seen: TextsSeen) -> str:
+        """Say which texts look like numbers or dates of an unknown kind; nothing if few do."""
+        noted = seen.exceptions.get("other")
+        some = [] if noted is None else list(noted.rows)
+        like = [text for text in some if _LIKE_NUMBER.match(text)]
+        if noted is None or 5 * len(like) < 4 * len(some) or 5 * noted.n < 4 * seen.n:
+            return ""
+        where = self.place(noted.first[like[0]])
+        return (
+            f"texts that look like numbers or dates of an unknown kind, such as {like[0][:40]!r} "
+            f"in {where}: write them in another way, or keep them as texts"
+        )
+
     def _first(self, noted: Exceptions) -> tuple[str, str]:
         """Return the first text of some, and where it is."""
         text = min(noted.first, key=lambda text: noted.first[text])
@@ -262,6 +296,12 @@ class Decider:
         n = len(seen.texts)
         kept = self.reading.kinds.get(name) == "category"
         found = looks(sorted(seen.texts), seen.n)
+        odd = "" if kept or why else self._like_numbers(seen)
+        if odd:
+            return ColumnUnderstanding(
+                name, "category", 0.5, f"{n:,} different texts", odd,
+                (("--as", f"{name}=category"),), refused=n > FEW, reading=reading,
+            )  # fmt: skip
         if (found and not kept) or seen.crowded:
             spaced = sum(" " in text for text in seen.texts)
             kind: Kind = "text" if 2 * spaced > n else "id"

@@ -24,8 +24,9 @@ _CURRENCIES = (
     *("US$", "A$", "C$", "R$", "kr", "Fr.", "Rs.", "Rs", "$", "€", "£", "¥", "₹", "₽", "zł"),
 )
 _CURRENCY = "|".join(map(re.escape, _CURRENCIES))
-# Two signs at least where nothing parts it from the number: "3A" is a code, "3 A" is a current.
-_UNIT = rf"[%‰°]|[A-Za-zµμ°%][A-Za-z0-9µμ°%/²³·^*.\-]{{1,14}}|{_BLANK}[A-Za-z]"
+_UNIT = r"[%‰°]|[A-Za-zµμ°%][A-Za-z0-9µμ°%/²³·^*.\-]{0,14}"
+#: A whole number and a letter without a blank: "3A" is a ward, "3 A" and "3.2A" are currents.
+_LETTERED = r"^[+-]?\d+[A-Za-z]$"
 #: Signs that laboratories put behind a number: it is still one.
 _FLAG = rf"{_BLANK}*(?:HH?|LL?|N|A|\*{{1,3}}|\+{{1,3}}|-{{1,3}}|!)"
 
@@ -67,7 +68,8 @@ def _array(numbers: Any) -> NDArray[np.float64]:
 
 def written(texts: pa.Array, decimal: Decimal) -> NDArray[np.bool_]:
     """Return which texts (n,) are numbers with this decimal sign; none may be null."""
-    return mask(pc.match_substring_regex(texts, _PATTERNS[decimal]))
+    fits = mask(pc.match_substring_regex(texts, _PATTERNS[decimal]))
+    return fits & ~mask(pc.match_substring_regex(texts, _LETTERED))
 
 
 def either(texts: pa.Array) -> NDArray[np.bool_]:
@@ -127,6 +129,17 @@ def values(
         texts = pc.replace_substring_regex(texts, r"^[<>≤≥]=?\s*", "")
         flag = rf"^([{_MINUS}+]?{_body(decimal)}){_FLAG}$"
         texts = pc.replace_substring_regex(texts, flag, r"\1")
+    found = _said(texts, decimal, unit)
+    if lenient:  # one who types a comma among points means the same
+        other: Decimal = "." if decimal == "," else ","
+        found = np.where(np.isnan(found), _said(texts, other, unit), found)
+    return found
+
+
+def _said(texts: pa.Array, decimal: Decimal, unit: str | None) -> NDArray[np.float64]:
+    if unit is not None:
+        lettered = pc.match_substring_regex(texts, _LETTERED)
+        texts = pc.if_else(lettered, pa.scalar(None, texts.type), texts)
     parts = pc.extract_regex(texts, _PATTERNS[decimal])
     group = "," if decimal == "." else r"\."
     body = pc.replace_substring_regex(parts.field("body"), rf"[{group}{_SPACES}]", "")
