@@ -96,7 +96,7 @@ def test_a_rare_delimiter_is_asked_for(read):
     assert read(lines(delimiter="^"), delimiter="^").names == tuple(NAMES)
 
 
-@pytest.mark.parametrize("delimiter", ["", "ab", '"', "\n", "ä"])
+@pytest.mark.parametrize("delimiter", ["", "ab", "\0", '"', "\n", "ä"])
 def test_delimiters_that_cannot_be(read, delimiter):
     with pytest.raises(UsageError, match="needs one character"):
         read(lines(), delimiter=delimiter)

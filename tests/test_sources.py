@@ -244,7 +244,8 @@ def small_blocks(monkeypatch):
 @pytest.mark.parametrize("ending", ["jsonl", "ndjson", "jsonl.gz"])
 def test_json_lines(tmp_path, ending):
     content = lines().encode()
-    path = saved(tmp_path / f"a.{ending}", gzip.compress(content, mtime=0) if "gz" in ending else content)
+    content = gzip.compress(content, mtime=0) if "gz" in ending else content
+    path = saved(tmp_path / f"a.{ending}", content)
     assert rows_of(path) == TABLE.to_pylist()
     assert rows_of(path, ["ward"]) == TABLE.select(["ward"]).to_pylist()
     assert as_reader(path).place(2) == "line 3"

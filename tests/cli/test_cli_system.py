@@ -216,7 +216,7 @@ def interrupt(arguments, folder, started, *, after=0.0, when=lambda: True):
 
 
 @posix
-@pytest.mark.parametrize("json_option", [[], ["--json"]])
+@pytest.mark.parametrize("json_option", [[], pytest.param(["--json"], marks=pytest.mark.slow)])
 def test_ctrl_c_while_writing(long_work, tmp_path, json_option):
     """The temporary file is there and growing when the signal comes."""
     out = tmp_path / "scores.csv"

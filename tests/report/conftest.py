@@ -46,8 +46,12 @@ def releases(schema, X):
 def scored(counts, X, n_shown=0, values=False, kept=None, **options):
     scorer = Scorer(counts)
     offset = scorer.auto_offset()
-    shown = Shown(n_shown, values, kept, None if kept is None else kept.names[0])
-    return offset, score_rows(scorer, offset, as_reader(X), shown=shown, **options)
+    names, rows = (), X
+    if kept is not None:
+        features = dict(zip(counts.plan.schema.names, X.T, strict=True))
+        names, rows = tuple(kept.column_names), pa.table(features | dict(kept.to_pydict()))
+    shown = Shown(n_shown, values, names, names[0] if names else None)
+    return offset, score_rows(scorer, offset, as_reader(rows), shown=shown, **options)
 
 
 @pytest.fixture(scope="session")
@@ -91,7 +95,7 @@ def kept(X):
 @pytest.fixture(scope="session")
 def of_values(of_rows, kept):
     """Return the report of three rows with ids, a further column, and values."""
-    return of_rows(n_shown=3, values=True, kept=as_reader(kept))
+    return of_rows(n_shown=3, values=True, kept=kept)
 
 
 @pytest.fixture(scope="session")

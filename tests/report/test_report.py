@@ -14,7 +14,7 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.report.content import Model, gather
-from hushtable.report.lowest import Reasoned
+from hushtable.report.lowest import Reasoned, Shown
 from hushtable.report.page import page
 from hushtable.report.scores import score_rows
 from hushtable.report.sites import sites_of_parts
@@ -27,7 +27,7 @@ from hushtable.scores.scorer import Scorer
 from hushtable.streams import drift
 
 
-@pytest.fixture(params=["of_rows", "of_rows, single", "of_release", "of_everything"])
+@pytest.fixture(params=["of_rows", "of_rows, single", "of_values", "of_release", "of_everything"])
 def report(request):
     name, _, single = request.param.partition(", ")
     made = request.getfixturevalue(name)
@@ -65,25 +65,93 @@ def test_scores_are_the_scorers(of_rows, sketch, X):
 def test_reasons_are_the_explainers(of_rows, sketch, X):
     scores, explainer = of_rows(n_shown=4).scores, Explainer(Scorer(sketch))
     shares, names = explainer.explain(X), sketch.plan.schema.names
-    for line, reasoned in zip(scores.lowest.rows, scores.lowest.reasons, strict=True):
-        row, shown = int(line[0]), reasoned.display
-        assert shown.features == [names[j] for j in np.argsort(-shares[row])][: len(shown.shares)]
-        np.testing.assert_array_equal(shown.shares, -np.sort(-shares[row])[: len(shown.shares)])
+    for line, reasoned in scores.lowest.lines:
+        row, shown = int(line[0]), [one.share for one in reasoned.named]
+        features = [one.feature for one in reasoned.named]
+        assert features == [names[j] for j in np.argsort(-shares[row])][: len(shown)]
+        np.testing.assert_array_equal(shown, -np.sort(-shares[row])[: len(shown)])
         # With all others, a row's shares add up to what its score falls short by.
-        assert shown.shares.sum() + shown.rest == pytest.approx(shares[row].sum())
+        assert sum(shown) + reasoned.rest == pytest.approx(shares[row].sum())
         assert reasoned.shortfall == pytest.approx(shares[row].sum())
-        assert shown.n_rest == 3 - len(shown.features)
-        assert line[-1].startswith(f"{shown.features[0]} ({shown.shares[0]:.2f} bits)")
-        assert line[-1] in reasoned.words
-    first = scores.lowest.reasons[0].display
-    assert first.features[0] == names[0]
+        assert reasoned.n_rest == 3 - len(shown)
+    first = scores.lowest.reasons[0]
+    assert first.named[0].feature == names[0]
     assert "reasons" not in " ".join(of_rows(n_shown=4).left_out).lower()
+
+
+def test_bars_have_one_scale(of_rows):
+    report = of_rows(n_shown=9)
+    lowest = report.scores.lowest
+    shares = [[*(one.share for one in why.named), why.rest] for why in lowest.reasons]
+    assert lowest.scale == max(map(max, shares)) > min(map(max, shares))
+    widths = re.findall(r'class="bar[^"]*" style="width:([\d.]+)%"', page(report))
+    # A bar for each feature, and for the others where there are any.
+    drawn = [share for why, all_ in zip(lowest.reasons, shares, strict=True)
+             for share in all_[: len(why.named) + bool(why.n_rest)]]  # fmt: skip
+    expected = [f"{max(100.0 * share / lowest.scale, 0.0):.1f}" for share in drawn]
+    assert widths == expected
+    assert "100.0" in widths
+
+
+def test_ids_columns_and_values_when_asked(of_values, X, kept):
+    lowest = of_values.scores.lowest
+    assert lowest.headers[:3] == ["nr", "row", "ward"]
+    scores = dict(zip(("nr", "row", "ward"), zip(*lowest.rows, strict=True), strict=False))
+    rows = [int(row) for row in scores["row"]]
+    assert 20 <= rows[0] < 30
+    assert list(scores["nr"]) == [f"{row:04}" for row in rows]
+    assert list(scores["ward"]) == [kept["ward"][row].as_py() or "" for row in rows]
+    for row, why in zip(rows, lowest.reasons, strict=True):
+        for one in why.named:
+            value = X[row, of_values.model.plan.schema.names.index(one.feature)]
+            assert one.value.startswith("missing" if np.isnan(value) else f"{value:.6g}")
+            assert one.direction or np.isnan(value)
+            assert " to " in one.usual
+        assert why.odd.bars
+        assert why.odd.words in Parsed(page(of_values)).all("svg")[1 + rows.index(row)].values()
+    text = Parsed(page(of_values)).text
+    assert lowest.reasons[0].named[0].value == "20 <b>bits</b>"
+    assert "No value of any row beyond nr, ward and the values that lower their scores" in text
+    assert "It shows values of these rows: nr, ward and the values" in text
+    assert "distributed" in text
+
+
+def test_values_alone_are_asked_for(of_rows):
+    lowest = of_rows(n_shown=3, values=False).scores.lowest
+    assert not lowest.shows
+    assert all(why.odd is None for why in lowest.reasons)
+    assert not any(one.value or one.usual for why in lowest.reasons for one in why.named)
+
+
+def test_a_page_of_many_rows_is_small(rng):
+    n = 1500
+    X = rng.normal(size=(n, 60))
+    schema = Schema([Feature.numeric(f"feature {j}", low=-6, high=6) for j in range(60)])
+    sketch = Sketch.from_data(Plan.draw(schema, random_state=0, n_tables=20), X)
+    names = [*schema.names, "nr"]
+    rows = pa.table([*X.T, pa.array([str(i) for i in range(n)])], names)
+    scores = score_rows(Scorer(sketch), 0.0, as_reader(rows), shown=Shown(200, True, ("nr",), "nr"))
+    html = page(gather(Model("a.hush", "sketch", sketch), scores=scores))
+    assert html.count('<svg viewBox="0 0 340 60"') > 190
+    assert len(html) < 1_000_000
+
+
+def test_company_is_told_where_it_is_true(of_rows, of_everything):
+    asked = of_rows(n_shown=3)
+    assert all(one.company for one in asked.scores.lowest.reasons)
+    for one in asked.scores.lowest.reasons:
+        assert f"has <strong>{one.company}</strong>" in page(asked)
+    # Counts with noise: the gap is shown, and no word said of company.
+    assert not any(one.company for one in of_everything.scores.lowest.reasons)
+    html = page(of_everything)
+    assert "company" not in Parsed(html).text
+    assert f"{of_everything.scores.lowest.reasons[0].shortfall:.2f} bits below a typical" in html
 
 
 def test_detectors_without_reasons_say_so(schema, X):
     sketch = Sketch.from_data(Plan.draw(schema, detector="ace", random_state=0), np.nan_to_num(X))
     offset = Scorer(sketch).auto_offset()
-    scores = score_rows(Scorer(sketch), offset, as_reader(np.nan_to_num(X)), n_shown=3)
+    scores = score_rows(Scorer(sketch), offset, as_reader(np.nan_to_num(X)), shown=Shown(3))
     report = gather(Model("a.hush", "sketch", sketch), threshold=offset, scores=scores)
     assert scores.lowest.headers == ["row", "score", "standard error"]
     assert [len(row) for row in scores.lowest.rows] == [3, 3, 3]
@@ -103,7 +171,7 @@ def test_ranks_are_those_among_all_rows(sketch, releases, X, private):
     threshold = float(np.quantile(expected, 0.05))
     # In batches of its own size, of which most hold none of the rows that are named.
     parts = as_reader(pa.table({n: X[:, j] for j, n in enumerate(scorer.plan.schema.names)}))
-    scores = score_rows(scorer, threshold, parts, n_shown=5, ranks=ranks)
+    scores = score_rows(scorer, threshold, parts, shown=Shown(5), ranks=ranks)
     lowest = np.argsort(expected, kind="stable")[:5]
     low, high = ranks.between(expected, errors).T
     assert scores.lowest.headers[3:5] == ["rank among all", "between"]
@@ -120,7 +188,7 @@ def test_ranks_are_those_among_all_rows(sketch, releases, X, private):
 
 def test_one_table_tells_no_error(schema, X):
     sketch = Sketch.from_data(Plan.draw(schema, n_tables=1, random_state=0), X)
-    scores = score_rows(Scorer(sketch), 0.0, as_reader(X), n_shown=2)
+    scores = score_rows(Scorer(sketch), 0.0, as_reader(X), shown=Shown(2))
     assert scores.lowest.headers == ["row", "score", "features that lower it most"]
 
 
@@ -128,16 +196,20 @@ def low_row(score, reasons):
     return LowRow(score, "", 7, Detail(reasons=reasons))
 
 
+def listed(reasoned):
+    return "".join(one.feature for one in reasoned.named)
+
+
 def test_a_row_in_which_nothing_stands_out():
     reasoned = Reasoned.of(low_row(3.0, []), typical=2.5, n_features=3)
-    assert reasoned.listed == "no feature stands out"
-    assert reasoned.display.rest == -0.5
+    assert listed(reasoned) == ""
+    assert reasoned.rest == -0.5
     alike = [Reason(name, 0.25, name) for name in "abc"]
-    assert Reasoned.of(low_row(1.0, alike), 2.0, 4).listed == "no feature stands out"
+    assert listed(Reasoned.of(low_row(1.0, alike), 2.0, 4)) == ""
     first = [Reason("a", 0.5, "a"), *alike[1:]]
-    assert Reasoned.of(low_row(1.0, first), 2.5, 5).listed == "a (0.50 bits)"
+    assert listed(Reasoned.of(low_row(1.0, first), 2.5, 5)) == "a"
     # Where all are named, no others are there to be alike.
-    assert Reasoned.of(low_row(1.0, alike), 1.75, 3).listed.startswith("a (0.25 bits), b (0.25)")
+    assert listed(Reasoned.of(low_row(1.0, alike), 1.75, 3)) == "abc"
 
 
 def test_a_share_of_the_rows_to_flag(of_rows):
@@ -379,8 +451,8 @@ def test_contrast_in_light_and_dark(of_release):
 
 def test_figures_take_the_colours_of_the_page(of_everything):
     html = page(of_everything)
-    # Scores, ranks, counts and their noise; the reasons of four rows.
-    assert html.count("<svg") == 7
+    # Scores, ranks, counts and their noise.
+    assert html.count("<svg") == 3
     body = html.partition("</head>")[2]
     assert not re.search(r"#[0-9a-f]{6}\b", re.sub(r'(href|clip-path)="[^"]*"', "", body))
     assert "var(--flag)" in body

@@ -147,10 +147,6 @@ class Rows:
         """Open them under a schema; see `Reads.open_as`."""
         return self.reads.open_as(self.data, schema, self.reading, keep)
 
-    def kept(self, names: list[str]) -> Reader:
-        """Open further columns of the same rows, as they are in the data: text stays text."""
-        return self.reads.opened(self.data).select(names)
-
 
 #: No option given.
 READS = Reads()

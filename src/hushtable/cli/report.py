@@ -105,7 +105,7 @@ def report(
             raise UsageError(f"{model} scores no rows: leave them out")
         ranked = None if ranks is None else Ranks(read_counts(ranks), scorer)
         given = Rows(data, reads, reading, threads, as_json)
-        shown = Shown(rows, values, given.kept(names) if names else None, id_)
+        shown = Shown(rows, values, tuple(names), id_)
         scores = _scores(scorer, offset, given, contamination, shown, ranked)
     made = gather(subject, threshold=offset, scores=scores, sites=sites, values=values)
     target = write_page(made, output)
@@ -157,7 +157,7 @@ def _scores(
     shown: Shown,
     ranks: Ranks | None,
 ) -> Scores:
-    reader = rows.open(scorer.plan.schema).repeatable()
+    reader = rows.open(scorer.plan.schema, shown.kept).repeatable()
     with watched(reader, passes=passes(scorer.sketch), quiet=rows.quiet) as watch:
         return score_rows(
             scorer,

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hushtable.data.readers import Reader
 from hushtable.data.schema import Feature
 from hushtable.data.values import value_words
 from hushtable.plots import RankedOutliersDisplay
@@ -29,7 +28,7 @@ class Shown:
 
     n: int = 0  # so many, those with the lowest scores
     values: bool = False  # whether to show the values that lower their scores
-    kept: Reader | None = None  # of further columns of the same rows
+    kept: tuple[str, ...] = ()  # columns of these rows to show, too
     id: str | None = None  # that one of these which names the rows
 
 
@@ -144,7 +143,7 @@ class LowestRows:
             unit=unit,
             errors=None if np.isnan(errors).any() else errors,
         )
-        kept = {} if shown.kept is None else kept_texts(shown.kept, [row.row for row in found])
+        kept = {name: [_text(row, k) for row in found] for k, name in enumerate(shown.kept)}
         return cls(found, display, why, no_reasons, shown.values, kept, shown.id)
 
     @property
@@ -222,17 +221,8 @@ class LowestRows:
         return f"The {len(self.found)} lowest scores; the table has them."
 
 
-def kept_texts(reader: Reader, rows: list[int]) -> dict[str, list[str]]:
-    """Return further columns of some rows, by their numbers, as text; empty where missing."""
-    order = np.argsort(rows, kind="stable")
-    texts: dict[str, list[str]] = {name: [""] * len(rows) for name in reader.names or ()}
-    places = iter(order.tolist())
-    for batch in reader.take(np.sort(np.array(rows, np.int64))).read():
-        assert not isinstance(batch, np.ndarray)  # columns with names are Arrow's
-        for i, k in zip(range(len(batch)), places, strict=False):
-            for name, column in zip(texts, batch.columns, strict=True):
-                value = column[i].as_py()
-                # As it is in the data: no unit, and no number is shortened.
-                plain = Feature.categorical(name, ())
-                texts[name][k] = "" if value is None else value_words(plain, value)
-    return texts
+def _text(row: LowRow, k: int) -> str:
+    """Return the value of a further column of a row, as text; empty where it is missing."""
+    value = row.detail.kept[k][0].as_py()
+    # As it is in the data: no unit, and no number is shortened.
+    return "" if value is None else value_words(Feature.categorical("text", ()), value)

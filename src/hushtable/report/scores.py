@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,7 +138,8 @@ def score_rows(
 ) -> Scores:
     """Score rows and compare them with those that the model counted; holds 8 bytes a row.
 
-    The rows are read as often as `passes` says. Rows below the model's threshold, NaN if there is
+    The rows have the plan's features as columns, then those to be ``shown``, too. They are read as
+    often as `passes` says. Rows below the model's threshold, NaN if there is
     none, are flagged, or else the share ``contamination`` of the rows. The report names the lowest
     that are to be ``shown``, with the reasons for their scores. ``ranks`` give how rare scores are
     among the rows of all sites.
@@ -147,7 +148,8 @@ def score_rows(
     errors = scorer.plan.family.n_tables > 1  # one table gives none
     ranked = ranks if errors else None
     among = Distributions(scorer.plan.schema) if reasons is not None and shown.values else None
-    details = Details(scorer, shown.n, False, errors, ranked, reasons, among)
+    reader = replace(reader, keep=shown.kept)
+    details = Details(scorer, shown.n, False, errors, ranked, reasons, among, shown.kept)
     lowest = Lowest(shown.n)
     scores, tally = _passed(details.batches(reader, lambda batch: batch, n_jobs=n_jobs), lowest)
     if not len(scores):

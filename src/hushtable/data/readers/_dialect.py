@@ -62,7 +62,7 @@ def find_dialect(path: Path, layout: Layout) -> Dialect:
     """
     source = str(path)
     given = layout.delimiter and _DELIMITER_WORDS.get(layout.delimiter, layout.delimiter)
-    if given is not None and (len(given) != 1 or ord(given) > 126 or given in '"\r\n'):
+    if given is not None and (len(given) != 1 or ord(given) > 126 or given in '"\r\n\0'):
         raise UsageError(f"delimiter {given!r}: needs one character, such as ';' or tab")
     if layout.skip_lines is not None and layout.skip_lines < 0:
         raise UsageError(f"{layout.skip_lines} lines to skip: needs 0 or more")
