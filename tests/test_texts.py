@@ -44,6 +44,7 @@ def said(text, decimal=".", **options):
         ("12.345.67", None, None),
         ("1.5.2026", None, None),
         ("3A", None, None),
+        ("3.2A", 3.2, None),
         ("NHS123", None, None),
         ("E11.9", None, None),
         ("<0.5", None, None),
@@ -92,6 +93,9 @@ def test_a_number_comes_back_however_it_is_written(units, places, group):
         ("05/15/2026 3:15 PM", "mdy", "2026-05-15T15:15:00"),
         ("05/15/2026, 3:15:10 p.m.", "mdy", "2026-05-15T15:15:10"),
         ("12-MAY-2026", "mdy", "2026-05-12T00:00:00"),
+        ("12. Mai 2026", "mdy", "2026-05-12T00:00:00"),
+        ("3. Dezember 2025", "dmy", "2025-12-03T00:00:00"),
+        ("2 févr. 2025", "dmy", "2025-02-02T00:00:00"),
         ("May 12, 2026", "dmy", "2026-05-12T00:00:00"),
         ("20260515", "dmy", "2026-05-15T00:00:00"),
         ("2026-05-15T10:00:00+02:00", "dmy", "2026-05-15T08:00:00"),
@@ -119,8 +123,9 @@ def test_a_date_comes_back_in_each_order(moment, order):
 
 
 def test_times_of_day_are_seconds():
-    found = dates.of_day(pa.array(["00:00", "10:35", "7:05:10", "24:61", "x", None]))
-    np.testing.assert_array_equal(found, [0, 38100, 25510, np.nan, np.nan, np.nan])
+    texts = ["00:00", "10:35", "7:05:10", "12:10 AM", "1:05 p.m.", "24:61", "x", None]
+    found = dates.of_day(pa.array(texts))
+    np.testing.assert_array_equal(found, [0, 38100, 25510, 600, 47100, np.nan, np.nan, np.nan])
 
 
 def test_missing_words_and_numbers_are_missing_however_they_are_written():

@@ -129,6 +129,9 @@ def values(
         texts = pc.replace_substring_regex(texts, r"^[<>≤≥]=?\s*", "")
         flag = rf"^([{_MINUS}+]?{_body(decimal)}){_FLAG}$"
         texts = pc.replace_substring_regex(texts, flag, r"\1")
+    if not lenient:
+        lettered = pc.match_substring_regex(texts, _LETTERED)
+        texts = pc.if_else(lettered, pa.scalar(None, texts.type), texts)
     found = _said(texts, decimal, unit)
     if lenient:  # one who types a comma among points means the same
         other: Decimal = "." if decimal == "," else ","
@@ -137,9 +140,6 @@ def values(
 
 
 def _said(texts: pa.Array, decimal: Decimal, unit: str | None) -> NDArray[np.float64]:
-    if unit is not None:
-        lettered = pc.match_substring_regex(texts, _LETTERED)
-        texts = pc.if_else(lettered, pa.scalar(None, texts.type), texts)
     parts = pc.extract_regex(texts, _PATTERNS[decimal])
     group = "," if decimal == "." else r"\."
     body = pc.replace_substring_regex(parts.field("body"), rf"[{group}{_SPACES}]", "")
