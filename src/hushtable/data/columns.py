@@ -79,6 +79,17 @@ def texts_column(texts: Sequence[str]) -> pa.StringArray:
     return pa.StringArray.from_buffers(len(data), pa.py_buffer(ends), pa.py_buffer(b"".join(data)))
 
 
+def scalar(value: str | float | bool) -> pa.Scalar:
+    """Return one value for Arrow to compute with, without ``pa.scalar``: see `as_column`."""
+    one = texts_column([value]) if isinstance(value, str) else as_column(np.array([value]))
+    return one[0]
+
+
+def null(kind: pa.DataType) -> pa.Scalar:
+    """Return one missing value of a type: see `scalar`."""
+    return pa.nulls(1, kind)[0]
+
+
 def filled(column: pa.Array, value: float) -> NDArray[Any]:
     """Return a column of numbers with ``value`` where it is missing.
 

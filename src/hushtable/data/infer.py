@@ -84,13 +84,18 @@ class _Found:
         for j, texts in other.texts.items():
             self.texts.setdefault(j, TextsSeen()).merge(texts)
 
-    def check(self) -> None:
-        for j in self.texts:
-            if self.high[j] >= self.low[j] and self.texts[j].n:
-                raise DataError(
-                    f"column {self.names[j]!r} holds numbers in some rows and text in others: "
-                    "make it one or the other"
-                )
+    def mixed(self, j: int) -> bool:
+        """Whether a column holds text in some files and numbers in others."""
+        return j in self.texts and bool(self.texts[j].n and self.low[j] <= self.high[j])
+
+
+def _check_mixed(one: ColumnUnderstanding, found: _Found, j: int) -> None:
+    """Raise `DataError` for words in one file beside numbers in another."""
+    if found.mixed(j) and (one.reading is None or one.reading.kind == "category"):
+        raise DataError(
+            f"column {one.name!r} holds numbers in some rows and text in others: make it one or "
+            "the other"
+        )
 
 
 _FORMS = {"number": "numbers", "date": "dates", "time": "times", "boolean": "true and false"}
@@ -144,7 +149,6 @@ def understood(
         total.merge(idle.get())
     if total.n_rows == 0:
         raise no_rows(reader)
-    total.check()
     decide = _decider(reader, reading, total)
     columns = tuple(decide(j) for j in range(len(names)))
     read = {one.name: one.reading for one in columns if one.reading is not None}
@@ -169,9 +173,10 @@ def _decider(
 
     def decide(j: int) -> ColumnUnderstanding:
         name, low, high = found.names[j], found.low[j], found.high[j]
-        if j in found.texts:
+        if j in found.texts and (found.texts[j].n or low > high):
             one = decider.decide(name)
-            if one.kind != "number" or one.refused or one.doubt:
+            _check_mixed(one, found, j)
+            if one.kind != "number" or one.refused or one.doubt or found.mixed(j):
                 return one
             low, high = found.texts[j].low, found.texts[j].high
             different, inner = found.texts[j].n_different, found.texts[j].inner
@@ -225,10 +230,10 @@ def schema_from_data(
 def _feature(one: ColumnUnderstanding, j: int, found: _Found) -> Feature | None:
     """Return the feature that a column is; None if it takes another look at its texts."""
     texts = found.texts.get(j)
-    if texts is None:
+    if texts is None or not texts.n:
         unit = DATE if found.forms.get(j) == "date" else ""
         return _numeric(one.name, found.low[j], found.high[j], unit)
-    if one.reading is None or texts.n_plain not in (0, texts.n):
+    if one.reading is None or texts.n_plain not in (0, texts.n) or found.mixed(j):
         return None
     if one.reading.kind == "category" and not texts.n_plain:
         return Feature.categorical(one.name, sorted(texts.texts))

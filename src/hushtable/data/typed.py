@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, is_text
 from hushtable.data.readers import Batch, Reader, as_reader, integer_too_large
@@ -103,7 +104,7 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
                 blank = any(text != text.strip() for text in feature.categories)
                 one = None if blank else ColumnReading("category")
             else:
-                one = reading.column(feature.name)
+                one = reading.column(feature.name, feature.unit)
         readings.append(one)
 
     def read() -> Iterator[Batch]:
@@ -140,6 +141,8 @@ def _values(
                 columns[j] = without_blanks(texts)
                 continue
             values = one.values(texts)
+            if names[j] not in reading.columns and not one.lenient:
+                values = _clear(texts, values)
             if not one.lenient:
                 _check(names[j], texts, values, one, place)
             if one.kind == "number" and (np.abs(values) >= 2**53).any():
@@ -147,6 +150,15 @@ def _values(
             column = as_column(values, ~np.isnan(values)) if len(values) else as_column(values)
         columns[j] = column
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _clear(texts: pa.Array, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return values of a column that nobody has seen, with true, false and times of day."""
+    for kind in (ColumnReading("boolean"), ColumnReading("time")):
+        absent = np.isnan(values)
+        if int(absent.sum()) > texts.null_count:
+            values = np.where(absent, kind.values(texts), values)
+    return values
 
 
 def _check(

@@ -20,7 +20,7 @@ _LISTED = 8
 _MOST_PAIRS = 7
 _NUMBERS = ("whole", "point", "comma", "1.234", "1,234")
 #: A few digits and signs, and a letter or two at most: "24.08.", "79-84", "2026-04", "1,23,456".
-_LIKE_NUMBER = re.compile(r"(?=\D{0,3}\d)(?:[\d.,:/'+\- ]){2,12}[A-Za-z]{0,2}$")
+_LIKE_NUMBER = re.compile(r"(?=\D{0,3}\d)(?=\d*[.,:/'+\- ])(?:[\d.,:/'+\- ]){2,12}[A-Za-z]{0,2}$")
 _ID_NAME = re.compile(
     r"(^|[^a-z])(id|ids|uid|uuid|guid|mrn|pid|rowid|index|key|barcode|"
     r"(patient|case|order|sample|account|customer|invoice|record|fall|auftrags|kunden|konto|beleg|"

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.data.columns import texts_column
+from hushtable.data.columns import null, scalar, texts_column
 
 Decimal: TypeAlias = Literal[".", ","]
 DECIMALS: tuple[Decimal, Decimal] = (".", ",")
@@ -62,7 +62,7 @@ def plain(texts: pa.Array) -> NDArray[np.float64] | None:
 
 def _array(numbers: Any) -> NDArray[np.float64]:
     if numbers.null_count:
-        numbers = pc.coalesce(numbers, pa.scalar(float("nan")))
+        numbers = pc.coalesce(numbers, scalar(float("nan")))
     return np.asarray(np.from_dlpack(numbers), np.float64)
 
 
@@ -84,7 +84,7 @@ def limits(texts: pa.Array) -> NDArray[np.bool_]:
 
 def mask(found: Any) -> NDArray[np.bool_]:
     """Return Arrow's true and false as NumPy's; null is false."""
-    bits = np.from_dlpack(pc.coalesce(found, pa.scalar(False)).cast(pa.uint8()))
+    bits = np.from_dlpack(pc.coalesce(found, scalar(False)).cast(pa.uint8()))
     return np.asarray(bits == 1, np.bool_)
 
 
@@ -150,7 +150,7 @@ def _said(texts: pa.Array, decimal: Decimal, unit: str | None) -> NDArray[np.flo
         beside = pc.utf8_trim_whitespace(_beside(parts))
         matched = pc.and_(matched, pc.is_in(beside, value_set=texts_column(["", unit])))
     # Arrow's fields of a null struct hold empty texts.
-    numbers = _array(pc.cast(pc.if_else(matched, body, pa.scalar(None, pa.string())), pa.float64()))
+    numbers = _array(pc.cast(pc.if_else(matched, body, null(pa.string())), pa.float64()))
     signs = [parts.field(name) for name in ("open", "sign", "inner", "trailing")]
     minus = pc.match_substring_regex(pc.binary_join_element_wise(*signs, ""), rf"[{_MINUS}(]")
     return np.where(mask(pc.and_(matched, minus)), -numbers, numbers)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.data.columns import as_column, is_text, texts_column
+from hushtable.data.columns import as_column, is_text, null, scalar, texts_column
 from hushtable.data.texts import numbers
 from hushtable.data.texts.dates import ORDERS, Order, of_day, seconds
 from hushtable.entries import entries
@@ -55,9 +55,9 @@ class ColumnReading:
             return of_day(texts)
         small = pc.utf8_lower(pc.utf8_trim_whitespace(texts))
         either = pc.is_in(small, value_set=texts_column([_TRUE, _FALSE]))
-        known = pc.if_else(either, small, pa.scalar(None, pa.string()))
+        known = pc.if_else(either, small, null(pa.string()))
         truth = pc.cast(pc.cast(known, pa.bool_()), pa.float64())
-        return np.asarray(np.from_dlpack(pc.coalesce(truth, pa.scalar(float("nan")))))
+        return np.asarray(np.from_dlpack(pc.coalesce(truth, scalar(float("nan")))))
 
 
 def plain_texts(column: Any) -> pa.Array:
@@ -70,7 +70,7 @@ def plain_texts(column: Any) -> pa.Array:
 def without_blanks(texts: pa.Array) -> pa.Array:
     """Return texts without blanks around them; null where nothing else is."""
     texts = pc.utf8_trim_whitespace(texts)
-    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
+    return pc.if_else(pc.equal(texts, scalar("")), null(texts.type), texts)
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,12 @@ class Reading:
         """Names of the columns that are left out."""
         return frozenset(self.drop) | {n for n, kind in self.kinds.items() if kind == "id"}
 
-    def column(self, name: str) -> ColumnReading:
-        """Return how texts of a column are read where numbers are needed."""
+    def column(self, name: str, unit: str = "") -> ColumnReading:
+        """Return how texts of a column, of numbers in a unit, are read."""
         default = ColumnReading(
-            "date" if self.kinds.get(name) == "date" else "number",
+            "date" if "date" in (unit, self.kinds.get(name)) else "number",
             self.decimal or ".",
-            self.dates or "dmy",
+            self.dates or "ymd",
             lenient=self.kinds.get(name) == "number",
         )
         return self.columns.get(name, default)
@@ -150,7 +150,7 @@ class Reading:
             absent = pc.is_in(values, value_set=as_column(np.array(self._absent)))
         else:
             return column
-        return pc.if_else(absent, pa.scalar(None, column.type), column)
+        return pc.if_else(absent, null(column.type), column)
 
     @property
     def _absent(self) -> list[float]:

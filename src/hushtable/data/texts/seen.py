@@ -267,6 +267,7 @@ def without_nines(values: NDArray[Any]) -> tuple[float, float]:
 
 def stands_for_missing(low: float, high: float, inner: tuple[float, float]) -> float | None:
     """Return the end of a range that may stand for a missing value: nines, far from the others."""
+    low, high = float(low), float(high)  # whose differences overflow without a warning
     spread = inner[1] - inner[0]
     for end, gap in ((low, inner[0] - low), (high, high - inner[1])):
         if end in NINES and gap > max(spread, 0.0) > 0.0:
