@@ -131,3 +131,12 @@ def test_a_killed_worker_changes_no_bit(tmp_path):
         thread.join()
         assert killed == [victim]
         assert found == expected
+
+
+def test_files_are_read_as_the_model_s_were(tmp_path):
+    texts = [f"{x:.2f}".replace(".", ",") for x in np.random.default_rng(0).normal(5, 1, 60)]
+    (tmp_path / "rows.csv").write_text("TSH\n" + "\n".join(f'"{text}"' for text in texts) + "\n")
+    detector = HushTable(random_state=0).fit(str(tmp_path / "rows.csv"))
+    [scores] = engine.score_files(detector, tmp_path / "rows.csv", tmp_path / "scores")
+    found = pq.read_table(scores)["score"].to_numpy()
+    np.testing.assert_array_equal(found, detector.score_samples(str(tmp_path / "rows.csv")))

@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 from hushtable import files
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import paths
+from hushtable.data.texts.reading import Reading
 from hushtable.engines.files import STAMP, ScoreFile, score_files_of
-from hushtable.engines.work import count, counts_of, score, total
+from hushtable.engines.work import count, counts_of, reading_of, score, total
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
@@ -102,7 +103,7 @@ def score_data(model: Any, data: Any) -> Any:
             f"{type(data).__name__} is no Dask data frame: files are scored by score_files"
         )
     shared = dask.delayed(counts_of(model))
-    return data.map_partitions(_series, shared, meta=("score", "f8"))
+    return data.map_partitions(_series, shared, reading_of(model), meta=("score", "f8"))
 
 
 def score_files(
@@ -146,19 +147,20 @@ def score_files(
     dask = _dask()
     counts = counts_of(model)
     pairs = score_files_of(counts, _path(data), folder)
-    shared, scoring = dask.delayed(counts), dask.delayed(_score_file)
+    shared, scoring = dask.delayed((counts, reading_of(model))), dask.delayed(_score_file)
     dask.compute(*(scoring(shared, pair) for pair in pairs if not pair.is_done()))
     return [pair.target for pair in pairs]
 
 
-def _series(rows: Any, counts: Any) -> Any:
+def _series(rows: Any, counts: Any, reading: Reading) -> Any:
     import pandas as pd  # comes with Dask's data frames
 
-    return pd.Series(score(Scorer(counts), rows), index=rows.index, name="score")
+    return pd.Series(score(Scorer(counts), rows, reading), index=rows.index, name="score")
 
 
-def _score_file(counts: Any, pair: ScoreFile) -> None:
-    scores = score(Scorer(counts), pair.source)
+def _score_file(model: tuple[Any, Reading], pair: ScoreFile) -> None:
+    counts, reading = model
+    scores = score(Scorer(counts), pair.source, reading)
     table = pa.table({"row": np.arange(len(scores)), "score": scores})
     pair.target.parent.mkdir(parents=True, exist_ok=True)
     with files.replacing(pair.target, private=True) as temporary:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.counts.sketch import Sketch
-from hushtable.engines.work import count, counts_of, score, total
+from hushtable.engines.work import count, counts_of, reading_of, score, total
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
@@ -103,7 +103,7 @@ def score_data(model: Any, data: Any) -> Any:
     >>> score_data(model, spark.createDataFrame([(30.0,), (40.0,)], ["age"])).columns
     ['age', 'score']
     """
-    counts = counts_of(model)
+    counts, reading = counts_of(model), reading_of(model)
     _chosen(counts.plan, data)  # lacks no column
     if "score" in data.columns:
         raise UsageError("the data have a column named score: rename it, or leave it out")
@@ -111,7 +111,7 @@ def score_data(model: Any, data: Any) -> Any:
     def scoring(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         scorer = Scorer(counts)
         for batch in batches:
-            scores = pa.array(score(scorer, batch))
+            scores = pa.array(score(scorer, batch, reading))
             schema = batch.schema.append(pa.field("score", pa.float64()))
             yield pa.RecordBatch.from_arrays([*batch.columns, scores], schema=schema)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hushtable.counts.base import Counts
 from hushtable.counts.sketch import Sketch
+from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
@@ -37,7 +38,13 @@ def total(sketches: Sequence[Sketch]) -> Sketch:
     return reduce(add, sketches)
 
 
-def score(scorer: Scorer, rows: Any) -> NDArray[np.float64]:
+def reading_of(model: Any) -> Reading:
+    """Return how the rows of a fitted detector were read, which holds for others."""
+    reading: Reading = getattr(model, "reading_", Reading())
+    return reading
+
+
+def score(scorer: Scorer, rows: Any, reading: Reading) -> NDArray[np.float64]:
     """Score the rows of one partition, with one thread."""
-    reader = open_rows(rows, scorer.plan.schema)
+    reader = open_rows(rows, scorer.plan.schema, reading)
     return np.empty(0) if reader.n_rows == 0 else scorer.score(reader)
