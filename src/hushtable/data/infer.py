@@ -36,8 +36,8 @@ DATE = "date"
 class _Found:
     """Ranges and texts seen in some of the batches."""
 
-    def __init__(self, names: list[str], reading: Reading) -> None:
-        self.names, self.reading = names, reading
+    def __init__(self, names: list[str], reading: Reading, *, verbatim: bool) -> None:
+        self.names, self.reading, self.verbatim = names, reading, verbatim
         self.n_rows = 0
         self.low = np.full(len(names), np.inf)
         self.high = np.full(len(names), -np.inf)
@@ -59,7 +59,7 @@ class _Found:
         for j, column in enumerate(batch.columns):
             column = self.reading.without_missing(column)
             if is_text(column.type):
-                self.texts.setdefault(j, TextsSeen()).add(column, start)
+                self.texts.setdefault(j, TextsSeen(self.verbatim)).add(column, start)
                 continue
             if (form := _form(column.type)) != "number":
                 self.forms[j] = form
@@ -82,7 +82,7 @@ class _Found:
         self.different |= other.different
         self.inner |= other.inner
         for j, texts in other.texts.items():
-            self.texts.setdefault(j, TextsSeen()).merge(texts)
+            self.texts.setdefault(j, TextsSeen(self.verbatim)).merge(texts)
 
     def mixed(self, j: int) -> bool:
         """Whether a column holds text in some files and numbers in others."""
@@ -134,7 +134,7 @@ def understood(
     threads = n_threads(n_jobs, reader.n_rows)
     idle: SimpleQueue[_Found] = SimpleQueue()
     for _ in range(threads):
-        idle.put(_Found(names, reading))
+        idle.put(_Found(names, reading, verbatim=reader.n_bytes is None))
 
     def look(item: Numbered) -> None:
         found = idle.get()

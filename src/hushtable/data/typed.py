@@ -94,17 +94,20 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
         files = [typed(replace(f, keep=reader.keep), schema, reading) for f in reader.files]
         return replace(reader.with_parts(files), reading=None)
     names = tuple(reader.names or (f"x{j}" for j in range(reader.n_columns)))
+    # Blanks around the texts of files are layout; texts in memory are taken as they are.
+    trimmed = reader.n_bytes is not None
     # By place: a matrix has no names of its own.
     readings: list[ColumnReading | None] = []
     for j, name in enumerate(names[: len(names) - len(reader.keep)]):
         one = reading.columns.get(name)
         if schema is not None:
             feature = schema.features[j]
-            if feature.kind == "categorical":
-                blank = any(text != text.strip() for text in feature.categories)
-                one = None if blank else ColumnReading("category")
-            else:
+            if feature.kind == "numeric":
                 one = reading.column(feature.name, feature.unit)
+            elif any(text != text.strip() or not text for text in feature.categories):
+                one = None
+        if one is not None and one.kind == "category" and not trimmed:
+            one = None
         readings.append(one)
 
     def read() -> Iterator[Batch]:

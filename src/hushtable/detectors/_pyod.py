@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import erf
 from scipy.stats import binom
 from sklearn.base import clone
+from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from hushtable.detectors._checks import AnyColumns, share_of_rows
@@ -80,6 +81,12 @@ class PyODAdapter(AnyColumns):
     def __init__(self, detector: Any = None, *, contamination: float = 0.1) -> None:
         self.detector = detector
         self.contamination = contamination
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # scikit-learn asks whatever has predict_proba how many classes that is of.
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Fit the detector and score its training rows.

@@ -64,6 +64,8 @@ class TextsSeen:
     for neither; "code" for digits with a leading zero; "date", "time", "truth", "limit", "other".
     """
 
+    #: Whether blanks around texts belong to them.
+    verbatim: bool = False
     n: int = 0
     n_missing: int = 0
     shapes: Counter[str] = field(default_factory=Counter)
@@ -143,7 +145,8 @@ class TextsSeen:
         if not len(trimmed):
             return
         if not self.crowded:
-            self.texts.update(trimmed.slice(0, MAX_CATEGORIES + 1).to_pylist())
+            some = pc.unique(texts.drop_null()) if self.verbatim else trimmed
+            self.texts.update(some.slice(0, MAX_CATEGORIES + 1).to_pylist())
         shapes, examples = self._shapes(trimmed, rows)
 
         def first(i: int) -> tuple[str, int]:
