@@ -184,7 +184,7 @@ def test_ties_count_as_rare_over_batches_and_files():
     batches = [[5.0, 4.0], [4.0, 4.0, 9.0], [1.0, 4.0], [2.0, 2.0, 2.0, 2.0], [2.0], [7.0]]
     for scores in batches:
         few = lowest_rows(np.array(scores), 3)
-        scored = Scored(np.array(scores), None, few, None, [], lambda k: None)
+        scored = Scored(np.array(scores), None, few, None, [], None, lambda k: None)
         lowest.add(scored, len(every))
         every += scores
         for row in lowest.rows:
@@ -309,9 +309,9 @@ def test_bad_wishes_are_refused(fitted, people, n, keep, says):
         fitted.outliers(people, n=n, keep=keep)
 
 
-def test_other_columns_are_refused_as_ever(fitted, people):
-    with pytest.raises(DataError, match="unseen at fit time"):
-        fitted.outliers(people.assign(more=1.0), n=2)
+def test_further_columns_are_left_out_and_missing_ones_refused(fitted, people):
+    with pytest.warns(UserWarning, match="'more'.* left out"):
+        assert fitted.outliers(people.assign(more=1.0), n=2).equals(fitted.outliers(people, n=2))
     with pytest.raises(DataError, match="yet now missing"):
         fitted.outliers(people.reset_index().drop(columns="ward"), n=2, keep=["name"])
     with pytest.raises(DataError, match="has no rows"):
