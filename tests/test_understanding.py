@@ -147,6 +147,12 @@ def test_identifiers_warn_once_and_not_where_somebody_decided():
         detector.score_samples(table)  # what was dropped in fit may be there
 
 
+def test_fit_warns_of_what_may_stand_for_a_missing_value():
+    table = pa.table({"x": [*NUMBERS, "-9999"]})
+    with pytest.warns(UserWarning, match=r"x: -9999 lies far from all others.*--missing -9999"):
+        HushTable().fit(table)
+
+
 def test_large_identifiers_are_no_numbers():
     one = column([str(2**60 + i) for i in range(60)])
     assert one.kind in ("id", "text")

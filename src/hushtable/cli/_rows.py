@@ -88,7 +88,9 @@ class Reads:
         try:
             return as_reader(data, layout=self.layout)
         except OSError as error:
-            raise DataError(f"cannot read {data}: {explain(error)}") from error
+            scheme, address, _ = data.partition("://")
+            name = f"{scheme}://..." if address else data  # which may hold a password
+            raise DataError(f"cannot read {name}: {explain(error)}") from error
 
     def open(self, data: str, keep: Sequence[str] = ()) -> Reader:
         """Open rows with the columns that are used, to be understood, and those to keep."""

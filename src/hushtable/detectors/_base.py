@@ -87,12 +87,17 @@ class TableDetector(FittedTables, AnyColumns, ABC):
         return self
 
     def _warn_of(self, columns: Sequence[ColumnUnderstanding]) -> None:
-        """Warn of columns that may identify single rows: all their values are in the model."""
-        names = [one.name for one in columns if one.kind in ("id", "text") and one.doubt]
+        """Warn of doubts: first of columns that may identify single rows, whose values it holds."""
+        doubts = [one for one in columns if one.options]
+        names = [one.name for one in doubts if one.kind in ("id", "text")]
         if names:
             options = joined_options(("--drop", name) for name in names)
             words = f"columns {names} look like identifiers or free text: leave them out"
-            warnings.warn(f"{words} (X without them, or {options})", UserWarning, stacklevel=4)
+            warnings.warn(f"{words} (X without them, or {options})", UserWarning, stacklevel=5)
+        for one in doubts:
+            if one.name not in names:
+                words = f"{one.name}: {one.doubt} ({one.option}; hushtable.data.read)"
+                warnings.warn(words, UserWarning, stacklevel=5)
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Read ranges off the rows, draw the plan, count all rows in every table.
