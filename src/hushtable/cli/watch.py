@@ -63,7 +63,7 @@ _Settle = Annotated[
 def watch(
     data: _Data,
     model: _Model,
-    output: _Output,
+    output: _Output = Path("watched"),
     top: _Top = 20,
     format: _Format = "csv",
     id_: _Id = None,
