@@ -8,8 +8,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from hushtable import HushTable, load
+from hushtable import Feature, HushTable, Schema, load
 from hushtable.data import read, understand
+from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, UsageError
 
 NUMBERS = [f"{x:.2f}" for x in np.random.default_rng(0).normal(5, 1, 60)]
@@ -181,3 +182,19 @@ def test_the_table_names_every_column_and_escapes():
     assert seen.options == "--missing ERR"
     assert "'ERR' in row 59" in str(seen)
     assert "<b>" not in seen._repr_html_()
+
+
+def test_under_a_plan_texts_that_mean_one_thing_only_are_read(tmp_path):
+    names = ["day", "moment", "hour", "valid"]
+    schema = Schema([Feature.numeric(name, low=0, high=2e9) for name in names])
+    (tmp_path / "a.csv").write_text(
+        "day,moment,hour,valid\n2026-05-15,2026-05-15T10:00:00Z,10:35,true\n"
+    )
+    [batch] = open_rows(str(tmp_path / "a.csv"), schema).read()
+    expected = [[1778803200.0], [1778839200.0], [38100.0], [1.0]]
+    assert [column.to_pylist() for column in batch.columns] == expected
+    (tmp_path / "b.csv").write_text("day,moment,hour,valid\n15.05.2026,,,\n")
+    with pytest.raises(
+        DataError, match=r"'15.05.2026' in line 2 of .* is no number.*--as day=date"
+    ):
+        list(open_rows(str(tmp_path / "b.csv"), schema).read())

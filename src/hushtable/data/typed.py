@@ -156,8 +156,15 @@ def _values(
 
 
 def _clear(texts: pa.Array, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return values of a column that nobody has seen, with true, false and times of day."""
-    for kind in (ColumnReading("boolean"), ColumnReading("time")):
+    """Return values of a column that nobody has seen, with what can mean one thing only.
+
+    That is true and false, times of day, and ISO dates.
+    """
+    for kind in (
+        ColumnReading("date", dates="ymd"),
+        ColumnReading("boolean"),
+        ColumnReading("time"),
+    ):
         absent = np.isnan(values)
         if int(absent.sum()) > texts.null_count:
             values = np.where(absent, kind.values(texts), values)
