@@ -58,6 +58,7 @@ def column(texts, **options):
         (["w", "w", "w"], "constant", "", False),
         ([None, None], "empty", "--drop x", True),
         (["", " "], "empty", "--drop x", True),
+        (["nan", "NaN"], "empty", "--drop x", True),
         ([f"P-{i:08}" for i in range(60)], "id", "--drop x", False),
         ([f"patient {i} was seen" for i in range(60)], "text", "--drop x", False),
         ([str(i) for i in range(100, 160)], "id", "--drop x", False),

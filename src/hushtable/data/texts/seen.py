@@ -104,7 +104,9 @@ class TextsSeen:
         if n == 0:
             return
         values = numbers.plain(texts)
-        if values is not None and self._is_plain(texts, values, n):
+        if values is not None and np.isnan(values).all():  # the word nan, which means missing
+            self.n, self.n_missing = self.n - n, self.n_missing + n
+        elif values is not None and self._is_plain(texts, values, n):
             self.low = min(self.low, float(np.nanmin(values)))
             self.high = max(self.high, float(np.nanmax(values)))
             self.n_plain += n
