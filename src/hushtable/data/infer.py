@@ -14,7 +14,7 @@ from hushtable import kernels
 from hushtable.data.columns import as_numbers, as_texts, is_text
 from hushtable.data.encoding import infinite
 from hushtable.data.readers import Reader, no_rows
-from hushtable.data.schema import Feature, Schema
+from hushtable.data.schema import MAX_FEATURES, Feature, Schema
 from hushtable.data.texts.columns import ColumnUnderstanding, Kind, joined_options
 from hushtable.data.texts.decisions import Decider, numeric_identifier
 from hushtable.data.texts.reading import ColumnReading, Form, Reading
@@ -26,7 +26,7 @@ from hushtable.data.texts.seen import (
 )
 from hushtable.data.typed import typed
 from hushtable.data.weights import Numbered, Weights, numbered
-from hushtable.errors import DataError
+from hushtable.errors import DataError, PlanError
 from hushtable.threads import for_each, n_threads
 
 #: Unit of dates, and of points in time: seconds since 1970-01-01 UTC, shown as dates.
@@ -129,6 +129,8 @@ def understood(
     Raises `DataError` on an infinity, a mixture of types, or no row at all; not for a doubt.
     """
     names = list(reader.names or (f"x{j}" for j in range(reader.n_columns)))
+    if len(names) > MAX_FEATURES:  # before each is looked at
+        raise PlanError(f"{len(names):,} features: a schema takes at most {MAX_FEATURES:,}")
     reading = reader.reading or Reading()
     _check_names(reading, names, reader)
     threads = n_threads(n_jobs, reader.n_rows)
