@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from hushtable import ACE, Feature, HushTable, LSHiTables, RSHash, Sketch, files, load
 from hushtable.data.readers import as_reader
+from hushtable.data.values import number_words
 from hushtable.errors import DataError, FileError, PlanError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.details import Scored, lowest_rows
@@ -20,7 +21,7 @@ from hushtable.scores.lowest import Lowest
 from hushtable.scores.outliers import AMONG, find_outliers
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import FEW, MOST, Sample, UsualValues
-from hushtable.scores.values import number, told
+from hushtable.scores.values import told
 
 
 @pytest.fixture
@@ -221,7 +222,7 @@ def test_numbers_as_people_write_them():
         0.0: "0", 4000.0: "4000", 215.41: "215.41", 1234567.0: "1234567", -0.5: "-0.5",
         0.000123456: "0.000123456", 1e-9: "1e-09", 1e30: "1e+30", 99.99999999: "100",
     }  # fmt: skip
-    assert {x: number(x) for x in pairs} == pairs
+    assert {x: number_words(x) for x in pairs} == pairs
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 from hushtable import Feature, HushTable, Schema, load
 from hushtable.data import read, understand
+from hushtable.data.texts.reading import ColumnReading, Reading
 from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, UsageError
 
@@ -35,9 +36,12 @@ def column(texts, **options):
         (["12A", "13B", "12A"], "category", "", False),
         (["12,50 S", "3,00 H", "1,25 S"], "number", "--drop x", True),
         (["10:35 AM", "1:05 PM"], "number", "", False),
+        (["10:35", "11:05", "11:15", "7"], "number", "--drop x", True),
+        (["5 kg", "6", "7 kg"], "number", "--as x=number", True),
+        ([f"0171/{i:06}" for i in range(90)], "category", "--drop x", True),
         (["20-29", "30-39"], "category", "--as x=category", False),
         (
-            [f"{i % 28 + 1:02}.{i % 12 + 1:02}." for i in range(90)],
+            [f"{i % 28 + 1:02}.{i % 12 + 1:02}." for i in range(300)],
             "category",
             "--as x=category",
             True,
@@ -199,3 +203,21 @@ def test_under_a_plan_texts_that_mean_one_thing_only_are_read(tmp_path):
         DataError, match=r"'15.05.2026' in line 2 of .* is no number.*--as day=date"
     ):
         list(open_rows(str(tmp_path / "b.csv"), schema).read())
+
+
+@pytest.mark.parametrize("texts", [["5.3", "true"], ["5.3", "10:35"], ["2026-05-15", "7"]])
+def test_under_a_plan_numbers_are_no_times_dates_or_truths_besides(texts):
+    schema = Schema([Feature.numeric("x", low=0, high=2e9)])
+    with pytest.raises(DataError, match="is no number"):
+        list(open_rows(pa.table({"x": texts}), schema).read())
+
+
+def test_a_later_word_keeps_the_decimal_sign_of_the_model():
+    model = Reading(columns={"x": ColumnReading("number", ",")})
+    column = model.updated(Reading(kinds={"x": "number"})).column("x")
+    assert column.values(pa.array(["1.234", "1,5", "<0,5", "ERR"])).tolist()[:3] == [1234, 1.5, 0.5]
+
+
+def test_one_typing_error_makes_no_codes_of_numbers():
+    one = column([*map(str, range(100, 400, 2)), "07"])
+    assert (one.kind, one.option, one.refused) == ("number", "--as x=number", True)

@@ -104,9 +104,9 @@ def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
             given[name] = group(**{f.name: given.pop(f.name) for f in fields(group)})
         return body(**given)
 
-    command.__doc__ = body.__doc__
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    shown: Any = command  # Typer reads the options off it
+    shown.__doc__, shown.__signature__ = body.__doc__, inspect.Signature(parameters)
+    shown.__annotations__ = {one.name: one.annotation for one in parameters}
     return command
 
 

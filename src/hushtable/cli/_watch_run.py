@@ -59,8 +59,7 @@ class Part:
 
     def facts(self) -> dict[str, Any]:
         """Return it for machines."""
-        known = self.outliers is not None and self.rows > 0
-        share = self.outliers / self.rows if known else None  # type: ignore[operator]
+        share = None if self.outliers is None or not self.rows else self.outliers / self.rows
         counts = {"rows": self.rows, "outliers": self.outliers, "share": share}
         return counts | drift_facts(self.drift)
 
@@ -134,7 +133,7 @@ class Run:
             try:
                 if files.is_same(new, place):
                     continue
-                done = self.add(self.open(name), name, lambda new=new: not new.changed())  # type: ignore[misc]
+                done = self.add(self.open(name), name, new.changed)
             except UsageError:
                 raise  # it would be the same for each
             except HushTableError as error:
@@ -147,7 +146,7 @@ class Run:
             else:
                 files.leave(new)
 
-    def add(self, reader: Reader, name: str, unchanged: Callable[[], bool] = lambda: True) -> bool:
+    def add(self, reader: Reader, name: str, changed: Callable[[], bool] = lambda: False) -> bool:
         """Score and count all rows of a reader; none if it fails, or has changed meanwhile."""
         search, part = copy(self.search), Part(outliers=self._none)
 
@@ -164,7 +163,7 @@ class Run:
                     plan, watch.reader, n_jobs=self.threads, allow_empty=True
                 )
                 part.drift = measured(self.scorer.sketch, counted)
-        if not unchanged():
+        if changed():
             return False
         self.search, self.parts[name] = search, part
         if counted is not None:

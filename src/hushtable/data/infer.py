@@ -25,12 +25,10 @@ from hushtable.data.texts.seen import (
     without_nines,
 )
 from hushtable.data.typed import typed
+from hushtable.data.values import DATE
 from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.errors import DataError, PlanError
 from hushtable.threads import for_each, n_threads
-
-#: Unit of dates, and of points in time: seconds since 1970-01-01 UTC, shown as dates.
-DATE = "date"
 
 
 class _Found:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, is_text
 from hushtable.data.readers import Batch, Reader, as_reader, integer_too_large
@@ -111,10 +110,17 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
         readings.append(one)
 
     def read() -> Iterator[Batch]:
-        start = 0
+        start, settled = 0, list(readings)
+        unsettled = {
+            j
+            for j, one in enumerate(readings)
+            if one is not None
+            and one.kind == "number"
+            and not (one.lenient or names[j] in reading.columns)
+        }
         for batch in reader.read():
             place = _place(reader, start)
-            yield _values(batch, names, readings, reading, place)
+            yield _values(batch, names, settled, unsettled, reading, place)
             start += len(batch)
 
     return replace(reader, read=read, project=None, reading=None)
@@ -128,11 +134,15 @@ def _place(reader: Reader, start: int) -> Callable[[int], str]:
 def _values(
     batch: Batch,
     names: Sequence[str],
-    readings: Sequence[ColumnReading | None],
+    readings: list[ColumnReading | None],
+    unsettled: set[int],
     reading: Reading,
     place: Callable[[int], str],
 ) -> Batch:
-    """Return a batch in which texts of columns with a reading are numbers."""
+    """Return a batch in which texts of columns with a reading are numbers.
+
+    The first texts of an ``unsettled`` column settle how it is read: in ``readings``.
+    """
     if isinstance(batch, np.ndarray):
         return batch
     columns = list(batch.columns)
@@ -144,8 +154,11 @@ def _values(
                 columns[j] = without_blanks(texts)
                 continue
             values = one.values(texts)
-            if names[j] not in reading.columns and not one.lenient:
-                values = _clear(texts, values)
+            if j in unsettled and texts.null_count < len(texts):
+                unsettled.remove(j)
+                if np.isnan(values).all():
+                    one = readings[j] = _clear(texts, one)
+                    values = one.values(texts)
             if not one.lenient:
                 _check(names[j], texts, values, one, place)
             if one.kind == "number" and (np.abs(values) >= 2**53).any():
@@ -155,20 +168,16 @@ def _values(
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
 
-def _clear(texts: pa.Array, values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return values of a column that nobody has seen, with what can mean one thing only.
+#: Texts that mean one thing only, where no number is among them.
+_CLEAR = (ColumnReading("date", dates="ymd"), ColumnReading("boolean"), ColumnReading("time"))
 
-    That is true and false, times of day, and ISO dates.
-    """
-    for kind in (
-        ColumnReading("date", dates="ymd"),
-        ColumnReading("boolean"),
-        ColumnReading("time"),
-    ):
-        absent = np.isnan(values)
-        if int(absent.sum()) > texts.null_count:
-            values = np.where(absent, kind.values(texts), values)
-    return values
+
+def _clear(texts: pa.Array, one: ColumnReading) -> ColumnReading:
+    """Return how texts are read that nobody has seen: as what all of them say, if not numbers."""
+    for kind in _CLEAR:
+        if int(np.isnan(kind.values(texts)).sum()) == texts.null_count:
+            return kind
+    return one
 
 
 def _check(

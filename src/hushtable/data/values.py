@@ -14,8 +14,6 @@ DATE = "date"
 MISSING = "missing"
 
 _EPOCH = datetime(1970, 1, 1)
-#: From here on six digits would hide some that stand before the point.
-_LARGE = 1e6
 
 
 def value_words(feature: Feature, value: Any) -> str:
@@ -31,7 +29,7 @@ def value_words(feature: Feature, value: Any) -> str:
         return str(value)
     if feature.unit == DATE:
         return _point_in_time(float(value))
-    number = str(value) if isinstance(value, Rational | Decimal) else _number(float(value))
+    number = str(value) if isinstance(value, Rational | Decimal) else number_words(float(value))
     return f"{number} {feature.unit}" if feature.unit else number
 
 
@@ -49,8 +47,13 @@ def range_words(feature: Feature, most: int = 3) -> str:
     return f"{n:,} categories: {', '.join(feature.categories[:most])}{more}"
 
 
-def _number(value: float) -> str:
-    return f"{value:.{10 if abs(value) >= _LARGE else 6}g}"
+def number_words(x: float, digits: int = 6) -> str:
+    """Return a number with so many digits that count, without an exponent where one can do."""
+    if not math.isfinite(x) or (x != 0.0 and not 1e-4 <= abs(x) < 1e15):
+        return f"{x:.{digits}g}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(x)))) if x else 0
+    text = f"{x:.{decimals}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _point_in_time(seconds: float) -> str:

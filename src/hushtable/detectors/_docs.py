@@ -30,6 +30,10 @@ _SHARED = {
             Number of features seen in `fit`.
         feature_names_in_ : ndarray of str
             Names of the features, where the data had some.
+        reading_ : Reading
+            How the texts of the columns were read; it holds for later rows.
+        understanding_ : tuple of ColumnUnderstanding
+            Columns as `fit` understood them; only after `fit`, no file holds it.
         """,
 }
 

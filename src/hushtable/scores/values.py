@@ -1,7 +1,7 @@
 """A value of a feature in words: as people write it, beside what is usual."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 from hushtable.data.columns import as_numbers, as_texts
 from hushtable.data.readers import Batch
 from hushtable.data.schema import Feature
+from hushtable.data.values import DATE, number_words, value_words
 from hushtable.scores.usual import UsualValues
 
 #: A category that fewer of the counted rows have is called rare.
@@ -42,18 +43,9 @@ def cell(rows: Batch, j: int, i: int) -> pa.Array:
     return pa.array(rows[i : i + 1, j]) if isinstance(rows, np.ndarray) else rows[j].slice(i, 1)
 
 
-def number(x: float, digits: int = _DIGITS) -> str:
-    """Return a number with so many digits that count, without an exponent where one can do."""
-    if not math.isfinite(x) or (x != 0.0 and not 1e-4 <= abs(x) < 1e15):
-        return f"{x:.{digits}g}"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(x)))) if x else 0
-    text = f"{x:.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 def percent(share: float) -> str:
     """Return a share for people."""
-    return f"{number(100.0 * share, _PERCENT_DIGITS)}%"
+    return f"{number_words(100.0 * share, _PERCENT_DIGITS)}%"
 
 
 def shown(x: float, feature: Feature, kind: pa.DataType, digits: int = _DIGITS) -> str:
@@ -62,18 +54,17 @@ def shown(x: float, feature: Feature, kind: pa.DataType, digits: int = _DIGITS) 
     ``kind`` is the type of the column that it is from.
     """
     types = pa.types
-    if feature.unit == "date" or types.is_date(kind) or types.is_timestamp(kind):
-        try:
-            moment = datetime.fromtimestamp(x, UTC)
-        except (OverflowError, ValueError, OSError):  # of no calendar
-            return number(x, digits)
-        midnight = (moment.hour, moment.minute, moment.second) == (0, 0, 0)
-        return f"{moment:%Y-%m-%d}" if midnight else f"{moment:%Y-%m-%d %H:%M}"
+    if _dated(feature, kind):
+        return value_words(replace(feature, unit=DATE), x)
     if types.is_time(kind) or types.is_duration(kind):
         return str(timedelta(seconds=round(x)))
     if types.is_boolean(kind):
         return "true" if x else "false"
-    return number(x, digits)
+    return number_words(x, digits)
+
+
+def _dated(feature: Feature, kind: pa.DataType) -> bool:
+    return feature.unit == DATE or pa.types.is_date(kind) or pa.types.is_timestamp(kind)
 
 
 def told(feature: Feature, column: pa.Array, usual: UsualValues | None) -> Told:
@@ -118,7 +109,7 @@ def _number_told(x: float, feature: Feature, kind: pa.DataType, usual: UsualValu
         direction = "high" if x > usual.middle[2] else "low"
         words = f"{what}, usually {common}: {direction}"
     value: Any = x
-    if feature.unit == "date" or pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+    if _dated(feature, kind):
         try:
             value = datetime.fromtimestamp(x, UTC).replace(tzinfo=None)
         except (OverflowError, ValueError, OSError):
@@ -131,7 +122,7 @@ def _number_told(x: float, feature: Feature, kind: pa.DataType, usual: UsualValu
 
 
 def _unit(feature: Feature) -> str:
-    return f" {feature.unit}" if feature.unit and feature.unit != "date" else ""
+    return f" {feature.unit}" if feature.unit and feature.unit != DATE else ""
 
 
 def _between(low: float, high: float, feature: Feature, kind: pa.DataType) -> str:

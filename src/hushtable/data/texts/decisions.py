@@ -14,6 +14,8 @@ from hushtable.data.texts.seen import Exceptions, TextsSeen
 
 #: Share of the texts that has to be numbers, or dates, for the others to be exceptions.
 _MOSTLY = 0.5
+#: Share of texts with a leading zero up to which they are typing errors among numbers.
+_FEW_CODES = 0.01
 #: Different exceptions that an option can list.
 _LISTED = 8
 #: Equal pairs to be expected, of which none is there, from which numbers are identifiers.
@@ -55,7 +57,7 @@ class Decider:
             return self._date(name, seen)
         if asked == "category":
             return self._category(name, seen)
-        if seen.shapes["code"]:
+        if seen.shapes["code"] > _FEW_CODES * seen.n:
             why = "digits with leading zeros, or more than a number holds, are codes: kept as text"
             return self._category(name, seen, why)
         if seen.shapes["truth"] == seen.n:
@@ -83,7 +85,7 @@ class Decider:
             return self._mixed_units(name, seen)
         unit = next(iter(seen.units), "")
         n_numbers = sum(seen.shapes[shape] for shape in _NUMBERS)
-        if unit in ("%", "‰") and seen.units[unit] < n_numbers and not lenient:
+        if unit and seen.units[unit] < n_numbers and not lenient:
             return self._mixed_units(name, seen)
         reading = ColumnReading("number", decimal, unit=unit, lenient=lenient)
         fits = {*_NUMBERS} - ({"comma"} if decimal == "." else {"point"})
@@ -159,14 +161,14 @@ class Decider:
             (seen.unit_examples[unit][0], self.place(seen.unit_examples[unit][1])) for unit in named
         ]
         words = " and ".join(f"{text!r} in {where}" for text, where in found)
-        shares = set(often) <= {"", "%", "‰"}
-        what = "the same with and without the sign?" if shares else "leave the column out, or"
+        one = len(seen.units) == 1
+        what = "the same with and without the sign?" if one else "leave the column out, or"
         asked = f"{name}=number"
         return ColumnUnderstanding(
             name, "number", 0.5, "numbers with different units beside them",
             f"numbers have different units beside them, {words}: bring them to one; {what} "
             f"--as {quoted([asked])} takes the numbers as they are",
-            (("--as", asked) if shares else ("--drop", name),), refused=True,
+            (("--as", asked) if one else ("--drop", name),), refused=True,
         )  # fmt: skip
 
     # --- dates --------------------------------------------------------------------------------
@@ -256,7 +258,12 @@ class Decider:
         if few and set(seen.exceptions) - fits <= {"other"}:
             options = tuple(("--missing", text) for text in odd.rows)
         else:
-            options = (("--as", f"{name}={'date' if kind == 'date' else 'number'}"),)
+            # As a number, a time of day would be missing.
+            options = (
+                (("--drop", name),)
+                if reading.kind == "time"
+                else (("--as", f"{name}={'date' if kind == 'date' else 'number'}"),)
+            )
         return ColumnUnderstanding(
             name, kind, confidence, counted, f"{counted} and {words}", options, refused=True,
             reading=reading,
@@ -298,9 +305,11 @@ class Decider:
         found = looks(sorted(seen.texts), seen.n)
         odd = "" if kept or why else self._like_numbers(seen)
         if odd:
+            # Nearly one a row: they would name single rows.
+            way = ("--drop", name) if found else ("--as", f"{name}=category")
             return ColumnUnderstanding(
-                name, "category", 0.5, f"{n:,} different texts", odd,
-                (("--as", f"{name}=category"),), refused=n > FEW, reading=reading,
+                name, "category", 0.5, f"{n:,} different texts", odd, (way,), refused=n > FEW,
+                reading=reading,
             )  # fmt: skip
         if (found and not kept) or seen.crowded:
             spaced = sum(" " in text for text in seen.texts)

@@ -119,11 +119,17 @@ class Reading:
         # The same word as before decides no more than it did before.
         decimal = None if said.decimal == self.decimal else said.decimal
         order = None if said.dates == self.dates else said.dates
-        columns = {
-            name: replace(one, decimal=decimal or one.decimal, dates=order or one.dates)
-            for name, one in self.columns.items()
-            if said.kinds.get(name, self.kinds.get(name)) == self.kinds.get(name)
-        }
+        columns = {}
+        for name, one in self.columns.items():
+            kind = said.kinds.get(name, "")
+            asked: dict[str, Any] = {}
+            if kind in ("number", "date") and kind != self.kinds.get(name):
+                asked = {"kind": kind, "lenient": True}
+            elif kind and kind != self.kinds.get(name):
+                continue
+            columns[name] = replace(
+                one, decimal=decimal or one.decimal, dates=order or one.dates, **asked
+            )
         return Reading(
             tuple(dict.fromkeys((*self.missing, *said.missing))),
             said.decimal or self.decimal,
