@@ -1,5 +1,6 @@
 """Checks on what a JSON file says, before anything is built from it."""
 
+import re
 from collections.abc import Mapping
 from types import UnionType
 from typing import Any, get_args, get_origin
@@ -33,6 +34,11 @@ def entries(
     else:
         wrong = ""
     raise error(f"{what} needs the entries {sorted(needed)}, each of its kind{wrong}")
+
+
+def is_digest(value: Any) -> bool:
+    """Whether this is a SHA-256 in hexadecimal digits."""
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
 
 
 def _fits(value: Any, kind: Any) -> bool:

@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 
-from hushtable.entries import entries
+from hushtable.entries import entries, is_digest
 from hushtable.errors import FileError
 from hushtable.federation.keys import Card, Keys, read_json, write_json
 from hushtable.federation.refusals import Refusal, Refused
@@ -57,6 +57,8 @@ class Approval:
         said = read_json(path, "approval", "approve")
         try:
             entries(said, "an approval", {"round_id": str, "card": dict, "signature": str})
+            if not is_digest(said["round_id"]):
+                raise ValueError
             return cls(**said | {"card": Card.from_dict(said["card"])})
         except (TypeError, ValueError):
             raise FileError(

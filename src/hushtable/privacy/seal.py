@@ -1,16 +1,15 @@
 """The seal of a result: its round and the submissions in it, signed by the coordinator."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
 from hushtable import files, signatures
+from hushtable.entries import is_digest
 from hushtable.errors import FileError, PlanError
 
 _KEYS = {"round_id", "coordinator", "submissions"}
-_SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -94,8 +93,5 @@ def _well_formed(entry: Any) -> bool:
         and all(isinstance(card.get(key), str) for key in ("name", "signing"))
         and isinstance(submissions, dict)
         and len(submissions) > 0
-        and all(
-            isinstance(digest, str) and _SHA256.fullmatch(digest)
-            for digest in (entry["round_id"], *submissions.values())
-        )
+        and all(map(is_digest, (entry["round_id"], *submissions.values())))
     )

@@ -14,6 +14,7 @@ from pyarrow import parquet
 from hushtable import Feature, LocalModel, Plan, Schema, Sketch, files, load
 from hushtable.engines.files import ScoreFile
 from hushtable.errors import DataError, FileError, PlanError, UsageError
+from hushtable.federation.approval import Approval
 from hushtable.federation.book.book import Book
 from hushtable.federation.layout import Layout
 from hushtable.federation.round import Round
@@ -51,6 +52,14 @@ def test_half_a_character_in_a_manifest(tmp_path):
     (tmp_path / "a.hush").write_bytes(content)
     with pytest.raises(FileError, match="edited"):
         load(tmp_path / "a.hush")
+
+
+def test_half_a_character_in_an_approval(tmp_path):
+    Approval.sign(seeds.round_(), seeds.keys("north")).save(tmp_path / "a")
+    said = json.loads((tmp_path / "a").read_text()) | {"round_id": "\ud800"}
+    (tmp_path / "a").write_text(json.dumps(said))
+    with pytest.raises(FileError, match="holds no approval"):
+        Approval.load(tmp_path / "a")
 
 
 def test_the_name_of_a_detector(tmp_path):

@@ -7,10 +7,11 @@ import typer
 
 from hushtable.cli._options import Json, argument, option
 from hushtable.cli._output import finish, print_table, shown
+from hushtable.entries import is_digest
 from hushtable.errors import RoundError, UsageError
 from hushtable.federation.book.book import Book
 from hushtable.federation.book.chain import Entry
-from hushtable.federation.book.contents import ROLES, is_digest
+from hushtable.federation.book.contents import ROLES
 from hushtable.federation.keys import Card
 
 _File = Annotated[Path, argument("BOOK", "Book of hushtable round keygen.")]

@@ -14,9 +14,10 @@ from typing import Any
 
 from hushtable.arguments import is_text
 from hushtable.data.schema import Schema
+from hushtable.entries import is_digest
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.federation.book.chain import Entry
-from hushtable.federation.book.contents import ROLES, is_digest
+from hushtable.federation.book.contents import ROLES
 from hushtable.federation.book.digests import RowDigester, RowDigests
 from hushtable.federation.book.file import BookFile
 from hushtable.federation.contribution import Contribution

@@ -1,11 +1,11 @@
 """Contents of a book: cap, cards, answers, data sets, all derived from its entries."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from hushtable.entries import is_digest
 from hushtable.errors import FileError
 from hushtable.federation.book.chain import Entry
 from hushtable.federation.keys import Card
@@ -122,11 +122,6 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
     return value
-
-
-def is_digest(value: Any) -> bool:
-    """Whether this is a SHA-256 in hexadecimal digits, as books have them."""
-    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
 
 
 def _digest(value: Any) -> str:
