@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arguments import whole
-from hushtable.data.encoding import Encoder
+from hushtable.data.encoding import Codes, Encoder
 from hushtable.data.readers import Batch, Reader, taken
 from hushtable.data.weights import Numbered, Weights, numbered
+from hushtable.plans.gate import gate_of
 from hushtable.plans.plan import Plan
-from hushtable.plans.score_rule import gate_values
 from hushtable.threads import for_each, n_threads
 
 Ints = NDArray[np.int64]
@@ -31,9 +31,8 @@ class Counter:
         self._rows: list[int] = []
         self._sample: Ints | None = None
         self._gate = None
-        if plan.first_counts is not None:
-            values, threshold = gate_values(plan.first_counts, plan.first_rows)
-            self._gate = plan.family.summing(values), threshold
+        if (first := plan.first_counts) is not None:
+            self._gate = gate_of(plan.family, first, plan.first_rows, plan.gate_cell)
 
     def draw_samples(self, n_rows: int, max_samples: int, rng: np.random.Generator) -> None:
         """Draw the rows of each table: ``max_samples`` of ``n_rows``, without replacement."""
@@ -75,12 +74,14 @@ class Counter:
             return
         codes = self._encoder.encode(batch, start)
         if self._gate is not None:
-            sums, threshold = self._gate
-            dense = sums(codes) >= threshold
+            dense = self._gate(codes)
             weights = dense.astype(np.int64) if weights is None else weights * dense
         with self._accumulator() as (counts, tally):
             tally += codes.tally
-            self._plan.family.count(codes, counts, weights)
+            self._count(codes, counts, weights)
+
+    def _count(self, codes: Codes, counts: Ints, weights: Weights | None) -> None:
+        self._plan.family.count(codes, counts, weights)
 
     def _add_sample(self, start: int, batch: Batch, sample: Ints) -> None:
         tables = self._plan.family.n_tables

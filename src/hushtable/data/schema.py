@@ -4,7 +4,7 @@ import math
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, Literal
 
@@ -120,6 +120,17 @@ class Feature:
         """Whether the feature can take one value only (missing values aside)."""
         return self.low == self.high if self.kind == "numeric" else len(self.categories) <= 1
 
+    def widened(self, share: float) -> "Feature":
+        """Return the feature with its range wider on both sides, by a share of its width.
+
+        A range of one point has the width of its distance from 0, or 1 if that is less.
+        """
+        if self.kind != "numeric":
+            return self
+        more = share * (self.high - self.low or max(abs(self.low), 1.0))
+        low, high = self.low - more, self.high + more
+        return replace(self, low=low, high=high) if math.isfinite(high - low) else self
+
     def to_dict(self) -> dict[str, Any]:
         """Return the feature as JSON and TOML carry it."""
         if self.kind == "categorical":
@@ -203,6 +214,10 @@ class Schema(Displayed):
     def categorical_names(self) -> frozenset[str]:
         """Names of the categorical features."""
         return frozenset(f.name for f in self.features if f.kind == "categorical")
+
+    def widened(self, share: float) -> "Schema":
+        """Return the schema with all ranges wider on both sides, by a share of their width."""
+        return replace(self, features=tuple(feature.widened(share) for feature in self.features))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as JSON carries it."""

@@ -57,16 +57,29 @@ class TableDetector(FittedTables, AnyColumns, ABC):
     ) -> dict[str, Any]:
         """Return what `Plan.draw` takes for these rows, besides what every draw does."""
 
+    def _schema(self, schema: Schema) -> Schema:
+        """Return the schema to draw a plan for, given that of the rows."""
+        return schema
+
     def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
+        """Return the counts of some rows."""
         return Sketch.from_data(plan, reader, sample_weight=weights, n_jobs=self.n_jobs)
 
+    def _sketch_all(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
+        """Return the counts of all rows, to which none are added later."""
+        return self._sketch(plan, reader, weights)
+
+    def _so_far(self) -> Counts:
+        """Return the counts of the rows so far, to which others can be added."""
+        return self.sketch_
+
     @progress.shown("Fitting")
-    def _fit(self, X: Any, sample_weight: Any) -> Self:
+    def _fit(self, X: Any, sample_weight: Any, *, all_rows: bool = True) -> Self:
         reader = as_reader(X).repeatable()
         self._check_parameters()
         weights = whole_weights(sample_weight, reader)
         inferred = schema_from_data(reader, weights, self.n_jobs)
-        schema, n_rows = inferred.schema, inferred.n_rows
+        schema, n_rows = self._schema(inferred.schema), inferred.n_rows
         self.understanding_ = inferred.columns
         self._warn_of(inferred.columns)
         if n_rows < 2:
@@ -80,7 +93,8 @@ class TableDetector(FittedTables, AnyColumns, ABC):
         drawn_by = self._drawn_by(schema, reader, weights, n_rows) | {"n_tables": self.n_tables}
         plan = Plan.draw(schema, detector=self._detector, random_state=self._rng, **drawn_by)
         sample = Sample(n_rows, len(schema), weights)
-        sketch = self._sketch(plan, sample.of(reader), weights)
+        count = self._sketch_all if all_rows else self._sketch
+        sketch = count(plan, sample.of(reader), weights)
         self._set_columns(schema)
         self._finish(sketch, reader, weights)
         self._usual = sample
@@ -142,7 +156,7 @@ class TableDetector(FittedTables, AnyColumns, ABC):
         self
         """
         if not hasattr(self, "sketch_"):
-            return self._fit(X, None)
+            return self._fit(X, None, all_rows=False)
         self._check_parameters()
         reader = self._open(X).repeatable()
         if self.sketch_.ledger is not None:
@@ -152,7 +166,8 @@ class TableDetector(FittedTables, AnyColumns, ABC):
             )
         if not hasattr(self, "_rng"):
             self._rng = generator(self.random_state)
-        return self._finish(self.sketch_ + self._sketch(self.plan_, reader, None), reader, None)
+        before = self._so_far()
+        return self._finish(before + self._sketch(before.plan, reader, None), reader, None)
 
     @classmethod
     def from_counts(cls, sketch: Counts, *, n_jobs: int | None = None) -> Self:
@@ -248,7 +263,8 @@ class TableDetector(FittedTables, AnyColumns, ABC):
         optional = {"offset": float | None, "reading": dict}
         said = content.said(cls.__name__, {"parameters": dict}, optional)
         parameters, offset = said["parameters"], said.get("offset")
-        if set(parameters) != set(cls._get_param_names()):
+        # A later version may have more.
+        if not set(parameters) <= set(cls._get_param_names()):
             raise PlanError(f"not the parameters of a {cls.__name__}")
         self = cls.from_counts(counts_from_file(content))
         self.set_params(**parameters)

@@ -1,20 +1,30 @@
 """HushTable: the refined detector."""
 
-from typing import Any, ClassVar
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from hushtable.counts.base import Counts
+from hushtable.counts.passes import both_passes
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader
 from hushtable.data.schema import Schema
 from hushtable.detectors._base import TableDetector
 from hushtable.errors import UsageError
+from hushtable.plans.draws import NOVELTY
 from hushtable.plans.plan import Plan
 
+#: Share of the width of a range by which it is widened on both sides, for novelty.
+WIDER = 0.25
+#: Outliers among the counted rows from which the default detects better than novelty.
+_CLEAN = 0.03
 
-def _single_pass(self: "HushTable") -> bool:
-    if self.passes != 1:
-        raise AttributeError("partial_fit needs passes=1: a second pass needs all rows at once")
+
+def _adds_rows(self: "HushTable") -> bool:
+    if self.passes == 2:
+        raise AttributeError('partial_fit needs passes="auto" or 1: two passes need all rows')
     return True
 
 
@@ -22,17 +32,23 @@ class HushTable(TableDetector):
     """Outlier detector over refined, mergeable tables of counts.
 
     LSH iTables (Li and Pham) with all rows in every table, deep codes (8 to 24 hash functions)
-    folded into 256 cells, features weighted by log(1 + kurtosis), a quarter of the cuts at
-    quantiles, stratified draws, and the smoothed score log2(c + 0.05 N). With
-    ``contamination="auto"`` it flags a few percent of the rows as a rule.
+    folded into 256 cells, features weighted by their kurtosis, cuts at quantiles and in tails,
+    stratified draws, and two passes: the second counts only the rows that lie dense, and its
+    counts score. With ``contamination="auto"`` it flags a few percent of the rows as a rule.
 
     Parameters
     ----------
     n_tables : int, default=100
         Number of tables, the paper's m. 400 is a little more accurate and four times the work.
-    passes : {1, 2}, default=1
-        2 counts a second time, only the rows that are denser than average, and scores by both
-        counts: more accurate, for one more reading of the data.
+    passes : {"auto", 1, 2}, default="auto"
+        How often rows are counted. 2: after all rows, those that lie denser than a gate, which
+        Otsu's method finds; more accurate as a rule. 1: all rows only; `partial_fit` can add
+        more. "auto": 2 by `fit`, 1 by `partial_fit` and for novelty detection.
+    novelty : bool, default=False
+        Whether the rows of `fit` are known to be clean, so that whatever is unlike them is
+        abnormal: ranges are widened by a quarter on both sides, tables are deeper (24 to 32 hash
+        functions, 1,024 cells), features weigh alike, and an empty cell is far below a row. Where
+        3% of the rows or more are outliers, the default detects better.
     [shared parameters]
     random_state : int, RandomState or Generator, optional
         Seed of the hash functions.
@@ -58,36 +74,83 @@ class HushTable(TableDetector):
         self,
         *,
         n_tables: int = 100,
-        passes: int = 1,
+        passes: str | int = "auto",
+        novelty: bool = False,
         contamination: str | float = "auto",
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.n_tables = n_tables
         self.passes = passes
+        self.novelty = novelty
         self.contamination = contamination
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _check_parameters(self) -> None:
-        if self.passes not in (1, 2):
-            raise UsageError(f"passes={self.passes!r}: needs 1 or 2")
+        if self.passes not in ("auto", 1, 2):
+            raise UsageError(f'passes={self.passes!r}: needs "auto", 1 or 2')
+        if not isinstance(self.novelty, bool | np.bool_):
+            raise UsageError(f"novelty={self.novelty!r}: needs True or False")
         super()._check_parameters()
+        if not self.novelty:
+            return
+        if self.passes == 2:
+            raise UsageError(
+                "passes=2 with novelty=True: clean rows are all to be counted, and a second pass "
+                'would leave some of them out, which loses accuracy: needs passes="auto" or 1'
+            )
+        if not isinstance(self.contamination, str) and self.contamination >= _CLEAN:
+            raise UsageError(
+                f"contamination={self.contamination:g} with novelty=True, which is for clean rows: "
+                f"where {_CLEAN:.0%} or more are outliers, novelty=False detects better; to flag "
+                f"so many rows nonetheless, set_threshold(X, {self.contamination:g}) after fit"
+            )
 
     # Not there at all with two passes, so that scikit-learn's tools do not take it for granted.
-    partial_fit = available_if(_single_pass)(TableDetector.partial_fit)
+    @available_if(_adds_rows)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Add rows to the counts of all rows; the first call draws the plan.
+
+        Ranges, cuts and categories are those of the first rows seen; later values outside are
+        clipped or count as unseen (``sketch_.outside()`` says how many). After a `fit` with two
+        passes, the counts of the first go on, and the second's are dropped: it needs all rows at
+        once.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, as `fit` takes them.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        self
+        """
+        return super().partial_fit(X)
+
+    def _so_far(self) -> Counts:
+        plan = self.plan_
+        if plan.first_counts is None or not isinstance(self.sketch_, Sketch):
+            return self.sketch_
+        return replace(self.sketch_, plan=plan.first_pass(), counts=plan.first_counts)
+
+    def _schema(self, schema: Schema) -> Schema:
+        return schema.widened(WIDER) if self.novelty else schema
 
     def _drawn_by(
         self, schema: Schema, reader: Reader, weights: Any, n_rows: int
     ) -> dict[str, Any]:
-        return {"marginals": super()._sketch(Plan.marginals(schema), reader, weights)}
+        marginals = self._sketch(Plan.marginals(schema), reader, weights)
+        return {"marginals": marginals, "novelty": bool(self.novelty)}
 
-    def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
-        first = super()._sketch(plan, reader, weights)
-        if self.passes == 1:
-            return first
-        return super()._sketch(plan.second_pass(first), reader, weights)
+    def _sketch_all(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
+        if self.passes == 1 or self.novelty:
+            return self._sketch(plan, reader, weights)
+        return both_passes(plan, reader, weights, self.n_jobs)
 
     @classmethod
     def _parameters_of(cls, plan: Plan) -> dict[str, Any]:
-        return {**super()._parameters_of(plan), "passes": 1 if plan.first_counts is None else 2}
+        passes = 1 if plan.first_counts is None else 2
+        return {**super()._parameters_of(plan), "passes": passes, "novelty": plan.score == NOVELTY}

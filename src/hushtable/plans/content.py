@@ -17,6 +17,7 @@ from hushtable.entries import entries
 from hushtable.errors import PlanError
 from hushtable.plans.draws import Purpose, purpose_of
 from hushtable.plans.families import HashFamily, family_from_content
+from hushtable.plans.gate import GATE_BINS
 from hushtable.plans.score_rule import ScoreRule
 from hushtable.privacy.budget import Spent
 from hushtable.privacy.layout import Design
@@ -24,6 +25,7 @@ from hushtable.privacy.layout import Design
 #: The array of the first pass's counts, beside the family's own arrays.
 FIRST = "first_counts"
 _NEEDED = {"detector": str, "data_dependent": bool, "schema": dict, "family": dict, "score": dict}
+_OPTIONAL = {"behind": list, "design": dict, "gate_cell": int}
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,7 @@ class PlanContent(Displayed):
     detector: str
     data_dependent: bool
     first_counts: NDArray[np.int64] | None = None
+    gate_cell: int | None = None
     behind: tuple[Spent, ...] = ()
     design: Design | None = None
     hidden: bool = False
@@ -44,7 +47,9 @@ class PlanContent(Displayed):
         purpose_of(self.detector, self.family)
         if not set(self.schema.paid) <= set(self.behind):
             raise PlanError("the plan leaves out releases that its ranges were read off")
-        first = self.first_counts
+        first, gate = self.first_counts, self.gate_cell
+        if gate is not None and (first is None or not 0 <= gate < GATE_BINS):
+            raise PlanError(f"gate_cell={gate!r}: needs counts of a first pass, and 0 to 127")
         if first is None:
             return
         if first.dtype != np.int64 or first.shape != (self.family.n_cells,) or first.min() < 0:
@@ -82,6 +87,7 @@ class PlanContent(Displayed):
             "schema": self.schema.to_dict(),
             "family": {"name": self.family.name, **self.family.parameters()},
             "score": self.score.to_dict(),
+            **({} if self.gate_cell is None else {"gate_cell": self.gate_cell}),
             **({"behind": [spent.to_dict() for spent in self.behind]} if self.behind else {}),
             **({} if self.design is None else {"design": self.design.to_dict()}),
         }
@@ -94,7 +100,7 @@ class PlanContent(Displayed):
     @classmethod
     def from_content(cls, content: Any, arrays: files.Arrays) -> Self:
         """Build the plan that `to_dict` and `arrays` described; raises `PlanError` otherwise."""
-        plan = entries(content, "a plan", _NEEDED, {"behind": list, "design": dict})
+        plan = entries(content, "a plan", _NEEDED, _OPTIONAL)
         score = entries(plan["score"], "a plan's score", {"name": str, "smoothing": float})
         schema, family, arrays = Schema.from_dict(plan["schema"]), dict(plan["family"]), {**arrays}
         first = arrays.pop(FIRST, None)
@@ -105,6 +111,7 @@ class PlanContent(Displayed):
             plan["detector"],
             plan["data_dependent"],
             first,
+            plan.get("gate_cell"),
             tuple(Spent.from_dict(spent) for spent in plan.get("behind", ())),
             Design.from_dict(plan["design"]) if "design" in plan else None,
         )
@@ -151,12 +158,14 @@ class PlanContent(Displayed):
         """Say in words how two plans differ."""
         parts, theirs = [], other.to_dict()
         for key, mine in self.to_dict().items():
-            if mine != theirs.get(key):
-                parts.append(
-                    _schema_difference(self.schema, other.schema)
-                    if key == "schema"
-                    else f"{key} {mine!r} against {theirs.get(key)!r}"
-                )
+            if mine == theirs.get(key):
+                continue
+            if key == "schema":
+                parts.append(_schema_difference(self.schema, other.schema))
+            elif key == "gate_cell":  # where it lies follows from rows
+                parts.append("another gate of the second pass")
+            else:
+                parts.append(f"{key} {mine!r} against {theirs.get(key)!r}")
         if not parts and self.plan_id != other.plan_id:
             parts.append("same schema and settings, but other hash functions were drawn")
         return "; ".join(parts) or "nothing"

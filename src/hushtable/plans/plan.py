@@ -12,8 +12,9 @@ from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans import histograms
 from hushtable.plans.content import PlanContent
 from hushtable.plans.counted import Counted
-from hushtable.plans.draws import DRAWS, Draw, Marginals, Purpose, draw_of
+from hushtable.plans.draws import DRAWS, NOVELTY, Draw, Marginals, Purpose, draw_of
 from hushtable.plans.families import EquiWidth
+from hushtable.plans.gate import SECOND_PASS, gate_histogram, otsu_cell
 from hushtable.privacy.layout import Design
 
 
@@ -34,12 +35,16 @@ class Plan(PlanContent):
         How the count of a cell becomes a score.
     detector : str
         Which detector's draw this is, as `draw` names them; ``"marginals"`` and
-        ``"ranges"`` for the histograms of a first round, ``"ranks"`` for those of scores.
+        ``"ranges"`` for the histograms of a first round, ``"gate"`` and ``"ranks"`` for those of
+        scores.
     data_dependent : bool
         Whether ranges, cuts or weights were read off raw data, so that the plan itself discloses
         something about rows. A plan from a public schema, or from private releases, is not.
     first_counts : ndarray of shape (n_cells,), int64, or None
         In a plan of the second pass: the merged counts of the first.
+    gate_cell : int or None
+        In a plan of the second pass: the cell of the gate's histogram from which on a row counts;
+        None for the mean, as version 0.1 had it.
     behind : tuple of Spent
         Private releases that the plan was drawn from: what they cost counts in every release
         under it.
@@ -102,9 +107,10 @@ class Plan(PlanContent):
             Number of releases that will be added, each with the whole noise; 1 where the
             sites share the noise under a secure sum.
         **parameters
-            ``n_tables`` for all; ``n_bits`` for ``"ace"``; ``n_cells``, ``min_depth`` and
-            ``max_depth`` for ``"hushtable"``; ``max_samples``, which sets the depths, for the
-            others.
+            ``n_tables`` for all; ``n_bits`` for ``"ace"``; ``n_cells``, ``min_depth``,
+            ``max_depth``, ``novelty`` and ``tails`` for ``"hushtable"``; ``max_samples``, which
+            sets the depths, for the others. ``novelty=True`` draws deep tables for rows that are
+            known to be clean (see `HushTable`); ``tails=False`` draws as version 0.1 did.
 
         Returns
         -------
@@ -134,7 +140,7 @@ class Plan(PlanContent):
         return cls(
             schema,
             chosen.draw(schema, generator(random_state), **parameters),
-            chosen.score,
+            chosen.score_for(parameters),
             detector,
             data_dependent=not schema.public or raw_marginals,
             behind=tuple(behind.values()),
@@ -262,27 +268,88 @@ class Plan(PlanContent):
             design=design,
         )
 
-    def second_pass(self, first: Counted) -> "Plan":
-        """Return the plan that counts again, only the rows that are denser than average.
+    @classmethod
+    def gate(cls, first: Counted) -> "Plan":
+        """Make the plan of the round between two passes: a histogram of how dense rows lie.
+
+        A row counts in the cell of its mean log2(C1 + 1), C1 being the counts of the first pass.
+        The merged counts of all sites say which rows the second pass counts: see `second_pass`.
+
+        Parameters
+        ----------
+        first : Sketch
+            Merged counts of all rows.
+
+        Raises
+        ------
+        UsageError
+            If no second pass can follow: the counts do not score, are private, hold no rows, are
+            of a second pass already, or of a plan for novelty detection.
+        """
+        _check_first(first)
+        plan = first.plan
+        family = gate_histogram(plan.family, first.counts)
+        return cls(
+            plan.schema,
+            family,
+            DRAWS["gate"].score,
+            "gate",
+            data_dependent=True,
+            hidden=plan.hidden,
+        )
+
+    def second_pass(self, first: Counted, gate: Counted | None = None) -> "Plan":
+        """Return the plan that counts again, only the rows that lie dense.
+
+        Rows that lie apart are left out of these counts, so that they do not hide each other.
 
         Parameters
         ----------
         first : Sketch
             Merged counts of all rows under this plan.
+        gate : Sketch, optional
+            Merged counts under ``Plan.gate(first)``. Otsu's method splits them in two classes, of
+            which the denser is counted; a row then scores by the second counts alone. Without,
+            rows are counted whose mean log2(C1 + 1) is at least the mean over all rows, and both
+            counts score, as in version 0.1.
 
         Returns
         -------
         Plan
-            With the same tables; its sketches count a row if its mean log2(C1 + 1) is at
-            least the mean over all rows, and it scores by both counts.
+            With the same tables.
+
+        Raises
+        ------
+        PlanError
+            If the first counts, or the gate's, are of another plan.
+        UsageError
+            As `gate` does.
         """
         if first.plan.plan_id != self.plan_id:
             raise PlanError(f"the first pass has another plan: {self.difference(first.plan)}")
-        if self.first_counts is not None:
-            raise UsageError("this plan is of the second pass already: a third gains nothing")
-        if first.ledger is not None:
-            raise UsageError("a second pass needs exact counts of the first, not a release")
-        return replace(self, first_counts=first.counts, data_dependent=True)
+        _check_first(first)
+        if gate is None:
+            return replace(self, first_counts=first.counts, data_dependent=True)
+        needed = Plan.gate(first)
+        if gate.plan.plan_id != needed.plan_id:
+            raise PlanError(
+                "the gate was counted under another plan than Plan.gate of these first counts: "
+                + needed.difference(gate.plan)
+            )
+        if not gate.counts.any():
+            raise UsageError("no rows were counted for the gate: add the sites' counts first")
+        return self.gated(first, otsu_cell(gate.counts))
+
+    def gated(self, first: Counted, cell: int) -> "Plan":
+        """Return the plan of the second pass by a cell of the gate's histogram."""
+        return replace(
+            self, first_counts=first.counts, gate_cell=cell, score=SECOND_PASS, data_dependent=True
+        )
+
+    def first_pass(self) -> "Plan":
+        """Return the plan of all rows, of which this one is the second pass."""
+        score = DRAWS[self.detector].score
+        return replace(self, first_counts=None, gate_cell=None, score=score)
 
     def cell_scores(self, counts: NDArray[np.int64], noise_sd: float = 0.0) -> NDArray[np.float64]:
         """Return the score of every cell, in bits, given the merged counts.
@@ -296,10 +363,10 @@ class Plan(PlanContent):
         """
         if noise_sd > 0.0:
             return self.score.noisy_values(counts, noise_sd)
-        if self.first_counts is not None:
+        if self.first_counts is not None and self.gate_cell is None:
             return self.score.two_pass_values(self.first_counts, counts, self.first_rows)
         n_rows = self.rows_counted(counts)
-        if n_rows == 0:
+        if n_rows == 0 and self.first_counts is None:
             raise UsageError("no rows were counted: add sketches of data before scoring")
         return self.score.values(counts, n_rows)
 
@@ -308,6 +375,24 @@ class Plan(PlanContent):
             f"Plan({self.detector!r}, {len(self.schema)} features, {self.family.n_tables} tables, "
             f"{self.family.n_cells} cells, plan_id={self.plan_id[:12]!r})"
         )
+
+
+def _check_first(first: Counted) -> None:
+    """Raise `UsageError` if no second pass can follow these counts."""
+    plan = first.plan
+    if first.ledger is not None:
+        raise UsageError("a second pass needs exact counts of the first, not a release")
+    if plan.first_counts is not None:
+        raise UsageError("this plan is of the second pass already: a third gains nothing")
+    if plan.detector != "hushtable":
+        raise UsageError(f"counts of a {plan.detector!r} plan: only hushtable has a second pass")
+    if plan.score == NOVELTY:
+        raise UsageError(
+            "this plan is for novelty detection: its rows are clean, and a second pass would leave "
+            "some of them out, which loses accuracy"
+        )
+    if plan.rows_counted(first.counts) == 0:
+        raise UsageError("the first pass counted no rows: add the sites' counts first")
 
 
 def _design(

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from hushtable.errors import PlanError
 
 _UNIT = 2.0**20
+#: Every rule by its name, with the most smoothing that it takes.
+_MOST_SMOOTHING = {"count": 0.0, "log2": 0.0, "smoothed_log2": 1.0, "pseudocount_log2": 1e6}
 
 Counts = NDArray[np.int64]
 
@@ -27,22 +29,22 @@ class ScoreRule:
     """How the count c of a cell becomes a score (low = abnormal), in bits.
 
     ``count``: c itself, in rows instead of bits (ACE). ``log2``: log2(max(c, 1)) (paper,
-    Algorithm 2). ``smoothed_log2``: log2(c + smoothing * N), N the rows counted; the others have
-    no smoothing.
+    Algorithm 2). ``smoothed_log2``: log2(c + smoothing * N), N the rows counted.
+    ``pseudocount_log2``: log2(c + smoothing), smoothing in rows. The first two have none.
     """
 
-    name: Literal["count", "log2", "smoothed_log2"]
+    name: Literal["count", "log2", "smoothed_log2", "pseudocount_log2"]
     smoothing: float = 0.0
 
     def __post_init__(self) -> None:
-        names = ("count", "log2", "smoothed_log2")
-        if self.name not in names:
+        if self.name not in _MOST_SMOOTHING:
+            names = tuple(_MOST_SMOOTHING)
             raise PlanError(f"score rule {self.name!r} is unknown: needs one of {names}")
-        smoothed = self.name == "smoothed_log2"
-        if not 0.0 <= self.smoothing <= 1.0 or (self.smoothing > 0) != smoothed:
+        most = _MOST_SMOOTHING[self.name]
+        if not 0.0 <= self.smoothing <= most or (self.smoothing > 0) != (most > 0):
+            needed = f"a number above 0 and at most {most:g}" if most else "none"
             raise PlanError(
-                f"score rule {self.name!r} with smoothing {self.smoothing}: smoothed_log2 needs a "
-                "number above 0 and at most 1, the others none"
+                f"score rule {self.name!r} with smoothing {self.smoothing}: needs {needed}"
             )
 
     @property
@@ -56,17 +58,18 @@ class ScoreRule:
             return counts.astype(np.float64)
         if self.name == "log2":
             return exact(np.log2(np.maximum(counts, 1)))
-        return exact(np.log2(counts + self.smoothing * n_rows))
+        rows = n_rows if self.name == "smoothed_log2" else 1
+        return exact(np.log2(counts + self.smoothing * rows))
 
     def noisy_values(self, counts: Counts, noise_sd: float) -> NDArray[np.float64]:
         """Return the score of every cell from counts with noise, for which this rule stands in.
 
         ``count`` and ``log2``, the paper's, stay as they are: c and log2(max(c, 1)).
-        ``smoothed_log2`` becomes asinh(c / (2 sigma)) / ln 2, which is log2(c / sigma) for
+        The smoothed ones become asinh(c / (2 sigma)) / ln 2, which is log2(c / sigma) for
         counts far above the noise, and straight, c / (2 sigma), for counts within it: what
         noise makes of an empty cell then averages out over the tables.
         """
-        if self.name != "smoothed_log2":
+        if not self.smoothing:
             return self.values(counts, 0)
         return exact(np.arcsinh(counts / (2.0 * noise_sd)) / np.log(2.0))
 
@@ -87,18 +90,3 @@ class ScoreRule:
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as JSON carries it."""
         return {"name": self.name, "smoothing": self.smoothing}
-
-
-def gate_values(first: Counts, n_rows: int) -> tuple[NDArray[np.float64], float]:
-    """Return values (n_cells,) and a threshold that choose the rows of the second pass.
-
-    Values are log2(C1 + 1), ``first`` (n_cells,) being C1, the counts of all ``n_rows`` rows. A
-    row is counted if the sum of its cells' values is at least the threshold: m times the mean over
-    all rows, worked out in whole numbers from the counts alone.
-    """
-    values = exact(np.log2(first + 1.0))
-    # Python's integers: c * v needs more than 64 bits for large counts.
-    units = (values * _UNIT).astype(np.int64)
-    used = np.flatnonzero(first)
-    total = sum(int(c) * int(v) for c, v in zip(first[used], units[used], strict=True))
-    return values, -(-total // n_rows) / _UNIT

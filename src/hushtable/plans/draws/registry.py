@@ -1,8 +1,8 @@
 """Every kind of plan by its name: what draws it, of which family, and what its counts are for."""
 
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -22,6 +22,7 @@ class Purpose(Enum):
     SCORES = "scores"
     MARGINALS = "marginals"
     RANGES = "ranges"
+    GATE = "gate"
     RANKS = "ranks"
 
     @property
@@ -54,6 +55,13 @@ class Draw:
     #: The class in `hushtable.detectors` that fits it, as files name it.
     estimator: str = ""
     purpose: Purpose = Purpose.SCORES
+    #: Score rules in place of ``score``, by the parameter that asks for one.
+    variants: Mapping[str, ScoreRule] = field(default_factory=dict)
+
+    def score_for(self, parameters: Mapping[str, Any]) -> ScoreRule:
+        """Return the score rule of a plan that is drawn with these parameters."""
+        asked = (rule for name, rule in self.variants.items() if parameters.get(name))
+        return next(asked, self.score)
 
     @property
     def parameters(self) -> list[str]:

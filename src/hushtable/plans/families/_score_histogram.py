@@ -118,14 +118,15 @@ class ScoreHistogram(HashFamily):
         least, width = self._layout
         return np.clip((units - least) // width, 0, self.bins - 1)
 
-    def _cells(self, codes: Codes) -> Ints:
+    def cells_of(self, codes: Codes) -> Ints:
+        """Return the cell (n,) of each row."""
         return self.cells(self._scoring(codes))
 
     def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
-        np.add.at(counts, self._cells(codes), 1 if weights is None else weights)
+        np.add.at(counts, self.cells_of(codes), 1 if weights is None else weights)
 
     def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
-        np.add.at(counts, self._cells(codes)[rows], 1)
+        np.add.at(counts, self.cells_of(codes)[rows], 1)
 
     def sum(self, codes: Codes, values: Floats) -> Floats:
-        return np.asarray(values[self._cells(codes)], np.float64)
+        return np.asarray(values[self.cells_of(codes)], np.float64)

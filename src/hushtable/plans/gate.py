@@ -1,0 +1,73 @@
+"""The gate of the second pass: which rows are dense enough to be counted again."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.data.encoding import Codes
+from hushtable.plans.families import HashFamily, ScoreHistogram
+from hushtable.plans.score_rule import ScoreRule, exact
+
+#: Cells of the histogram that the gate is found by.
+GATE_BINS = 128
+#: How the counts of a second pass become scores. Measured: see the docs.
+SECOND_PASS = ScoreRule("pseudocount_log2", 2.0)
+
+_UNIT = 2**20
+
+Ints = NDArray[np.int64]
+#: From codes of n rows to whether the second pass counts each (n,).
+Gate = Callable[[Codes], NDArray[np.bool_]]
+
+
+def gate_values(first: Ints) -> NDArray[np.float64]:
+    """Return log2(C1 + 1) of every cell, C1 being the counts of all rows."""
+    return exact(np.log2(first + 1.0))
+
+
+def mean_threshold(first: Ints, n_rows: int) -> int:
+    """Return the mean over all rows of the sum of their cells' `gate_values`, in 2**-20 bits.
+
+    It follows from the counts of the first pass alone, in whole numbers, and is rounded up.
+    """
+    # Python's integers: c * v needs more than 64 bits for large counts.
+    units = (gate_values(first) * _UNIT).astype(np.int64)
+    used = np.flatnonzero(first)
+    total = sum(int(c) * int(v) for c, v in zip(first[used], units[used], strict=True))
+    return -(-total // n_rows)
+
+
+def otsu_cell(counts: Ints) -> int:
+    """Return the cell of a histogram at which its upper class begins, by Otsu's method.
+
+    The split maximises N0 N1 (M0 / N0 - M1 / N1)^2, N the numbers of rows and M the sums of their
+    places in both classes. 0 if all rows are in one cell.
+
+    References
+    ----------
+    N. Otsu. A threshold selection method from gray-level histograms. IEEE Transactions on
+    Systems, Man, and Cybernetics 9(1), 1979.
+    """
+    rows, places = np.cumsum(counts), np.cumsum(counts * np.arange(len(counts)))
+    below, above = rows[:-1].astype(np.float64), (rows[-1] - rows[:-1]).astype(np.float64)
+    split = np.flatnonzero((below > 0) & (above > 0))
+    if len(split) == 0:
+        return 0
+    gap = places[split] / below[split] - (places[-1] - places[split]) / above[split]
+    return int(split[np.argmax(below[split] * above[split] * gap * gap)]) + 1
+
+
+def gate_histogram(family: HashFamily, first: Ints) -> ScoreHistogram:
+    """Return the histogram of rows' mean `gate_values`, by which the gate is found."""
+    value = np.rint(gate_values(first) * _UNIT).astype(np.int64)
+    return ScoreHistogram(family.schema, family, value, GATE_BINS)
+
+
+def gate_of(family: HashFamily, first: Ints, n_rows: int, cell: int | None) -> Gate:
+    """Return what says of each row of a batch whether the second pass counts it."""
+    if cell is None:  # as in version 0.1
+        sums, threshold = family.summing(gate_values(first)), mean_threshold(first, n_rows) / _UNIT
+        return lambda codes: sums(codes) >= threshold
+    histogram = gate_histogram(family, first)
+    return lambda codes: histogram.cells_of(codes) >= cell
