@@ -227,7 +227,8 @@ class Scorer:
     def auto_offset(self) -> float:
         """Return a threshold from the counts alone.
 
-        In each table, take the mean score of the rarer half of the counted rows; return the
+        In each table, take the mean score of the rarer half of the counted rows (under a plan of
+        the second pass or for novelty, of the rarer third: scores fall further there); return the
         mean over the tables, in bits. A mean over the worst of the rows is a coherent measure
         of risk (expected shortfall: Acerbi and Tasche, 2002), so that the mean over the tables
         is at most the mean score of the rarer half of the rows themselves: never more than
@@ -242,8 +243,8 @@ class Scorer:
         for first, last in itertools.pairwise(offsets):
             order = np.argsort(self.values[first:last], kind="stable")
             rows = np.cumsum(counts[first:last][order])
-            half = rows[-1] / 2.0
-            share = np.diff(np.minimum(rows, half), prepend=0.0) / half
+            worst = rows[-1] * self.plan.score.worst
+            share = np.diff(np.minimum(rows, worst), prepend=0.0) / worst
             # Not with @: BLAS adds in an order that depends on the processor.
             shortfalls.append((share * self.values[first:last][order]).sum())
         return float(np.mean(shortfalls))
