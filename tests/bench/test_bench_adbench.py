@@ -268,6 +268,10 @@ def test_tests_are_wilcoxons_with_holms_correction():
     times = [raw[at] * (3 - place) for place, at in enumerate(order)]
     holm = np.minimum(1.0, np.maximum.accumulate(times))
     assert [found["bcd"[at]] for at in order] == pytest.approx(holm.tolist())
+    # One that is equal everywhere takes no part in the correction of the others.
+    twice = comparison(np.column_stack([values[:, 0], values])).p_values("a")
+    assert math.isnan(twice.pop("b"))
+    assert list(twice.values()) == pytest.approx(list(found.values()))
     same = comparison(np.column_stack([values[:, 0], values[:, 0]]))
     assert math.isnan(same.p_values("a")["b"])
     assert same.intervals("a") == {"b": (0.0, 0.0, 0.0)}

@@ -166,7 +166,7 @@ def _ranks_panel(axes: Any, comparison: Comparison, ours: set[str]) -> None:
         colour = _BLUE if comparison.systems[at] in ours else "0.25"
         axes.plot([ranks[at], ranks[at], end], [0, height, height], color=colour, lw=0.9)
         name = comparison.systems[at]
-        text = f"{name}  {ranks[at]:.1f}" if left else f"{ranks[at]:.1f}  {name}"
+        text = f"{name}  {ranks[at]:.1f} " if left else f" {ranks[at]:.1f}  {name}"
         side = "right" if left else "left"
         axes.annotate(text, (end, height), ha=side, va="center", fontsize=8, color=colour)
     for row, (first, last) in enumerate(_cliques(ranks[order], comparison.critical_difference())):

@@ -109,14 +109,16 @@ class Comparison:
         Two-sided over the sets, corrected for their number by Holm's method; NaN where the two
         are equal on every set.
         """
+        differences = self.differences(system)
         raw = {
-            other: float(wilcoxon(difference).pvalue) if difference.any() else math.nan
-            for other, difference in self.differences(system).items()
+            other: float(wilcoxon(difference).pvalue)
+            for other, difference in differences.items()
+            if difference.any()
         }
-        corrected, largest = {}, 0.0
+        corrected, largest = dict.fromkeys(differences, math.nan), 0.0
         for place, other in enumerate(sorted(raw, key=lambda name: raw[name])):
             largest = max(largest, min(1.0, raw[other] * (len(raw) - place)))
-            corrected[other] = math.nan if math.isnan(raw[other]) else largest
+            corrected[other] = largest
         return corrected
 
 
