@@ -24,7 +24,9 @@ def page(runs: Runs, results: Results, auc: Comparison, ap: Comparison) -> str:
     """Write all tables of a comparison; others are held against its first system."""
     ours, parts = auc.systems[0], [_PROTOCOLS[runs.protocol] + "\n"]
     for comparison, title in ((auc, "ROC-AUC"), (ap, "Average precision")):
-        parts.append(f"## {title} x 100, mean of {runs.seeds} seeds\n")
+        parts.append(
+            f"## {title} x 100, mean of {runs.seeds} {'seeds' if runs.seeds > 1 else 'seed'}\n"
+        )
         parts.append(sets_table(comparison, runs.sets) + "\n")
     parts += [
         f"## Means over {len(runs.sets)} sets\n",
