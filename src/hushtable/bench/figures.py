@@ -166,9 +166,12 @@ def _ranks_panel(axes: Any, comparison: Comparison, ours: set[str]) -> None:
         colour = _BLUE if comparison.systems[at] in ours else "0.25"
         axes.plot([ranks[at], ranks[at], end], [0, height, height], color=colour, lw=0.9)
         name = comparison.systems[at]
-        text = f"{name}  {ranks[at]:.1f} " if left else f" {ranks[at]:.1f}  {name}"
-        side = "right" if left else "left"
-        axes.annotate(text, (end, height), ha=side, va="center", fontsize=8, color=colour)
+        text = f"{name}  {ranks[at]:.1f}" if left else f"{ranks[at]:.1f}  {name}"
+        side, away = ("right", -3) if left else ("left", 3)
+        axes.annotate(
+            text, (end, height), (away, 0), textcoords="offset points",
+            ha=side, va="center", fontsize=8, color=colour,
+        )  # fmt: skip
     for row, (first, last) in enumerate(_cliques(ranks[order], comparison.critical_difference())):
         height = -0.3 - 0.3 * row
         axes.plot([first - 0.04, last + 0.04], [height, height], color="0.2", lw=2.4)

@@ -1,5 +1,6 @@
 """Promises of accuracy, made for two collections of sets and held in one run."""
 
+import math
 from collections.abc import Sequence
 
 from hushtable.bench.adbench.compare import Comparison
@@ -37,8 +38,8 @@ def targets(protocol: str, auc: Comparison, ap: Comparison) -> list[Target]:
     for at, (metric, label) in enumerate(zip((auc, ap), _LABELS, strict=True)):
         means = dict(zip(metric.systems, metric.means().tolist(), strict=True))
         for system, least in LEAST.get(case, {}).items():
-            if system in means:
-                found.append(Target(f"{system}: {label}", means[system], ">=", least[at], ".5f"))
+            measured = means.get(system, math.nan)  # a detector that is not there keeps no promise
+            found.append(Target(f"{system}: {label}", measured, ">=", least[at], ".5f"))
         ours = metric.systems[0]
         if case in AHEAD:
             peers, margins = AHEAD[case]
