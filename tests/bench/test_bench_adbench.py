@@ -234,6 +234,21 @@ def test_the_first_contestant_is_held_against_and_novelty_leads_where_it_is_ther
     assert runs.contestants("novelty")[0].name == (runs.NOVELTY if there else runs.DEFAULT)
 
 
+def test_novelty_is_asked_for(monkeypatch):
+    class Detector:
+        def __init__(self, **given):
+            self.given = given
+
+        def get_params(self):
+            return {"novelty": False}
+
+    monkeypatch.setattr(runs, "HushTable", Detector)
+    first, second = runs.contestants("novelty")[:2]
+    assert (first.name, second.name) == (runs.NOVELTY, runs.DEFAULT)
+    assert first.make(3).given == {"novelty": True, "random_state": 3}
+    assert second.make(3).given == {"random_state": 3}
+
+
 # --- statistics -------------------------------------------------------------------------------
 
 
