@@ -41,6 +41,7 @@ def check_content(wheel: Path) -> None:
     assert "hushtable/py.typed" in names, "py.typed is missing"
     assert "hushtable/data/known_columns.toml" in names, "the well-known columns are missing"
     assert "hushtable/bench/paper/published.toml" in names, "the paper's figures are missing"
+    assert "hushtable/bench/adbench/known.toml" in names, "figures of others are missing"
     assert "hushtable/report/page.html" in names, "the template of the report is missing"
     assert f"{info}/licenses/LICENSE" in names, "LICENSE is missing"
     assert metadata.description, "the README is missing"

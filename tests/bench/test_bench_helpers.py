@@ -1,8 +1,10 @@
 """The benchmarks read and print in one way: labelled sets, results, tables, targets."""
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
+from hushtable import HushTable
 from hushtable.bench.data import LabelledSet, data_folder, find_sets, load
 from hushtable.bench.results import Results
 from hushtable.bench.tables import Target, markdown_table, print_targets, spread
@@ -62,6 +64,28 @@ def test_a_folder_that_is_not_there_is_named(tmp_path, monkeypatch):
         find_sets(tmp_path)
 
 
+def test_missing_values_and_categories_are_kept(tmp_path):
+    X = np.array([[0.5, 3.0], [np.nan, 12.0], [2.5, np.nan], [1.0, 3.0]])
+    mask = np.array([False, True])
+    np.savez(tmp_path / "odd.npz", X=X, y=np.arange(4) == 3, categorical=mask)
+    data = load(tmp_path / "odd.npz")
+    np.testing.assert_array_equal(data.X, X)
+    assert data.rows().to_pydict() == {
+        "x0": [0.5, None, 2.5, 1.0], "x1": ["code 3", "code 12", None, "code 3"]
+    }  # fmt: skip
+    some = data.at_most(2)
+    assert some.categorical.tolist() == [False, True]
+    assert data.schema().features[0].high == 2.5
+    # Read as one category each, though all are numbers.
+    plan = HushTable(random_state=0).fit(data.rows()).plan_
+    assert [feature.kind for feature in plan.schema.features] == ["numeric", "categorical"]
+    np.savez(tmp_path / "odd.npz", X=X, y=np.arange(4) == 3, categorical=~mask & mask)
+    assert load(tmp_path / "odd.npz").rows().shape == (4, 2)  # none: an array as before
+
+
+OK = {"X": np.zeros((2, 2)), "y": np.arange(2)}
+
+
 @pytest.mark.parametrize(
     ("arrays", "complaint"),
     [
@@ -69,6 +93,22 @@ def test_a_folder_that_is_not_there_is_named(tmp_path, monkeypatch):
         ({"X": np.zeros((3, 2)), "y": np.zeros(3)}, "both labels"),
         ({"X": np.zeros((3, 2)), "y": np.arange(4)}, "both labels"),
         ({"X": np.array([["a"], ["b"]]), "y": np.arange(2)}, "needs arrays X and y of numbers"),
+        ({"X": np.zeros(2), "y": np.arange(2)}, "both labels"),
+        ({"X": np.zeros((2, 1)), "y": np.array([0, np.nan])}, "y holds NaN"),
+        (
+            {"X": np.array([[0, 1], [0, -np.inf]]), "y": np.arange(2)},
+            "column 1 of X holds infinity",
+        ),
+        (
+            {"X": np.array([[0, np.nan]] * 2), "y": np.arange(2)},
+            "column 1 of X is missing in every",
+        ),
+        (
+            OK | {"categorical": np.array([True])},
+            r"bool of shape \(1,\); needs bool of shape \(2,\)",
+        ),
+        (OK | {"categorical": np.array([0, 1])}, r"int64 of shape \(2,\); needs bool"),
+        (OK | {"categorical": np.array(["a", None])}, "needs arrays X and y"),
     ],
 )
 def test_an_unusable_file_is_named(arrays, complaint, tmp_path):
@@ -152,6 +192,16 @@ def test_results_are_kept_and_read_as_curves(tmp_path):
     assert list(curve) == [2.0, 10.0]
     assert curve[10.0].tolist() == pytest.approx([85.0, 35.0])
     assert again.curve("e", "d", "b") == {}
+
+
+def test_results_of_before_have_no_notes(tmp_path):
+    name = {"experiment": "e", "data": "d", "step": "s", "seed": 0}
+    Results(tmp_path / "r.parquet").add(name, [{"system": "a", "auc": 0.5, "note": "why"}])
+    assert Results(tmp_path / "r.parquet").rows[0]["note"] == "why"
+    pq.write_table(pq.read_table(tmp_path / "r.parquet").drop(["note"]), tmp_path / "r.parquet")
+    again = Results(tmp_path / "r.parquet")
+    assert again.done(name)
+    assert again.rows[0]["note"] is None
 
 
 def test_a_spread_is_a_mean_and_a_deviation():

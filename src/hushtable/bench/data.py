@@ -1,10 +1,15 @@
-"""Labelled sets that benchmarks judge by: .npz files with X (n, d) and y (n,), 1 for an outlier."""
+"""Labelled sets that benchmarks judge by: .npz files with X (n, d) and y (n,), 1 for an outlier.
+
+NaN in X is a missing value. An array ``categorical``, bool (d,), may say which columns of X hold
+codes of categories.
+"""
 
 import os
 import zipfile
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +23,31 @@ VARIABLE = "HUSHTABLE_DATA"
 
 @dataclass(frozen=True)
 class LabelledSet:
-    """Rows with labels that the detectors do not see."""
+    """Rows with labels that the detectors do not see; NaN in X is a missing value."""
 
     name: str
     X: NDArray[np.float64]
     y: NDArray[np.bool_]
+    #: Which columns hold codes of categories (d,); None where none does.
+    categorical: NDArray[np.bool_] | None = None
+
+    def rows(self) -> Any:
+        """Return the rows as our detectors take them: X, or a table where codes are texts."""
+        if self.categorical is None:
+            return self.X
+        import pyarrow as pa  # too heavy for --help
+
+        columns = {}
+        for j, x in enumerate(self.X.T):
+            # With a word before it, so that no text is read as a number.
+            codes = [None if np.isnan(value) else f"code {value:.17g}" for value in x]
+            columns[f"x{j}"] = codes if self.categorical[j] else pa.array(x, from_pandas=True)
+        return pa.table(columns)
 
     def schema(self) -> Schema:
         """Return the schema with the data's own ranges, taken as if they were public."""
         features = (
-            Feature.numeric(f"x{j}", low=float(x.min()), high=float(x.max()))
+            Feature.numeric(f"x{j}", low=float(np.nanmin(x)), high=float(np.nanmax(x)))
             for j, x in enumerate(self.X.T)
         )
         return Schema(tuple(features), named=False)
@@ -35,17 +55,18 @@ class LabelledSet:
     def distinct(self) -> "LabelledSet":
         """Leave duplicate rows out, as the paper does."""
         _, first = np.unique(np.column_stack([self.X, self.y]), axis=0, return_index=True)
-        return self._take(np.sort(first))
+        return self.take(np.sort(first))
 
     def at_most(self, rows: int, seed: int = 0) -> "LabelledSet":
         """Keep a random subset where there are more rows."""
         if len(self.X) <= rows:
             return self
         chosen = np.random.default_rng(seed).choice(len(self.X), rows, replace=False)
-        return self._take(np.sort(chosen))
+        return self.take(np.sort(chosen))
 
-    def _take(self, rows: NDArray[np.intp]) -> "LabelledSet":
-        return LabelledSet(self.name, self.X[rows], self.y[rows])
+    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> "LabelledSet":
+        """Return some of the rows, by their places or a mask."""
+        return replace(self, X=self.X[rows], y=self.y[rows])
 
 
 def data_folder(given: Path | None = None, default: Path | None = None) -> Path:
@@ -69,18 +90,40 @@ def find_sets(folder: Path) -> list[Path]:
 
 
 def load(path: Path) -> LabelledSet:
-    """Read X (n, d) and y (n,), 1 for an outlier, from a .npz file."""
+    """Read X (n, d), y (n,), 1 for an outlier, and ``categorical`` (d,) if a .npz file has it."""
     try:
         # NumPy leaves a broken file open that it has opened itself.
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            X, y = np.ascontiguousarray(arrays["X"], np.float64), arrays["y"] != 0
+            X, y = (np.ascontiguousarray(arrays[name], np.float64) for name in ("X", "y"))
+            categorical = arrays.get("categorical")
     except FileNotFoundError:
         raise DataError(f"{path} is missing") from None
     except (KeyError, OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(f"{path}: needs arrays X and y of numbers ({error})") from None
     if X.ndim != 2 or y.shape != X.shape[:1] or y.all() or not y.any():
         raise DataError(f"{path}: needs X (n, d) and y (n,) with both labels in it")
-    return LabelledSet(path.stem, X, y)
+    if np.isnan(y).any():
+        raise DataError(f"{path}: y holds NaN; needs 0 for a normal row and 1 for an outlier")
+    if np.isinf(X).any():
+        at = int(np.isinf(X).any(axis=0).argmax())
+        raise DataError(f"{path}: column {at} of X holds infinity; needs numbers, NaN if missing")
+    if (empty := np.isnan(X).all(axis=0)).any():
+        raise DataError(
+            f"{path}: column {empty.argmax()} of X is missing in every row; leave it out"
+        )
+    return LabelledSet(path.stem, X, y != 0, _categorical(path, categorical, X.shape[1]))
+
+
+def _categorical(path: Path, mask: Any, columns: int) -> NDArray[np.bool_] | None:
+    """Check which columns hold codes; None where none does."""
+    if mask is None:
+        return None
+    if mask.dtype != np.bool_ or mask.shape != (columns,):
+        raise DataError(
+            f"{path}: categorical is {mask.dtype} of shape {mask.shape}; needs bool of shape "
+            f"({columns},), True for each column of X that holds codes of categories"
+        )
+    return mask if mask.any() else None
 
 
 def auc(y: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:

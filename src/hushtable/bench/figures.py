@@ -124,15 +124,28 @@ def _membership(axes: Any, membership: Mapping[str, list[dict[str, float]]]) -> 
 
 
 def critical_difference_figure(
-    comparisons: dict[str, Comparison], ours: set[str], folder: Path
+    comparisons: dict[str, Comparison],
+    ours: set[str],
+    folder: Path,
+    name: str = "critical-difference",
 ) -> list[Path]:
     """Draw mean ranks and, as bars, which systems do not differ (Demsar, 2006)."""
-    figure = pyplot()(figsize=(9.0, 2.1 * len(comparisons)), layout="constrained")
-    found = np.atleast_1d(figure.subplots(len(comparisons), 1))
+    panels = [_ranks_heights(comparison) for comparison in comparisons.values()]
+    heights = [1.0 - bottom for _, bottom in panels]
+    size = (9.0, 0.24 * sum(heights) + 0.4 * len(heights))
+    figure = pyplot()(figsize=size, layout="constrained")
+    found = np.atleast_1d(figure.subplots(len(comparisons), 1, height_ratios=heights))
     for axes, (title, comparison) in zip(found, comparisons.items(), strict=True):
         _ranks_panel(axes, comparison, ours)
         axes.set_title(title, fontsize=10, loc="left")
-    return save(figure, folder, "critical-difference")
+    return save(figure, folder, name)
+
+
+def _ranks_heights(comparison: Comparison) -> tuple[float, float]:
+    """Return where the names begin, below the bars, and where the panel ends."""
+    bars = len(_cliques(np.sort(comparison.ranks()), comparison.critical_difference()))
+    top = -0.5 - 0.3 * bars
+    return top, top - 0.65 * ((len(comparison.systems) + 1) // 2)
 
 
 def _ranks_panel(axes: Any, comparison: Comparison, ours: set[str]) -> None:
@@ -140,7 +153,7 @@ def _ranks_panel(axes: Any, comparison: Comparison, ours: set[str]) -> None:
     order = np.argsort(ranks)
     k = len(order)
     low, high = np.floor(ranks.min()), np.ceil(ranks.max())
-    half = (k + 1) // 2
+    half, (top, bottom) = (k + 1) // 2, _ranks_heights(comparison)
     axes.plot([low, high], [0, 0], color="0.2", lw=1)
     for rank in np.arange(low, high + 1):
         axes.plot([rank, rank], [0, 0.18], color="0.2", lw=1)
@@ -148,18 +161,22 @@ def _ranks_panel(axes: Any, comparison: Comparison, ours: set[str]) -> None:
     # The better half is named on the left, the rest on the right, the outermost on top.
     for place, at in enumerate(order):
         left = place < half
-        height = -1.0 - 0.62 * (place if left else k - 1 - place)
+        height = top - 0.65 * (place if left else k - 1 - place)
         end = low - 0.1 if left else high + 0.1
         colour = _BLUE if comparison.systems[at] in ours else "0.25"
         axes.plot([ranks[at], ranks[at], end], [0, height, height], color=colour, lw=0.9)
         name = comparison.systems[at]
         text = f"{name}  {ranks[at]:.1f}" if left else f"{ranks[at]:.1f}  {name}"
-        side = "right" if left else "left"
-        axes.annotate(text, (end, height), ha=side, va="center", fontsize=8, color=colour)
+        side, away = ("right", -3) if left else ("left", 3)
+        axes.annotate(
+            text, (end, height), (away, 0), textcoords="offset points",
+            ha=side, va="center", fontsize=8, color=colour,
+        )  # fmt: skip
     for row, (first, last) in enumerate(_cliques(ranks[order], comparison.critical_difference())):
-        height = -0.25 - 0.17 * (row % 4)
+        height = -0.3 - 0.3 * row
         axes.plot([first - 0.04, last + 0.04], [height, height], color="0.2", lw=2.4)
-    axes.set(xlim=(low - 2.2, high + 2.2), ylim=(-1.4 - 0.62 * half, 1.0))
+    wide = 0.28 * (high - low)
+    axes.set(xlim=(low - wide, high + wide), ylim=(bottom, 1.0))
     axes.set_axis_off()
 
 

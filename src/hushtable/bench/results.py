@@ -39,6 +39,7 @@ class Results:
         ("ap", pa.float64()),
         ("seconds", pa.float64()),
         ("total_epsilon", pa.float64()),
+        ("note", pa.string()),
     ])  # fmt: skip
 
     def __init__(self, path: Path) -> None:
@@ -47,7 +48,10 @@ class Results:
         self.rows: list[Row] = []
         if path.exists():
             try:
-                table = pq.read_table(path).select(self.SCHEMA.names)
+                table = pq.read_table(path)
+                if "note" not in table.column_names:  # files of before have none
+                    table = table.append_column("note", pa.nulls(len(table), pa.string()))
+                table = table.select(self.SCHEMA.names)
             except (pa.ArrowInvalid, KeyError) as error:
                 raise DataError(
                     f"{path} is not the result of this benchmark ({error}): name another folder"

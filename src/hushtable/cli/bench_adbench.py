@@ -1,7 +1,10 @@
 """``hushtable bench adbench``: accuracy on a folder of labelled sets."""
 
+import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
+
+import typer
 
 from hushtable.bench.data import LabelledSet, data_folder, find_sets, load
 from hushtable.cli._bench import FOLDER, ResultFolder, Sets, conclude, verdicts
@@ -10,58 +13,77 @@ from hushtable.cli._progress import bar_of_steps
 from hushtable.errors import DataError
 
 _Seeds = Annotated[int, option("N", "Seeds of each detector.", min=1)]
+_Protocol = Annotated[
+    Literal["unsupervised", "novelty"],
+    typer.Option(help="Fit on all rows, or on half of the normal ones and judge the rest."),
+]
+_MaxRows = Annotated[int, option("N", "Rows of each set at most, drawn once.", min=10)]
 
 
 def adbench(
-    data: Sets = None, seeds: _Seeds = 3, output: ResultFolder = FOLDER, as_json: Json = False
+    data: Sets = None,
+    protocol: _Protocol = "unsupervised",
+    seeds: _Seeds = 3,
+    max_rows: _MaxRows = 20_000,
+    output: ResultFolder = FOLDER,
+    as_json: Json = False,
 ) -> None:
     """Compare our detectors with PyOD's and scikit-learn's.
 
     On every set of a folder: ROC-AUC and average precision, mean ranks, a critical-difference
-    diagram, and Wilcoxon's tests against HushTable. At most 20,000 rows of each set. Results are
-    kept in FOLDER as Parquet while it runs: called again, it goes on where it stopped. Exit code 1
-    says that a set was left out or a promise missed.
+    diagram, differences from HushTable with intervals, Wilcoxon's tests, and published means.
+    Missing values (NaN) and categories (an array categorical, bool by column) are kept. A detector
+    that fails on a set has no figure there. Results are kept in FOLDER as Parquet while it runs:
+    called again, it goes on where it stopped. Exit code 1 says that a set was left out or a promise
+    missed.
 
     Example:
       hushtable bench adbench --data labelled-sets -o results
+      hushtable bench adbench --protocol novelty --data labelled-sets -o results
     """
     # scikit-learn takes a second to import: not for --help.
-    from hushtable.bench import figures
-    from hushtable.bench.adbench import compare, runs
+    from hushtable.bench.adbench.compare import Comparison
+    from hushtable.bench.adbench.page import page
+    from hushtable.bench.adbench.promises import targets
+    from hushtable.bench.adbench.runs import Runs, contestants
+    from hushtable.bench.figures import pyplot
     from hushtable.bench.results import Results
 
     files = find_sets(data_folder(data))
-    figures.pyplot()  # what is missing is named now, not in ten minutes
-    field = runs.contestants()
+    pyplot()  # what is missing is named now, not in ten minutes
+    field = contestants(protocol)
     output.mkdir(parents=True, exist_ok=True)
     results = Results(output / "adbench.parquet")
-    sets, left_out = _loaded(files, runs.MAX_ROWS)
-    steps = (step for one in sets for step in runs.runs(one, field, seeds, results))
-    total = len(sets) * sum(1 if c.fixed else seeds for c in field)
-    for _ in bar_of_steps(steps, total, "Detectors", as_json):
+    sets, left_out = _loaded(files, max_rows)
+    runs = Runs(field, sets, seeds, protocol, max_rows)
+    for _ in bar_of_steps(runs.run(results), len(list(runs.steps())), "Detectors", as_json):
         pass
 
-    names = [one.name for one in sets]
-    auc, ap = (compare.Comparison.of(results, metric, names) for metric in ("auc", "ap"))
-    ours = {c.name for c in field if c.make(0).__class__.__module__.startswith("hushtable.")}
-    both = {"ROC-AUC, mean rank": auc, "Average precision, mean rank": ap}
-    drawn = figures.critical_difference_figure(both, ours, output)
-    targets = compare.targets(auc, ap)
-    page = _page(results, sets, auc, ap, seeds)
-    (output / "adbench.md").write_text(page + "\n")
-    written = [output / "adbench.parquet", output / "adbench.md", *drawn]
-    metrics = (("auc", auc), ("ap", ap))
-    facts: dict[str, Any] = {
-        "command": "bench adbench",
-        "sets": names,
+    names, systems = [one.name for one in sets], [one.name for one in field]
+    auc, ap = (
+        Comparison.of(results, metric, names, systems, runs.name) for metric in ("auc", "ap")
+    )
+    text = page(runs, results, auc, ap)
+    written = [output / "adbench.parquet", *_write(runs, auc, ap, text, output)]
+    held = targets(protocol, auc, ap)
+    facts = _facts(runs, results, auc, ap) | {
         "left_out": left_out,
-        "means": {m: dict(zip(c.systems, c.means().tolist(), strict=True)) for m, c in metrics},
-        "ranks": {m: dict(zip(c.systems, c.ranks().tolist(), strict=True)) for m, c in metrics},
-        "targets": verdicts(targets),
+        "targets": verdicts(held),
         "files": [str(file) for file in written],
     }
     packages = ("numba", "numpy", "scikit-learn", "pyod")
-    conclude(facts, page, targets, written, as_json, packages, left_out)
+    conclude(_without_nan(facts), text, held, written, as_json, packages, left_out)
+
+
+def _write(runs: Any, auc: Any, ap: Any, text: str, output: Path) -> list[Path]:
+    """Write the page and the diagram; return the files."""
+    from hushtable.bench.figures import critical_difference_figure  # as above
+
+    (file := output / f"{runs.name}.md").write_text(text + "\n")
+    both = {"ROC-AUC, mean rank": auc, "Average precision, mean rank": ap}
+    ours = {one.name for one in runs.field if one.ours}
+    name = "critical-difference" + runs.name.removeprefix("adbench")
+    return [file, *critical_difference_figure(both, ours, output, name)]
 
 
 def _loaded(files: list[Path], most: int) -> tuple[list[LabelledSet], dict[str, str]]:
@@ -69,7 +91,10 @@ def _loaded(files: list[Path], most: int) -> tuple[list[LabelledSet], dict[str, 
     sets, left_out = [], {}
     for file in files:
         try:
-            sets.append(load(file).at_most(most))
+            one = load(file).at_most(most)
+            if one.y.all() or not one.y.any():
+                raise DataError(f"{file}: {most} of its rows hold one label only; take more rows")
+            sets.append(one)
         except DataError as error:
             left_out[file.stem] = str(error)
     if not sets:
@@ -77,21 +102,39 @@ def _loaded(files: list[Path], most: int) -> tuple[list[LabelledSet], dict[str, 
     return sets, left_out
 
 
-def _page(results: Any, sets: Any, auc: Any, ap: Any, seeds: int) -> str:
-    from hushtable.bench.adbench import compare  # as above
+def _facts(runs: Any, results: Any, auc: Any, ap: Any) -> dict[str, Any]:
+    """Return all figures, for machines."""
+    from hushtable.bench.adbench.known import published  # as above
 
-    parts = []
-    for comparison, title in ((auc, "ROC-AUC"), (ap, "Average precision")):
-        parts.append(f"## {title} x 100, mean of {seeds} seeds\n")
-        parts.append(compare.sets_table(comparison, sets) + "\n")
-    parts += [
-        f"## Means over {len(sets)} sets\n",
-        "± is the standard deviation over the seeds; rank is the mean over the sets; p is "
-        "Wilcoxon's signed-rank test against HushTable, with Holm's correction.\n",
-        compare.means_table(auc, ap),
-        f"\nMean ranks that are less than {auc.critical_difference():.1f} apart do not differ "
-        "(Nemenyi's test at 5%).\n",
-        "## Rows flagged\n",
-        compare.flagged_table(results),
-    ]
-    return "\n".join(parts)
+    metrics, ours = (("auc", auc), ("ap", ap)), auc.systems[0]
+    return {
+        "command": "bench adbench",
+        "protocol": runs.protocol,
+        "max_rows": runs.max_rows,
+        "sets": list(auc.sets),
+        "means": {m: dict(zip(c.systems, c.means().tolist(), strict=True)) for m, c in metrics},
+        "ranks": {m: dict(zip(c.systems, c.ranks().tolist(), strict=True)) for m, c in metrics},
+        "against": ours,
+        "differences": {
+            m: {
+                system: {"mean": mean, "low": low, "high": high}
+                for system, (mean, low, high) in c.intervals(ours).items()
+            }
+            for m, c in metrics
+        },
+        "failed": {
+            f"{row['system']} on {row['data']}": row["note"]
+            for row in results.select(runs.name)
+            if row["note"] and row["data"] in auc.sets
+        },
+        "published": [vars(one) for one in published(runs.protocol, auc.sets)],
+    }
+
+
+def _without_nan(found: Any) -> Any:
+    """Replace NaN, which JSON has no word for, by null."""
+    if isinstance(found, dict):
+        return {key: _without_nan(value) for key, value in found.items()}
+    if isinstance(found, list):
+        return [_without_nan(value) for value in found]
+    return None if isinstance(found, float) and math.isnan(found) else found
