@@ -33,8 +33,8 @@ class HushTable(TableDetector):
 
     LSH iTables (Li and Pham) with all rows in every table, deep codes (8 to 24 hash functions)
     folded into 256 cells, features weighted by their kurtosis, cuts at quantiles and in tails,
-    stratified draws, and two passes: the second counts only the rows that lie dense, and its
-    counts score. With ``contamination="auto"`` it flags a few percent of the rows as a rule.
+    stratified draws, and two passes, of which the second counts only the rows that lie dense.
+    With ``contamination="auto"`` it flags a few percent of the rows as a rule.
 
     Parameters
     ----------

@@ -7,12 +7,10 @@ from numpy.typing import NDArray
 
 from hushtable.data.encoding import Codes
 from hushtable.plans.families import HashFamily, ScoreHistogram
-from hushtable.plans.score_rule import ScoreRule, exact
+from hushtable.plans.score_rule import exact
 
 #: Cells of the histogram that the gate is found by.
 GATE_BINS = 128
-#: How the counts of a second pass become scores. Measured: see the docs.
-SECOND_PASS = ScoreRule("pseudocount_log2", 2.0)
 
 _UNIT = 2**20
 

@@ -14,7 +14,7 @@ from hushtable.plans.content import PlanContent
 from hushtable.plans.counted import Counted
 from hushtable.plans.draws import DRAWS, NOVELTY, Draw, Marginals, Purpose, draw_of
 from hushtable.plans.families import EquiWidth
-from hushtable.plans.gate import SECOND_PASS, gate_histogram, otsu_cell
+from hushtable.plans.gate import gate_histogram, otsu_cell
 from hushtable.privacy.layout import Design
 
 
@@ -301,7 +301,8 @@ class Plan(PlanContent):
     def second_pass(self, first: Counted, gate: Counted | None = None) -> "Plan":
         """Return the plan that counts again, only the rows that lie dense.
 
-        Rows that lie apart are left out of these counts, so that they do not hide each other.
+        Rows that lie apart are left out of its counts, so that they do not hide each other; a row
+        scores by the counts of both passes.
 
         Parameters
         ----------
@@ -309,9 +310,8 @@ class Plan(PlanContent):
             Merged counts of all rows under this plan.
         gate : Sketch, optional
             Merged counts under ``Plan.gate(first)``. Otsu's method splits them in two classes, of
-            which the denser is counted; a row then scores by the second counts alone. Without,
-            rows are counted whose mean log2(C1 + 1) is at least the mean over all rows, and both
-            counts score, as in version 0.1.
+            which the denser is counted. Without, rows are counted whose mean log2(C1 + 1) is at
+            least the mean over all rows, as in version 0.1.
 
         Returns
         -------
@@ -342,14 +342,11 @@ class Plan(PlanContent):
 
     def gated(self, first: Counted, cell: int) -> "Plan":
         """Return the plan of the second pass by a cell of the gate's histogram."""
-        return replace(
-            self, first_counts=first.counts, gate_cell=cell, score=SECOND_PASS, data_dependent=True
-        )
+        return replace(self, first_counts=first.counts, gate_cell=cell, data_dependent=True)
 
     def first_pass(self) -> "Plan":
         """Return the plan of all rows, of which this one is the second pass."""
-        score = DRAWS[self.detector].score
-        return replace(self, first_counts=None, gate_cell=None, score=score)
+        return replace(self, first_counts=None, gate_cell=None)
 
     def cell_scores(self, counts: NDArray[np.int64], noise_sd: float = 0.0) -> NDArray[np.float64]:
         """Return the score of every cell, in bits, given the merged counts.
@@ -363,10 +360,10 @@ class Plan(PlanContent):
         """
         if noise_sd > 0.0:
             return self.score.noisy_values(counts, noise_sd)
-        if self.first_counts is not None and self.gate_cell is None:
+        if self.first_counts is not None:
             return self.score.two_pass_values(self.first_counts, counts, self.first_rows)
         n_rows = self.rows_counted(counts)
-        if n_rows == 0 and self.first_counts is None:
+        if n_rows == 0:
             raise UsageError("no rows were counted: add sketches of data before scoring")
         return self.score.values(counts, n_rows)
 
@@ -384,8 +381,8 @@ def _check_first(first: Counted) -> None:
         raise UsageError("a second pass needs exact counts of the first, not a release")
     if plan.first_counts is not None:
         raise UsageError("this plan is of the second pass already: a third gains nothing")
-    if plan.detector != "hushtable":
-        raise UsageError(f"counts of a {plan.detector!r} plan: only hushtable has a second pass")
+    if not plan.purpose.scores_rows:
+        raise UsageError(f"counts of a {plan.detector!r} plan do not score rows: no second pass")
     if plan.score == NOVELTY:
         raise UsageError(
             "this plan is for novelty detection: its rows are clean, and a second pass would leave "

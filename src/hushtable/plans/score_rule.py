@@ -52,11 +52,6 @@ class ScoreRule:
         """Unit of the scores: bits, or rows."""
         return "rows" if self.name == "count" else "bits"
 
-    @property
-    def worst(self) -> float:
-        """Share of the rows whose mean score is a threshold: see `Scorer.auto_offset`."""
-        return 1 / 3 if self.name == "pseudocount_log2" else 1 / 2
-
     def values(self, counts: Counts, n_rows: int) -> NDArray[np.float64]:
         """Return the score of every cell; ``n_rows`` is the number of rows counted."""
         if self.name == "count":

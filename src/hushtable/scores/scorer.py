@@ -227,9 +227,9 @@ class Scorer:
     def auto_offset(self) -> float:
         """Return a threshold from the counts alone.
 
-        In each table, take the mean score of the rarer half of the counted rows (under a plan of
-        the second pass or for novelty, of the rarer third: scores fall further there); return the
-        mean over the tables, in bits. A mean over the worst of the rows is a coherent measure
+        In each table, take the mean score of the rarer half of the counted rows (behind a gate and
+        for novelty, of the rarer third: scores fall further there); return the mean over the
+        tables, in bits. A mean over the worst of the rows is a coherent measure
         of risk (expected shortfall: Acerbi and Tasche, 2002), so that the mean over the tables
         is at most the mean score of the rarer half of the rows themselves: never more than
         half of the counted rows lie below.
@@ -239,11 +239,12 @@ class Scorer:
         if self.sketch.noise_sd > 0.0:
             return self._noisy_offset()
         counts, offsets = self.row_counts, self.plan.family.offsets
-        shortfalls = []
+        deep = self.plan.gate_cell is not None or self.plan.score.name == "pseudocount_log2"
+        rarer, shortfalls = (1.0 / 3.0 if deep else 0.5), []
         for first, last in itertools.pairwise(offsets):
             order = np.argsort(self.values[first:last], kind="stable")
             rows = np.cumsum(counts[first:last][order])
-            worst = rows[-1] * self.plan.score.worst
+            worst = rows[-1] * rarer
             share = np.diff(np.minimum(rows, worst), prepend=0.0) / worst
             # Not with @: BLAS adds in an order that depends on the processor.
             shortfalls.append((share * self.values[first:last][order]).sum())

@@ -1,5 +1,7 @@
 """Hash functions that several draws make."""
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,8 +19,14 @@ def random_feature(
     feature: NDArray[np.int64],
     position: Floats,
     max_cells: int,
+    places: Mapping[int, Floats] | None = None,
 ) -> RandomFeature:
-    """Fix cuts at their codes, draw the sides of missing values and the sets of categories."""
+    """Fix cuts at their codes, draw the sides of missing values and the sets of categories.
+
+    ``places`` has, for categorical features that have them, the places of the categories from 0
+    to 1: half of the hash functions on such a feature then cut them as if they were numbers, at
+    ``position``, with an unseen category above all.
+    """
     # A cut lies between two levels: P(h(x) = h(q)) is 1 - |x - q| / range (equation 1), exactly
     # in levels.
     cut = 2 + np.minimum((position * (kernels.LEVELS - 1)).astype(np.int64), kernels.LEVELS - 2)
@@ -27,6 +35,11 @@ def random_feature(
     categorical = np.array([f.kind == "categorical" for f in schema.features])[feature]
     cut[categorical] = 0
     for h in np.flatnonzero(categorical):
+        where = None if places is None else places.get(int(feature[h]))
+        if where is not None and rng.random() < 0.5:
+            sides = np.concatenate([[missing[h]], where >= position[h], [1]])
+            subsets.append(sides.astype(np.uint8))
+            continue
         n_categories = len(schema.features[feature[h]].categories)
         subsets.append(_subset(n_categories, int(missing[h]), rng))
     return RandomFeature(

@@ -38,7 +38,8 @@ def draw_hushtable(
     then shuffled and dealt to the tables. With ``marginals``, features weigh log(4 + kurtosis),
     and .3 of the cuts follow the quantiles; of a feature of which one cell holds more than a fifth
     of the rows, .15 follow the quantiles and .15 the tails (see `Profile`). For novelty, all
-    features weigh alike, as they do without marginals; then cuts are uniform on the range. Noise
+    features weigh alike, as they do without marginals; then cuts are uniform on the range. Half of
+    the functions on a categorical feature tell rare categories from frequent ones. Noise
     in the marginals is taken out first, and what it leaves of the weights is drawn towards their
     mean. The margin is larger the fewer rows they counted.
 
@@ -60,7 +61,7 @@ def draw_hushtable(
     profile = Profile(schema, marginals, by)
     feature, cut = _stratified(profile.weights, int(depth.sum()), rng)
     position = profile.positions(feature, cut)
-    family = random_feature(schema, rng, depth, feature, position, cells)
+    family = random_feature(schema, rng, depth, feature, position, cells, profile.places)
     margin = min(1.0, MARGIN + MARGIN_OF_FEW_ROWS / profile.n_rows)
     return replace(family, margin=round(margin * kernels.LEVELS))
 

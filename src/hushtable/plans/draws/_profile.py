@@ -25,16 +25,18 @@ class Refinement:
 
     A feature weighs log(``added`` + kurtosis); all weigh alike where that is None. The share
     ``quantiles`` of its cuts follows its quantiles. If one cell holds more than ``full`` of its
-    values, some of its cuts follow its tails.
+    values, some of its cuts follow its tails. With ``rarity``, cuts on categories follow how rare
+    they are.
     """
 
     added: float | None
     quantiles: float
     full: float = 1.0
+    rarity: bool = True
 
 
 #: Version 0.1's, and that of marginals with noise, which drowns tails.
-FIRST = Refinement(1.0, 0.25)
+FIRST = Refinement(1.0, 0.25, rarity=False)
 REFINED = Refinement(4.0, 0.3, 0.2)
 FOR_NOVELTY = Refinement(None, 0.25)
 
@@ -58,11 +60,15 @@ class Profile:
     distribution function of the marginal, and q the refinement's share. Where cuts follow the
     tails, z = .15 F + .70 u + .15 T instead; T is the place in the tails on a scale of bits,
     (12 + log2 max(F, 2^-12)) / 22 for F < 1/2, and the same from the other end.
+
+    ``places`` has those of the categories of features on a scale of how rare they are: their
+    information, -log2(n / N), from 0 for the most frequent to 1 for the rarest.
     """
 
     def __init__(self, schema: Schema, marginals: Marginals | None, by: Refinement) -> None:
         self._cumulative: dict[int, Floats] = {}
         self._tailed: list[int] = []
+        self.places: dict[int, Floats] = {}
         self._by = by
         self.n_rows = math.inf  # not known
         self.weights = np.array([float(self._may_tell(f)) for f in schema.features])
@@ -93,6 +99,10 @@ class Profile:
                 self._cumulative[j] = steps
                 if present.max() > self._by.full * present.sum():
                     self._tailed.append(j)
+            listed = present[:-1]  # without those that are not
+            if self._by.rarity and not numeric and len(listed) and np.ptp(listed) > 0.0:
+                rarity = -np.log2(np.maximum(listed, 1.0))
+                self.places[j] = (rarity - rarity.min()) / max(np.ptp(rarity), 1e-9)
             if self._by.added is None:
                 continue
             # Rows in one bin spread over its width: noise must not make them a point.
