@@ -35,7 +35,9 @@ DETECTORS = [ACE, HushTable, LSHiTables, RotatedRSHash, RSHash]
     ACE(),
     ACE(n_bits=4, contamination=0.1),
     HushTable(),
+    HushTable(passes=1),
     HushTable(passes=2, n_tables=20, contamination=0.1),
+    HushTable(novelty=True, contamination=0.01),
     LSHiTables(),
     LSHiTables(max_samples=10, contamination=0.1),
     RotatedRSHash(),
@@ -43,6 +45,7 @@ DETECTORS = [ACE, HushTable, LSHiTables, RotatedRSHash, RSHash]
     RSHash(),
     RSHash(max_samples=10, contamination=0.1),
     PyODAdapter(HushTable(random_state=0)),
+    PyODAdapter(HushTable(novelty=True, random_state=0), contamination=0.01),
     PyODAdapter(LSHiTables(random_state=0)),
 ])  # fmt: skip
 def test_scikit_learns_checks(estimator, check):
@@ -122,7 +125,8 @@ def test_two_rounds_in_several_places_are_the_fit(rng):
 
     marginals = gather(Plan.marginals(schema))
     plan = Plan.draw(schema, marginals=marginals, random_state=7)
-    second = plan.second_pass(gather(plan))
+    first = gather(plan)
+    second = plan.second_pass(first, gather(Plan.gate(first)))
     merged = HushTable.from_counts(gather(second))
     assert merged.plan_.plan_id == pooled.plan_.plan_id
     assert merged.passes == 2
@@ -178,17 +182,21 @@ def test_contamination_is_the_share_of_flagged_rows(make, rng):
         detector.set_threshold(X, 0.7)
 
 
-def test_auto_threshold_is_the_mean_of_the_rarer_halves(rng):
+@pytest.mark.parametrize(
+    ("settings", "part"), [({"passes": 1}, 2), ({"passes": 2}, 3), ({"novelty": True}, 3)]
+)
+def test_auto_threshold_is_the_mean_of_the_rarer_rows(rng, settings, part):
     X = rng.normal(size=(301, 2))
-    detector = HushTable(n_tables=5, random_state=0).fit(X)
+    detector = HushTable(n_tables=5, random_state=0, **settings).fit(X)
     scorer = Scorer(detector.sketch_)
     offsets = detector.plan_.family.offsets
     means = []
     for t in range(5):
         table = slice(offsets[t], offsets[t + 1])
-        rows = np.sort(np.repeat(scorer.values[table], detector.sketch_.counts[table]))
-        # 301 rows: the rarer half is 150 rows and half of the next.
-        means.append((rows[:150].sum() + rows[150] / 2) / 150.5)
+        rows = np.sort(np.repeat(scorer.values[table], scorer.row_counts[table]))
+        # 301 rows: the rarer half is 150 rows and half of the next, the third 100 and a third.
+        whole = 301 // part
+        means.append((rows[:whole].sum() + rows[whole] / part) / (301 / part))
     assert detector.offset_ == pytest.approx(np.mean(means), rel=1e-12)
 
 
@@ -265,7 +273,7 @@ def test_not_fitted(make, X):
         (HushTable(contamination=0.6), "at most 0.5"),
         (HushTable(contamination="some"), "needs 'auto'"),
         (HushTable(contamination=True), "needs 'auto'"),
-        (HushTable(passes=3), "needs 1 or 2"),
+        (HushTable(passes=3), 'needs "auto", 1 or 2'),
         (HushTable(n_tables=0), "n_tables=0"),
         (HushTable(n_jobs=0), "n_jobs=0"),
         (LSHiTables(max_samples=0), "max_samples=0"),

@@ -247,7 +247,7 @@ def test_rare_cells_hold_a_small_share_of_the_rows(rng):
 
     X = rng.normal(size=(5000, 4))
     scorer = HushTable(random_state=0).fit(X)._scorer
-    counts, offsets = scorer.sketch.counts, scorer.plan.family.offsets
+    counts, offsets = scorer.row_counts, scorer.plan.family.offsets
     for limit, (a, b) in zip(_limits(scorer), itertools.pairwise(offsets), strict=True):
         rare = scorer.values[a:b] < limit
         assert counts[a:b][rare].sum() <= RARE * len(X)

@@ -56,10 +56,18 @@ def table():
 def plans():
     marginals = Plan.marginals(SCHEMA)
     counts = Sketch.from_data(marginals, table())
-    drawn = Plan.draw(SCHEMA, marginals=counts, n_tables=3, n_cells=16, random_state=1)
+    settings = {"marginals": counts, "n_tables": 3, "n_cells": 16, "random_state": 1}
+    drawn = Plan.draw(SCHEMA, tails=False, **settings)  # as version 0.1 drew
+    tails = Plan.draw(SCHEMA, **settings)
+    first = Sketch.from_data(tails, table())
+    gate = Plan.gate(first)
     refined = replace(drawn, family=replace(drawn.family, margin=0))  # as it was before margins
     return {
         "beyond": drawn,
+        "tails": tails,
+        "gate": gate,
+        "gated": tails.second_pass(first, Sketch.from_data(gate, table())),
+        "novelty": Plan.draw(SCHEMA, novelty=True, **settings),
         "marginals": marginals,
         "hushtable": refined,
         "ace": Plan.draw(SCHEMA, detector="ace", n_tables=3, n_bits=4, random_state=1),

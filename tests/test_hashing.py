@@ -100,7 +100,8 @@ def test_refined_depths_cells_and_stratified_draws():
         assert (np.abs(u - (np.arange(len(u)) + 0.5) / len(u)) <= 0.5 / len(u) + 1e-4).all()
 
 
-def test_marginals_steer_features_and_cuts(rng):
+@pytest.mark.parametrize(("tails", "added", "quantiles"), [(True, 4.0, 0.3), (False, 1.0, 0.25)])
+def test_marginals_steer_features_and_cuts(rng, tails, added, quantiles):
     n = 4000
     X = np.column_stack([
         rng.random(n),  # light tails: kurtosis 1.8
@@ -116,21 +117,74 @@ def test_marginals_steer_features_and_cuts(rng):
     ))  # fmt: skip
     X = np.column_stack([X, np.full(n, 3.0)])
     marginals = Sketch.from_data(Plan.marginals(schema), X)
-    family = Plan.draw(schema, marginals=marginals, n_tables=400, random_state=0).family
+    drawn = {"marginals": marginals, "n_tables": 400, "random_state": 0}
+    family = Plan.draw(schema, tails=tails, **drawn).family
     share = np.bincount(family.feature, minlength=4) / len(family.feature)
     binned = np.floor((X[:, :3] - [0, -edge, 0]) / [1, 2 * edge, 1] * 64).clip(0, 63)
     deviation = binned - binned.mean(axis=0)
     kurtosis = (deviation**4).mean(axis=0) / (deviation**2).mean(axis=0) ** 2
-    weight = np.append(np.log1p(kurtosis), 0.0)
+    weight = np.append(np.log(added + kurtosis), 0.0)
     np.testing.assert_allclose(share, weight / weight.sum(), atol=2e-3)
-    # A quarter of the cuts follows the quantiles: the middle half of the rows of the heavy
-    # feature spans little of its range, and draws a quarter of a half of the cuts.
+    assert np.histogram(X[:, 1], 64, (-edge, edge))[0].max() > 0.2 * n  # it has tails
+    quantiles = 0.15 if tails else quantiles
+    # That share of the cuts follows the quantiles: the middle half of the rows of the heavy
+    # feature spans little of its range, and draws half of that share.
     q1, q3 = np.quantile(X[:, 1], [0.25, 0.75])
     width = (q3 - q1) / (2 * edge)
     u = (family.cut[family.feature == 1] - 2.0) / 65_279
     inside = ((u >= (q1 + edge) / (2 * edge)) & (u <= (q3 + edge) / (2 * edge))).mean()
     # The histogram of 64 cells smears the middle over its cell, hence the tolerance.
-    assert 0.75 * width < inside < 0.25 * 0.5 + 0.75 * width + 0.02
+    most = quantiles * 0.5 + (1.0 - quantiles) * width + 0.02
+    assert (1.0 - quantiles) * width < inside < most
+
+
+def placed(X, **settings):
+    """Return the places of the cuts on the range of one column, in order."""
+    schema = Schema((Feature.numeric("a", low=X.min(), high=X.max()),))
+    marginals = Sketch.from_data(Plan.marginals(schema), X[:, np.newaxis])
+    plan = Plan.draw(schema, marginals=marginals, n_tables=300, random_state=0, **settings)
+    return np.sort((plan.family.cut - 2.0) / 65_279)
+
+
+def test_cuts_follow_the_tails_of_a_full_cell(rng):
+    """z = .15 F + .70 u + .15 T, and cuts are uniform in z (research: R1)."""
+    X = np.abs(rng.standard_cauchy(5000)).clip(0, 200)
+    u = placed(X)
+    steps = np.concatenate([[0.0], np.histogram(X, 64, (X.min(), X.max()))[0].cumsum() / len(X)])
+    F = np.interp(u, np.linspace(0, 1, 65), steps)
+    with np.errstate(divide="ignore"):
+        near = np.minimum(F, 1.0 - F)
+        place = (12 + np.log2(np.maximum(near, 2.0**-12))) / 22
+    z = 0.15 * F + 0.70 * u + 0.15 * np.where(F < 0.5, place, 1.0 - place)
+    wanted = (np.arange(len(z)) + 0.5) / len(z)
+    # Where z rises fastest, a step of the codes moves it by more.
+    assert np.quantile(np.abs(z - wanted), 0.95) < 2e-3
+    plain = placed(rng.random(5000))
+    assert np.abs(plain - (np.arange(len(plain)) + 0.5) / len(plain)).max() < 0.02
+    assert len(np.unique(placed(np.r_[np.zeros(999), 1.0]))) > 1000
+
+
+def test_half_of_the_functions_on_categories_tell_rare_from_frequent():
+    names = ["a", "b", "c", "d"]
+    schema = Schema((Feature.categorical("ward", names),))
+    X = pa.table({"ward": np.repeat(names, [800, 150, 40, 10])})
+    marginals = Sketch.from_data(Plan.marginals(schema), X)
+    drawn = {"marginals": marginals, "n_tables": 300, "random_state": 0}
+    sides = Plan.draw(schema, **drawn).family.subsets.reshape(-1, 6)
+    known, unseen = sides[:, 1:5], sides[:, 5]
+    rising = (np.diff(known.astype(int), axis=1) >= 0).all(axis=1) & (unseen == 1)
+    # Of random sets of four, 3 of the 14 rise, and half of these have unseen ones above.
+    assert rising.mean() == pytest.approx(0.5 + 0.5 * 3 / 14 / 2, abs=0.02)
+    # A cut falls between two categories as often as their information lies apart.
+    information = -np.log2(np.array([800, 150, 40, 10]) / 1000)
+    apart = np.diff(information) / np.ptp(information)
+    at = (known[rising].argmax(axis=1) - 1)[known[rising].any(axis=1)]
+    share = np.bincount(at[at >= 0], minlength=3) / (at >= 0).sum()
+    np.testing.assert_allclose(share, apart, atol=0.08)  # random sets rise, too
+    even = Schema((Feature.categorical("ward", ["a", "b"]),))
+    X = pa.table({"ward": ["a", "b"] * 50})
+    marginals = Sketch.from_data(Plan.marginals(even), X)
+    assert Plan.draw(even, marginals=marginals, random_state=0).family.n_sides
 
 
 def test_missing_values_fall_on_a_side_drawn_for_each_function():

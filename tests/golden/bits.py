@@ -78,6 +78,16 @@ def clipped(plan):
     return replace(plan, family=replace(plan.family, margin=0))
 
 
+def as_first(detector, X, n_jobs, passes=1):
+    """Return a HushTable as version 0.1 fitted it."""
+    marginals = Sketch.from_data(Plan.marginals(detector.plan_.schema), X, n_jobs=n_jobs)
+    drawn = {"marginals": marginals, "random_state": 5, "tails": False}
+    plan = Plan.draw(detector.plan_.schema, **drawn)
+    if passes == 2:
+        plan = plan.second_pass(Sketch.from_data(plan, X, n_jobs=n_jobs))
+    return HushTable.from_counts(Sketch.from_data(plan, X, n_jobs=n_jobs), n_jobs=n_jobs)
+
+
 def facts(n_jobs=1):
     """Return digests of everything, by name."""
     X, found = rows(), {}
@@ -85,18 +95,26 @@ def facts(n_jobs=1):
         options = OPTIONS.get(name, {})
         plan = Plan.draw(SCHEMA, detector=name, random_state=5, **options)
         fitted = detector(random_state=5, n_jobs=n_jobs, **options).fit(X)
+        if name == "hushtable":
+            found["hushtable fitted in two passes"] = of_detector(fitted, X, explained=True)
+            fitted = as_first(fitted, X, n_jobs)
         if plan.family.margin:
             found[f"{name} by a plan, with a margin"] = of_plan(plan, X, n_jobs)
             found[f"{name} fitted, with a margin"] = of_detector(fitted, X, name in EXPLAINED)
             plan, fitted = clipped(plan), refitted(fitted, X, n_jobs)
         found[f"{name} by a plan"] = of_plan(plan, X, n_jobs)
         found[f"{name} fitted"] = of_detector(fitted, X, name in EXPLAINED)
-    fitted = HushTable(passes=2, random_state=5, n_jobs=n_jobs).fit(X)
+    for one, settings in {"in one pass": {"passes": 1}, "for novelty": {"novelty": True}}.items():
+        fitted = HushTable(random_state=5, n_jobs=n_jobs, **settings).fit(X)
+        found[f"hushtable fitted {one}"] = of_detector(fitted, X, explained=True)
+    fitted = as_first(HushTable(passes=1).fit(X), X, n_jobs, passes=2)
     found["second pass, with a margin"] = of_detector(fitted, X, explained=True)
     found["second pass"] = of_detector(refitted(fitted, X, n_jobs), X, explained=True)
     marginals = Sketch.from_data(Plan.marginals(SCHEMA), X, n_jobs=n_jobs)
-    refined = clipped(Plan.draw(SCHEMA, marginals=marginals, random_state=5))
+    drawn = {"marginals": marginals, "random_state": 5}
+    refined = clipped(Plan.draw(SCHEMA, tails=False, **drawn))
     found["refined by marginals"] = of_plan(refined, X, n_jobs)
+    found["refined by marginals, with tails"] = of_plan(Plan.draw(SCHEMA, **drawn), X, n_jobs)
     for name in ("hushtable", "merged"):
         release = load(EXPECTED.parent / "protocol-1" / f"{name}.release.hush")
         detector = HushTable.from_counts(release, n_jobs=n_jobs)

@@ -128,6 +128,11 @@ class HushTable(TableDetector):
         -------
         self
         """
+        if hasattr(self, "plan_") and (self.plan_.score == NOVELTY) != self.novelty:
+            raise UsageError(
+                f"this detector was fitted with novelty={not self.novelty}: rows are added to its "
+                "counts with the same setting, or fit draws a new plan"
+            )
         return super().partial_fit(X)
 
     def _so_far(self) -> Counts:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from hushtable.errors import PlanError
 
 _UNIT = 2.0**20
-#: Every rule by its name, with the most smoothing that it takes.
-_MOST_SMOOTHING = {"count": 0.0, "log2": 0.0, "smoothed_log2": 1.0, "pseudocount_log2": 1e6}
+#: Every rule by its name, and whether it has smoothing.
+_SMOOTHED = {"count": False, "log2": False, "smoothed_log2": True, "pseudocount_log2": True}
 
 Counts = NDArray[np.int64]
 
@@ -37,12 +37,11 @@ class ScoreRule:
     smoothing: float = 0.0
 
     def __post_init__(self) -> None:
-        if self.name not in _MOST_SMOOTHING:
-            names = tuple(_MOST_SMOOTHING)
-            raise PlanError(f"score rule {self.name!r} is unknown: needs one of {names}")
-        most = _MOST_SMOOTHING[self.name]
-        if not 0.0 <= self.smoothing <= most or (self.smoothing > 0) != (most > 0):
-            needed = f"a number above 0 and at most {most:g}" if most else "none"
+        if self.name not in _SMOOTHED:
+            raise PlanError(f"score rule {self.name!r} is unknown: needs one of {(*_SMOOTHED,)}")
+        smoothed = _SMOOTHED[self.name]
+        if not 0.0 <= self.smoothing <= 1.0 or (self.smoothing > 0) != smoothed:
+            needed = "a number above 0 and at most 1" if smoothed else "none"
             raise PlanError(
                 f"score rule {self.name!r} with smoothing {self.smoothing}: needs {needed}"
             )

@@ -1,0 +1,200 @@
+"""Two passes: the gate between them, one site and several, and what is refused."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from hushtable import ACE, Feature, HushTable, LSHiTables, Plan, Schema, Sketch, load
+from hushtable.counts import passes
+from hushtable.errors import PlanError, UsageError
+from hushtable.plans.gate import GATE_BINS, otsu_cell
+from hushtable.scores.scorer import Scorer
+
+
+@pytest.fixture
+def X(rng):
+    X = rng.normal(size=(900, 3))
+    X[:90] = rng.uniform(-9.0, 9.0, size=(90, 3))  # apart, and many
+    return X
+
+
+def gathered(plan, sites):
+    return sum((Sketch.from_data(plan, x) for x in sites), start=Sketch.zero(plan))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_otsu_splits_where_the_classes_lie_furthest_apart(seed):
+    counts = np.random.default_rng(seed).integers(0, 50, GATE_BINS)
+    places = np.repeat(np.arange(GATE_BINS), counts)
+
+    def between(cell):
+        low, high = places[places < cell], places[places >= cell]
+        if not len(low) or not len(high):
+            return -1.0
+        return len(low) * len(high) * (low.mean() - high.mean()) ** 2
+
+    found = [between(cell) for cell in range(GATE_BINS)]
+    assert found[otsu_cell(counts)] == pytest.approx(max(found), rel=1e-12)
+
+
+def test_one_cell_is_one_class():
+    assert otsu_cell(np.bincount([17, 17], minlength=GATE_BINS)) == 0
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("settings", [{}, {"n_tables": 7}])
+def test_kept_cells_count_as_rows_that_are_read_again(X, n_jobs, weighted, settings, monkeypatch):
+    weights = np.arange(len(X)) % 3 if weighted else None
+    detector = HushTable(random_state=0, n_jobs=n_jobs, **settings)
+    kept = detector.fit(X, sample_weight=weights).sketch_
+    for room in (0, 20_000):  # not begun, and given up
+        monkeypatch.setattr(passes, "KEPT_BYTES", room)
+        again = detector.fit(X, sample_weight=weights).sketch_
+        assert again == kept
+        assert again.plan.gate_cell == kept.plan.gate_cell
+        assert again.largest_weight == kept.largest_weight
+
+
+def test_a_stream_is_kept_until_there_is_no_more_room(X, tmp_path, monkeypatch):
+    np.savetxt(tmp_path / "x.csv", X, delimiter=",", header="a,b,c", comments="")
+    whole = HushTable(random_state=0).fit(tmp_path / "x.csv").sketch_
+    monkeypatch.setattr(passes, "KEPT_BYTES", 50_000)
+    assert HushTable(random_state=0).fit(tmp_path / "x.csv").sketch_ == whole
+
+
+def test_the_gate_leaves_out_rows_that_lie_apart(X):
+    detector = HushTable(random_state=0).fit(X)
+    plan = detector.plan_
+    first = Sketch(plan.first_pass(), plan.first_counts, detector.sketch_.tally)
+    gate = Sketch.from_data(Plan.gate(first), X)
+    dense = gate.plan.family.cells(_means(first, X)) >= plan.gate_cell
+    assert detector.sketch_ == Sketch.from_data(plan, X)
+    assert detector.sketch_.n_rows == dense.sum()
+    assert dense[:90].mean() < 0.05
+    assert dense[90:].mean() > 0.6
+    # It scores by both counts, and the rows apart no longer hide each other.
+    scores = detector.score_samples(X)
+    both = np.log2(detector.sketch_.counts + 1.0) + np.log2(plan.first_counts + 0.05 * len(X))
+    np.testing.assert_allclose(Scorer(detector.sketch_).values, both, atol=1e-6)
+    gap = np.median(scores[90:]) - np.median(scores[:90])
+    once = HushTable(passes=1, random_state=0).fit(X).score_samples(X)
+    assert gap > 3 * (np.median(once[90:]) - np.median(once[:90]))
+
+
+def _means(first, X):
+    """Return the mean of log2(C1 + 1) over the tables of each row."""
+    values = np.rint(np.log2(first.counts + 1.0) * 2**20) / 2**20
+    codes = Scorer(first)._encoder.encode(X)
+    return first.plan.family.sum(codes, values) / first.n_tables
+
+
+def test_rows_that_all_score_alike_are_all_counted():
+    X = np.tile([[0.0, 1.0], [1.0, 0.0]], (50, 1))
+    detector = HushTable(random_state=0).fit(X)
+    assert detector.plan_.gate_cell == 0
+    assert detector.sketch_.n_rows == 100
+    assert len(np.unique(detector.score_samples(X))) == 1
+
+
+def test_without_a_gate_the_mean_is_the_threshold(X):
+    first = HushTable(passes=1, random_state=0).fit(X).sketch_
+    second = first.plan.second_pass(first)
+    assert second.gate_cell is None
+    means = _means(first, X)
+    assert Sketch.from_data(second, X).n_rows == (means >= means.mean()).sum()
+
+
+# --- adding rows ------------------------------------------------------------------------------
+
+
+def test_rows_are_added_to_the_counts_of_the_first_pass(X):
+    X[0], X[1] = X.min(axis=0), X.max(axis=0)
+    twice, once = HushTable(random_state=0).fit(X[:500]), HushTable(passes=1, random_state=0)
+    once.fit(X[:500]).partial_fit(X[500:])
+    twice.partial_fit(X[500:])
+    assert twice.plan_.plan_id == once.plan_.plan_id
+    assert twice.sketch_ == once.sketch_
+    assert twice.offset_ == once.offset_
+    begun = HushTable(random_state=0).partial_fit(X[:500]).partial_fit(X[500:])
+    assert begun.sketch_ == once.sketch_
+    with pytest.raises(AttributeError, match="partial_fit"):
+        HushTable(passes=2).partial_fit(X)
+
+
+def test_a_merged_model_says_its_passes(X, tmp_path):
+    detector = HushTable(n_tables=9, random_state=0).fit(X)
+    detector.save(tmp_path / "a.hush")
+    loaded = load(tmp_path / "a.hush")
+    assert loaded.passes == "auto"
+    assert loaded.plan_.gate_cell == detector.plan_.gate_cell
+    np.testing.assert_array_equal(loaded.score_samples(X), detector.score_samples(X))
+    assert HushTable.from_counts(detector.sketch_).passes == 2
+
+
+# --- what is refused --------------------------------------------------------------------------
+
+
+def public(**settings):
+    features = [Feature.numeric(name, low=-10, high=10) for name in "abc"]
+    return Plan.draw(Schema(features), n_tables=5, random_state=0, **settings)
+
+
+def table(X):
+    return pa.table(dict(zip("abc", X.T, strict=True)))
+
+
+def test_no_second_pass_follows(X):
+    plan = public()
+    counts = Sketch.from_data(plan, table(X))
+    second = plan.second_pass(counts, Sketch.from_data(Plan.gate(counts), table(X)))
+    clean = Sketch.from_data(public(novelty=True), table(X))
+    marginals = Sketch.from_data(Plan.marginals(plan.schema), table(X))
+    for refused, message in [
+        (Sketch.zero(plan), "counted no rows"),
+        (Sketch.from_data(second, table(X)), "a third gains nothing"),
+        (clean, "novelty detection"),
+        (marginals, "do not score rows"),
+    ]:
+        with pytest.raises(UsageError, match=message):
+            Plan.gate(refused)
+        with pytest.raises(UsageError, match=message):
+            refused.plan.second_pass(refused)
+
+
+def test_a_gate_of_other_rows_is_refused(X):
+    plan = public()
+    first, other = (Sketch.from_data(plan, table(some)) for some in (X, X[:500]))
+    gate = Sketch.from_data(Plan.gate(other), table(X))
+    with pytest.raises(PlanError, match="gate was counted under another plan"):
+        plan.second_pass(first, gate)
+    with pytest.raises(UsageError, match="no rows were counted for the gate"):
+        plan.second_pass(first, Sketch.zero(Plan.gate(first)))
+    with pytest.raises(PlanError, match="do not add"):
+        Sketch.from_data(Plan.gate(first), table(X)) + gate
+
+
+def test_counts_behind_different_gates_do_not_add(X):
+    plan = public()
+    first = Sketch.from_data(plan, table(X))
+    one, two = (Sketch.from_data(plan.gated(first, cell), table(X)) for cell in (100, 117))
+    with pytest.raises(PlanError, match="another gate of the second pass") as error:
+        one + two
+    assert "117" not in str(error.value)
+
+
+def test_a_gate_needs_its_first_counts(X):
+    plan = public()
+    content, arrays = plan.to_dict(), plan.arrays()
+    for cell in (5, -1, 128):
+        with pytest.raises(PlanError, match=f"gate_cell={cell}"):
+            Plan.from_content(content | {"gate_cell": cell}, arrays)
+
+
+@pytest.mark.parametrize("make", [ACE, LSHiTables])
+def test_other_detectors_have_a_second_round_too(X, make):
+    detector = make(n_tables=5, random_state=0).fit(X)
+    first = Sketch.from_data(detector.plan_, X)
+    gate = Sketch.from_data(Plan.gate(first), X)
+    second = Sketch.from_data(detector.plan_.second_pass(first, gate), X)
+    assert 0 < second.n_rows < len(X)
