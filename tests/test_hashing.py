@@ -8,6 +8,7 @@ import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.data.encoding import Encoder
+from hushtable.data.readers import as_reader
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.families import RandomFeature, family_from_content
 from hushtable.plans.families._joined import JOINED_ROWS, JoinedTables
@@ -330,3 +331,17 @@ def test_tables_are_packed_into_few():
     assert len(bits) == 1 + -(-(int(depth.sum()) - 16) // 11)  # none could be saved
     assert sorted(packed.tables) == list(range(len(depth)))
     assert np.diff(packed.offsets).tolist() == (1 << bits).tolist()
+
+
+def test_a_part_of_a_family_counts_as_its_first_tables():
+    names = ["a", "b", "c"]
+    schema = Schema((Feature.categorical("ward", names), Feature.numeric("age", low=0, high=1)))
+    family = Plan.draw(schema, n_tables=9, random_state=0).family
+    X = pa.table({"ward": names * 20, "age": np.linspace(0.0, 1.0, 60)})
+    codes = Encoder(schema).encode(next(iter(as_reader(X).read())))
+    whole, part = np.zeros(family.n_cells, np.int64), family.part(4)
+    some = np.zeros(part.n_cells, np.int64)
+    family.count(codes, whole)
+    part.count(codes, some)
+    assert part.n_tables == 4
+    np.testing.assert_array_equal(some, whole[: part.n_cells])

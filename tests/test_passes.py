@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from hushtable import ACE, Feature, HushTable, LSHiTables, Plan, Schema, Sketch, load
-from hushtable.counts import passes
+from hushtable.data.readers import _reader
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.gate import GATE_BINS, otsu_cell
 from hushtable.scores.scorer import Scorer
@@ -43,24 +43,27 @@ def test_one_cell_is_one_class():
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("settings", [{}, {"n_tables": 7}])
-def test_kept_cells_count_as_rows_that_are_read_again(X, n_jobs, weighted, settings, monkeypatch):
+@pytest.mark.parametrize("n_tables", [1, 7, 100])
+def test_a_fit_is_what_its_rounds_are(X, n_jobs, weighted, n_tables, monkeypatch):
+    monkeypatch.setattr(_reader, "BATCH_ROWS", 64)
     weights = np.arange(len(X)) % 3 if weighted else None
-    detector = HushTable(random_state=0, n_jobs=n_jobs, **settings)
-    kept = detector.fit(X, sample_weight=weights).sketch_
-    for room in (0, 20_000):  # not begun, and given up
-        monkeypatch.setattr(passes, "KEPT_BYTES", room)
-        again = detector.fit(X, sample_weight=weights).sketch_
-        assert again == kept
-        assert again.plan.gate_cell == kept.plan.gate_cell
-        assert again.largest_weight == kept.largest_weight
+    given = {"sample_weight": weights, "n_jobs": n_jobs}
+    detector = HushTable(n_tables=n_tables, random_state=0, n_jobs=n_jobs)
+    detector.fit(X, sample_weight=weights)
+    first = Sketch.from_data(detector.plan_.first_pass(), X, **given)
+    gate = Sketch.from_data(Plan.gate(first), X, **given)
+    second = Sketch.from_data(first.plan.second_pass(first, gate), X, **given)
+    assert second == detector.sketch_
+    assert second.largest_weight == detector.sketch_.largest_weight
+    assert (first.counts == detector.plan_.first_counts).all()
 
 
-def test_a_stream_is_kept_until_there_is_no_more_room(X, tmp_path, monkeypatch):
-    np.savetxt(tmp_path / "x.csv", X, delimiter=",", header="a,b,c", comments="")
-    whole = HushTable(random_state=0).fit(tmp_path / "x.csv").sketch_
-    monkeypatch.setattr(passes, "KEPT_BYTES", 50_000)
-    assert HushTable(random_state=0).fit(tmp_path / "x.csv").sketch_ == whole
+def test_of_a_cluster_most_rows_may_lie_below_the_gate(rng):
+    X = rng.uniform(size=(900, 4))
+    X[:200] = 0.5
+    detector = HushTable(random_state=0).fit(X)
+    assert detector.sketch_.n_rows < 450
+    assert detector.sketch_ == Sketch.from_data(detector.plan_, X)
 
 
 def test_the_gate_leaves_out_rows_that_lie_apart(X):
@@ -68,7 +71,7 @@ def test_the_gate_leaves_out_rows_that_lie_apart(X):
     plan = detector.plan_
     first = Sketch(plan.first_pass(), plan.first_counts, detector.sketch_.tally)
     gate = Sketch.from_data(Plan.gate(first), X)
-    dense = gate.plan.family.cells(_means(first, X)) >= plan.gate_cell
+    dense = gate.plan.family.cells(_means(first, X)[0]) >= plan.gate_cell
     assert detector.sketch_ == Sketch.from_data(plan, X)
     assert detector.sketch_.n_rows == dense.sum()
     assert dense[:90].mean() < 0.05
@@ -83,10 +86,12 @@ def test_the_gate_leaves_out_rows_that_lie_apart(X):
 
 
 def _means(first, X):
-    """Return the mean of log2(C1 + 1) over the tables of each row."""
+    """Return the mean of log2(C1 + 1) over half of the tables, and over all, of each row."""
     values = np.rint(np.log2(first.counts + 1.0) * 2**20) / 2**20
     codes = Scorer(first)._encoder.encode(X)
-    return first.plan.family.sum(codes, values) / first.n_tables
+    half = first.plan.family.part(50)
+    halved = half.sum(codes, values[: half.n_cells]) / 50
+    return halved, first.plan.family.sum(codes, values) / 100
 
 
 def test_rows_that_all_score_alike_are_all_counted():
@@ -101,7 +106,7 @@ def test_without_a_gate_the_mean_is_the_threshold(X):
     first = HushTable(passes=1, random_state=0).fit(X).sketch_
     second = first.plan.second_pass(first)
     assert second.gate_cell is None
-    means = _means(first, X)
+    _, means = _means(first, X)
     assert Sketch.from_data(second, X).n_rows == (means >= means.mean()).sum()
 
 

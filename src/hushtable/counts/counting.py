@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arguments import whole
-from hushtable.data.encoding import Codes, Encoder
+from hushtable.data.encoding import Encoder
 from hushtable.data.readers import Batch, Reader, taken
 from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.plans.gate import gate_of
@@ -78,10 +78,7 @@ class Counter:
             weights = dense.astype(np.int64) if weights is None else weights * dense
         with self._accumulator() as (counts, tally):
             tally += codes.tally
-            self._count(codes, counts, weights)
-
-    def _count(self, codes: Codes, counts: Ints, weights: Weights | None) -> None:
-        self._plan.family.count(codes, counts, weights)
+            self._plan.family.count(codes, counts, weights)
 
     def _add_sample(self, start: int, batch: Batch, sample: Ints) -> None:
         tables = self._plan.family.n_tables

@@ -35,7 +35,6 @@ _HOMES = {
     "_encode": ["column_ranges", "encode"],
     "_equi_width": ["count_equi_width", "count_pairs_equi_width", "sum_equi_width"],
     "_gains": ["gain_random_feature"],
-    "_kept": ["count_kept", "sum_kept"],
     "_projection": [
         *("CORNER", "CORNER_BITS", "count_random_projection", "count_pairs_random_projection"),
         *("sum_random_projection", "count_sim_hash", "count_pairs_sim_hash", "sum_sim_hash"),

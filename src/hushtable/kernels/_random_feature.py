@@ -85,7 +85,7 @@ def _take_apart(joined, size, first, last, parts, counts):
 
 
 @kernel
-def count_random_feature(codes, functions, parts, weights, counts, kept):
+def count_random_feature(codes, functions, parts, weights, counts):
     """Count rows into the cells of every table of a RandomFeature family.
 
     ``functions`` is (first, rows, cuts, subset_at, subsets, folded, offsets): table t is made
@@ -94,8 +94,7 @@ def count_random_feature(codes, functions, parts, weights, counts, kept):
     ``subsets`` from there on. Tables may be several of the family's, joined: ``parts`` is
     (bounds, at, sizes), and table t is made of parts ``bounds[t]..bounds[t + 1]``, each with
     ``sizes[p]`` cells that begin at ``at[p]`` in ``counts``. ``weights`` (n,) int64, or empty
-    for one each; they need tables that are not joined, as does ``kept``, (m, n) uint8, which gets
-    each row's cell in each table, or is empty. ``counts`` int64.
+    for one each; they need tables that are not joined. ``counts`` int64.
     """
     n, offsets, bounds = codes.shape[1], functions[6], parts[0]
     upper, cells = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint16)
@@ -106,9 +105,6 @@ def count_random_feature(codes, functions, parts, weights, counts, kept):
             for start in range(begin, end, BLOCK):
                 stop = min(start + BLOCK, end)
                 _random_feature_cells(t, start, stop, codes, functions, upper, cells)
-                if kept.size > 0:
-                    for i in range(stop - start):
-                        kept[t, start + i] = np.uint8(cells[i])
                 if weights.size == 0:
                     gather(cells, stop - start, lanes)
                 else:

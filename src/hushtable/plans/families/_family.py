@@ -261,6 +261,10 @@ class HashFamily(ABC):
         """Return the dtypes of the family's arrays."""
         return {str(array.dtype) for array in cls._declared("drawn").values()}
 
+    def part(self, tables: int) -> "HashFamily":
+        """Return the family of the first tables only; of all of them, where it has no parts."""
+        return self
+
     @abstractmethod
     def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
         """Add every row, ``weights`` (n,) times, to ``counts`` (n_cells,), in every table."""

@@ -1,6 +1,6 @@
 """Random-feature LSH."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -28,7 +28,6 @@ from hushtable.plans.families.registry import register
 
 #: Hash functions that one table may concatenate: their bits are one 32-bit code.
 MAX_DEPTH = 32
-_NOTHING_KEPT = np.empty((0, 0), np.uint8)
 
 
 @register
@@ -71,6 +70,17 @@ class RandomFeature(Concatenated):
                 f"hash functions: cuts must be codes from 2 to {kernels.LEVELS}, and 0 on "
                 "categories"
             )
+
+    def part(self, tables: int) -> "RandomFeature":
+        n = int(self.depth[:tables].sum(dtype=np.int64))
+        return replace(
+            self,
+            depth=self.depth[:tables],
+            feature=self.feature[:n],
+            cut=self.cut[:n],
+            missing=self.missing[:n],
+            subsets=self.subsets[: int(self._subset_sizes[:n].sum())],
+        )
 
     @property
     def n_sides(self) -> int:
@@ -140,30 +150,10 @@ class RandomFeature(Concatenated):
 
     def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
         many = weights is None and codes.n_rows >= JOINED_ROWS
-        self._count(self._joined if many else self._apart, codes, counts, weights, _NOTHING_KEPT)
-
-    def count_and_keep(
-        self, codes: Codes, counts: Ints, weights: Ints | None = None
-    ) -> NDArray[np.uint8]:
-        """Count as `count` does; return each row's cell in each table, from the table's first.
-
-        (n_tables, n). No table may have more than 256 cells.
-        """
-        kept = np.empty((self.n_tables, codes.n_rows), np.uint8)
-        self._count(self._apart, codes, counts, weights, kept)
-        return kept
-
-    def _count(
-        self,
-        layout: "_Layout",
-        codes: Codes,
-        counts: Ints,
-        weights: Ints | None,
-        kept: NDArray[np.uint8],
-    ) -> None:
+        layout = self._joined if many else self._apart
         weights = EVERY_ROW_ONCE if weights is None else weights
-        functions, parts = layout.functions(codes), layout.tables.parts
-        kernels.count_random_feature(codes.codes, functions, parts, weights, counts, kept)
+        functions = layout.functions(codes)
+        kernels.count_random_feature(codes.codes, functions, layout.tables.parts, weights, counts)
 
     def summing(self, values: Floats) -> Summing:
         return _Sum(self, values)
