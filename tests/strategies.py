@@ -74,6 +74,7 @@ def plans_of_every_kind(schema, rows):
     }
     terms = {"epsilon": 1.0, "expected_rows": 1_000_000}
     plans |= {"marginals": Plan.marginals(schema), "ranges": Plan.ranges(schema, **terms)}
-    plans["ranks"] = Plan.ranks(Sketch.from_data(plans["hushtable"], rows))
+    counts = Sketch.from_data(plans["hushtable"], rows)
+    plans |= {"gate": Plan.gate(counts), "ranks": Plan.ranks(counts)}
     assert set(plans) == set(DRAWS)
     return plans

@@ -22,6 +22,11 @@ KEPT_BYTES = 1 << 28
 Cells = NDArray[np.uint8]
 
 
+def n_readings(n_rows: int | None, n_tables: int) -> int:
+    """Return how often `both_passes` reads rows; an unknown number of them is taken for small."""
+    return 1 if (n_rows or 0) * n_tables <= KEPT_BYTES else 3
+
+
 def both_passes(plan: Plan, reader: Reader, weights: Weights | None, n_jobs: int | None) -> Sketch:
     """Count all rows, find the gate, and count the rows that lie dense.
 
@@ -47,7 +52,7 @@ class _Keeping(Counter):
         super().__init__(plan)
         family = plan.family
         small = np.diff(family.offsets).max() <= 1 << 8
-        few = (n_rows or 0) * family.n_tables <= KEPT_BYTES
+        few = n_readings(n_rows, family.n_tables) == 1
         self.kept: list[tuple[Cells, Weights | None]] | None = [] if small and few else None
 
     def _count(self, codes: Codes, counts: Ints, weights: Weights | None) -> None:
@@ -65,7 +70,7 @@ def _second_counts(
 ) -> tuple[int, Ints]:
     """Return the gate's cell, and the counts of the rows from it on."""
     family, values = plan.family, gate_values(first)
-    histogram = gate_histogram(family, first)
+    histogram = gate_histogram(family, values)
     places, rows = [], np.zeros(GATE_BINS, np.int64)
     for cells, weights in kept:
         totals = np.empty(cells.shape[1])

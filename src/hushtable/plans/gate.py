@@ -8,20 +8,23 @@ from numpy.typing import NDArray
 from hushtable.data.encoding import Codes
 from hushtable.plans.families import HashFamily, ScoreHistogram
 from hushtable.plans.score_rule import ScoreRule, exact
+from hushtable.privacy.denoise import onto_simplex
 
-#: Cells of the histogram that the gate is found by.
-GATE_BINS = 128
+#: Cells of the histogram that the gate is found by: of exact counts, and under noise, where fewer
+#: are more accurate.
+GATE_BINS, PRIVATE_GATE_BINS = 128, 32
 #: How the counts of a second pass become scores. Measured: see the docs.
 SECOND_PASS = ScoreRule("pseudocount_log2", 2.0)
 
 _UNIT = 2**20
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 #: From codes of n rows to whether the second pass counts each (n,).
 Gate = Callable[[Codes], NDArray[np.bool_]]
 
 
-def gate_values(first: Ints) -> NDArray[np.float64]:
+def gate_values(first: Ints) -> Floats:
     """Return log2(C1 + 1) of every cell, C1 being the counts of all rows."""
     return exact(np.log2(first + 1.0))
 
@@ -38,7 +41,7 @@ def mean_threshold(first: Ints, n_rows: int) -> int:
     return -(-total // n_rows)
 
 
-def otsu_cell(counts: Ints) -> int:
+def otsu_cell(counts: Ints | Floats) -> int:
     """Return the cell of a histogram at which its upper class begins, by Otsu's method.
 
     The split maximises N0 N1 (M0 / N0 - M1 / N1)^2, N the numbers of rows and M the sums of their
@@ -58,16 +61,23 @@ def otsu_cell(counts: Ints) -> int:
     return int(split[np.argmax(below[split] * above[split] * gap * gap)]) + 1
 
 
-def gate_histogram(family: HashFamily, first: Ints) -> ScoreHistogram:
-    """Return the histogram of rows' mean `gate_values`, by which the gate is found."""
-    value = np.rint(gate_values(first) * _UNIT).astype(np.int64)
-    return ScoreHistogram(family.schema, family, value, GATE_BINS)
+def noised_otsu_cell(counts: Ints, n_rows: int) -> int:
+    """Return `otsu_cell` of counts with noise, which are first taken for about ``n_rows`` rows."""
+    return otsu_cell(onto_simplex(counts.astype(np.float64), float(max(1, n_rows))))
 
 
-def gate_of(family: HashFamily, first: Ints, n_rows: int, cell: int | None) -> Gate:
-    """Return what says of each row of a batch whether the second pass counts it."""
-    if cell is None:  # as in version 0.1
-        sums, threshold = family.summing(gate_values(first)), mean_threshold(first, n_rows) / _UNIT
-        return lambda codes: sums(codes) >= threshold
-    histogram = gate_histogram(family, first)
+def gate_histogram(family: HashFamily, values: Floats, bins: int = GATE_BINS) -> ScoreHistogram:
+    """Return the histogram of rows' mean ``values`` (n_cells,), by which the gate is found."""
+    value = np.rint(values * _UNIT).astype(np.int64)
+    return ScoreHistogram(family.schema, family, value, bins)
+
+
+def gate_by_mean(family: HashFamily, first: Ints, n_rows: int) -> Gate:
+    """Return the gate of version 0.1: the mean over all rows."""
+    sums, threshold = family.summing(gate_values(first)), mean_threshold(first, n_rows) / _UNIT
+    return lambda codes: sums(codes) >= threshold
+
+
+def gate_by_cell(histogram: ScoreHistogram, cell: int) -> Gate:
+    """Return the gate that lets pass the rows from a cell of the histogram on."""
     return lambda codes: histogram.cells_of(codes) >= cell
