@@ -163,6 +163,13 @@ class Sketch(Counts):
         """Whether somebody may know how the samples were drawn; if so, there is no release."""
         return self.sampled and not self.fresh_samples
 
+    def first_pass(self) -> "Sketch":
+        """Return the counts of all rows: of two passes by exact counts, those of the first."""
+        first = self.plan.first_counts
+        if first is None or self.plan.first_noise_sd is not None:
+            return self
+        return replace(self, plan=self.plan.first_pass(), counts=first)
+
     # --- what may leave -----------------------------------------------------------------------
 
     def release(
