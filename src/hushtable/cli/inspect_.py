@@ -205,9 +205,8 @@ def _lines_of_counts(facts: dict[str, Any], plan: Plan, counts: Counts) -> dict[
             lines["Rows counted"] += " in each table, a random sample"
         if plan.first_counts is not None:
             about = "" if plan.first_noise_sd is None else "about "
-            lines["Rows counted"] = (
-                f"{about}{plan.first_rows:,}, in the second pass {counts.n_rows:,}"
-            )
+            first = f"{about}{plan.first_rows:,} in the first"
+            lines["Rows counted"] += f" in the second pass, {first}"
     if isinstance(facts.get("offset"), int | float):
         lines["Threshold"] = f"{facts['offset']:.4f} {plan.score.unit}: rows below are outliers"
     elif "offset" in facts:
