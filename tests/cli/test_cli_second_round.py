@@ -51,8 +51,8 @@ def test_an_exact_second_round(run, refused, here):
     # ... is what one site counts of all rows.
     rows = [hushtable.data.read(here / f"{name}.csv") for name in ("north", "south")]
     last = hushtable.load(model)
-    assert last.sketch_ == sum(
-        (Sketch.from_data(last.plan_, part) for part in rows), start=Sketch.zero(last.plan_)
+    assert last == sum(
+        (Sketch.from_data(last.plan, part) for part in rows), start=Sketch.zero(last.plan)
     )
     out = here / "scores.csv"
     assert run("score", here / "north.csv", "--model", model, "-o", out).code == 0

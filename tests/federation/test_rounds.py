@@ -142,7 +142,7 @@ def test_two_rounds_cost_what_the_second_says(consortium):
 def test_a_second_round_costs_the_total_of_its_plan(consortium, masked, hidden):
     """First pass, gate, second pass, each a round; of hidden plans, the lead has layouts only."""
     those = consortium(3, rows=1_000)
-    terms = {"epsilon": 3.0, "expected_rows": 3_000, "passes": 2, "n_tables": 10, "n_cells": 16}
+    terms = {"epsilon": 3.0, "expected_rows": 4_000, "passes": 2, "n_tables": 10, "n_cells": 16}
     plan = dataclasses.replace(Plan.draw(SCHEMA, random_state=0, **terms), hidden=hidden)
     done = []
 
