@@ -1,8 +1,10 @@
 """The second round of several sites: a gate, and counts of the dense rows, exact and private."""
 
 import dataclasses
+import json
 from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -83,6 +85,21 @@ def test_sites_count_the_same_rows_under_a_private_gate(private, X, tmp_path):
     read = Release.from_file(files.read(tmp_path / "all.hush"))
     assert read.plan.plan_id == plan.plan_id
     assert (Scorer(read).score(X[:50]) == Scorer(private["second"]).score(X[:50])).all()
+
+
+def test_files_of_second_rounds_keep_the_published_schema(private, X, tmp_path):
+    path = Path(__file__).parents[1] / "docs" / "hush-manifest-1.schema.json"
+    validator = jsonschema.Draft202012Validator(json.loads(path.read_text()))
+    for name, plan in {"exact": second(exact(X), X), "private": private["second"].plan}.items():
+        plan.save(tmp_path / f"{name}.hush")
+        manifest = files.read(tmp_path / f"{name}.hush").manifest
+        validator.validate(manifest)
+    for key, wrong in (("first_noise_sd", 0), ("gate_cell", 128), ("gate_cell", 1.5)):
+        broken = manifest | {"plan": manifest["plan"] | {key: wrong}}
+        assert list(validator.iter_errors(broken)), key
+    for key in ("gate_cell", "behind"):
+        less = {name: value for name, value in manifest["plan"].items() if name != key}
+        assert list(validator.iter_errors(manifest | {"plan": less})), key
 
 
 # --- the budget -----------------------------------------------------------------------------------
@@ -298,7 +315,7 @@ def test_a_plan_cannot_deny_its_first_counts(X, private):
             dataclasses.replace(last, behind=behind)
     with pytest.raises(PlanError, match=r"says that it depends on no data|do not fit"):
         dataclasses.replace(last, first_noise_sd=None)
-    for noise in (0.0, -1.0, np.nan, np.inf):
+    for noise in (0.0, -1.0, 1e-9, np.nan, np.inf):
         with pytest.raises(PlanError, match="first_noise_sd"):
             dataclasses.replace(last, first_noise_sd=noise)
     for cell in (-1, 32, None):
@@ -315,6 +332,16 @@ def test_no_shared_plan_depends_on_a_local_model(X):
     with pytest.raises(PrivacyError, match="a local model holds exact counts"):
         Plan.gate(local)
     assert Plan.ranks(local).data_dependent  # and nothing can be released under it
+
+
+def test_a_local_model_of_a_second_round_scores(private, X):
+    plan, parts = private["second"].plan, np.array_split(X, 3)
+    mine = Sketch.from_data(plan, parts[0])
+    sent, other = (Sketch.from_data(plan, part).release(3.0) for part in parts[:2])
+    local = LocalModel.of(sent + other, sent.release_id, sent.counts, mine.counts)
+    assert local.noise_sd < (sent + other).noise_sd
+    assert np.isfinite(Scorer(local).score(parts[0])).all()
+    assert np.isfinite(Scorer(local).auto_offset())
 
 
 def test_hidden_hash_functions_stay_hidden(X, private):

@@ -104,6 +104,27 @@ def test_fit_options(run, site, tmp_path, monkeypatch, options, kind, parameters
     assert watch.passes == passes
 
 
+@pytest.mark.parametrize(("options", "expected"), [((), 5), (("--passes", 1), 3)])
+def test_rows_whose_cells_are_not_kept_are_read_again(
+    run, site, tmp_path, monkeypatch, options, expected
+):
+    from hushtable.counts import passes
+
+    watches = []
+
+    class Kept(_progress.Watch):
+        def __init__(self, reader, passes, bar=None):
+            super().__init__(reader, passes, bar)
+            watches.append((self, passes))
+
+    monkeypatch.setattr(passes, "KEPT_BYTES", 1)
+    monkeypatch.setattr(_progress, "Watch", Kept)
+    pq.write_table(pyarrow.csv.read_csv(site / "rows.csv"), tmp_path / "rows.parquet")
+    assert run("fit", tmp_path / "rows.parquet", *options, "-o", tmp_path / "m.hush").code == 0
+    ((watch, said),) = watches
+    assert watch.passes == said == expected
+
+
 def test_columns_by_name(run, site, tmp_path):
     def names(*options):
         assert run("fit", data, *options, "-o", tmp_path / "m.hush").code == 0

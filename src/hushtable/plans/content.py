@@ -83,10 +83,10 @@ class PlanContent(Displayed):
 
     def _check_noised(self, noise_sd: float) -> None:
         """Raise `PlanError` if a second pass cannot follow from releases of a first and a gate."""
-        if self.gate_cell is None or not 0.0 < noise_sd < np.inf:
+        if self.gate_cell is None or not 1e-6 <= noise_sd < np.inf:  # of ledgers' scales
             raise PlanError(
                 f"first_noise_sd={noise_sd!r}: needs counts of a first pass, a gate, and a number "
-                "above 0"
+                "of 1e-6 or more"
             )
         if not {self.detector, Purpose.GATE.value} <= {spent.what for spent in self.behind}:
             raise PlanError("the plan leaves out the releases that its second pass follows from")
@@ -125,7 +125,9 @@ class PlanContent(Displayed):
             return 0
         if self.first_noise_sd is None:
             return self.rows_counted(self.first_counts)
-        return max(1, round(float(self.first_counts.sum()) / self.family.n_histograms))
+        return max(
+            1, round(float(self.first_counts.sum(dtype=np.float64)) / self.family.n_histograms)
+        )
 
     def rows_counted(self, counts: NDArray[np.int64]) -> int:
         """Return how many rows a vector of counts holds (by its first table)."""

@@ -129,7 +129,7 @@ class TwoPassPlan(PlanContent):
                 "the first counts are a release, and the gate's are exact, on which the second "
                 "pass must not depend: release them too, sketch.release(epsilon=...)"
             )
-        n_rows = round(float(first.counts.sum()) / self.family.n_histograms)
+        n_rows = round(float(first.counts.sum(dtype=np.float64)) / self.family.n_histograms)
         return replace(
             self,
             first_counts=first.counts,
