@@ -292,6 +292,13 @@ def test_plans_of_the_version_before_go_on():
         gated + before
 
 
+def test_exact_passes_go_on_from_ranges_that_were_released(X, private):
+    paid = private["marginals"].spent()
+    schema = dataclasses.replace(SCHEMA, paid=paid)
+    first = Sketch.from_data(Plan.draw(schema, random_state=1, n_tables=5), X)
+    assert Plan.gate(first).behind == second(first, X).behind == paid
+
+
 # --- nothing leaves that depends on rows but through noise ---------------------------------------
 
 

@@ -59,7 +59,7 @@ class TwoPassPlan(PlanContent):
             DRAWS["gate"].score,
             "gate",
             data_dependent=plan.data_dependent or not private,
-            behind=first.spent() if private else (),
+            behind=first.spent(),
             design=plan.design if private else None,
             hidden=plan.hidden,
         )
