@@ -87,8 +87,8 @@ def test_a_purpose_follows_from_the_name():
         assert plan.purpose is DRAWS[name].purpose
         assert plan.purpose.scores_rows == (name in detectors())
         assert Layout.of(plan).purpose is plan.purpose if not plan.data_dependent else True
-    shares = {name: plan.purpose.share_of_budget for name, plan in plans.items()}
-    assert {name for name, share in shares.items() if share} == {"marginals", "ranges"}
+    shares = {name: plan.share_of_budget for name, plan in plans.items()}
+    assert {name for name, share in shares.items() if share} == {"gate", "marginals", "ranges"}
 
 
 def test_the_published_schema_has_every_registered_family():

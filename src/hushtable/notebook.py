@@ -63,7 +63,7 @@ def _plan(plan: "Plan") -> View:
         says.append("Only the sites may know it: its hash functions are hidden.")
     figures = {
         "Plan": plan.plan_id[:12],
-        "Detector": plan.detector + ("" if plan.first_counts is None else ", second pass"),
+        "Detector": plan.detector + words.kind_of_plan(plan),
         "Depends on data": words.dependence(plan),
         "Tables": f"{plan.family.n_tables:,} ({plan.family.n_cells:,} cells)",
     }

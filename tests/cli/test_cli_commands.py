@@ -60,7 +60,9 @@ def test_fit_is_the_estimator(run, site, tmp_path):
 @pytest.mark.parametrize(
     ("options", "kind", "parameters"),
     [
-        ([], HushTable, {"n_tables": 100, "passes": 1, "contamination": "auto"}),
+        ([], HushTable, {"n_tables": 100, "passes": "auto", "novelty": False}),
+        (["--passes", 1], HushTable, {"passes": 1}),
+        (["--novelty"], HushTable, {"passes": "auto", "novelty": True}),
         (["--passes", 2], HushTable, {"passes": 2}),
         (["--contamination", 0.05], HushTable, {"contamination": 0.05}),
         (["--detector", "lsh-itables"], LSHiTables, {"n_tables": 100, "max_samples": 1000}),
@@ -363,7 +365,8 @@ def test_merge_points_out_equal_counts(run, site, tmp_path):
 )
 def test_inspect(run, site, name, kind, detector, rows):
     facts = run("inspect", site / name, "--json").json
-    assert (facts["kind"], facts["detector"], facts.get("rows")) == (kind, detector, rows)
+    counted = facts.get("rows_first_pass", facts.get("rows"))
+    assert (facts["kind"], facts["detector"], counted) == (kind, detector, rows)
     assert facts["protocol"] == files.PROTOCOL
     assert facts["writer"] == {"hushtable": hushtable.__version__}
     assert [feature["name"] for feature in facts["features"]] == ["age", "income", "ward"]
@@ -377,7 +380,8 @@ def test_inspect(run, site, name, kind, detector, rows):
     assert facts["texts"] == ({"ward": 2} if read_off else {})
     if rows:
         assert facts["features"][0]["missing"] == 8
-        assert "Rows counted     400" in text.out
+        assert "Rows counted " in text.out
+        assert f"{counted}{' in the first' * (kind == 'detector')}\n" in text.out
     if kind == "detector":
         assert facts["offset"] == hushtable.load(site / name).offset_
 

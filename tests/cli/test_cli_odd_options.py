@@ -24,6 +24,7 @@ RIGHT = {
     "plan marginals": "plan marginals {site}/schema.toml -o {out}/x.hush",
     "plan ranges": "plan ranges {site}/schema.toml --epsilon 1 --expected-rows 900000 "
     "-o {out}/x.hush",
+    "plan gate": "plan gate {site}/a.sketch.hush -o {out}/x.hush",
     "plan ranks": "plan ranks {site}/model.hush -o {out}/x.hush",
     "plan hide": "plan hide {site}/plan.hush -o {out}/x.hush",
     "round keygen": "round keygen {name} --folder {out}",

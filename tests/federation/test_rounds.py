@@ -1,5 +1,6 @@
 """Rounds by file: exact sums, noise shares, and everything that is refused, with its reason."""
 
+import dataclasses
 import json
 from datetime import UTC, timedelta
 
@@ -134,6 +135,38 @@ def test_two_rounds_cost_what_the_second_says(consortium):
     book = those.sites["s00"].book
     assert book.total("all rows") == pytest.approx(1.0, rel=1e-3)
     assert [share.earlier for share in result.ledger.shares] == [()] * 3
+
+
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("hidden", [True, False])
+def test_a_second_round_costs_the_total_of_its_plan(consortium, masked, hidden):
+    """First pass, gate, second pass, each a round; of hidden plans, the lead has layouts only."""
+    those = consortium(3, rows=1_000)
+    terms = {"epsilon": 3.0, "expected_rows": 4_000, "passes": 2, "n_tables": 10, "n_cells": 16}
+    plan = dataclasses.replace(Plan.draw(SCHEMA, random_state=0, **terms), hidden=hidden)
+    done = []
+
+    def round_of(plan):
+        asked = those.open(
+            plan=Layout.of(plan) if hidden else plan,
+            epsilon=3.0,
+            masked=masked,
+            previous=[one.round_id for one in done],
+        )
+        done.append(asked)
+        answers = submissions(those, asked, **({"plan": plan} if hidden else {}))
+        return those.collect(asked, answers).result().open(plan)
+
+    first = round_of(plan)
+    gate = round_of(Plan.gate(first))
+    second = first.plan.second_pass(first, gate)
+    assert second.hidden == hidden
+    result = round_of(second)
+    assert [spent.what for spent in result.ledger.behind_plan] == ["hushtable", "gate"]
+    assert 2.99 < result.ledger.epsilon <= 3.0
+    for site in those.sites.values():  # nobody pays twice
+        assert site.book.total("all rows") == pytest.approx(3.0, rel=1e-2)
+    assert np.isfinite(Scorer(result).score(those.sites["s00"].X)).all()
 
 
 def test_rounds_about_the_same_rows_add_up_in_the_ledger(consortium):

@@ -17,7 +17,6 @@ from hushtable.bench.results import Results, Row, Step
 from hushtable.bench.tables import Target, markdown_table, spread
 from hushtable.counts.local import LocalModel
 from hushtable.counts.release import Release
-from hushtable.counts.releasing import share_of_budget
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
 from hushtable.privacy.budget import Cost, Sensitivity, calibrated_scale, part_scale
@@ -88,7 +87,7 @@ def _noised(
     before = Cost.total(spent.cost for spent in plan.behind)
     scale = calibrated_scale(
         "discrete-gaussian", sensitivity, epsilon=EPSILON, delta=DELTA, before=before,
-        share=share_of_budget(None, plan),
+        share=plan.share_of_budget,
     )  # fmt: skip
     pool = Pool("benchmark", k, k - 1) if masked else None
     if masked:

@@ -28,6 +28,8 @@ plan draw       plan               Draw the hash functions that all sites share.
 plan check      check              Check rows against a schema or plan, before they are counted.
 plan marginals  plan               Make the plan of a first round: one histogram for each column.
 plan ranges     plan               Make the plan of a round that narrows ranges that are too wide.
+plan gate       plan               Make the plan between two passes, which finds the dense rows.
+plan second     plan               Make the plan that counts again the rows that lie dense.
 plan ranks      plan               Make the plan of a last round: one histogram of a model's scores.
 plan hide       plan               Take the hash functions off a plan, for the coordinator.
 sketch          sketch             Count rows under a plan and write the counts as a sketch.

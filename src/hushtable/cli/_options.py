@@ -62,6 +62,14 @@ ExpectedRows: TypeAlias = Annotated[
 Sites: TypeAlias = Annotated[
     int, option("K", "Releases that will be merged, each with its own noise.", min=1)
 ]
+PlanPasses: TypeAlias = Annotated[
+    int,
+    option(
+        "1|2",
+        "With --epsilon: 2 leaves budget for a second round, which counts the denser rows again "
+        "(hushtable plan gate).",
+    ),
+]
 AdjacencyOption: TypeAlias = Annotated[
     Adjacency,
     typer.Option(help="Neighbouring data have one person more or less, or other values."),

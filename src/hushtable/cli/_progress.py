@@ -64,7 +64,8 @@ class Watch:
         if self._bar is not None:
             if self._task is not None:
                 self._bar.remove_task(self._task)
-            label = "Reading" if self._expected == 1 else f"Pass {self.passes} of {self._expected}"
+            expected = max(self._expected, self.passes)  # of long files there may be more
+            label = "Reading" if expected == 1 else f"Pass {self.passes} of {expected}"
             size = self._source.n_bytes
             self._task = self._bar.add_task(label, total=size or total, rows=0, bytes=size)
 

@@ -19,7 +19,7 @@ from hushtable.cli.score import open_model
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader
 from hushtable.errors import HushTableError, UsageError
-from hushtable.report.scores import why_no_drift
+from hushtable.report.scores import of_all_rows, why_no_drift
 from hushtable.scores.details import Scored
 from hushtable.scores.outliers import Search
 from hushtable.streams import Drift
@@ -93,7 +93,8 @@ class Run:
             self._offset = self.threshold
         self.search = Search(self.scorer, self.top, keep=self.keep, usual=usual)
         self.no_drift = why_no_drift(self.scorer.sketch)
-        self._counted = Sketch.zero(self.scorer.plan)
+        self._before = of_all_rows(self.scorer.sketch)
+        self._counted = Sketch.zero(self._before.plan)
 
     def check(self, limits: Limits) -> None:
         """Refuse limits that can never be found to be passed."""
@@ -155,14 +156,14 @@ class Run:
             if part.outliers is not None:
                 part.outliers += int((batch.scores < self._offset).sum())
 
-        plan, counted = self.scorer.plan, None
+        plan, counted = self._before.plan, None
         with watched(reader, passes=1 if self.no_drift else 2, quiet=self.quiet) as watch:
             search.add(watch.reader, name, n_jobs=self.threads, see=see)
             if not self.no_drift:
                 counted = Sketch.from_data(
                     plan, watch.reader, n_jobs=self.threads, allow_empty=True
                 )
-                part.drift = measured(self.scorer.sketch, counted)
+                part.drift = measured(self._before, counted)
         if changed():
             return False
         self.search, self.parts[name] = search, part
@@ -176,7 +177,7 @@ class Run:
         outliers = self._none
         if outliers is not None:
             outliers = sum(part.outliers or 0 for part in self.parts.values())
-        drift = None if self.no_drift else measured(self.scorer.sketch, self._counted)
+        drift = None if self.no_drift else measured(self._before, self._counted)
         return Part(self.search.n_rows, outliers, drift)
 
 

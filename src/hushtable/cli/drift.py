@@ -19,7 +19,7 @@ from hushtable.counts.sketch import Sketch
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.report.scores import why_no_drift
+from hushtable.report.scores import of_all_rows, why_no_drift
 from hushtable.streams import Drift
 
 #: What a command returns that is done, and found what --fail-above names.
@@ -118,6 +118,8 @@ def _sides(
             "both are rows: name what to count them under (--model model.hush, or a plan)"
         )
     plan, reading = content.build(Plan.from_file), reading_of(content)
+    if plan.first_counts is not None and plan.first_noise_sd is None:
+        plan = plan.first_pass()
     for one in counted:
         if one is not None and (reason := why_no_drift(one)):
             raise UsageError(
@@ -125,7 +127,9 @@ def _sides(
                 "pass"
             )
     return [
-        _counted(name, plan, reading, reads, threads, quiet) if one is None else _Side(one)
+        _counted(name, plan, reading, reads, threads, quiet)
+        if one is None
+        else _Side(of_all_rows(one))
         for name, one in zip(names, counted, strict=True)
     ]
 

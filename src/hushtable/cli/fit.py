@@ -20,8 +20,20 @@ from hushtable.report.words import texts_of_rows, values_of_rows
 
 _Detector = Annotated[Detector, typer.Option(help="Detector to fit.")]
 _Passes = Annotated[
-    int,
-    option("1|2", "2 counts the denser rows once more (hushtable): slower, more accurate."),
+    str,
+    option(
+        "auto|1|2",
+        "2 counts the denser rows once more (hushtable): slower, more accurate; auto does, except "
+        "with --novelty.",
+    ),
+]
+_Novelty = Annotated[
+    bool,
+    typer.Option(
+        "--novelty",
+        help="The rows are known to be clean: whatever is unlike them is abnormal (hushtable). "
+        "Where 3% of them or more are outliers, the default detects better.",
+    ),
 ]
 _Contamination = Annotated[str, option("SHARE", "Share of the rows to call outliers, or auto.")]
 _KeepText = Annotated[
@@ -39,7 +51,8 @@ def fit(
     output: options.Output,
     detector: _Detector = HUSHTABLE,
     tables: options.Tables = 100,
-    passes: _Passes = 1,
+    passes: _Passes = "auto",
+    novelty: _Novelty = False,
     contamination: _Contamination = "auto",
     seed: options.Seed = None,
     threads: options.Threads = -1,
@@ -63,12 +76,12 @@ def fit(
         "n_jobs": threads,
         "random_state": seed,
     }
-    if passes not in (1, 2):
-        raise UsageError(f"--passes {passes}: needs 1 or 2")
-    if passes == 2 and detector is not HUSHTABLE:
-        raise UsageError("--passes 2 needs --detector hushtable")
+    if passes not in ("auto", "1", "2"):
+        raise UsageError(f"--passes {passes}: needs auto, 1 or 2")
     if detector is HUSHTABLE:
-        settings["passes"] = passes
+        settings |= {"passes": passes if passes == "auto" else int(passes), "novelty": novelty}
+    elif passes == "2" or novelty:
+        raise UsageError(f"{'--novelty' if novelty else '--passes 2'} needs --detector hushtable")
     target = Target(output, [data])
     reader = _keeping(reads.open(data), names_in(keep_text or ""))
     if table:  # before anything is refused
@@ -97,12 +110,14 @@ def _fitted(
 ) -> tuple[Any, int]:
     """Return a detector fitted to the rows, and their number."""
     # scikit-learn takes a second to import: only once the files are known to be there.
+    from hushtable.counts.passes import READINGS
     from hushtable.detectors._by_draw import BY_DRAW
 
     model = BY_DRAW[detector.draw]().set_params(**settings)
     passes = 2 + (settings["contamination"] != "auto")
     if "passes" in settings:
-        passes += settings["passes"]
+        once = settings["passes"] == 1 or settings["novelty"]
+        passes += 1 if once else READINGS
     elif "max_samples" in model.get_params() and reader.n_rows is None:
         passes += 1  # to sample rows, it must know their number
     with watched(reader, passes=passes, quiet=quiet) as watch, warnings.catch_warnings():

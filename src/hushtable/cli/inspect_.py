@@ -15,6 +15,7 @@ from hushtable.counts.release import Release
 from hushtable.data.schema import Schema
 from hushtable.federation.sealed import Sealed
 from hushtable.files import Content
+from hushtable.plans.draws import NOVELTY
 from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger
 from hushtable.report import words
@@ -105,6 +106,7 @@ def _facts(content: Content, plan: Plan, counts: Counts | None, full: bool) -> d
         "ranges_public": plan.schema.public,
         "texts": words.texts_of_rows(plan.schema),
         "passes": 1 if plan.first_counts is None else 2,
+        "novelty": plan.score == NOVELTY,
         "tables": plan.family.n_tables,
         "cells": plan.family.n_cells,
         "behind": [spent.to_dict() for spent in plan.behind],
@@ -131,6 +133,8 @@ def _facts_of_counts(content: Content, counts: Counts) -> dict[str, Any]:
     if content.kind == Release.kind:
         facts |= {"signed_by": signed_by(counts), "digest": content.digest}
         facts["result"] = content.manifest.get("result")
+    if counts.plan.first_counts is not None:
+        facts["rows_first_pass_estimated"] = counts.plan.first_rows
     return facts | {
         "rows_estimated": counts.n_rows,
         "noise_sd": counts.noise_sd,
@@ -176,7 +180,7 @@ def _lines_of_plan(file: Path, facts: dict[str, Any], plan: Plan, full: bool) ->
         "File": f"{file} ({size(file)})",
         "Kind": f"{facts['kind']}, protocol {facts['protocol']}, written by hushtable {version}",
         "Plan": facts["plan_id"],
-        "Detector": facts["detector"] + (", second pass" if facts["passes"] == 2 else ""),
+        "Detector": facts["detector"] + words.kind_of_plan(plan),
         "Depends on data": words.dependence(plan),
         "Tables": f"{facts['tables']:,} ({facts['cells']:,} cells)",
         "Features": f"{len(plan.schema):,}",
@@ -188,6 +192,7 @@ def _lines_of_plan(file: Path, facts: dict[str, Any], plan: Plan, full: bool) ->
         lines["Laid out for"] = (
             f"epsilon {design.epsilon:g}, delta {design.delta:g}, {design.expected_rows:,} rows"
             + (f", {design.sites} releases" if design.sites > 1 else "")
+            + (", two passes" if design.passes == 2 else "")
         )
     return lines
 
@@ -199,7 +204,9 @@ def _lines_of_counts(facts: dict[str, Any], plan: Plan, counts: Counts) -> dict[
         if counts.sampled:
             lines["Rows counted"] += " in each table, a random sample"
         if plan.first_counts is not None:
-            lines["Rows counted"] += f" in the second pass, {plan.first_rows:,} in the first"
+            about = "" if plan.first_noise_sd is None else "about "
+            first = f"{about}{plan.first_rows:,} in the first"
+            lines["Rows counted"] += f" in the second pass, {first}"
     if isinstance(facts.get("offset"), int | float):
         lines["Threshold"] = f"{facts['offset']:.4f} {plan.score.unit}: rows below are outliers"
     elif "offset" in facts:

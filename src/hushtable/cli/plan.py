@@ -11,14 +11,14 @@ from hushtable.cli import _options as options
 from hushtable.cli._counts import read_counts, read_release
 from hushtable.cli._detectors import HUSHTABLE, Detector
 from hushtable.cli._options import argument, option
-from hushtable.cli._output import Target, finish, print_sentences
+from hushtable.cli._output import Target, finish
+from hushtable.cli._plans import save_plan
 from hushtable.counts.kinds import counts_from_file
 from hushtable.data.schema import Schema
 from hushtable.errors import FileError, PlanError, UsageError
 from hushtable.federation.hidden import draw_hidden, read_secret
 from hushtable.federation.layout import Layout
 from hushtable.plans.plan import Plan
-from hushtable.report.words import n_tables
 
 _SchemaFile = Annotated[Path, argument("SCHEMA", "Schema in TOML, with its ranges filled in.")]
 _Ranges = Annotated[
@@ -51,6 +51,18 @@ _Model = Annotated[
     Path, argument("MODEL", "(Merged) sketch or release, or a model of hushtable fit.")
 ]
 _Plan = Annotated[Path, argument("PLAN", "Plan of hushtable plan draw.")]
+_Novelty = Annotated[
+    bool,
+    typer.Option(
+        "--novelty", help="For rows that are known to be clean (hushtable only): see the docs."
+    ),
+]
+_First = Annotated[
+    Path, argument("FIRST", "Merged sketch or release of all rows, under hushtable plan draw.")
+]
+_Gate = Annotated[
+    Path, option("FILE", "Merged sketch or release under hushtable plan gate of FIRST.")
+]
 
 
 def draw(
@@ -65,6 +77,8 @@ def draw(
     delta: options.Delta = 1e-6,
     expected_rows: options.ExpectedRows = None,
     sites: options.Sites = 1,
+    passes: options.PlanPasses = 1,
+    novelty: _Novelty = False,
     secret: _Secret = None,
     as_json: options.Json = False,
 ) -> None:
@@ -88,14 +102,17 @@ def draw(
         "delta": delta,
         "expected_rows": expected_rows,
         "sites": sites,
+        "passes": passes,
     }
+    if novelty:
+        terms["novelty"] = True
     if tables is not None or epsilon is None:
         terms["n_tables"] = 100 if tables is None else tables
     if secret is None:
         plan = Plan.draw(features, random_state=seed, **terms)
     else:
         plan = draw_hidden(read_secret(secret), features, **terms)
-    _save(plan, target, "plan draw", as_json, _notes(plan, counts))
+    save_plan(plan, target, "plan draw", as_json, _notes(plan, counts))
 
 
 def _notes(plan: Plan, counts: Any) -> Sequence[str]:
@@ -123,6 +140,7 @@ def marginals(
     delta: options.Delta = 1e-6,
     expected_rows: options.ExpectedRows = None,
     sites: options.Sites = 1,
+    passes: options.PlanPasses = 1,
     as_json: options.Json = False,
 ) -> None:
     """Make the plan of a first round: one histogram for each column.
@@ -136,8 +154,9 @@ def marginals(
     """
     target = Target(output, [schema, ranges])
     terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
+    terms["passes"] = passes
     plan = Plan.marginals(_schema(schema, ranges), epsilon=epsilon, **terms)
-    _save(plan, target, "plan marginals", as_json)
+    save_plan(plan, target, "plan marginals", as_json)
 
 
 def ranges(
@@ -160,7 +179,49 @@ def ranges(
     target = Target(output, [schema])
     terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
     plan = Plan.ranges(read_schema(schema), epsilon=epsilon, **terms)
-    _save(plan, target, "plan ranges", as_json)
+    save_plan(plan, target, "plan ranges", as_json)
+
+
+def gate(first: _First, output: options.Output, as_json: options.Json = False) -> None:
+    """Make the plan between two passes, which finds the dense rows.
+
+    The second round is optional. Sketch under this plan at each site, merge, and give the sum to
+    "hushtable plan second": it counts again, without the rows that lie apart, and detects better.
+    For a private plan, release each sketch before merging.
+
+    Example:
+      hushtable plan gate all.hush -o gate.plan.hush
+    """
+    target = Target(output, [first])
+    plan = Plan.gate(read_counts(first))
+    save_plan(plan, target, "plan gate", as_json, _exact_counts(plan))
+
+
+def second(
+    first: _First, gate: _Gate, output: options.Output, as_json: options.Json = False
+) -> None:
+    """Make the plan that counts again the rows that lie dense.
+
+    Sketch under it at each site and merge: the sum is the model. For a private plan, release each
+    sketch before merging.
+
+    Example:
+      hushtable plan second all.hush --gate gate.hush -o second.plan.hush
+    """
+    target = Target(output, [first, gate])
+    counts = read_counts(first)
+    plan = counts.plan.second_pass(counts, read_counts(gate))
+    save_plan(plan, target, "plan second", as_json, _exact_counts(plan))
+
+
+def _exact_counts(plan: Plan) -> Sequence[str]:
+    """Say that a plan holds exact counts, if it does."""
+    if not plan.data_dependent:
+        return ()
+    return (
+        "It holds exact counts of all rows: keep it where they may be. No sketch under it can be",
+        "released privately.",
+    )
 
 
 def ranks(model: _Model, output: options.Output, as_json: options.Json = False) -> None:
@@ -185,7 +246,7 @@ def ranks(model: _Model, output: options.Output, as_json: options.Json = False) 
             "It holds the model's exact scores: keep it where the model may be. No sketch",
             "under it can be released privately.",
         ]
-    _save(plan, target, "plan ranks", as_json, notes)
+    save_plan(plan, target, "plan ranks", as_json, notes)
 
 
 def hide(plan: _Plan, output: options.Output, as_json: options.Json = False) -> None:
@@ -233,52 +294,3 @@ def read_schema(path: Path) -> Schema:
         # Most messages name the feature only.
         message = str(error)
         raise PlanError(message if str(path) in message else f"{path}: {message}") from None
-
-
-def _save(
-    plan: Plan, target: Target, command: str, as_json: bool, notes: Sequence[str] = ()
-) -> None:
-    target.save(plan)
-    design = plan.design
-    facts = {
-        "command": command,
-        "plan": str(target.path),
-        "plan_id": plan.plan_id,
-        "detector": plan.detector,
-        "data_dependent": plan.data_dependent,
-        "hidden": plan.hidden,
-        "features": len(plan.schema),
-        "tables": plan.family.n_tables,
-        "cells": plan.family.n_cells,
-        "behind": [spent.to_dict() for spent in plan.behind],
-        "design": None if design is None else design.to_dict(),
-        "expected_loss": None if design is None else design.expected_loss,
-    }
-    finish(as_json, facts, lambda: _print(plan, target, notes))
-
-
-def _print(plan: Plan, target: Target, notes: Sequence[str]) -> None:
-    print(
-        f"Plan {plan.plan_id[:12]}: {plan.detector}, {len(plan.schema):,} features, "
-        f"{n_tables(plan.family.n_tables)}, {plan.family.n_cells:,} cells."
-    )
-    if plan.behind:
-        what = " and ".join(f"{spent.what} {spent.release[:12]}" for spent in plan.behind)
-        print_sentences([
-            f"It depends on data through private releases only ({what}), whose cost counts in "
-            "every release under it."
-        ])  # fmt: skip
-    elif not plan.data_dependent:
-        print("It depends on no data, only on the schema, the seed and public numbers.")
-    design = plan.design
-    if design is not None and plan.purpose.scores_rows:
-        print_sentences([design.words()])
-    for line in notes:
-        print(line)
-    if plan.hidden:
-        print("Its hash functions are hidden: it is for the sites only. What the coordinator")
-        print("gets is made of it by hushtable plan hide.")
-    print(f"Wrote {target}. At each site:")
-    print(f"  hushtable sketch DATA --plan {target.path} -o site.sketch.hush")
-    if design is not None:
-        print(f"  hushtable release site.sketch.hush --epsilon {design.epsilon:g} -o site.hush")

@@ -22,6 +22,7 @@ from hushtable.cli._top import check_names, check_top, print_top, top_facts, wri
 from hushtable.counts.kinds import counts_from_file
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import DataError, FileError, UsageError
+from hushtable.plans.draws import Purpose
 from hushtable.scores.outliers import Outliers, find_outliers
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Usual
@@ -269,6 +270,11 @@ def open_model(path: Path, id_: str | None) -> tuple[Scorer, float, Reading, Usu
             f"{path} holds {counts.plan.detector}, which do not score: draw a plan with them "
             f"(hushtable plan draw schema.toml --{counts.plan.detector} {path} -o plan.hush) and "
             "sketch again"
+        )
+    if counts.plan.purpose is Purpose.GATE:
+        raise FileError(
+            f"{path} holds counts for a gate, which do not score: make the second plan with them "
+            f"(hushtable plan second FIRST --gate {path} -o second.plan.hush) and sketch again"
         )
     if not counts.plan.purpose.scores_rows:
         raise FileError(

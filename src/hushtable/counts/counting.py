@@ -11,7 +11,6 @@ from hushtable.arguments import whole
 from hushtable.data.encoding import Encoder
 from hushtable.data.readers import Batch, Reader, taken
 from hushtable.data.weights import Numbered, Weights, numbered
-from hushtable.plans.gate import gate_of
 from hushtable.plans.plan import Plan
 from hushtable.threads import for_each, n_threads
 
@@ -30,9 +29,7 @@ class Counter:
         self._idle: SimpleQueue[tuple[Ints, Ints]] = SimpleQueue()
         self._rows: list[int] = []
         self._sample: Ints | None = None
-        self._gate = None
-        if (first := plan.first_counts) is not None:
-            self._gate = gate_of(plan.family, first, plan.first_rows, plan.gate_cell)
+        self._gate = plan.dense_rows()
 
     def draw_samples(self, n_rows: int, max_samples: int, rng: np.random.Generator) -> None:
         """Draw the rows of each table: ``max_samples`` of ``n_rows``, without replacement."""

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from hushtable.counts.release import Release
 from hushtable.errors import PrivacyError, UsageError
+from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy import noise
 from hushtable.privacy.budget import check_public_delta, check_share
 from hushtable.privacy.composition import Spent, split_history
 from hushtable.privacy.ledger import Ledger, Share
-from hushtable.privacy.mechanisms import MECHANISMS, Cost, named
+from hushtable.privacy.mechanisms import MECHANISMS, Cost, Sensitivity, named
 from hushtable.privacy.terms import Terms
 
 if TYPE_CHECKING:  # a sketch releases itself
@@ -34,7 +35,7 @@ def release_counts(
     earlier = _earlier(after, plan)
     before = Cost.total(spent.cost for spent in (*plan.behind, *earlier))
     sensitivity = terms.sensitivity(plan.family.n_histograms, sketch.sampled)
-    scale = replace(terms, share=share_of_budget(terms.share, plan)).scale(sensitivity, before)
+    scale = _scale(terms, plan, sensitivity, before)
     part = Share(secrets.token_hex(32), scale, noise.library(), earlier)
     # The ledger checks the terms: before any noise is drawn.
     ledger = Ledger(terms.mechanism, sensitivity, terms.delta, (part,), plan.behind)
@@ -42,9 +43,20 @@ def release_counts(
     return Release(plan, noised, ledger)
 
 
-def share_of_budget(share: float | None, plan: Plan) -> float | None:
-    """Return which share of the budget a release takes; None is all that is left."""
-    return plan.purpose.share_of_budget if share is None else check_share(share)
+def _scale(terms: Terms, plan: Plan, sensitivity: Sensitivity, before: Cost) -> float:
+    """Return the scale of the noise; where a second round has no budget, the error says why."""
+    share = plan.share_of_budget if terms.share is None else check_share(terms.share)
+    try:
+        return replace(terms, share=share).scale(sensitivity, before)
+    except PrivacyError as error:
+        planned = plan.design is not None and plan.design.passes == 2
+        second = plan.purpose is Purpose.GATE or plan.first_noise_sd is not None
+        if planned or not second:
+            raise
+        raise PrivacyError(
+            f"{error} (for a second pass, draw the plan with passes=2, or release the first with "
+            "share=0.5)"
+        ) from None
 
 
 def check_plan(plan: Plan) -> None:

@@ -163,6 +163,13 @@ class Sketch(Counts):
         """Whether somebody may know how the samples were drawn; if so, there is no release."""
         return self.sampled and not self.fresh_samples
 
+    def first_pass(self) -> "Sketch":
+        """Return the counts of all rows: of two passes by exact counts, those of the first."""
+        first = self.plan.first_counts
+        if first is None or self.plan.first_noise_sd is not None:
+            return self
+        return replace(self, plan=self.plan.first_pass(), counts=first)
+
     # --- what may leave -----------------------------------------------------------------------
 
     def release(
@@ -209,7 +216,9 @@ class Sketch(Counts):
             drawn from a merged release, is to be given too.
         share : float in (0, 1], optional
             Share of the budget that this release takes. By default a tenth for marginals, a
-            twentieth for ranges, and all that is left for a detector's tables.
+            twentieth for ranges, and all that is left for a detector's tables; of a plan drawn
+            with ``passes=2``, half of what those leave for the first pass, and a twentieth for
+            the gate.
         random_state : None
             Refused: noise from a seed can be subtracted by whoever guesses the seed.
         progress : callable, optional

@@ -1,6 +1,5 @@
 """HushTable: the refined detector."""
 
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -136,10 +135,7 @@ class HushTable(TableDetector):
         return super().partial_fit(X)
 
     def _so_far(self) -> Counts:
-        plan = self.plan_
-        if plan.first_counts is None or not isinstance(self.sketch_, Sketch):
-            return self.sketch_
-        return replace(self.sketch_, plan=plan.first_pass(), counts=plan.first_counts)
+        return self.sketch_.first_pass() if isinstance(self.sketch_, Sketch) else self.sketch_
 
     def _schema(self, schema: Schema) -> Schema:
         return schema.widened(WIDER) if self.novelty else schema

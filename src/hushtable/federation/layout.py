@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.counts.releasing import check_plan, share_of_budget
+from hushtable.counts.releasing import check_plan
 from hushtable.entries import entries
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.draws import Purpose, purpose_of
@@ -68,8 +68,7 @@ class Layout:
         """Return the layout of a plan; raises `PrivacyError` if no release under it is private."""
         check_plan(plan)
         cells = tuple(np.diff(plan.family.offsets).tolist())
-        share = share_of_budget(None, plan)
-        return cls(plan.plan_id, plan.detector, cells, plan.behind, share)
+        return cls(plan.plan_id, plan.detector, cells, plan.behind, plan.share_of_budget)
 
     @property
     def purpose(self) -> Purpose:

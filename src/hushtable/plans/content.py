@@ -17,15 +17,24 @@ from hushtable.entries import entries
 from hushtable.errors import PlanError
 from hushtable.plans.draws import Purpose, purpose_of
 from hushtable.plans.families import HashFamily, family_from_content
-from hushtable.plans.gate import GATE_BINS
+from hushtable.plans.gate import GATE_BINS, PRIVATE_GATE_BINS
 from hushtable.plans.score_rule import ScoreRule
 from hushtable.privacy.budget import Spent
-from hushtable.privacy.layout import Design
+from hushtable.privacy.layout import (
+    FIRST_PASS_SHARE,
+    GATE_SHARE,
+    MARGINAL_SHARE,
+    RANGE_SHARE,
+    Design,
+)
 
 #: The array of the first pass's counts, beside the family's own arrays.
 FIRST = "first_counts"
 _NEEDED = {"detector": str, "data_dependent": bool, "schema": dict, "family": dict, "score": dict}
-_OPTIONAL = {"behind": list, "design": dict, "gate_cell": int}
+_OPTIONAL = {"behind": list, "design": dict, "gate_cell": int, "first_noise_sd": float}
+
+#: Shares of the whole budget that rounds before the tables take.
+_BEFORE = {Purpose.MARGINALS: MARGINAL_SHARE, Purpose.RANGES: RANGE_SHARE}
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,28 +51,67 @@ class PlanContent(Displayed):
     behind: tuple[Spent, ...] = ()
     design: Design | None = None
     hidden: bool = False
+    first_noise_sd: float | None = None
 
     def __post_init__(self) -> None:
         purpose_of(self.detector, self.family)
         if not set(self.schema.paid) <= set(self.behind):
             raise PlanError("the plan leaves out releases that its ranges were read off")
-        first, gate = self.first_counts, self.gate_cell
-        if gate is not None and (first is None or not 0 <= gate < GATE_BINS):
-            raise PlanError(f"gate_cell={gate!r}: needs counts of a first pass, and 0 to 127")
+        first, gate, noise = self.first_counts, self.gate_cell, self.first_noise_sd
+        bins = GATE_BINS if noise is None else PRIVATE_GATE_BINS
+        if gate is not None and (first is None or not 0 <= gate < bins):
+            raise PlanError(
+                f"gate_cell={gate!r}: needs counts of a first pass, and 0 to {bins - 1}"
+            )
+        if noise is not None:
+            self._check_noised(noise)
         if first is None:
             return
-        if first.dtype != np.int64 or first.shape != (self.family.n_cells,) or first.min() < 0:
+        if first.dtype != np.int64 or first.shape != (self.family.n_cells,):
+            raise PlanError("the first pass's counts do not fit the plan's tables")
+        if noise is None and first.min() < 0:
             raise PlanError("the first pass's counts do not fit the plan's tables")
         if self.first_rows == 0:
             raise PlanError("the first pass counted no rows: nothing to refine by")
+        if noise is None and not self.data_dependent:
+            raise PlanError(
+                "the plan holds exact counts of a first pass, and says that it depends on no data"
+            )
         first = first.copy()
         first.setflags(write=False)
         object.__setattr__(self, "first_counts", first)
+
+    def _check_noised(self, noise_sd: float) -> None:
+        """Raise `PlanError` if a second pass cannot follow from releases of a first and a gate."""
+        if self.gate_cell is None or not 1e-6 <= noise_sd < np.inf:  # of ledgers' scales
+            raise PlanError(
+                f"first_noise_sd={noise_sd!r}: needs counts of a first pass, a gate, and a number "
+                "of 1e-6 or more"
+            )
+        if not {self.detector, Purpose.GATE.value} <= {spent.what for spent in self.behind}:
+            raise PlanError("the plan leaves out the releases that its second pass follows from")
 
     @property
     def purpose(self) -> Purpose:
         """The use of the counts under this plan: to score rows, or as marginals, ranges, ranks."""
         return purpose_of(self.detector)
+
+    @property
+    def share_of_budget(self) -> float | None:
+        """Share of the budget that a release takes by default; None is all that is left.
+
+        A gate, and the first of two passes, share what the rounds before the tables leave.
+        """
+        purpose = self.purpose
+        if purpose in _BEFORE:
+            return _BEFORE[purpose]
+        before = {purpose_of(spent.what) for spent in self.behind}
+        left = 1.0 - sum(share for round_, share in _BEFORE.items() if round_ in before)
+        if purpose is Purpose.GATE:
+            return left * GATE_SHARE
+        twice = self.design is not None and self.design.passes == 2
+        first = purpose.scores_rows and self.first_counts is None
+        return left * FIRST_PASS_SHARE if twice and first else None
 
     @property
     def expected_rows(self) -> int | None:
@@ -72,8 +120,14 @@ class PlanContent(Displayed):
 
     @property
     def first_rows(self) -> int:
-        """Rows that the first pass counted."""
-        return 0 if self.first_counts is None else self.rows_counted(self.first_counts)
+        """Rows that the first pass counted; of counts with noise the estimate, 1 or more."""
+        if self.first_counts is None:
+            return 0
+        if self.first_noise_sd is None:
+            return self.rows_counted(self.first_counts)
+        return max(
+            1, round(float(self.first_counts.sum(dtype=np.float64)) / self.family.n_histograms)
+        )
 
     def rows_counted(self, counts: NDArray[np.int64]) -> int:
         """Return how many rows a vector of counts holds (by its first table)."""
@@ -88,6 +142,7 @@ class PlanContent(Displayed):
             "family": {"name": self.family.name, **self.family.parameters()},
             "score": self.score.to_dict(),
             **({} if self.gate_cell is None else {"gate_cell": self.gate_cell}),
+            **({} if self.first_noise_sd is None else {"first_noise_sd": self.first_noise_sd}),
             **({"behind": [spent.to_dict() for spent in self.behind]} if self.behind else {}),
             **({} if self.design is None else {"design": self.design.to_dict()}),
         }
@@ -103,7 +158,7 @@ class PlanContent(Displayed):
         plan = entries(content, "a plan", _NEEDED, _OPTIONAL)
         score = entries(plan["score"], "a plan's score", {"name": str, "smoothing": float})
         schema, family, arrays = Schema.from_dict(plan["schema"]), dict(plan["family"]), {**arrays}
-        first = arrays.pop(FIRST, None)
+        first, noise = arrays.pop(FIRST, None), plan.get("first_noise_sd")
         return cls(
             schema,
             family_from_content(family.pop("name", None), family, arrays, schema),
@@ -114,6 +169,7 @@ class PlanContent(Displayed):
             plan.get("gate_cell"),
             tuple(Spent.from_dict(spent) for spent in plan.get("behind", ())),
             Design.from_dict(plan["design"]) if "design" in plan else None,
+            first_noise_sd=None if noise is None else float(noise),
         )
 
     def entries(self) -> tuple[dict[str, Any], files.Arrays]:
@@ -154,7 +210,7 @@ class PlanContent(Displayed):
         described = self.to_dict() | {"arrays": files.array_digests(self.arrays())}
         return hashlib.sha256(rfc8785.dumps(described)).hexdigest()
 
-    def difference(self, other: Self) -> str:
+    def difference(self, other: "PlanContent") -> str:
         """Say in words how two plans differ."""
         parts, theirs = [], other.to_dict()
         for key, mine in self.to_dict().items():

@@ -23,6 +23,8 @@ class Counted(Protocol):
     def ledger(self) -> Ledger | None: ...  # noqa: D102
     @property
     def noise_sd(self) -> float: ...  # noqa: D102
+    @property
+    def may_leave(self) -> bool: ...  # noqa: D102
 
     def spent(self) -> tuple[Spent, ...]:
         """Return the releases that a plan drawn from these counts has behind it."""

@@ -8,18 +8,21 @@ from numpy.typing import NDArray
 from hushtable.data.encoding import Codes
 from hushtable.plans.families import HashFamily, ScoreHistogram
 from hushtable.plans.score_rule import exact
+from hushtable.privacy.denoise import onto_simplex
 
-#: Cells of the histogram that the gate is found by.
-GATE_BINS = 128
+#: Cells of the histogram that the gate is found by: of exact counts, and under noise, where fewer
+#: are more accurate.
+GATE_BINS, PRIVATE_GATE_BINS = 128, 32
 
 _UNIT = 2**20
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 #: From codes of n rows to whether the second pass counts each (n,).
 Gate = Callable[[Codes], NDArray[np.bool_]]
 
 
-def gate_values(first: Ints) -> NDArray[np.float64]:
+def gate_values(first: Ints) -> Floats:
     """Return log2(C1 + 1) of every cell, C1 being the counts of all rows."""
     return exact(np.log2(first + 1.0))
 
@@ -36,7 +39,7 @@ def mean_threshold(first: Ints, n_rows: int) -> int:
     return -(-total // n_rows)
 
 
-def otsu_cell(counts: Ints) -> int:
+def otsu_cell(counts: Ints | Floats) -> int:
     """Return the cell of a histogram at which its upper class begins, by Otsu's method.
 
     The split maximises N0 N1 (M0 / N0 - M1 / N1)^2, N the numbers of rows and M the sums of their
@@ -56,20 +59,35 @@ def otsu_cell(counts: Ints) -> int:
     return int(split[np.argmax(below[split] * above[split] * gap * gap)]) + 1
 
 
+def noised_otsu_cell(counts: Ints, n_rows: int) -> int:
+    """Return `otsu_cell` of counts with noise, which are first taken for about ``n_rows`` rows."""
+    return otsu_cell(onto_simplex(counts.astype(np.float64), float(max(1, n_rows))))
+
+
 def gate_histogram(family: HashFamily, first: Ints) -> ScoreHistogram:
     """Return the histogram of rows' mean `gate_values`, by which the gate is found.
 
     The mean over half of the tables: it chooses as well, in half of the time.
     """
     half = family.part((family.n_tables + 1) // 2)
-    value = np.rint(gate_values(first[: half.n_cells]) * _UNIT).astype(np.int64)
-    return ScoreHistogram(family.schema, half, value, GATE_BINS)
+    return _histogram(half, gate_values(first[: half.n_cells]), GATE_BINS)
 
 
-def gate_of(family: HashFamily, first: Ints, n_rows: int, cell: int | None) -> Gate:
-    """Return what says of each row of a batch whether the second pass counts it."""
-    if cell is None:  # as in version 0.1
-        sums, threshold = family.summing(gate_values(first)), mean_threshold(first, n_rows) / _UNIT
-        return lambda codes: sums(codes) >= threshold
-    histogram = gate_histogram(family, first)
+def noised_gate_histogram(family: HashFamily, scores: Floats) -> ScoreHistogram:
+    """Return the histogram of rows' mean ``scores`` (n_cells,), by counts with noise."""
+    return _histogram(family, scores, PRIVATE_GATE_BINS)
+
+
+def _histogram(family: HashFamily, values: Floats, bins: int) -> ScoreHistogram:
+    return ScoreHistogram(family.schema, family, np.rint(values * _UNIT).astype(np.int64), bins)
+
+
+def gate_by_mean(family: HashFamily, first: Ints, n_rows: int) -> Gate:
+    """Return the gate of version 0.1: the mean over all rows."""
+    sums, threshold = family.summing(gate_values(first)), mean_threshold(first, n_rows) / _UNIT
+    return lambda codes: sums(codes) >= threshold
+
+
+def gate_by_cell(histogram: ScoreHistogram, cell: int) -> Gate:
+    """Return the gate that lets pass the rows from a cell of the histogram on."""
     return lambda codes: histogram.cells_of(codes) >= cell

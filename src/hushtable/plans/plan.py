@@ -1,25 +1,23 @@
 """The plan: schema, drawn hash functions and score rule. Immutable, named by its content."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hushtable.arguments import generator
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans import histograms
-from hushtable.plans.content import PlanContent
 from hushtable.plans.counted import Counted
-from hushtable.plans.draws import DRAWS, NOVELTY, Draw, Marginals, Purpose, draw_of
+from hushtable.plans.draws import DRAWS, Draw, Marginals, Purpose, draw_of
 from hushtable.plans.families import EquiWidth
-from hushtable.plans.gate import gate_histogram, otsu_cell
+from hushtable.plans.second import TwoPassPlan
 from hushtable.privacy.layout import Design
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(PlanContent):
+class Plan(TwoPassPlan):
     """The plan that all sites share: their hash functions, and how counts become scores.
 
     Make one with `Plan.draw` or `Plan.marginals`. Two sketches add only if their plans have
@@ -45,6 +43,9 @@ class Plan(PlanContent):
     gate_cell : int or None
         In a plan of the second pass: the cell of the gate's histogram from which on a row counts;
         None for the mean, as version 0.1 had it.
+    first_noise_sd : float or None
+        In a plan of the second pass that follows from releases: the standard deviation of the
+        noise on ``first_counts``.
     behind : tuple of Spent
         Private releases that the plan was drawn from: what they cost counts in every release
         under it.
@@ -77,6 +78,7 @@ class Plan(PlanContent):
         delta: float = 1e-6,
         expected_rows: int | None = None,
         sites: int = 1,
+        passes: int = 1,
         **parameters: Any,
     ) -> "Plan":
         """Draw the hash functions of a detector.
@@ -106,6 +108,10 @@ class Plan(PlanContent):
         sites : int, default=1
             Number of releases that will be added, each with the whole noise; 1 where the
             sites share the noise under a secure sum.
+        passes : {1, 2}, default=1
+            With ``epsilon``: 2 leaves budget for a gate and a second pass, in which the first
+            takes half of what marginals leave (see `gate` and `second_pass`). Exact counts need
+            nothing for them.
         **parameters
             ``n_tables`` for all; ``n_bits`` for ``"ace"``; ``n_cells``, ``min_depth``,
             ``max_depth``, ``novelty`` and ``tails`` for ``"hushtable"``; ``max_samples``, which
@@ -123,10 +129,16 @@ class Plan(PlanContent):
         PlanError
             If the marginals were counted under another schema.
         PrivacyError
-            If epsilon or delta do not protect, or the marginals of a private plan are exact.
+            If epsilon or delta do not protect, the marginals of a private plan are exact, or
+            there would be too few rows for a private second pass to pay.
         """
         chosen = draw_of(detector)
-        design = _design(epsilon, delta, expected_rows, sites)
+        design = _design(epsilon, delta, expected_rows, sites, passes)
+        if passes == 2 and parameters.get("novelty"):
+            raise UsageError(
+                "passes=2 with novelty=True: clean rows are all to be counted, and a second pass "
+                "would leave some of them out, which loses accuracy: draw it with one pass"
+            )
         if design is not None:
             laid_out = design.parameters()
             if not set(laid_out) <= set(chosen.parameters):
@@ -136,7 +148,7 @@ class Plan(PlanContent):
         if marginals is not None:
             parameters["marginals"] = cls._checked_marginals(chosen, schema, marginals, design)
             behind |= {spent.release: spent for spent in marginals.spent()}
-        raw_marginals = marginals is not None and marginals.ledger is None
+        raw_marginals = marginals is not None and not marginals.may_leave
         return cls(
             schema,
             chosen.draw(schema, generator(random_state), **parameters),
@@ -160,7 +172,7 @@ class Plan(PlanContent):
                 "the marginals were counted under another plan: "
                 + cls.marginals(schema).difference(source)
             )
-        if counts.ledger is None and design is not None:
+        if not counts.may_leave and design is not None:
             raise PrivacyError(
                 "these marginals are exact counts, and a private plan must not depend on "
                 "them: release them first, sketch.release(epsilon=...)"
@@ -176,6 +188,7 @@ class Plan(PlanContent):
         delta: float = 1e-6,
         expected_rows: int | None = None,
         sites: int = 1,
+        passes: int = 1,
     ) -> "Plan":
         """Make the plan of an optional first round, which refines the next: a histogram a feature.
 
@@ -183,16 +196,17 @@ class Plan(PlanContent):
         ----------
         schema : Schema
             The features.
-        epsilon, delta, expected_rows, sites
+        epsilon, delta, expected_rows, sites, passes
             As in `draw`, the same numbers: the budget of all rounds together, of which
             `Sketch.release` gives a tenth to the marginals.
 
         Raises
         ------
         PrivacyError
-            If there would be too few rows for private marginals to pay: draw in one round.
+            If there would be too few rows for private marginals to pay: draw in one round. Or for
+            a private second pass.
         """
-        design = _design(epsilon, delta, expected_rows, sites)
+        design = _design(epsilon, delta, expected_rows, sites, passes)
         bins = histograms.marginal_bins(schema, design)
         return cls._histograms(schema, bins, "marginals", design)
 
@@ -251,7 +265,7 @@ class Plan(PlanContent):
             histograms.score_histogram(model),
             DRAWS["ranks"].score,
             "ranks",
-            data_dependent=model.plan.data_dependent or model.ledger is None,
+            data_dependent=model.plan.data_dependent or not model.may_leave,
             behind=model.spent(),
             hidden=model.plan.hidden,
         )
@@ -268,105 +282,6 @@ class Plan(PlanContent):
             design=design,
         )
 
-    @classmethod
-    def gate(cls, first: Counted) -> "Plan":
-        """Make the plan of the round between two passes: a histogram of how dense rows lie.
-
-        A row counts in the cell of its mean log2(C1 + 1), C1 being the counts of the first pass.
-        The merged counts of all sites say which rows the second pass counts: see `second_pass`.
-
-        Parameters
-        ----------
-        first : Sketch
-            Merged counts of all rows.
-
-        Raises
-        ------
-        UsageError
-            If no second pass can follow: the counts do not score, are private, hold no rows, are
-            of a second pass already, or of a plan for novelty detection.
-        """
-        _check_first(first)
-        plan = first.plan
-        family = gate_histogram(plan.family, first.counts)
-        return cls(
-            plan.schema,
-            family,
-            DRAWS["gate"].score,
-            "gate",
-            data_dependent=True,
-            hidden=plan.hidden,
-        )
-
-    def second_pass(self, first: Counted, gate: Counted | None = None) -> "Plan":
-        """Return the plan that counts again, only the rows that lie dense.
-
-        Rows that lie apart are left out of its counts, so that they do not hide each other; a row
-        scores by the counts of both passes.
-
-        Parameters
-        ----------
-        first : Sketch
-            Merged counts of all rows under this plan.
-        gate : Sketch, optional
-            Merged counts under ``Plan.gate(first)``. Otsu's method splits them in two classes, of
-            which the denser is counted. Without, rows are counted whose mean log2(C1 + 1) is at
-            least the mean over all rows, as in version 0.1.
-
-        Returns
-        -------
-        Plan
-            With the same tables.
-
-        Raises
-        ------
-        PlanError
-            If the first counts, or the gate's, are of another plan.
-        UsageError
-            As `gate` does.
-        """
-        if first.plan.plan_id != self.plan_id:
-            raise PlanError(f"the first pass has another plan: {self.difference(first.plan)}")
-        _check_first(first)
-        if gate is None:
-            return replace(self, first_counts=first.counts, data_dependent=True)
-        needed = Plan.gate(first)
-        if gate.plan.plan_id != needed.plan_id:
-            raise PlanError(
-                "the gate was counted under another plan than Plan.gate of these first counts: "
-                + needed.difference(gate.plan)
-            )
-        if not gate.counts.any():
-            raise UsageError("no rows were counted for the gate: add the sites' counts first")
-        return self.gated(first, otsu_cell(gate.counts))
-
-    def gated(self, first: Counted, cell: int) -> "Plan":
-        """Return the plan of the second pass by a cell of the gate's histogram."""
-        return replace(self, first_counts=first.counts, gate_cell=cell, data_dependent=True)
-
-    def first_pass(self) -> "Plan":
-        """Return the plan of all rows, of which this one is the second pass."""
-        return replace(self, first_counts=None, gate_cell=None)
-
-    def cell_scores(self, counts: NDArray[np.int64], noise_sd: float = 0.0) -> NDArray[np.float64]:
-        """Return the score of every cell, in bits, given the merged counts.
-
-        Parameters
-        ----------
-        counts : ndarray of shape (n_cells,), int64
-            Merged counts.
-        noise_sd : float
-            Standard deviation of the noise on each of them; 0 for exact counts.
-        """
-        if noise_sd > 0.0:
-            return self.score.noisy_values(counts, noise_sd)
-        if self.first_counts is not None:
-            return self.score.two_pass_values(self.first_counts, counts, self.first_rows)
-        n_rows = self.rows_counted(counts)
-        if n_rows == 0:
-            raise UsageError("no rows were counted: add sketches of data before scoring")
-        return self.score.values(counts, n_rows)
-
     def __repr__(self) -> str:
         return (
             f"Plan({self.detector!r}, {len(self.schema)} features, {self.family.n_tables} tables, "
@@ -374,34 +289,28 @@ class Plan(PlanContent):
         )
 
 
-def _check_first(first: Counted) -> None:
-    """Raise `UsageError` if no second pass can follow these counts."""
-    plan = first.plan
-    if first.ledger is not None:
-        raise UsageError("a second pass needs exact counts of the first, not a release")
-    if plan.first_counts is not None:
-        raise UsageError("this plan is of the second pass already: a third gains nothing")
-    if not plan.purpose.scores_rows:
-        raise UsageError(f"counts of a {plan.detector!r} plan do not score rows: no second pass")
-    if plan.score == NOVELTY:
-        raise UsageError(
-            "this plan is for novelty detection: its rows are clean, and a second pass would leave "
-            "some of them out, which loses accuracy"
-        )
-    if plan.rows_counted(first.counts) == 0:
-        raise UsageError("the first pass counted no rows: add the sites' counts first")
-
-
 def _design(
-    epsilon: float | None, delta: float, expected_rows: int | None, sites: int
+    epsilon: float | None, delta: float, expected_rows: int | None, sites: int, passes: int = 1
 ) -> Design | None:
     if epsilon is None:
         if expected_rows is not None:
             raise UsageError("expected_rows lays out a private plan: give epsilon with it")
+        if passes != 1:
+            raise UsageError(
+                f"passes={passes!r} shares the budget of a private plan: give epsilon with it "
+                "(exact counts need nothing for a second pass: Plan.gate of them)"
+            )
         return None
     if expected_rows is None:
         raise UsageError(
             "epsilon needs expected_rows, a public guess of the rows of all sites together: the "
             "tables are laid out for it before any row is seen"
         )
-    return Design(epsilon, delta, expected_rows, sites)
+    design = Design(epsilon, delta, expected_rows, sites, passes)
+    if passes == 2 and not design.pays_second_pass():
+        raise PrivacyError(
+            f"a second pass does not pay: {design.expected_rows:,} rows at epsilon "
+            f"{design.epsilon:g} leave too much noise to tell the rows that lie dense; draw it "
+            "with one pass"
+        )
+    return design

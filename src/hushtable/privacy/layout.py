@@ -19,6 +19,8 @@ from hushtable.privacy.budget import check_epsilon, check_public_delta, rho_from
 PRIVATE_MARGINAL_BINS, MARGINAL_SHARE = 32, 0.10
 #: The same in a round before it, that narrows loose ranges.
 RANGE_BINS, RANGE_SHARE = 128, 0.05
+#: With two passes, shares of what those rounds leave: the first pass, and the gate between them.
+FIRST_PASS_SHARE, GATE_SHARE = 0.50, 0.05
 
 #: T below which the row applies; depths, number of tables, cells of a table at most.
 _STEPS = (
@@ -33,6 +35,8 @@ _LOSSES = ((10.0, 10.0), (300.0, 1.9), (math.inf, 0.3))
 _TWO_ROUNDS = 30.0
 #: T / sqrt(d) from which ranges are found that serve better than ones ten times too wide.
 _RANGES_FOUND = 300.0
+#: T from which a gate and a second pass pay.
+_SECOND_PASS = 2000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +66,11 @@ class Design:
     delta: float
     expected_rows: int
     sites: int = 1
+    passes: int = 1
 
     def __post_init__(self) -> None:
+        if type(self.passes) is not int or self.passes not in (1, 2):
+            raise UsageError(f"passes={self.passes!r}: needs 1 or 2")
         check_epsilon(self.epsilon)
         for name in ("expected_rows", "sites"):
             whole(name, getattr(self, name))
@@ -86,6 +93,10 @@ class Design:
     def finds_ranges(self, n_features: int) -> bool:
         """Return whether ranges can be found under the noise of a round for them."""
         return self.signal / math.sqrt(n_features) >= _RANGES_FOUND
+
+    def pays_second_pass(self) -> bool:
+        """Return whether a gate and a second pass pay."""
+        return self.signal >= _SECOND_PASS
 
     def parameters(self) -> dict[str, int]:
         """Return how the tables are drawn: their number, depths and cells."""
@@ -118,13 +129,14 @@ class Design:
         return {
             "epsilon": self.epsilon, "delta": self.delta,
             "expected_rows": int(self.expected_rows), "sites": int(self.sites),
+            **({"passes": 2} if self.passes == 2 else {}),
         }  # fmt: skip
 
     @classmethod
     def from_dict(cls, content: Any) -> "Design":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         kinds = dict.fromkeys(("epsilon", "delta", "expected_rows", "sites"), object)
-        entries(content, "a private plan's design", kinds)
+        entries(content, "a private plan's design", kinds, {"passes": int})
         try:
             return cls(**content)
         except (UsageError, PrivacyError) as error:

@@ -215,16 +215,21 @@ def why_no_drift(counted: Counts) -> str:
     """Return why rows cannot be compared with these counts; empty if they can."""
     if not counted.adds:
         return "a local model mixes exact counts with noised ones: compare with the result"
-    if counted.plan.first_counts is not None:
-        return "the model's second pass counts dense rows only"
+    if counted.plan.first_noise_sd is not None:
+        return "the model's second pass counts dense rows only, and the first has noise"
     return ""
+
+
+def of_all_rows(counted: Counts) -> Counts:
+    """Return the counts to compare rows with: of two passes, the first."""
+    return counted.first_pass() if isinstance(counted, Sketch) else counted
 
 
 def _drift(
     scorer: Scorer, reader: Reader, n_rows: int, n_jobs: int | None
 ) -> tuple[Drift | None, str]:
     """Return how far the rows lie from those counted, or why that is not known."""
-    counted, reason = scorer.sketch, why_no_drift(scorer.sketch)
+    counted, reason = of_all_rows(scorer.sketch), why_no_drift(scorer.sketch)
     if reason:
         return None, reason
     try:

@@ -4,6 +4,7 @@ import math
 from typing import TYPE_CHECKING
 
 from hushtable.data.values import range_words
+from hushtable.plans.draws import NOVELTY, Purpose
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,6 +50,15 @@ def values_of_rows(schema: "Schema", most: int = 20) -> str:
         columns = "1 column" if numeric == 1 else f"{numeric:,} columns"
         parts.append(f"the lowest and highest value of {columns}")
     return ", and ".join(parts)
+
+
+def kind_of_plan(plan: "Plan") -> str:
+    """Return what to say of a plan after its detector's name: of which pass, or for what."""
+    if plan.first_counts is not None:
+        return ", second pass" + ("" if plan.gate_cell is None else " behind a gate")
+    if plan.score == NOVELTY:
+        return ", for novelty detection"
+    return " of a second pass" if plan.purpose is Purpose.GATE else ""
 
 
 def dependence(plan: "Plan") -> str:

@@ -81,7 +81,7 @@ class Reasons:
         self.explainer = Explainer(scorer)
         self.features = scorer.plan.schema.features
         self._values, self._frequencies, self._usual = values, frequencies, usual
-        self._company = None if scorer.sketch.noise_sd > 0.0 else Company(scorer)
+        self._company = None if scorer.row_noise > 0.0 else Company(scorer)
 
     @property
     def n_top(self) -> int:

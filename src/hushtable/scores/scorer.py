@@ -210,17 +210,28 @@ class Scorer:
         sums = np.add.reduceat(self._row_sums(self.values), self.plan.family.offsets[:-1])
         return np.asarray(sums / self._n_rows)
 
+    @property
+    def row_noise(self) -> float:
+        """Standard deviation of the noise on `row_counts`."""
+        plan = self.plan
+        return self.sketch.noise_sd if plan.first_counts is None else plan.first_noise_sd or 0.0
+
     def _row_sums(self, values: Floats) -> Floats:
-        """Return, for each cell, the sum of its rows' ``values``: scores less any constant."""
-        noise_sd = self.sketch.noise_sd
+        """Return, for each cell, the sum of its rows' ``values``: scores less any constant.
+
+        Under a plan of the second pass, what the second counts add to the score has no noise in
+        common with the first: they need no correction.
+        """
+        counts, noise_sd = self.row_counts, self.row_noise
         if noise_sd == 0.0:
-            return self.row_counts * values
-        counts = self.sketch.counts
+            return counts * values
         return counts * values - noise_sd**2 * self.plan.score.noisy_slopes(counts, noise_sd)
 
     @property
     def _n_rows(self) -> int:
-        if self.sketch.noise_sd == 0.0:
+        if self.plan.first_counts is not None:
+            return self.plan.first_rows
+        if self.row_noise == 0.0:
             return self.plan.rows_counted(self.row_counts)
         return max(1, self.sketch.n_rows)
 
@@ -236,7 +247,7 @@ class Scorer:
 
         From noised counts the same is estimated; NaN if the noise leaves it too uncertain.
         """
-        if self.sketch.noise_sd > 0.0:
+        if self.row_noise > 0.0:
             return self._noisy_offset()
         counts, offsets = self.row_counts, self.plan.family.offsets
         deep = self.plan.gate_cell is not None or self.plan.score.name == "pseudocount_log2"

@@ -100,7 +100,10 @@ def drift(before: Counts, after: Counts, *, rows: Any = None) -> Drift:
     if plan.plan_id != after.plan.plan_id:
         raise PlanError(f"drift needs one plan: {plan.difference(after.plan)}")
     if plan.first_counts is not None:
-        raise UsageError("a second pass counts dense rows only: compare sketches of the first")
+        raise UsageError(
+            "a second pass counts dense rows only: compare what the first counted "
+            "(sketch.first_pass())"
+        )
     offsets = plan.family.offsets
     both = Pair(Side.of(before), Side.of(after), offsets, np.arange(len(offsets) - 1))
     overall, level = _measured([both], None if rows is None else squared_kernel(plan, rows))

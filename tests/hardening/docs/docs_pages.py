@@ -234,6 +234,14 @@ PAGES = {
                 *release_of("north-first", "first.plan.hush"),
                 *release_of("south-first", "first.plan.hush"),
             ),
+            "hushtable merge north-first-pass": partial(
+                do, *release_of("north-first-pass"), *release_of("south-first-pass")
+            ),
+            "hushtable merge north-gate": partial(
+                do,
+                *release_of("north-gate", "gate.plan.hush"),
+                *release_of("south-gate", "gate.plan.hush"),
+            ),
         },
     ),
     "docs/report.md": Page(

@@ -11,6 +11,7 @@ from hushtable.errors import RoundError
 from hushtable.federation.collect import Collection
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round
+from hushtable.plans.draws import Purpose
 
 _Key = Annotated[Path | None, option("FILE", "The coordinator's keys, to sign the result with.")]
 
@@ -72,12 +73,18 @@ def _print_next(asked: Round, output: Path) -> None:
         print(f"  hushtable round model {output} --plan plan.hush -o model.hush")
     elif asked.layout.purpose.refines:
         print("Go on with: hushtable round next")
+    elif asked.layout.purpose is Purpose.GATE:
+        print("Go on with the merged counts of the first pass:")
+        print(f"  hushtable plan second FIRST --gate {output} -o second.plan.hush")
     elif not asked.layout.purpose.scores_rows:
         print("At each site, with the model that they rank by:")
         print(f"  hushtable score DATA --model MODEL --ranks {output} -o scores.parquet")
     else:
         print("At each site:")
         print(f"  hushtable score DATA --model {output} -o scores.parquet")
+        if asked.plan.share_of_budget is not None:
+            print("Or go on with the second pass, for which there is budget left:")
+            print(f"  hushtable plan gate {output} -o gate.plan.hush")
 
 
 def result_of(collection: Collection, keys: Keys | None) -> Any:

@@ -1,4 +1,4 @@
-"""What a draw reads off marginals: the weight of each feature, and where its cuts fall."""
+"""The profile of features that a draw reads off marginals: weights, and where cuts fall."""
 
 import math
 from dataclasses import dataclass

@@ -13,7 +13,6 @@ from hushtable.errors import PlanError, UsageError
 from hushtable.plans.families import HashFamily
 from hushtable.plans.families import register as register_family
 from hushtable.plans.score_rule import ScoreRule
-from hushtable.privacy.layout import MARGINAL_SHARE, RANGE_SHARE
 
 
 class Purpose(Enum):
@@ -34,11 +33,6 @@ class Purpose(Enum):
     def refines(self) -> bool:
         """Whether the counts are of a first round, that the next plan is drawn from."""
         return self in (Purpose.MARGINALS, Purpose.RANGES)
-
-    @property
-    def share_of_budget(self) -> float | None:
-        """Share of the budget that a release takes by default; None is all that is left."""
-        return {Purpose.MARGINALS: MARGINAL_SHARE, Purpose.RANGES: RANGE_SHARE}.get(self)
 
 
 @dataclass(frozen=True)
