@@ -149,24 +149,6 @@ def table(X):
     return pa.table(dict(zip("abc", X.T, strict=True)))
 
 
-def test_no_second_pass_follows(X):
-    plan = public()
-    counts = Sketch.from_data(plan, table(X))
-    second = plan.second_pass(counts, Sketch.from_data(Plan.gate(counts), table(X)))
-    clean = Sketch.from_data(public(novelty=True), table(X))
-    marginals = Sketch.from_data(Plan.marginals(plan.schema), table(X))
-    for refused, message in [
-        (Sketch.zero(plan), "counted no rows"),
-        (Sketch.from_data(second, table(X)), "a third gains nothing"),
-        (clean, "novelty detection"),
-        (marginals, "do not score rows"),
-    ]:
-        with pytest.raises(UsageError, match=message):
-            Plan.gate(refused)
-        with pytest.raises(UsageError, match=message):
-            refused.plan.second_pass(refused)
-
-
 def test_a_gate_of_other_rows_is_refused(X):
     plan = public()
     first, other = (Sketch.from_data(plan, table(some)) for some in (X, X[:500]))

@@ -74,7 +74,7 @@ def test_rounds_that_do_not_fit_are_refused():
         Plan.draw(PUBLIC, detector="lsh_itables", marginals=marginals)
     with pytest.raises(PlanError, match="first pass has another plan"):
         Plan.draw(PUBLIC, random_state=2).second_pass(counts)
-    with pytest.raises(UsageError, match="counted no rows"):
+    with pytest.raises(PlanError, match="counted no rows"):
         plan.second_pass(Sketch.zero(plan))
     second = plan.second_pass(counts)
     with pytest.raises(UsageError, match="a third gains nothing"):

@@ -164,11 +164,16 @@ def _schema() -> Schema:
 
 
 def _sketches(schema: Schema, hospitals: list[_Hospital]) -> list[Sketch]:
-    """Two rounds: the sum of the marginals refines the plan under which all then count."""
-    first = Plan.marginals(schema)
-    marginals = reduce(add, [Sketch.from_data(first, hospital.X) for hospital in hospitals])
+    """Count in rounds: marginals, which refine the plan; all rows; a gate; and the dense rows."""
+
+    def counted(plan: Plan) -> list[Sketch]:
+        return [Sketch.from_data(plan, hospital.X) for hospital in hospitals]
+
+    marginals = reduce(add, counted(Plan.marginals(schema)))
     plan = Plan.draw(schema, marginals=marginals, random_state=_SEED)
-    return [Sketch.from_data(plan, hospital.X) for hospital in hospitals]
+    first = reduce(add, counted(plan))
+    gate = reduce(add, counted(Plan.gate(first)))
+    return counted(plan.second_pass(first, gate))
 
 
 def _report(output: Path, merged: Scorer, hospitals: list[_Hospital], parts: list[Sketch]) -> None:
