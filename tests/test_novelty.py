@@ -113,7 +113,7 @@ def test_rows_are_added(X, detector):
     [
         ({"passes": 2}, "passes=2 with novelty=True: clean rows are all to be counted"),
         ({"contamination": 0.2}, r"contamination=0.2 with novelty=True.*novelty=False detects"),
-        ({"contamination": 0.03}, "set_threshold"),
+        ({"contamination": 0.11}, "set_threshold"),
         ({"novelty": "yes"}, "novelty='yes': needs True or False"),
         ({"novelty": 1}, "novelty=1"),
     ],

@@ -17,8 +17,9 @@ from hushtable.plans.plan import Plan
 
 #: Share of the width of a range by which it is widened on both sides, for novelty.
 WIDER = 0.25
-#: Outliers among the counted rows from which the default detects better than novelty.
-_CLEAN = 0.03
+#: Share of outliers that rows may be said to have at most, and still be called clean. From about 3%
+#: on, the default detects better: see the docs.
+_CLEAN = 0.1
 
 
 def _adds_rows(self: "HushTable") -> bool:
@@ -47,7 +48,8 @@ class HushTable(TableDetector):
         Whether the rows of `fit` are known to be clean, so that whatever is unlike them is
         abnormal: ranges are widened by a quarter on both sides, tables are deeper (24 to 32 hash
         functions, 1,024 cells), features weigh alike, and an empty cell is far below a row. Where
-        3% of the rows or more are outliers, the default detects better.
+        3% of the rows or more are outliers, the default detects better; a `contamination` above
+        0.1 is refused.
     [shared parameters]
     random_state : int, RandomState or Generator, optional
         Seed of the hash functions.
@@ -99,11 +101,11 @@ class HushTable(TableDetector):
                 "passes=2 with novelty=True: clean rows are all to be counted, and a second pass "
                 'would leave some of them out, which loses accuracy: needs passes="auto" or 1'
             )
-        if not isinstance(self.contamination, str) and self.contamination >= _CLEAN:
+        if not isinstance(self.contamination, str) and self.contamination > _CLEAN:
             raise UsageError(
                 f"contamination={self.contamination:g} with novelty=True, which is for clean rows: "
-                f"where {_CLEAN:.0%} or more are outliers, novelty=False detects better; to flag "
-                f"so many rows nonetheless, set_threshold(X, {self.contamination:g}) after fit"
+                "from 3% of outliers on, novelty=False detects better; to flag so many rows "
+                f"nonetheless, set_threshold(X, {self.contamination:g}) after fit"
             )
 
     # Not there at all with two passes, so that scikit-learn's tools do not take it for granted.

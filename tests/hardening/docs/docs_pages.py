@@ -199,6 +199,7 @@ PAGES = {
             "hushtable round collect": partial(do, answer_of("south", "second")),
         },
     ),
+    "docs/accuracy.md": Page(),
     "docs/analyst.md": Page(needs=("pandas", *LOOKS)),
     "docs/benchmarks.md": Page(),
     "docs/clusters.md": Page(needs=("pandas", "dask.dataframe", "pyspark"), slow=True),
