@@ -17,6 +17,7 @@ import common
 import contestants
 import memory
 import numpy as np
+import passes
 import threads
 from common import Rows, Target
 from contestants import CONTESTANTS, PEER, Contestant
@@ -30,6 +31,8 @@ PATIENCE = 20.0
 BUDGET, QUICK_BUDGET = 15.0, 1.0
 #: For one detector, method and size, in seconds: how long one thread and two take turns.
 TURNS, QUICK_TURNS = 2.0, 0.2
+#: New rows that nearest neighbours are found of, how often, and among how many.
+NEIGHBOURS, QUICK_NEIGHBOURS = (4_000, 3, 10**5), (500, 1, 10**5)
 #: Values at most: 400 MB as float32.
 LARGEST = 10**8
 
@@ -253,13 +256,19 @@ def main(arguments: argparse.Namespace) -> int:
         print("\n\n".join(absent) + "\n")
     with threadpool_limits(limits=1):  # NumPy's matrix products in LODA, for one
         timings = time_all(cases, racing, budget=QUICK_BUDGET if quick else BUDGET)
+        nearest = passes.time_neighbours(*(QUICK_NEIGHBOURS if quick else NEIGHBOURS))
     print(table_of_times(timings) + "\n\n" + notes(timings) + "\n")
+    print(passes.table(timings, nearest) + "\n")
     gains = threads.measure(turns, QUICK_TURNS if quick else TURNS)
     print(threads.table(gains) + "\n")
     peaks = measure_memory([case for case in cases if case.rows >= 10**5])
     results = {"timings": timings, "threads": gains, "peaks": peaks}
     figures = {key: [dataclasses.asdict(one) for one in many] for key, many in results.items()}
-    return common.finish([*targets(timings, peaks), *threads.targets(gains)], "speed", **figures)
+    figures["neighbours"] = dataclasses.asdict(nearest)
+    held = [
+        *targets(timings, peaks), *passes.targets(timings, nearest), *threads.targets(gains)
+    ]  # fmt: skip
+    return common.finish(held, "speed", **figures)
 
 
 def measure_memory(cases: Sequence[Rows]) -> list[memory.Peak]:
