@@ -228,10 +228,8 @@ def test_costs_are_measured_in_memory_and_streamed():
     assert table.count("normal 4e2") == 4
     assert "instructions" not in table
     if memory.can_measure():
-        both = scaling.two_passes(extent)
-        assert both > 0
-        assert [t.met for t in scaling.targets(streamed, both)] == [True, True]
-        assert not scaling.targets(streamed, 10**9)[1].met
+        assert 0 <= scaling.two_passes(extent) < 10**8
+        assert [t.met for t in scaling.targets(streamed, 10**9)] == [True, False]
 
 
 def test_tables_of_costs_show_growth():
