@@ -5,7 +5,7 @@ rows: both score the same new rows, in turns.
 """
 
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,14 +21,11 @@ COLUMNS, NEIGHBOURS = 10, 5
 
 
 class Timed(Protocol):
-    """What is read of a timing: seconds of fit and score; ``rounds`` is 0 if extrapolated."""
+    """What is read of a timing: seconds of fit and score in each round, none if extrapolated."""
 
     data: str
     detector: str
-    m: int
-    fit: float
-    score: float
-    rounds: int
+    each: Sequence[tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -68,23 +65,32 @@ def time_neighbours(new: int, repeats: int, rows: int) -> Neighbours:
 # --- tables and targets -----------------------------------------------------------------------
 
 
-def _ratios(
-    timings: Sequence[Timed], one: str, other: str, seconds: Callable[[Timed], float]
-) -> dict[str, float]:
-    """Return, for each case that both were timed on, the time of one over the other's."""
+def _ratios(timings: Sequence[Timed], one: str, other: str, which: int) -> dict[str, float]:
+    """Return, for each case that both were timed on, the time of one over the other's.
+
+    It is the median over the rounds: in a round they are neighbours, so that what slows the
+    machine for a while slows both alike. ``which`` is 0 for fit, 1 for score.
+    """
     found = {
         # The first of several numbers of tables.
-        name: {t.data: seconds(t) for t in reversed(timings) if t.detector == name and t.rounds}
+        name: {t.data: t.each for t in reversed(timings) if t.detector == name and t.each}
         for name in (one, other)
     }
-    return {data: s / found[other][data] for data, s in found[one].items() if data in found[other]}
+    return {
+        # Who has used up its time leaves, so that the rounds of both are the first ones.
+        data: statistics.median(
+            a[which] / b[which] for a, b in zip(each, found[other][data], strict=False)
+        )
+        for data, each in found[one].items()
+        if data in found[other]
+    }
 
 
 def _comparisons(timings: Sequence[Timed]) -> Iterator[tuple[str, dict[str, float]]]:
-    yield "fit, two passes, times one", _ratios(timings, DEFAULT, ONE_PASS, lambda t: t.fit)
-    yield "score, two passes, times one", _ratios(timings, DEFAULT, ONE_PASS, lambda t: t.score)
-    yield "fit, novelty, times two passes", _ratios(timings, NOVELTY, DEFAULT, lambda t: t.fit)
-    yield "score, novelty, times two passes", _ratios(timings, NOVELTY, DEFAULT, lambda t: t.score)
+    for which, method in enumerate(("fit", "score")):
+        yield f"{method}, two passes, times one", _ratios(timings, DEFAULT, ONE_PASS, which)
+    for which, method in enumerate(("fit", "score")):
+        yield f"{method}, novelty, times two passes", _ratios(timings, NOVELTY, DEFAULT, which)
 
 
 def table(timings: Sequence[Timed], nearest: Neighbours | None = None) -> str:

@@ -55,7 +55,10 @@ COVER = (
 
 @dataclass(frozen=True)
 class Timing:
-    """Medians over the rounds, in seconds; ``rounds`` is 0 where they were extrapolated."""
+    """Medians over the rounds, in seconds; ``rounds`` is 0 where they were extrapolated.
+
+    ``each`` has fit and score of every round, in their order.
+    """
 
     data: str
     rows: int
@@ -64,6 +67,7 @@ class Timing:
     fit: float
     score: float
     rounds: int
+    each: Sequence[tuple[float, float]] = ()
 
 
 def rounds_for(data: Rows) -> int:
@@ -109,7 +113,7 @@ def _race(
     found = {}
     for c, pairs in seconds.items():
         fit, score = map(statistics.median, zip(*pairs, strict=True))
-        found[c] = Timing(data.name, data.rows, c.name, c.m, fit, score, len(pairs))
+        found[c] = Timing(data.name, data.rows, c.name, c.m, fit, score, len(pairs), pairs)
     return found
 
 
@@ -139,7 +143,7 @@ def _extrapolate(data: Rows, smaller: dict[Contestant, Timing]) -> dict[Contesta
         too_large = max(fit, score) > PATIENCE or held > _physical_memory() / 2
         if contestant.is_peer and too_large:
             found[contestant] = dataclasses.replace(
-                last, data=data.name, rows=data.rows, fit=fit, score=score, rounds=0
+                last, data=data.name, rows=data.rows, fit=fit, score=score, rounds=0, each=()
             )
     return found
 
