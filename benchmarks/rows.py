@@ -120,6 +120,7 @@ def _with_error(values: Floats) -> str:
 def tables(runs: Sequence[Run]) -> str:
     """Lay out mean AUC, and what is lost against the default fit, and to the noise alone."""
     means, lost, noise = [], [], []
+    sets: dict[str, str] = {}
     for rows in sorted({run.rows for run in runs}):
         ways = DEFAULT, EXACT, *PRIVATE
         found, quiet = by_set(runs, rows, ways), by_set(runs, rows, QUIET)
@@ -127,6 +128,8 @@ def tables(runs: Sequence[Run]) -> str:
         means.append((*first, *(f"{value:.1f}" for value in found.mean(axis=0))))
         lost.append((*first, *map(_with_error, (found[:, :1] - found[:, 1:]).T)))
         noise.append((*first, *map(_with_error, (quiet - found[:, 2:]).T)))
+        names = ", ".join(dict.fromkeys(run.data for run in runs if run.rows == rows))
+        sets.setdefault(names, first[0])
     head = "rows", "sets"
     parts = (
         "Mean ROC-AUC, in points",
@@ -135,6 +138,8 @@ def tables(runs: Sequence[Run]) -> str:
         common.markdown_table((*head, EXACT, *PRIVATE), lost),
         "Points lost to the noise, against the same tables without ± standard error over sets",
         common.markdown_table((*head, *PRIVATE), noise),
+        # Lines of other sets are not to be compared.
+        "\n".join(f"- Sets from {rows} rows on: {names}" for names, rows in sets.items()),
     )
     return "\n\n".join(parts)
 

@@ -142,6 +142,7 @@ def test_the_cost_of_privacy_is_paired_by_rows(tmp_path, results, capsys, monkey
     assert rows.main(argparse.Namespace(data=tmp_path, seeds=1, quick=False)) == 0
     printed = capsys.readouterr().out
     assert printed.count("| 200  |    2 |") == printed.count("| 400  |    1 |") == 3
+    assert "- Sets from 200 rows on: one, other\n- Sets from 400 rows on: one\n" in printed
     kept = json.loads((results / "rows.json").read_text())["runs"]
     assert len(kept) == 3 * 4
     assert all(0.0 <= run["auc"] <= 100.0 for run in kept)
