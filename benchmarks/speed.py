@@ -17,6 +17,7 @@ import common
 import contestants
 import memory
 import numpy as np
+import passes
 import threads
 from common import Rows, Target
 from contestants import CONTESTANTS, PEER, Contestant
@@ -30,6 +31,8 @@ PATIENCE = 20.0
 BUDGET, QUICK_BUDGET = 15.0, 1.0
 #: For one detector, method and size, in seconds: how long one thread and two take turns.
 TURNS, QUICK_TURNS = 2.0, 0.2
+#: New rows that nearest neighbours are found of, how often, and among how many.
+NEIGHBOURS, QUICK_NEIGHBOURS = (4_000, 3, 10**5), (500, 1, 10**5)
 #: Values at most: 400 MB as float32.
 LARGEST = 10**8
 
@@ -52,7 +55,10 @@ COVER = (
 
 @dataclass(frozen=True)
 class Timing:
-    """Medians over the rounds, in seconds; ``rounds`` is 0 where they were extrapolated."""
+    """Medians over the rounds, in seconds; ``rounds`` is 0 where they were extrapolated.
+
+    ``each`` has fit and score of every round, in their order.
+    """
 
     data: str
     rows: int
@@ -61,6 +67,7 @@ class Timing:
     fit: float
     score: float
     rounds: int
+    each: Sequence[tuple[float, float]] = ()
 
 
 def rounds_for(data: Rows) -> int:
@@ -106,7 +113,7 @@ def _race(
     found = {}
     for c, pairs in seconds.items():
         fit, score = map(statistics.median, zip(*pairs, strict=True))
-        found[c] = Timing(data.name, data.rows, c.name, c.m, fit, score, len(pairs))
+        found[c] = Timing(data.name, data.rows, c.name, c.m, fit, score, len(pairs), pairs)
     return found
 
 
@@ -136,7 +143,7 @@ def _extrapolate(data: Rows, smaller: dict[Contestant, Timing]) -> dict[Contesta
         too_large = max(fit, score) > PATIENCE or held > _physical_memory() / 2
         if contestant.is_peer and too_large:
             found[contestant] = dataclasses.replace(
-                last, data=data.name, rows=data.rows, fit=fit, score=score, rounds=0
+                last, data=data.name, rows=data.rows, fit=fit, score=score, rounds=0, each=()
             )
     return found
 
@@ -253,13 +260,19 @@ def main(arguments: argparse.Namespace) -> int:
         print("\n\n".join(absent) + "\n")
     with threadpool_limits(limits=1):  # NumPy's matrix products in LODA, for one
         timings = time_all(cases, racing, budget=QUICK_BUDGET if quick else BUDGET)
+        nearest = passes.time_neighbours(*(QUICK_NEIGHBOURS if quick else NEIGHBOURS))
     print(table_of_times(timings) + "\n\n" + notes(timings) + "\n")
+    print(passes.table(timings, nearest) + "\n")
     gains = threads.measure(turns, QUICK_TURNS if quick else TURNS)
     print(threads.table(gains) + "\n")
     peaks = measure_memory([case for case in cases if case.rows >= 10**5])
     results = {"timings": timings, "threads": gains, "peaks": peaks}
     figures = {key: [dataclasses.asdict(one) for one in many] for key, many in results.items()}
-    return common.finish([*targets(timings, peaks), *threads.targets(gains)], "speed", **figures)
+    figures["neighbours"] = dataclasses.asdict(nearest)
+    held = [
+        *targets(timings, peaks), *passes.targets(timings, nearest), *threads.targets(gains)
+    ]  # fmt: skip
+    return common.finish(held, "speed", **figures)
 
 
 def measure_memory(cases: Sequence[Rows]) -> list[memory.Peak]:

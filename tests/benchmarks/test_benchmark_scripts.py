@@ -1,5 +1,8 @@
 """The benchmark scripts run through on tiny made-up data; no figure is judged here."""
 
+import argparse
+import json
+
 import engines
 import explain
 import families
@@ -7,9 +10,12 @@ import load
 import numpy as np
 import pytest
 import ranks
+import rows
 import secure_sum
 import streams
 from common import Rows
+
+from hushtable.errors import DataError
 
 
 def test_families_are_timed_beside_their_peers():
@@ -122,6 +128,44 @@ def test_ranks_and_standard_errors_are_judged():
     exact, released = ranks.rank_errors("made up", X, seeds=1)
     assert (exact[1], released[1]) == ("no", "epsilon 1 in all")
     assert all(float(error.rstrip("%")) < 2.0 for error in exact[2:])
+
+
+def test_the_cost_of_privacy_is_paired_by_rows(tmp_path, results, capsys, monkeypatch, rng):
+    X = rng.normal(size=(400, 3))
+    X[:20] += 4.0
+    for name, n in (("one", 400), ("other", 200), ("small", 100)):
+        np.savez(tmp_path / f"{name}.npz", X=X[:n], y=np.arange(n) < 20)
+    monkeypatch.setattr(rows, "LARGE", 200)
+    monkeypatch.setattr(rows, "ROWS", (200, 400))
+    for name in ("EPSILONS", "PRIVATE", "QUIET"):
+        monkeypatch.setattr(rows, name, getattr(rows, name)[:1])
+    assert rows.main(argparse.Namespace(data=tmp_path, seeds=1, quick=False)) == 0
+    printed = capsys.readouterr().out
+    assert printed.count("| 200  |    2 |") == printed.count("| 400  |    1 |") == 3
+    assert "- Sets from 200 rows on: one, other\n- Sets from 400 rows on: one\n" in printed
+    kept = json.loads((results / "rows.json").read_text())["runs"]
+    assert len(kept) == 3 * 4
+    assert all(0.0 <= run["auc"] <= 100.0 for run in kept)
+    some = rows.some_rows(rows.common.load(tmp_path / "one.npz"), 40, seed=0)
+    assert (len(some.X), some.y.sum()) == (40, 2)
+    monkeypatch.setattr(rows, "LARGE", 401)
+    with pytest.raises(DataError, match="no labelled set of 401 rows"):
+        rows.main(argparse.Namespace(data=tmp_path, seeds=1, quick=False))
+
+
+def test_losses_are_those_of_pairs():
+    values = {"default fit": 90.0, "one pass, no noise": 88.0}
+    values |= dict.fromkeys(rows.PRIVATE, 80.0) | dict.fromkeys(rows.QUIET, 83.0)
+    runs = [
+        rows.Run(data, 1000, way, seed, value + more)
+        for data, more in (("a", 0.0), ("b", 5.0))
+        for way, value in values.items()
+        for seed in range(2)
+    ]
+    means, lost, noise = [rows.tables(runs).split("\n\n")[i].splitlines()[-1] for i in (1, 3, 5)]
+    assert means.split("|")[3:5] == ["        92.5 ", "               90.5 "]
+    assert lost.count("10.0 ± 0.0") == noise.count("3.0 ± 0.0") == len(rows.EPSILONS)
+    assert "2.0 ± 0.0" in lost
 
 
 @pytest.mark.slow

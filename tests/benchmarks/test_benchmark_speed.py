@@ -10,6 +10,7 @@ import contestants
 import floor
 import memory
 import numpy as np
+import passes
 import pytest
 import scaling
 import speed
@@ -115,16 +116,63 @@ def test_the_whole_race_prints_its_tables_and_keeps_its_figures(
 ):
     monkeypatch.setattr(speed, "QUICK_SIZES", [(300, 2)])
     monkeypatch.setattr(speed, "QUICK_THREAD_SIZES", [(300, 2)])
+    monkeypatch.setattr(speed, "QUICK_NEIGHBOURS", (20, 1, 300))
     monkeypatch.setattr(speed, "QUICK_TURNS", 0.0)
     monkeypatch.setattr(threads, "SHORTEST", 1e-9)
     assert speed.main(argparse.Namespace(quick=True, cover=cover)) in (0, 1)
     printed = capsys.readouterr().out
     assert "LSHiTables, cover, one thread: score, times HBOS" in printed
     assert "score: two threads, times one" in printed
+    assert "fit, two passes, times one" in printed
+    assert "After 300 rows of 10" in printed
     assert all(line in printed for line in ABSENT)
     kept = json.loads((results / "speed.json").read_text())
     assert {t["data"] for t in kept["timings"]} == {"cover", "normal 3e2 x 2"}
     assert len(kept["threads"]) == 4
+    assert kept["neighbours"]["rows"] == 300
+
+
+# --- passes ---------------------------------------------------------------------------------
+
+
+def test_names_and_tables_together_tell_contestants_apart():
+    keys = [(c.name, c.m) for c in CONTESTANTS]
+    assert len(set(keys)) == len(keys)
+    made = {c.name: c.make() for c in CONTESTANTS if c.m == 100 and not c.is_peer}
+    assert made[contestants.DEFAULT].passes == "auto"
+    assert made[contestants.ONE_PASS].passes == 1
+    assert made[contestants.NOVELTY].novelty
+
+
+def test_two_passes_and_novelty_are_held_to_their_bounds():
+    def timing(data, detector, fit, score, m=100, rounds=3):
+        # A round that was slow for all, and one that only the first of two still ran in.
+        each = [(fit, score), (9.0 * fit, 9.0 * score), (fit, score)]
+        each += [(0.0, 0.0)] * (detector == "HushTable")
+        each = each if rounds else []
+        return speed.Timing(data, 1000, detector, m, fit, score, rounds, each)
+
+    timings = [
+        timing("a", "HushTable", 1.6, 1.0), timing("a", "HushTable, one pass", 1.0, 1.0),
+        timing("a", "HushTable, novelty", 1.2, 1.5), timing("a", "HushTable", 9.0, 9.0, m=400),
+        timing("b", "HushTable", 3.6, 2.2), timing("b", "HushTable, one pass", 2.0, 2.0),
+        timing("b", "HushTable, novelty", 1.0, 2.2),
+        # Not timed, so that no target depends on it.
+        timing("c", "HushTable", 9.0, 9.0, rounds=0), timing("c", "HushTable, one pass", 1.0, 1.0),
+    ]  # fmt: skip
+    nearest = passes.Neighbours(1000, 10, 20, neighbours=3e-4, novelty=2e-5)
+    fit, novelty, score, neighbours = passes.targets(timings, nearest)
+    assert fit.claim == "HushTable: fit, two passes, times one, at most (b)"
+    assert (fit.measured, fit.met) == (pytest.approx(1.8), False)
+    assert novelty.claim.endswith("at most (a)")
+    assert (novelty.measured, novelty.met) == (pytest.approx(1.5), True)
+    assert "(at most 1.10, b)" in score.claim
+    assert (score.measured, score.met) == (pytest.approx(1.05), False)
+    assert (neighbours.measured, neighbours.met) == (pytest.approx(15.0), False)
+    assert [line.split("|")[1].strip() for line in passes.table(timings).splitlines()[2:]] == [
+        "a", "b",
+    ]  # fmt: skip
+    assert passes.targets([]) == []
 
 
 # --- threads --------------------------------------------------------------------------------
@@ -183,7 +231,9 @@ def test_costs_are_measured_in_memory_and_streamed():
     table = scaling.table_of_the_floor(costs, extent.floor_rows)
     assert table.count("normal 4e2") == 4
     assert "instructions" not in table
-    assert len(scaling.targets(streamed)) == memory.can_measure()
+    if memory.can_measure():
+        assert 0 <= scaling.two_passes(extent) < 10**8
+        assert [t.met for t in scaling.targets(streamed, 10**9)] == [True, False]
 
 
 def test_tables_of_costs_show_growth():
