@@ -22,7 +22,8 @@ def both_passes(plan: Plan, reader: Reader, weights: Weights | None, n_jobs: int
     """Count all rows, find the gate, and count the rows that lie dense.
 
     The same counts, to the bit, as `Plan.gate` and `Plan.second_pass` give of sketches, in less
-    time: rows are placed in the gate's histogram once, and fewer than half are counted again.
+    time: rows are placed in the gate's histogram once, and fewer than half are counted again. It
+    keeps one byte of each row.
     """
     counts, tally = Counter(plan).count(reader, weights, n_jobs)
     placing = _Placing(plan, gate_histogram(plan.family, counts))
@@ -32,8 +33,7 @@ def both_passes(plan: Plan, reader: Reader, weights: Weights | None, n_jobs: int
     gate = otsu_cell(total)
     # The fewer of the rows from the gate on and those below it.
     above = bool(2 * total[gate:].sum() < total.sum())
-    chosen = {at: np.flatnonzero((one.cells >= gate) == above) for at, one in placed.items()}
-    some, _ = _Choosing(plan, chosen).count(reader, weights, n_jobs)
+    some, _ = _Choosing(plan, placed, gate, above).count(reader, weights, n_jobs)
     largest = 1 if weights is None else int(weights.max(initial=1))
     first = Sketch(plan, counts, tally, largest_weight=largest)
     second = some if above else counts - some
@@ -65,15 +65,15 @@ class _Placing(Counter):
 
 
 class _Choosing(Counter):
-    """Counts some rows, given by the number of a batch's first row."""
+    """Counts the rows that lie from the gate on, or those below it."""
 
-    def __init__(self, plan: Plan, chosen: Mapping[int, NDArray[np.intp]]) -> None:
+    def __init__(self, plan: Plan, placed: Mapping[int, _Placed], gate: int, above: bool) -> None:
         super().__init__(plan)
-        self._chosen = chosen
+        self._placed, self._gate_cell, self._above = placed, gate, above
 
     def _add(self, item: Numbered) -> None:
         start, batch, weights = item
-        rows = self._chosen[start]
+        rows = np.flatnonzero((self._placed[start].cells >= self._gate_cell) == self._above)
         if len(rows):
             times = None if weights is None else weights[rows]
             super()._add((start, taken(batch, rows), times))

@@ -12,6 +12,7 @@ from hushtable.plans.counted import Counted
 from hushtable.plans.draws import DRAWS, NOVELTY
 from hushtable.plans.families import ScoreHistogram
 from hushtable.plans.gate import (
+    SECOND_PASS,
     Gate,
     gate_by_cell,
     gate_by_mean,
@@ -116,7 +117,10 @@ class TwoPassPlan(PlanContent):
 
     def gated(self, first: Counted, cell: int) -> Self:
         """Return the plan of the second pass by a cell of the gate's histogram of exact counts."""
-        return replace(self, first_counts=first.counts, gate_cell=cell, data_dependent=True)
+        score = SECOND_PASS if self.score.name == SECOND_PASS.name else self.score
+        return replace(
+            self, first_counts=first.counts, gate_cell=cell, score=score, data_dependent=True
+        )
 
     def _gated_by_releases(self, first: Counted, gate: Counted) -> Self:
         if not gate.may_leave:
@@ -135,7 +139,8 @@ class TwoPassPlan(PlanContent):
 
     def first_pass(self) -> Self:
         """Return the plan of all rows, of which this one is the second pass by exact counts."""
-        return replace(self, first_counts=None, gate_cell=None)
+        score = self.score if self.gate_cell is None else DRAWS[self.detector].score
+        return replace(self, first_counts=None, gate_cell=None, score=score)
 
     def dense_rows(self) -> Gate | None:
         """Return what says of each row of a batch whether this pass counts it; None is all."""
