@@ -1,11 +1,13 @@
 """Two passes: the gate between them, one site and several, and what is refused."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from hushtable import ACE, Feature, HushTable, LSHiTables, Plan, Schema, Sketch, load
-from hushtable.data.readers import _reader
+from hushtable.data.readers import _reader, as_reader
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.gate import GATE_BINS, otsu_cell
 from hushtable.scores.scorer import Scorer
@@ -56,6 +58,13 @@ def test_a_fit_is_what_its_rounds_are(X, n_jobs, weighted, n_tables, monkeypatch
     assert second == detector.sketch_
     assert second.largest_weight == detector.sketch_.largest_weight
     assert (first.counts == detector.plan_.first_counts).all()
+
+
+def test_empty_batches_are_no_rows(X):
+    batches = [X[:300], X[:0], X[300:], X[:0]]
+    reader = replace(as_reader(X), read=lambda: iter(batches), files=())
+    detector = HushTable(random_state=0, n_jobs=3).fit(reader)
+    assert detector.sketch_ == HushTable(random_state=0).fit(X).sketch_
 
 
 def test_of_a_cluster_most_rows_may_lie_below_the_gate(rng):

@@ -60,6 +60,8 @@ class _Placing(Counter):
 
     def _add(self, item: Numbered) -> None:
         start, batch, weights = item
+        if len(batch) == 0:  # the next one has the same number
+            return
         cells = self._histogram.cells_of(self._encoder.encode(batch, start))
         self.placed[start] = _Placed(cells.astype(np.uint8), weights)
 
@@ -73,6 +75,8 @@ class _Choosing(Counter):
 
     def _add(self, item: Numbered) -> None:
         start, batch, weights = item
+        if len(batch) == 0:
+            return
         rows = np.flatnonzero((self._placed[start].cells >= self._gate_cell) == self._above)
         if len(rows):
             times = None if weights is None else weights[rows]
