@@ -197,7 +197,7 @@ def test_ties_count_as_rare_over_batches_and_files():
 
 
 def test_reasons_have_values_usual_ranges_and_directions(fitted, people):
-    table = fitted.outliers(people, n=3).set_index("row")
+    table = fitted.outliers(people, n=8).set_index("row")
     row = table.loc[7]
     low, high = np.quantile(people["pulse"].dropna(), [0.05, 0.95], method="inverted_cdf")
     assert row[["reason_1", "value_1", "usual_1", "direction_1"]].tolist() == [
