@@ -109,7 +109,7 @@ class HushTable(TableDetector):
             )
 
     # Not there at all with two passes, so that scikit-learn's tools do not take it for granted.
-    @available_if(_adds_rows)  # type: ignore[untyped-decorator]
+    @available_if(_adds_rows)  # type: ignore[untyped-decorator] # scikit-learn has no types
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Add rows to the counts of all rows; the first call draws the plan.
 
