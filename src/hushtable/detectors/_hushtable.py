@@ -1,6 +1,6 @@
 """HushTable: the refined detector."""
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -43,7 +43,8 @@ class HushTable(TableDetector):
     passes : {"auto", 1, 2}, default="auto"
         How often rows are counted. 2: after all rows, those that lie denser than a gate, which
         Otsu's method finds; more accurate as a rule. 1: all rows only; `partial_fit` can add
-        more. "auto": 2 by `fit`, 1 by `partial_fit` and for novelty detection.
+        more. "auto": 2 by `fit`, 1 by `partial_fit` and for novelty detection; `partial_fit`
+        after a `fit` with two passes goes on with the counts of the first.
     novelty : bool, default=False
         Whether the rows of `fit` are known to be clean, so that whatever is unlike them is
         abnormal: ranges are widened by a quarter on both sides, tables are deeper (24 to 32 hash
@@ -109,34 +110,14 @@ class HushTable(TableDetector):
             )
 
     # Not there at all with two passes, so that scikit-learn's tools do not take it for granted.
-    @available_if(_adds_rows)  # type: ignore[untyped-decorator] # scikit-learn has no types
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Add rows to the counts of all rows; the first call draws the plan.
+    partial_fit = available_if(_adds_rows)(TableDetector.partial_fit)
 
-        Ranges, cuts and categories are those of the first rows seen; later values outside are
-        clipped or count as unseen (``sketch_.outside()`` says how many). After a `fit` with two
-        passes, the counts of the first go on, and the second's are dropped: it needs all rows at
-        once.
-
-        Parameters
-        ----------
-        X : array, data frame, Arrow object or path
-            Rows, as `fit` takes them.
-        y : None
-            Not used.
-
-        Returns
-        -------
-        self
-        """
-        if hasattr(self, "plan_") and (self.plan_.score == NOVELTY) != self.novelty:
+    def _so_far(self) -> Counts:
+        if (self.plan_.score == NOVELTY) != self.novelty:
             raise UsageError(
                 f"this detector was fitted with novelty={not self.novelty}: rows are added to its "
                 "counts with the same setting, or fit draws a new plan"
             )
-        return super().partial_fit(X)
-
-    def _so_far(self) -> Counts:
         return self.sketch_.first_pass() if isinstance(self.sketch_, Sketch) else self.sketch_
 
     def _schema(self, schema: Schema) -> Schema:

@@ -128,14 +128,14 @@ class TwoPassPlan(PlanContent):
                 "the first counts are a release, and the gate's are exact, on which the second "
                 "pass must not depend: release them too, sketch.release(epsilon=...)"
             )
-        n_rows = round(float(first.counts.sum(dtype=np.float64)) / self.family.n_histograms)
-        return replace(
+        plan = replace(
             self,
             first_counts=first.counts,
             first_noise_sd=first.noise_sd,
-            gate_cell=noised_otsu_cell(gate.counts, n_rows),
+            gate_cell=0,
             behind=tuple({one.release: one for one in gate.spent()}.values()),
         )
+        return replace(plan, gate_cell=noised_otsu_cell(gate.counts, plan.first_rows))
 
     def first_pass(self) -> Self:
         """Return the plan of all rows, of which this one is the second pass by exact counts."""
