@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import as_table, schemas_and_rows
 
-from hushtable import Feature, Plan, Schema, Sketch
+from hushtable import Feature, Plan, Schema, Sketch, kernels
 from hushtable.data.encoding import Encoder
 from hushtable.kernels import BLOCK, LEVELS
 from hushtable.scores.scorer import Scorer
@@ -143,6 +143,51 @@ def test_levels_are_monotone_and_reach_both_ends():
     codes = Encoder(schema).encode(x[:, np.newaxis]).codes[0]
     assert (np.diff(codes.astype(int)) >= 0).all()
     assert (codes[0], codes[-1]) == (1, LEVELS)
+
+
+@pytest.mark.parametrize("bins", [2**k for k in range(1, 9)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_code_has_the_cell_that_division_gives(bins, weighted):
+    """The kernel multiplies in float32: tried on all codes that there are."""
+    codes = np.arange(LEVELS + 1, dtype=np.uint16)[np.newaxis]
+    width = LEVELS // bins
+    offsets, widths = np.array([0, bins + 1]), np.array([width])
+    weights = np.arange(LEVELS + 1) % 5 if weighted else np.empty(0, np.int64)
+    counts = np.zeros(bins + 1, np.int64)
+    kernels.count_equi_width(codes, widths, offsets, weights, counts)
+    cells = np.where(codes[0] == 0, bins, (codes[0].astype(np.int64) - 1) // width)
+    expected = np.bincount(cells, weights if weighted else None, bins + 1)
+    np.testing.assert_array_equal(counts, expected)
+
+
+def test_every_category_has_a_cell_of_its_own():
+    codes = np.arange(10_002, dtype=np.uint16)[np.newaxis]
+    counts = np.zeros(10_002, np.int64)
+    kernels.count_equi_width(
+        codes, np.array([1]), np.array([0, 10_002]), np.empty(0, np.int64), counts
+    )
+    assert (counts == 1).all()
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 1000])
+@pytest.mark.parametrize("columns", [48, 127, 128, 129, 256])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_columns_are_encoded_as_few(rng, n, columns, dtype):
+    X = rng.normal(size=(n, columns)).astype(dtype)
+    X[rng.random(X.shape) < 0.01] = np.nan
+    low, high = np.full(columns, -2.0), np.linspace(1.0, 3.0, columns)
+    low[3] = high[3] = 0.5
+    scale = np.where(high > low, LEVELS / np.where(high > low, high - low, 1.0), 0.0)
+    found = []
+    for encode in (kernels.encode, kernels.encode_wide):
+        codes, tally = np.empty((columns, n), np.uint16), np.zeros((columns, 2), np.int64)
+        assert encode(X, low, high, scale, codes, tally) == (-1, -1)
+        found.append((codes, tally))
+    for few, many in zip(*found, strict=True):
+        np.testing.assert_array_equal(few, many)
+    X[n // 2, 40] = np.inf
+    row_and_column = kernels.encode_wide(X, low, high, scale, codes, tally)
+    assert row_and_column == (n // 2, 40)
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ SPAN = 4 * BLOCK
 
 
 def inlined(function: Any) -> Any:
-    return numba.njit(inline="always")(function)
+    return numba.njit(function)
 
 
 @inlined

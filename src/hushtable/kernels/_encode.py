@@ -7,6 +7,8 @@ from hushtable.kernels._cache import kernel
 
 #: Rows whose values of one column are gathered from the rows' layout.
 _TILE = 1_024
+#: Rows and columns whose codes `encode_wide` moves over at once.
+_ROWS, _COLUMNS = 64, 128
 
 
 @kernel
@@ -73,4 +75,42 @@ def encode(X, low, high, scale, codes, tally):
                         tally[j, 1] += 1
                         if np.isinf(x):
                             return start + i, j
+    return -1, -1
+
+
+@kernel
+def encode_wide(X, low, high, scale, codes, tally):
+    """Encode as `encode` does, by vectors of columns, and move the codes: for many columns."""
+    n, d = X.shape
+    level = np.empty((_ROWS, _COLUMNS), np.uint16)
+    for start in range(0, n, _ROWS):
+        k = min(_ROWS, n - start)
+        for first in range(0, d, _COLUMNS):
+            w = min(_COLUMNS, d - first)
+            lowest, highest = low[first : first + w], high[first : first + w]
+            factor = scale[first : first + w]
+            inside = np.int64(0)
+            for i in range(k):
+                x, out = X[start + i, first : first + w], level[i]
+                for j in range(w):
+                    value = np.float64(x[j])
+                    inside += np.int64((value >= lowest[j]) & (value <= highest[j]))
+                for j in range(w):
+                    value = min(max((np.float64(x[j]) - lowest[j]) * factor[j], 0.0), LEVELS - 1.0)
+                    out[j] = np.uint16(np.int32(value) + 1)
+            for j in range(w):
+                column = codes[first + j, start : start + k]
+                for i in range(k):
+                    column[i] = level[np.uint64(i), np.uint64(j)]
+            if inside < k * w:
+                for i in range(k):
+                    for j in range(first, first + w):
+                        x = np.float64(X[start + i, j])
+                        if x != x:
+                            codes[j, start + i] = MISSING_LOW
+                            tally[j, 0] += 1
+                        elif x < low[j] or x > high[j]:
+                            tally[j, 1] += 1
+                            if np.isinf(x):
+                                return start + i, j
     return -1, -1

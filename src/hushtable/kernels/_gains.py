@@ -91,7 +91,8 @@ def gain_random_feature(codes, functions, reachable, values, limits, gains, tota
                         gain[rare_rows[i]] += max(0.0, table[cells[i]] - own[i])
                 else:
                     others = np.uint32(~bits[g])
-                    best[:rare] = own[:rare]
+                    for i in range(rare):
+                        best[i] = own[i]
                     for p in range(at[g], at[g + 1]):
                         _changed_cells(rare, rare_codes, others, patterns[p], folded, size, cells)
                         for i in range(rare):

@@ -4,7 +4,7 @@ import numpy as np
 
 from hushtable.kernels._cache import kernel
 from hushtable.kernels._common import BLOCK, SPAN, add, empty_lanes, gather, inlined
-from hushtable.kernels._mix import fold
+from hushtable.kernels._mix import fold, mix
 
 
 @inlined
@@ -40,6 +40,19 @@ def _concatenate(begin, end, start, stop, codes, functions, bits):
 
 
 @inlined
+def _fold_pairs(n, upper, cells, size):
+    """Fold two codes of a pair of rows at a time, in place: vectors stay 32 bits a lane."""
+    low, mask = np.uint32(0xFFFF), np.uint32(size - 1)
+    for i in range((n + 1) // 2):
+        one = np.uint32(np.uint32(upper[i] << np.uint32(16)) | np.uint32(cells[i] & low))
+        two = np.uint32(
+            np.uint32(upper[i] & np.uint32(~low)) | np.uint32(cells[i] >> np.uint32(16))
+        )
+        one, two = np.uint32(mix(one) & mask), np.uint32(mix(two) & mask)
+        cells[i] = np.uint32(one | np.uint32(two << np.uint32(16)))
+
+
+@inlined
 def _random_feature_cells(t, start, stop, codes, functions, upper, cells):
     """Write the cell of table ``t``, counted from the table's first, for each row of a block.
 
@@ -53,12 +66,10 @@ def _random_feature_cells(t, start, stop, codes, functions, upper, cells):
     if folded is not None:
         if begin < half:
             _concatenate(begin, half, start, stop, codes, functions, upper)
-            for i in range(stop - start):
-                code = np.uint32(np.uint32(upper[i]) << np.uint32(16)) | np.uint32(cells[i])
-                cells[i] = fold(code, size)
+            _fold_pairs(stop - start, upper.view(np.uint32), cells.view(np.uint32), size)
         elif size < 1 << (end - begin):
-            for i in range(stop - start):
-                cells[i] = fold(cells[i], size)
+            upper[:] = 0
+            _fold_pairs(stop - start, upper.view(np.uint32), cells.view(np.uint32), size)
 
 
 @inlined
@@ -98,7 +109,10 @@ def count_random_feature(codes, functions, parts, weights, counts):
     """
     n, offsets, bounds = codes.shape[1], functions[6], parts[0]
     upper, cells = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint16)
-    lanes = np.zeros((4, np.diff(offsets).max()), np.uint32)
+    largest = np.int64(0)  # not np.diff: compiling that takes longer than all the rest
+    for t in range(len(offsets) - 1):
+        largest = max(largest, offsets[t + 1] - offsets[t])
+    lanes = np.zeros((4, largest), np.uint32)
     for begin in range(0, n, SPAN):
         end = min(begin + SPAN, n)
         for t in range(len(offsets) - 1):
@@ -161,7 +175,7 @@ def sum_random_feature(codes, functions, values, totals):
     """
     n, offsets = codes.shape[1], functions[6]
     m = len(offsets) - 1
-    upper, cells = np.empty(BLOCK, np.uint16), np.empty((4, BLOCK), np.uint16)
+    upper, cells = np.zeros(BLOCK, np.uint16), np.zeros((4, BLOCK), np.uint16)
     total = np.empty(BLOCK, np.float64)
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
@@ -183,4 +197,5 @@ def sum_random_feature(codes, functions, values, totals):
                     a = values[offsets[t + lane] : offsets[t + lane + 1]]
                     for i in range(stop - start):
                         total[i] += a[cells[lane, i]]
-        totals[start:stop] = total[: stop - start]
+        for i in range(stop - start):  # not by slices: compiling their shapes' error takes long
+            totals[start + i] = total[i]
