@@ -67,6 +67,14 @@ def for_each(
     others after their current item, and is raised. If that may take long, ``stop`` can end
     them: it is called once an exception has come.
     """
+    if threads == 1:  # nobody to share with: a call on a few rows takes no longer than they do
+        try:
+            for item in itertools.chain.from_iterable(sources):
+                function(item)
+        except BaseException:
+            stop()
+            raise
+        return
     # Reading is less than half of the work, and an open file takes memory.
     turns = _Turns(sources, max(1, threads // 2))
     errors: list[BaseException] = []

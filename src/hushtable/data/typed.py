@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.data.columns import as_column, is_text
-from hushtable.data.readers import Batch, Reader, as_reader, integer_too_large
+from hushtable.data.readers import Batch, Reader, as_reader, few_rows, integer_too_large
 from hushtable.data.schema import Schema
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.columns import joined_options
@@ -43,13 +43,16 @@ def open_rows(
     DataError
         If a column is missing, by name.
     """
-    reader = as_reader(X, text_columns=schema.categorical_names)
+    reader = X if isinstance(X, Reader) else as_reader(X, text_columns=schema.categorical_names)
     if reader.numeric and not keep and reader.n_columns == len(schema):
         return reader
     keep = tuple(keep) or reader.keep
-    return typed(
-        matched(reader, schema, keep), schema, (reading or Reading()).updated(reader.reading)
-    )
+    reading = (reading or Reading()).updated(reader.reading)
+    in_order = not (reader.names and schema.named) or [*reader.names] == schema.names
+    plain = in_order and reader.n_columns == len(schema) and not schema.categorical_names
+    if plain and not keep and not reading.missing and (block := few_rows(reader)) is not None:
+        return block
+    return typed(matched(reader, schema, keep), schema, reading)
 
 
 def matched(reader: Reader, schema: Schema, keep: Sequence[str] = ()) -> Reader:

@@ -290,7 +290,8 @@ class FittedTables(OutlierLists, OutlierMixin):
 
     def _open(self, X: Any, keep: Sequence[str] = ()) -> Reader:
         """Open rows with the columns seen in `fit`, and others that are kept as they are."""
-        check_is_fitted(self)
+        if not hasattr(self, "plan_"):  # a look at every attribute takes as long as to encode a row
+            check_is_fitted(self)
         texts = self.plan_.schema.categorical_names
         reader = as_reader(X, text_columns=texts.union(keep))
         names = reader.names or ()

@@ -30,6 +30,7 @@ from hushtable.data.readers._reader import (
     BATCH_ROWS,
     Batch,
     Reader,
+    few_rows,
     integer_too_large,
     no_rows,
     one_after_other,
@@ -49,8 +50,8 @@ from hushtable.data.readers._registry import (
 is_pandas = _pandas.is_frame
 
 __all__ = [
-    "BATCH_ROWS", "Batch", "Layout", "Reader", "as_reader", "integer_too_large", "is_pandas",
-    "no_rows",
+    "BATCH_ROWS", "Batch", "Layout", "Reader", "as_reader", "few_rows", "integer_too_large",
+    "is_pandas", "no_rows",
     "one_after_other", "paths", "register_format", "register_source", "taken",
 ]  # fmt: skip
 
@@ -113,6 +114,8 @@ def as_reader(
     UsageError
         If the layout holds what the source has no use for.
     """
+    if isinstance(data, Reader) and layout is _FOUND_OUT:
+        return data
     if not isinstance(data, str | os.PathLike):
         layout.check_used((), "data in memory")
         return opened(data)

@@ -1,7 +1,7 @@
 """How a file is laid out, where its reader should not find out by itself."""
 
 from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from hushtable.errors import UsageError
 
@@ -25,7 +25,7 @@ class Layout:
 
     def check_used(self, used: Collection[str], source: str) -> None:
         """Raise `UsageError` if something is given that a source has no use for."""
-        given = [name for name, value in asdict(self).items() if value is not None]
+        given = [name for name, value in vars(self).items() if value is not None]
         if unused := [_OPTIONS.get(name, f"--{name}") for name in given if name not in used]:
             raise UsageError(f"{source} has no use for {', '.join(unused)}: leave it out")
 

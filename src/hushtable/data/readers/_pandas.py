@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from hushtable.data.readers._reader import Batch, Reader, library_of, slices
+from hushtable.data.readers._reader import Batch, OfFrame, Reader, library_of, slices
 from hushtable.errors import DataError, DataTypeError
 
 
@@ -32,11 +33,12 @@ def frame(data: Any) -> Reader:
             f"column names are of several types: {sorted({type(name).__name__ for name in names})}"
         )
 
+    kinds = list(data.dtypes)
     # Arrow takes no sparse columns.
     dense = {
         name: kind.subtype
-        for name, kind in zip(names, data.dtypes, strict=True)
-        if str(kind).startswith("Sparse[")
+        for name, kind in zip(names, kinds, strict=True)
+        if not isinstance(kind, np.dtype) and str(kind).startswith("Sparse[")
     }
 
     def batches() -> Iterator[Batch]:
@@ -53,4 +55,7 @@ def frame(data: Any) -> Reader:
                 ) from None
             yield from rows.combine_chunks().to_batches()
 
-    return Reader(tuple(names) if all(texts) else None, d, n, batches)
+    # Not extension types, nor what Arrow refuses: columns of one name.
+    numeric = len(set(kinds)) == 1 and isinstance(kinds[0], np.dtype) and data.columns.is_unique
+    read = OfFrame(batches, data.to_numpy) if numeric else batches
+    return Reader(tuple(names) if all(texts) else None, d, n, read)

@@ -1,9 +1,10 @@
 """Rows in a polars frame, eager or lazy."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from hushtable.data.readers._arrow import stream
-from hushtable.data.readers._reader import Reader, library_of, split
+from hushtable.data.readers._reader import Batch, OfFrame, Reader, library_of, split
 from hushtable.errors import DataError
 
 
@@ -24,5 +25,13 @@ def frame(data: Any) -> Reader:
         )
     if hasattr(data, "collect"):
         data = data.collect()  # before polars 1.34, a lazy frame gave no batches
-    names = tuple(data.columns)
-    return Reader(names, len(names), len(data), lambda: split(iter(data.to_arrow().to_batches())))
+    names, kinds = tuple(data.columns), set(data.dtypes)
+
+    def batches() -> Iterator[Batch]:
+        return split(iter(data.to_arrow().to_batches()))
+
+    one = kinds.pop() if len(kinds) == 1 else None
+    # NumPy has no integers that are missing.
+    numeric = one and (one.is_float() or (one.is_integer() and not any(data.null_count().row(0))))
+    read = OfFrame(batches, data.to_numpy) if numeric else batches
+    return Reader(names, len(names), len(data), read)
