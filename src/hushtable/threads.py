@@ -67,13 +67,8 @@ def for_each(
     others after their current item, and is raised. If that may take long, ``stop`` can end
     them: it is called once an exception has come.
     """
-    if threads == 1:  # nobody to share with: a call on a few rows takes no longer than they do
-        try:
-            for item in itertools.chain.from_iterable(sources):
-                function(item)
-        except BaseException:
-            stop()
-            raise
+    if threads == 1:  # nobody to share with: a call on a row or two should take no longer
+        _alone(function, sources, stop)
         return
     # Reading is less than half of the work, and an open file takes memory.
     turns = _Turns(sources, max(1, threads // 2))
@@ -104,6 +99,18 @@ def for_each(
         # and then whoever waits for that lock never comes back.
         _wait(helping, _GRACE)
         raise errors[0]
+
+
+def _alone(
+    function: Callable[[T], object], sources: Iterable[Iterable[T]], stop: Callable[[], object]
+) -> None:
+    """Do what `for_each` does, in the calling thread."""
+    try:
+        for item in itertools.chain.from_iterable(sources):
+            function(item)
+    except BaseException:
+        stop()
+        raise
 
 
 def _wait(helping: list[threading.Lock], seconds: float = -1) -> None:

@@ -1,6 +1,7 @@
 """Rows against merged counts: a score a row."""
 
 import itertools
+import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any, TypeVar
@@ -8,10 +9,12 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable import progress
+from hushtable import files, progress
 from hushtable.counts.base import Counts
+from hushtable.counts.kinds import counts_from_file
 from hushtable.data.encoding import Codes, Encoder
 from hushtable.data.readers import Reader
+from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import Numbered, numbered
 from hushtable.errors import UsageError
@@ -49,10 +52,49 @@ class Scorer:
 
     def __init__(self, sketch: Counts) -> None:
         self.sketch = sketch
+        self._reading = Reading()
         self.plan = sketch.plan
         self.values = self.plan.cell_scores(sketch.counts, sketch.noise_sd)
         self._encoder = Encoder(self.plan.schema)
         self.scoring = self.plan.family.scoring(self.values)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Scorer":
+        """Read a scorer from the .hush file of a fitted detector, or of counts.
+
+        Unlike `hushtable.load`, it does without scikit-learn, which takes a second to import.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+
+        Returns
+        -------
+        Scorer
+            It gives the detector's scores, and reads texts as the detector does.
+
+        Raises
+        ------
+        FileError
+            If it is not an intact .hush file of counts of a protocol that this version reads.
+        OSError
+            If the file cannot be read.
+
+        Examples
+        --------
+        >>> from hushtable import HushTable
+        >>> from hushtable.scores import Scorer
+        >>> detector = HushTable(random_state=0).fit([[70, 1], [71, 2], [72, 3], [180, 4]])
+        >>> detector.save("model.hush")
+        >>> int(Scorer.load("model.hush").score([[71, 2], [180, 1]]).argmin())
+        1
+        """
+        content = files.read(path).expect("detector", "sketch", "release", "local")
+        scorer = cls(content.build(counts_from_file))
+        said = content.manifest.get("reading", {})
+        scorer._reading = content.build(lambda _: Reading.from_dict(said))
+        return scorer
 
     def batches(
         self, X: Any, reduce: Callable[[Codes, Floats], T], *, n_jobs: int | None = None
@@ -77,7 +119,7 @@ class Scorer:
 
     def open(self, X: Any, keep: Sequence[str] = ()) -> Reader:
         """Return a reader of rows, which have the plan's features as columns, then ``keep``."""
-        return open_rows(X, self.plan.schema, keep=keep)
+        return open_rows(X, self.plan.schema, self._reading, keep)
 
     def encode(self, item: Numbered) -> Codes:
         """Return the codes of a numbered batch."""

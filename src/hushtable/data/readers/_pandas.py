@@ -55,7 +55,10 @@ def frame(data: Any) -> Reader:
                 ) from None
             yield from rows.combine_chunks().to_batches()
 
-    # Not extension types, nor what Arrow refuses: columns of one name.
-    numeric = len(set(kinds)) == 1 and isinstance(kinds[0], np.dtype) and data.columns.is_unique
-    read = OfFrame(batches, data.to_numpy) if numeric else batches
+    read = OfFrame(batches, data.to_numpy) if _of_numpy(data, kinds) else batches
     return Reader(tuple(names) if all(texts) else None, d, n, read)
+
+
+def _of_numpy(data: Any, kinds: list[Any]) -> bool:
+    """Whether all columns are of one type of NumPy's, and none is named as another is."""
+    return len(set(kinds)) == 1 and isinstance(kinds[0], np.dtype) and data.columns.is_unique

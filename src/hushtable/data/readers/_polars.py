@@ -7,6 +7,9 @@ from hushtable.data.readers._arrow import stream
 from hushtable.data.readers._reader import Batch, OfFrame, Reader, library_of, split
 from hushtable.errors import DataError
 
+#: Types that NumPy has, too. (Polars has integers of 128 bits.)
+_OF_NUMPY = {f"{kind}{bits}" for kind in ("Float", "Int", "UInt") for bits in (8, 16, 32, 64)}
+
 
 def is_frame(data: Any) -> bool:
     """Whether this is a frame, eager or lazy."""
@@ -30,8 +33,8 @@ def frame(data: Any) -> Reader:
     def batches() -> Iterator[Batch]:
         return split(iter(data.to_arrow().to_batches()))
 
-    one = kinds.pop() if len(kinds) == 1 else None
+    one: Any = kinds.pop() if len(kinds) == 1 else None
     # NumPy has no integers that are missing.
-    numeric = one and (one.is_float() or (one.is_integer() and not any(data.null_count().row(0))))
+    numeric = str(one) in _OF_NUMPY and (one.is_float() or not any(data.null_count().row(0)))
     read = OfFrame(batches, data.to_numpy) if numeric else batches
     return Reader(names, len(names), len(data), read)

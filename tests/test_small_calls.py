@@ -1,0 +1,220 @@
+"""Calls on few rows: frames as one block of floats, one thread, a scorer without scikit-learn."""
+
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
+from hushtable.data import typed
+from hushtable.data.readers import as_reader
+from hushtable.data.texts.reading import Reading
+from hushtable.data.typed import open_rows
+from hushtable.errors import FileError
+from hushtable.scores import Scorer
+from hushtable.threads import FEW_ROWS, for_each
+
+NAMES = ["a", "b", "c"]
+TYPES = ["float64", "float32", "int64", "int16", "uint8", "uint64"]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(0).integers(0, 100, size=(500, 3)).astype(float)
+
+
+@pytest.fixture(scope="module")
+def detector(rows):
+    return HushTable(n_tables=20, random_state=0).fit(pd.DataFrame(rows, columns=NAMES))
+
+
+def frames(columns, dtype=None):
+    """Return pandas' and polars' frames of columns."""
+    frame = pd.DataFrame({name: np.array(column, dtype) for name, column in columns.items()})
+    return [frame, pl.from_pandas(frame)]
+
+
+def by_arrow(monkeypatch):
+    monkeypatch.setattr(typed, "few_rows", lambda reader: None)
+
+
+def outcome(do):
+    """Return what comes of a call: scores, or a refusal in words."""
+    try:
+        return np.asarray(do()).tobytes()
+    except Exception as error:
+        return type(error), str(error)
+
+
+# --- frames -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("make", [LSHiTables, HushTable])
+def test_frames_of_one_numeric_type_score_as_arrow_does(rows, make, dtype, monkeypatch):
+    fitted = make(n_tables=20, random_state=0).fit(pd.DataFrame(rows, columns=NAMES))
+    for frame in frames(dict(zip(NAMES, rows.T + 30, strict=True)), dtype):
+        with monkeypatch.context() as patch:
+            by_arrow(patch)
+            arrow = fitted.score_samples(frame)
+        read = open_rows(frame, fitted.plan_.schema)
+        (block,) = read.read()
+        assert isinstance(block, np.ndarray)
+        assert block.flags.c_contiguous
+        assert block.flags.writeable
+        assert fitted.score_samples(frame).tobytes() == arrow.tobytes()
+        assert Scorer(fitted.sketch_).score(frame).tobytes() == arrow.tobytes()
+
+
+STRANGE = {
+    "missing": {"a": [1.0, np.nan], "b": [np.nan, 2.0], "c": [3.0, 4.0]},
+    "beyond": {"a": [1.0, 1e9], "b": [-7.0, 2.0], "c": [3.0, 4.0]},
+    "infinite": {"a": [1.0, 2.0], "b": [1.0, -np.inf], "c": [np.inf, 4.0]},
+    "too large": {"a": [1, 2], "b": [2**53 + 2, 2], "c": [-(2**60), 4]},
+    "too low": {"a": [1, 2], "b": [-(2**63), 2], "c": [3, 4]},
+    "large floats": {"a": [2.0**53 + 2, 2.0], "b": [1.0, 2.0], "c": [3.0, 4.0]},
+    "true and false": {"a": [True, False], "b": [True, True], "c": [False, True]},
+    "texts": {"a": ["1", "2"], "b": ["3", "x"], "c": ["5", "6"]},
+    "several types": {"a": [1.0, 2.0], "b": [1, 2], "c": [True, False]},
+    "dates": dict.fromkeys(NAMES, np.array(["2026-01-01", "NaT"], "M8[ns]")),
+    "half floats": dict.fromkeys(NAMES, np.array([1, 2], np.float16)),
+    "another order": {"c": [1.0, 2.0], "a": [3.0, 4.0], "b": [5.0, 6.0]},
+    "another name": {"a": [1.0, 2.0], "b": [3.0, 4.0], "d": [5.0, 6.0]},
+    "a column more": {name: [1.0, 2.0] for name in "abcd"},
+    "a column less": {"a": [1.0, 2.0], "b": [1.0, 2.0]},
+    "no rows": {name: np.empty(0) for name in NAMES},
+}
+
+
+@pytest.mark.filterwarnings("ignore:columns .* were not seen in fit")
+@pytest.mark.parametrize("case", STRANGE)
+def test_what_is_out_of_the_ordinary_becomes_what_arrow_makes_of_it(case, detector, monkeypatch):
+    scorer = Scorer(detector.sketch_)
+    for frame in frames(STRANGE[case]):
+        calls = [lambda f=frame: detector.score_samples(f), lambda f=frame: scorer.score(f)]
+        now = [outcome(call) for call in calls]
+        with monkeypatch.context() as patch:
+            by_arrow(patch)
+            assert now == [outcome(call) for call in calls]
+
+
+def test_frames_of_other_types_become_what_arrow_makes_of_them(rows, detector, monkeypatch):
+    matrix = pd.DataFrame(rows)
+    twice = pd.DataFrame(rows, columns=["a", "b", "b"])
+    extended = pd.DataFrame(rows, columns=NAMES).convert_dtypes()
+    integers = [[None, 1], [2**53 + 2, 2], [3, 4]]
+    polars = pl.DataFrame(dict(zip(NAMES, integers, strict=True)))
+    exact = pl.DataFrame({n: [1, 2] for n in NAMES}, schema=dict.fromkeys(NAMES, pl.Int128))
+    unnamed = HushTable(n_tables=20, random_state=0).fit(rows)
+    for fitted, frame in [
+        (detector, twice), (detector, extended), (detector, polars), (detector, exact),
+        (unnamed, matrix), (unnamed, twice.set_axis([0, 1, 1], axis=1)),
+    ]:  # fmt: skip
+        now = outcome(lambda f=fitted, x=frame: f.score_samples(x))
+        with monkeypatch.context() as patch:
+            by_arrow(patch)
+            assert now == outcome(lambda f=fitted, x=frame: f.score_samples(x))
+
+
+@pytest.mark.parametrize("n_rows", [FEW_ROWS, FEW_ROWS + 1])
+def test_only_few_rows_become_one_block(n_rows, detector):
+    read = open_rows(pd.DataFrame(np.zeros((n_rows, 3)), columns=NAMES), detector.plan_.schema)
+    assert read.numeric == (n_rows == FEW_ROWS)
+
+
+def test_numbers_that_stand_for_nothing_are_missing_in_frames_too(detector):
+    reading, schema = Reading(missing=("-9",)), detector.plan_.schema
+    frame = pd.DataFrame({"a": [1.0, -9.0], "b": [2.0, 3.0], "c": [4.0, 5.0]})
+    (batch,) = open_rows(frame, schema, reading).read()
+    assert batch.column(0).null_count == 1
+
+
+def test_whoever_watches_a_frame_sees_its_rows(detector):
+    seen = []
+    reader = as_reader(pd.DataFrame(np.zeros((4, 3)), columns=NAMES))
+
+    def read():
+        for batch in reader.read():
+            seen.append(len(batch))
+            yield batch
+
+    Scorer(detector.sketch_).score(replace(reader, read=read))
+    assert seen == [4]
+
+
+def test_fit_on_a_small_frame_counts_what_arrow_counts(rows, monkeypatch):
+    for frame in frames(dict(zip(NAMES, rows.T, strict=True))):
+        one = HushTable(n_tables=20, random_state=0).fit(frame)
+        with monkeypatch.context() as patch:
+            by_arrow(patch)
+            other = HushTable(n_tables=20, random_state=0).fit(frame)
+        assert one.plan_.plan_id == other.plan_.plan_id
+        assert (one.sketch_.counts == other.sketch_.counts).all()
+        assert one.offset_ == other.offset_
+
+
+# --- one thread -------------------------------------------------------------------------------
+
+
+def test_one_thread_takes_items_itself_and_stops_at_the_first_error():
+    done, stopped = [], []
+
+    def work(item):
+        done.append((item, threading.current_thread()))
+        if item == 2:
+            raise ValueError("two")
+
+    with pytest.raises(ValueError, match="two"):
+        for_each(work, [range(2), range(2, 9)], 1, lambda: stopped.append(True))
+    assert done == [(item, threading.current_thread()) for item in (0, 1, 2)]
+    assert stopped == [True]
+
+
+# --- a scorer without scikit-learn ------------------------------------------------------------
+
+SERVER = """
+import sys
+import numpy as np
+from hushtable.scores import Scorer
+print(Scorer.load(sys.argv[1]).score(np.full((1, 3), 50.0))[0])
+print(*sorted({"sklearn", "pandas", "polars"} & set(sys.modules)))
+"""
+
+
+def test_a_scorer_is_read_and_scores_without_scikit_learn(detector, tmp_path):
+    detector.save(tmp_path / "model.hush")
+    run = subprocess.run(
+        [sys.executable, "-c", SERVER, tmp_path / "model.hush"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    score, imported = run.stdout.split("\n")[:2]
+    row = pd.DataFrame([[50.0] * 3], columns=NAMES)
+    assert float(score) == detector.score_samples(row)[0]
+    assert imported == ""
+
+
+def test_a_scorer_is_read_from_every_file_of_counts(rows, detector, tmp_path):
+    plan = Plan.draw(Schema([Feature.numeric(n, low=0, high=99) for n in NAMES]), n_tables=9)
+    sketch = Sketch.from_data(plan, rows)
+    for counts in (sketch, sketch.release(epsilon=1.0)):
+        counts.save(tmp_path / "counts.hush")
+        found = Scorer.load(tmp_path / "counts.hush").score(rows)
+        assert found.tobytes() == Scorer(counts).score(rows).tobytes()
+    detector.plan_.save(tmp_path / "plan.hush")
+    with pytest.raises(FileError, match="holds a plan: give a model"):
+        Scorer.load(tmp_path / "plan.hush")
+
+
+def test_a_scorer_reads_texts_as_its_detector_does(tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text("size;when\n" + "".join(f"{i},5;{1 + i % 28:02}.11.2026\n" for i in range(60)))
+    fitted = HushTable(n_tables=20, random_state=0).fit(path)
+    fitted.save(tmp_path / "model.hush")
+    found = Scorer.load(tmp_path / "model.hush").score(path)
+    assert found.tobytes() == fitted.score_samples(path).tobytes()
+    assert len(np.unique(found)) > 20
