@@ -8,6 +8,7 @@ import time
 
 import contestants
 import floor
+import latency
 import memory
 import numpy as np
 import passes
@@ -306,3 +307,41 @@ def test_the_peak_includes_the_scores(cover):
     assert peak.scores <= peak.beyond_input < 100_000_000
     data = dataclasses.replace(Rows.of_file(cover), name="cover")
     assert memory.in_fresh_process(data, "HushTable", threads=1).data == "cover"
+
+
+# --- latency ----------------------------------------------------------------------------------
+
+
+def test_latency_is_timed_for_all_that_rows_come_as(capsys, monkeypatch, results):
+    monkeypatch.setattr(latency, "FITTED", 50)
+    monkeypatch.setattr(latency, "CALLS", 2)
+    monkeypatch.setattr(latency, "QUICK_REPEATS", 1)
+    started = latency.Start(0.8, 1.2, sklearn=True)
+    monkeypatch.setattr(latency, "time_starts", lambda starts: started)
+    assert latency.main(argparse.Namespace(quick=True)) == 1
+    printed = capsys.readouterr().out
+    assert all(printed.count(f"| {name} ") == 3 for name in ("LSHiTables", "Scorer", PEER))
+    assert "a Scorer after 0.80 s" in printed
+    kept = json.loads((results / "latency.json").read_text())
+    assert len(kept["latencies"]) == 4 * 3 * len(latency.SIZES)
+    assert all(one["microseconds"] > 0 for one in kept["latencies"])
+
+
+def test_targets_of_latency_hold_the_slower_of_numpy_types_to_its_bound():
+    found = [
+        latency.Latency("HushTable", rows_as, rows, us)
+        for rows_as, us in (("float64", 40.0), ("float32", 60.0), ("pandas", 149.0))
+        for rows in (1, 10, 100)
+    ]
+    verdicts = [target.met for target in latency.targets(found, latency.Start(0.6, 2.0, False))]
+    assert verdicts == [False, True, True, True, True, True]
+    assert [target.measured for target in latency.targets(found, latency.Start(0.6, 2, True))] == [
+        60.0, 60.0, 60.0, 149.0, 0.6, 1.0,
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_starts_are_timed_in_new_processes():
+    start = latency.time_starts(1)
+    assert 0.0 < start.imported < start.scored
+    assert not start.sklearn

@@ -25,7 +25,7 @@ def frame(data: Any) -> Reader:
     n, d = data.shape
     if d == 0:
         raise DataError(f"0 feature(s) (shape={data.shape}) while a minimum of 1 is required.")
-    names = list(data.columns)
+    names, kinds = list(data.columns), list(data.dtypes)
     texts = [isinstance(name, str) for name in names]
     if any(texts) and not all(texts):
         raise DataTypeError(
@@ -33,7 +33,6 @@ def frame(data: Any) -> Reader:
             f"column names are of several types: {sorted({type(name).__name__ for name in names})}"
         )
 
-    kinds = list(data.dtypes)
     # Arrow takes no sparse columns.
     dense = {
         name: kind.subtype
