@@ -175,6 +175,7 @@ def a_lake_and_its_hours():
     months = [Sketch.from_data(plan, rows.slice(start, 200)) for start in (0, 200)]
     return {
         "plan": plan,
+        "requests": [rows.slice(start, 1) for start in (0, 1)],
         "first_hour": hours[0],
         "hours": hours[1:],
         "last_month": months[0],
