@@ -15,7 +15,7 @@ from hushtable.data import typed
 from hushtable.data.readers import as_reader
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
-from hushtable.errors import FileError
+from hushtable.errors import DataError, FileError
 from hushtable.scores import Scorer
 from hushtable.threads import FEW_ROWS, for_each
 
@@ -75,6 +75,10 @@ STRANGE = {
     "missing": {"a": [1.0, np.nan], "b": [np.nan, 2.0], "c": [3.0, 4.0]},
     "beyond": {"a": [1.0, 1e9], "b": [-7.0, 2.0], "c": [3.0, 4.0]},
     "infinite": {"a": [1.0, 2.0], "b": [1.0, -np.inf], "c": [np.inf, 4.0]},
+    # Column by column, b's comes first; by blocks of rows, as a kernel reads a matrix, c's.
+    "infinite far down": {
+        "a": np.zeros(3000), "b": np.r_[np.zeros(2999), np.inf], "c": np.r_[np.inf, np.zeros(2999)],
+    },
     "too large": {"a": [1, 2], "b": [2**53 + 2, 2], "c": [-(2**60), 4]},
     "too low": {"a": [1, 2], "b": [-(2**63), 2], "c": [3, 4]},
     "large floats": {"a": [2.0**53 + 2, 2.0], "b": [1.0, 2.0], "c": [3.0, 4.0]},
@@ -88,7 +92,7 @@ STRANGE = {
     "a column more": {name: [1.0, 2.0] for name in "abcd"},
     "a column less": {"a": [1.0, 2.0], "b": [1.0, 2.0]},
     "no rows": {name: np.empty(0) for name in NAMES},
-}
+}  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore:columns .* were not seen in fit")
@@ -145,6 +149,15 @@ def test_whoever_watches_a_frame_sees_its_rows(detector):
 
     Scorer(detector.sketch_).score(replace(reader, read=read))
     assert seen == [4]
+
+
+def test_rows_that_are_open_match_another_schema_by_name(detector):
+    frame, schema = pd.DataFrame([[1.0, 2.0, 3.0]], columns=NAMES), detector.plan_.schema
+    turned = Schema([Feature.numeric(name, low=0, high=9) for name in "ca"])
+    (batch,) = open_rows(open_rows(frame, schema), turned).read()
+    assert batch.tolist() == [[3.0, 1.0]]
+    with pytest.raises(DataError, match="has no column \\['d'\\]"):
+        open_rows(open_rows(frame, schema), Schema([Feature.numeric("d", low=0, high=9)]))
 
 
 def test_fit_on_a_small_frame_counts_what_arrow_counts(rows, monkeypatch):

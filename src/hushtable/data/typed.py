@@ -44,13 +44,14 @@ def open_rows(
         If a column is missing, by name.
     """
     reader = X if isinstance(X, Reader) else as_reader(X, text_columns=schema.categorical_names)
-    if reader.numeric and not keep and reader.n_columns == len(schema):
+    in_order = not (reader.names and schema.named) or [*reader.names] == schema.names
+    in_order &= reader.n_columns == len(schema)
+    if reader.numeric and not keep and in_order:
         return reader
     keep = tuple(keep) or reader.keep
     reading = (reading or Reading()).updated(reader.reading)
-    in_order = not (reader.names and schema.named) or [*reader.names] == schema.names
-    plain = in_order and reader.n_columns == len(schema) and not schema.categorical_names
-    if plain and not keep and not reading.missing and (block := few_rows(reader)) is not None:
+    plain = in_order and not schema.categorical_names and not reading.missing
+    if plain and not keep and (block := few_rows(reader)) is not None:
         return block
     return typed(matched(reader, schema, keep), schema, reading)
 

@@ -147,7 +147,12 @@ def few_rows(reader: Reader) -> Reader | None:
     block = np.array(values, order="C")
     if np.isinf(block).any():
         return None
-    return Reader(reader.names, d, n, lambda: iter((block,)), numeric=True)
+
+    def project(columns: list[str]) -> Callable[[], Iterator[Batch]]:
+        places = [(reader.names or ()).index(name) for name in columns]
+        return lambda: iter((np.take(block, places, axis=1),))
+
+    return Reader(reader.names, d, n, lambda: iter((block,)), project=project, numeric=True)
 
 
 def one_after_other(files: Sequence[Reader], source: str) -> Reader:
