@@ -1,8 +1,7 @@
 """Time from a call to its scores, for few rows, in a process that has scored before.
 
-Everything with one thread, fitted on 5,000 rows of 10 columns. Calls are timed in bursts, which
-take turns: a burst's share is the time of one call. And the time until a new process has a
-`Scorer`, and its first score from a model's file.
+Everything with one thread, fitted on 5,000 rows of 10 columns. Calls come in bursts, which take
+turns. And the time until a new process has a `Scorer`, and its first score from a model's file.
 """
 
 import argparse
@@ -12,13 +11,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import common
 import numpy as np
 import pandas as pd
-from common import Target, in_turns
+from common import Target, timed
 from sklearn.ensemble import IsolationForest
 from threadpoolctl import threadpool_limits
 
@@ -30,7 +30,7 @@ SIZES = (1, 10, 100, 1_000)
 PEER = "IsolationForest"
 #: Calls in a burst; of the peer, which takes a hundred times as long, two.
 CALLS, PEERS_CALLS = 100, 2
-REPEATS, QUICK_REPEATS = 51, 7
+BURSTS, QUICK_BURSTS = 51, 7
 #: New processes.
 STARTS, QUICK_STARTS = 5, 1
 #: Microseconds at most, by the rows of a call.
@@ -80,15 +80,24 @@ KINDS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def _burst(score: Callable[[Any], Any], X: Any, calls: int) -> Callable[[], None]:
-    def burst() -> None:
-        for _ in range(calls):
-            score(X)
+def median_of_calls(
+    scoring: dict[str, Callable[[Any], Any]], X: Any, bursts: int
+) -> dict[str, float]:
+    """Return the median microseconds of a call of each, over bursts that take turns.
 
-    return burst
+    A call of its own, not a burst's share: few calls meet what else the machine does.
+    """
+    times: dict[str, list[float]] = {name: [] for name in scoring}
+    # The first burst does not count: processor and caches have to warm up.
+    for burst in range(1 + bursts):
+        for name, score in scoring.items():
+            calls = PEERS_CALLS if name == PEER else CALLS
+            some = [timed(partial(score, X))[0] for _ in range(calls)]
+            times[name] += some if burst else []
+    return {name: 1e6 * statistics.median(some) for name, some in times.items()}
 
 
-def time_all(sizes: Sequence[int] = SIZES, repeats: int = REPEATS) -> list[Latency]:
+def time_all(sizes: Sequence[int] = SIZES, bursts: int = BURSTS) -> list[Latency]:
     rng = np.random.default_rng(0)
     X, found = rng.normal(size=(FITTED, COLUMNS)), []
     for rows_as, made in KINDS.items():
@@ -98,11 +107,8 @@ def time_all(sizes: Sequence[int] = SIZES, repeats: int = REPEATS) -> list[Laten
         scoring[PEER] = IsolationForest(random_state=0).fit(made(X)).score_samples
         for rows in sizes:
             some = made(rng.normal(size=(rows, COLUMNS)))
-            calls = {name: PEERS_CALLS if name == PEER else CALLS for name in scoring}
-            bursts = {name: _burst(score, some, calls[name]) for name, score in scoring.items()}
-            for name, times in in_turns(bursts, repeats).items():
-                one = 1e6 * statistics.median(times) / calls[name]
-                found.append(Latency(name, rows_as, rows, one))
+            medians = median_of_calls(scoring, some, bursts)
+            found += [Latency(name, rows_as, rows, one) for name, one in medians.items()]
             common.progress(f"{rows_as}: {rows} rows")
     return found
 
@@ -147,11 +153,11 @@ def targets(found: Sequence[Latency], start: Start) -> list[Target]:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    repeats = QUICK_REPEATS if arguments.quick else REPEATS
+    bursts = QUICK_BURSTS if arguments.quick else BURSTS
     with threadpool_limits(limits=1):
-        found = time_all(repeats=repeats)
+        found = time_all(bursts=bursts)
     start = time_starts(QUICK_STARTS if arguments.quick else STARTS)
-    print(f"Medians of {repeats} bursts of {CALLS} calls ({PEERS_CALLS} of {PEER}), one thread.\n")
+    print(f"Medians of {bursts * CALLS} calls ({bursts * PEERS_CALLS} of {PEER}), one thread.\n")
     print(table(found))
     print(
         f"\nA new process has a Scorer after {start.imported:.2f} s, and the first score of a row "

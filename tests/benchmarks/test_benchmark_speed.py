@@ -315,7 +315,7 @@ def test_the_peak_includes_the_scores(cover):
 def test_latency_is_timed_for_all_that_rows_come_as(capsys, monkeypatch, results):
     monkeypatch.setattr(latency, "FITTED", 50)
     monkeypatch.setattr(latency, "CALLS", 2)
-    monkeypatch.setattr(latency, "QUICK_REPEATS", 1)
+    monkeypatch.setattr(latency, "QUICK_BURSTS", 1)
     started = latency.Start(0.8, 1.2, sklearn=True)
     monkeypatch.setattr(latency, "time_starts", lambda starts: started)
     assert latency.main(argparse.Namespace(quick=True)) == 1
