@@ -34,16 +34,16 @@ VERSIONS := tests/test_same_bits.py tests/test_files.py tests/test_inputs.py tes
 NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)))
 
 .PHONY: demo test test-slow test-attacks test-flower test-oldest test-newest test-all mutants fuzz
-.PHONY: lint format docs wheel lock audit sbom clean
+.PHONY: kernels lint format docs wheel lock audit sbom clean
 .NOTPARALLEL: # targets share one .venv
 
 demo: .venv/.package
 	@$(BIN)/hushtable demo
 
-test: .venv/.group-test
+test: .venv/.group-test .venv/.kernels
 	$(BIN)/pytest -m "not slow" $(or $(PYTEST_ARGS),-n auto)
 
-test-slow: .venv/.group-test
+test-slow: .venv/.group-test .venv/.kernels
 	$(BIN)/pytest -m slow $(PYTEST_ARGS)
 
 # What was found by attacking, each as a test that failed before; make test and test-slow run them, too.
@@ -56,15 +56,17 @@ test-flower: .venv-flower/.created
 
 # With the oldest libraries that pyproject.toml allows; what they warn of is theirs.
 test-oldest: .venv-oldest/.created
-	NUMBA_CACHE_DIR=.cache/numba-oldest .venv-oldest/bin/python -m pytest -W default -m "not slow" \
+	HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-oldest .venv-oldest/bin/python -m pytest -W default -m "not slow" \
 		$(VERSIONS) $(PYTEST_ARGS)
 
 # With the newest Python on the path, or make test-newest NEWEST=/path/to/python.
 test-newest:
 	@$(if $(NEWEST),$(MAKE) --no-print-directory .venv-newest/.created,\
 		echo "No Python newer than 3.11 on the path: make test-newest NEWEST=/path/to/python")
-	$(if $(NEWEST),NUMBA_CACHE_DIR=.cache/numba-newest .venv-newest/bin/python -m pytest -m "not slow" \
+	$(if $(NEWEST),HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-newest .venv-newest/bin/python -m pytest -m "not slow" \
 		$(VERSIONS) $(PYTEST_ARGS))
+
+kernels: .venv/.kernels
 
 # Hours. MUTANTS="--sample 75" judges a sample, MUTANTS=--show tells what is known.
 mutants: .venv/.group-mutants
@@ -93,9 +95,11 @@ docs: .venv/.group-dev
 	@$(BIN)/sphinx-build -q -W -n --keep-going -d docs/_build/doctrees docs docs/_build/html
 	@$(BIN)/python .ci/check_links.py docs/_build/html
 
+# One for every platform, and one for this with its kernels built.
 wheel: .venv/.group-dev
 	@rm -rf dist
 	@$(call silently,$(BIN)/python -m build $(if $(LOCKED),--no-isolation))
+	@$(call silently,HUSHTABLE_BUILD_KERNELS=1 $(BIN)/python -m build --wheel $(if $(LOCKED),--no-isolation))
 	@$(BIN)/python .ci/check_wheel.py dist
 
 locked = .venv-supply/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
@@ -161,6 +165,11 @@ clean: # keeps the environments
 
 .venv/.package: pyproject.toml .venv/.created
 	@$(call install,$(BIN)/python,,package)
+	@touch $@
+
+# As in a wheel for this platform; a change of their sources builds them again.
+.venv/.kernels: $(wildcard src/hushtable/kernels/*.py) .venv/.group-test
+	@$(BIN)/python -m hushtable.kernels._build
 	@touch $@
 
 .venv/.group-%: pyproject.toml .venv/.created

@@ -1,10 +1,11 @@
-"""Check the wheel in a folder, build it again, and use it in an empty environment.
+"""Check the wheels in a folder, build them again, and use them in an empty environment.
 
 With LOCKED=1, what it needs is installed in the locked versions.
 """
 
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -13,26 +14,34 @@ from zipfile import ZipFile
 
 from packaging.metadata import Metadata
 
+from hushtable.kernels._built import levels_here
+
 LOCKED = bool(os.environ.get("LOCKED"))
 #: All that the wheel and the source distribution are made from.
 SOURCES = (
     ".gitignore", "CHANGELOG.md", "LICENSE", "README.md", "pyproject.toml",
-    "flower", "src", "tests",
+    "flower", "hatch_build.py", "src", "tests",
 )  # fmt: skip
 
+#: Seconds that a first use may take with kernels that are built, from import to scores.
+FIRST_USE = 3.0
 FIT = """
+import sys, time
+start = time.perf_counter()
 import numpy as np
 from hushtable import HushTable
 
-X = np.random.default_rng(0).normal(size=(500, 3))
+X = np.random.default_rng(0).normal(size=(2000, 10))
 X[7] = 9.0
-assert HushTable(random_state=0).fit(X).score_samples(X).argmin() == 7
+detector = HushTable(random_state=0).fit(X)
+assert detector.score_samples(X).argmin() == 7
+detector.explain(X[:2])
+print("numba" in sys.modules, time.perf_counter() - start)
 """
 
 
 def check_content(wheel: Path) -> None:
-    """Pure, typed, licensed, nothing but the package, and metadata that an index accepts."""
-    assert wheel.name.endswith("-py3-none-any.whl"), f"not a pure wheel: {wheel.name}"
+    """Typed, licensed, nothing but the package, and metadata that an index accepts."""
     with ZipFile(wheel) as archive:
         names = archive.namelist()
         info = next(name.split("/")[0] for name in names if ".dist-info/" in name)
@@ -45,6 +54,9 @@ def check_content(wheel: Path) -> None:
     assert "hushtable/report/page.html" in names, "the template of the report is missing"
     assert f"{info}/licenses/LICENSE" in names, "LICENSE is missing"
     assert metadata.description, "the README is missing"
+    built = [name for name in names if name.startswith("hushtable/kernels/built/")]
+    levels = 0 if wheel.name.endswith("-py3-none-any.whl") else len(levels_here())
+    assert len(built) == levels, f"{wheel.name} has {built}"
 
 
 def build_again(built: Path, folder: Path) -> None:
@@ -60,39 +72,58 @@ def build_again(built: Path, folder: Path) -> None:
         else:
             shutil.copyfile(path, target)
     isolation = ["--no-isolation"] if LOCKED else []
-    subprocess.run(
-        [sys.executable, "-m", "build", *isolation, there],
-        env=os.environ | {"TZ": "Pacific/Kiritimati", "PYTHONHASHSEED": "7"},
-        umask=0o077, check=True, stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+    env = os.environ | {"TZ": "Pacific/Kiritimati", "PYTHONHASHSEED": "7"}
+    for options, more in ([], {}), (["--wheel"], {"HUSHTABLE_BUILD_KERNELS": "1"}):
+        subprocess.run(
+            [sys.executable, "-m", "build", *options, *isolation, there],
+            env=env | more, umask=0o077, check=True, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
     for file in sorted(built.glob("hushtable-*")):
         assert file.read_bytes() == (there / "dist" / file.name).read_bytes(), (
             f"{file.name} is not the same when it is built again"
         )
 
 
-def use(wheel: Path, folder: Path) -> None:
-    """Install the wheel where nothing else is, run the demo and fit a detector."""
+def use(pure: Path, platform: Path, folder: Path) -> None:
+    """Install the wheels where nothing else is, run the demo and fit a detector."""
     # Without what the developer's shell adds: a user has neither our cache nor our path.
-    env = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "PYTHONPATH")}
+    ours = ("NUMBA_CACHE_DIR", "PYTHONPATH")
+    env = {k: v for k, v in os.environ.items() if k not in ours} | {"HOME": str(folder)}
     python = folder / "env" / "bin" / "python"
     locked = ["--require-hashes", "--requirement", Path(".ci/locks/package.txt").resolve()]
     install = [python, "-m", "pip", "install", "--quiet"]
-    steps = [[*install, *locked], [*install, "--no-deps", wheel]] if LOCKED else [[*install, wheel]]
+    steps = [[*install, *locked], [*install, "--no-deps", pure]] if LOCKED else [[*install, pure]]
     for command in (
         [sys.executable, "-m", "venv", "env"],
         *steps,
         [python, "-m", "pip", "check", "--quiet"],
         [python.with_name("hushtable"), "demo"],
-        [python, "-W", "error", "-c", FIT],
     ):
         subprocess.run(command, cwd=folder, env=env, check=True)
+    first_use("as sources", python, env | {"XDG_CACHE_HOME": str(folder / "empty")}, True)
+    again = [*install, "--no-deps", "--force-reinstall", platform]
+    subprocess.run(again, cwd=folder, env=env, check=True)
+    seconds = [first_use("with built kernels", python, env, False) for _ in range(5)]
+    assert statistics.median(seconds) <= FIRST_USE, f"first use took {seconds} s"
+
+
+def first_use(kind: str, python: Path, env: dict[str, str], compiles: bool) -> float:
+    """Fit in a process of its own; return the seconds from import to scores and reasons."""
+    command = [python, "-W", "error", "-c", FIT]
+    done = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
+    numba, seconds = done.stdout.split()
+    assert (numba == "True") == compiles, f"{kind}: Numba imported: {numba}"
+    print(f"first use {kind}: {float(seconds):.1f} s")
+    return float(seconds)
 
 
 if __name__ == "__main__":
-    (wheel,) = Path(sys.argv[1]).resolve().glob("*.whl")
-    check_content(wheel)
+    wheels = sorted(Path(sys.argv[1]).resolve().glob("*.whl"))
+    pure, for_platform = sorted(wheels, key=lambda wheel: not wheel.name.endswith("-any.whl"))
+    for wheel in wheels:
+        check_content(wheel)
     with tempfile.TemporaryDirectory() as folder:
-        build_again(wheel.parent, Path(folder))
-        use(wheel, Path(folder))
-    print(f"{wheel.name}: {wheel.stat().st_size / 1000:.0f} kB, built twice alike, installed, used")
+        build_again(pure.parent, Path(folder))
+        use(pure, for_platform, Path(folder))
+    for wheel in wheels:
+        print(f"{wheel.name}: {wheel.stat().st_size / 1000:.0f} kB, built twice alike and used")

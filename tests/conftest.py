@@ -10,9 +10,14 @@ os.environ.setdefault(
     "NUMBA_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".cache" / "numba")
 )
 
+import importlib
+
 import hypothesis
 import numpy as np
 import pytest
+
+from hushtable import kernels
+from hushtable.kernels import _built
 
 # The first example of a run may compile a kernel, which no deadline should judge.
 hypothesis.settings.register_profile("hushtable", deadline=None, max_examples=50)
@@ -49,3 +54,29 @@ def data_dir():
     if not folder:
         pytest.skip("HUSHTABLE_DATA is not set: no labelled data here")
     return Path(folder)
+
+
+@pytest.fixture(scope="module", params=["compiled", *_built.levels_here()])
+def each_build(request):
+    """Run the tests of a module with kernels that are compiled here, and with those built ahead."""
+    level = request.param
+    if level != "compiled" and level not in _built.levels_at_hand():
+        pytest.skip(f"this processor is no {level}")
+    if level != "compiled" and not _built.path_of(level).is_file():
+        pytest.skip("the kernels are not built here: make kernels")
+    with pytest.MonkeyPatch.context() as patch:
+        for home, names in kernels._BUILT.items():
+            module = importlib.import_module(f"hushtable.kernels.{home}")
+            for name in names:
+                kernel = getattr(module, name)
+                if level != "compiled":
+                    kernel = _built.Kernel(_built.library(level), name, _not_built(name))
+                patch.setattr(kernels, name, kernel)
+        yield level
+
+
+def _not_built(name):
+    def compiled():
+        raise AssertionError(f"{name} was not built for these arguments")
+
+    return compiled

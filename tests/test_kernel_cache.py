@@ -31,7 +31,8 @@ print(kernels.KEPT, len(compiled) > 0, hash(sketch.counts.tobytes()))
 def run(package, **variables):
     """Count rows in a process of its own; return whether kernels are kept and were compiled."""
     keep = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "PYTHONPATH")}
-    env = keep | {"PYTHONPATH": str(package), "PYTHONHASHSEED": "0"} | variables
+    always = {"PYTHONPATH": str(package), "PYTHONHASHSEED": "0", "HUSHTABLE_JIT": "1"}
+    env = keep | always | variables
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT], env=env, capture_output=True, text=True, check=False
     )
@@ -81,3 +82,46 @@ def test_without_a_folder_to_write_to_kernels_run_all_the_same(package, tmp_path
     (tmp_path / "file").touch()
     found = run(package, NUMBA_CACHE_DIR=str(tmp_path / "file" / "below"))
     assert found[:2] == ("False", "True")
+
+
+@pytest.mark.slow
+def test_no_index_out_of_bounds(tmp_path):
+    """Numba checks every index when told to; a wrong one is silent otherwise."""
+    script = """
+import numpy as np
+from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.scores.explain import Explainer
+from hushtable.scores.scorer import Scorer
+schema = Schema((
+    Feature.numeric("x", low=0, high=1), Feature.categorical("c", ["a", "b", "c"]),
+    Feature.numeric("y", low=0, high=1),
+))
+import pyarrow as pa
+rng = np.random.default_rng(0)
+n = 4500
+table = pa.table({
+    "x": np.where(rng.random(n) < .1, np.nan, rng.normal(size=n)),
+    "c": pa.array(rng.choice(np.array(["a", "b", "c", "z", None]), n)),
+    "y": rng.random(n),
+})
+papers = [dict(detector=d) for d in ("ace", "lsh_itables", "rotated_rs_hash", "rs_hash")]
+for kw in (*papers, dict(n_cells=2), dict(min_depth=30, max_depth=32)):
+    for m in (1, 3, 4, 9):
+        plan = Plan.draw(schema, n_tables=m, random_state=0, **kw)
+        Sketch.from_data(plan, table, max_samples=100)
+        sketch = Sketch.from_data(plan, table, sample_weight=rng.integers(0, 3, n))
+        scorer = Scorer(sketch + Sketch.from_data(plan, table))
+        scorer.score(table)
+        if plan.family.name == "RandomFeature":
+            Explainer(scorer).explain(table)
+Scorer(Sketch.from_data(Plan.marginals(schema), table)).score(table)
+"""
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ
+        | {"HUSHTABLE_JIT": "1", "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr

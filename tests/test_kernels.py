@@ -1,9 +1,5 @@
 """Kernels against the naive oracle: equal, not close."""
 
-import os
-import subprocess
-import sys
-
 import naive
 import numpy as np
 import pytest
@@ -15,6 +11,8 @@ from hushtable import Feature, Plan, Schema, Sketch, kernels
 from hushtable.data.encoding import Encoder
 from hushtable.kernels import BLOCK, LEVELS
 from hushtable.scores.scorer import Scorer
+
+pytestmark = pytest.mark.usefixtures("each_build")
 
 DRAWS = {
     "lsh_itables": {"detector": "lsh_itables", "n_tables": 5},
@@ -188,45 +186,3 @@ def test_many_columns_are_encoded_as_few(rng, n, columns, dtype):
     X[n // 2, 40] = np.inf
     row_and_column = kernels.encode_wide(X, low, high, scale, codes, tally)
     assert row_and_column == (n // 2, 40)
-
-
-@pytest.mark.slow
-def test_no_index_out_of_bounds(tmp_path):
-    """Numba checks every index when told to; a wrong one is silent otherwise."""
-    script = """
-import numpy as np
-from hushtable import Feature, Plan, Schema, Sketch
-from hushtable.scores.explain import Explainer
-from hushtable.scores.scorer import Scorer
-schema = Schema((
-    Feature.numeric("x", low=0, high=1), Feature.categorical("c", ["a", "b", "c"]),
-    Feature.numeric("y", low=0, high=1),
-))
-import pyarrow as pa
-rng = np.random.default_rng(0)
-n = 4500
-table = pa.table({
-    "x": np.where(rng.random(n) < .1, np.nan, rng.normal(size=n)),
-    "c": pa.array(rng.choice(np.array(["a", "b", "c", "z", None]), n)),
-    "y": rng.random(n),
-})
-papers = [dict(detector=d) for d in ("ace", "lsh_itables", "rotated_rs_hash", "rs_hash")]
-for kw in (*papers, dict(n_cells=2), dict(min_depth=30, max_depth=32)):
-    for m in (1, 3, 4, 9):
-        plan = Plan.draw(schema, n_tables=m, random_state=0, **kw)
-        Sketch.from_data(plan, table, max_samples=100)
-        sketch = Sketch.from_data(plan, table, sample_weight=rng.integers(0, 3, n))
-        scorer = Scorer(sketch + Sketch.from_data(plan, table))
-        scorer.score(table)
-        if plan.family.name == "RandomFeature":
-            Explainer(scorer).explain(table)
-Scorer(Sketch.from_data(Plan.marginals(schema), table)).score(table)
-"""
-    run = subprocess.run(
-        [sys.executable, "-c", script],
-        env=os.environ | {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 0, run.stderr

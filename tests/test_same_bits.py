@@ -19,6 +19,8 @@ bits = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(bits)
 EXPECTED = json.loads(bits.EXPECTED.read_text())
 
+pytestmark = pytest.mark.usefixtures("each_build")
+
 AVX_512 = "X86_V4 AVX512_ICL AVX512_SPR AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL"
 #: What a processor of another age takes: kernels, NumPy, BLAS and the C library's maths.
 PROCESSORS = {

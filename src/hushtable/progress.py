@@ -12,9 +12,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
-from hushtable import kernels
+from hushtable.kernels import notice
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -24,12 +24,6 @@ SILENT, EVERY = 2.0, 0.2
 
 _FORCED = os.environ.get("HUSHTABLE_PROGRESS") == "1"
 _OF_SYS, _FLAGS = vars(sys), sys.flags
-
-_COMPILING = "Compiling for this machine (first use only, about ten seconds) ..."
-_COMPILING_AGAIN = (
-    "Compiling for this machine (about ten seconds each time: no folder can be written to that "
-    "would keep it; set NUMBA_CACHE_DIR to one) ..."
-)
 
 
 class Line:
@@ -139,25 +133,10 @@ def _wanted() -> bool:
 
 
 @contextlib.contextmanager
-def compile_notice(say: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Say so, by default on stderr, when the first kernel is compiled in the body."""
-    # Numba takes a quarter of a second to import: not for --help.
-    from numba.core import event
-
-    class FirstCompile(event.Listener):
-        said = False
-
-        def on_start(self, _: Any) -> None:
-            if not self.said:
-                self.said = True
-                line = _COMPILING if kernels.KEPT else _COMPILING_AGAIN
-                if say is not None:
-                    say(line)
-                else:
-                    print(line, file=sys.stderr, flush=True)
-
-        def on_end(self, _: Any) -> None:
-            pass
-
-    with event.install_listener("numba:compile", FirstCompile()):
+def compile_notice(say: Callable[[str], None]) -> Iterator[None]:
+    """In the body, let ``say`` write the notice that kernels are compiled: above a bar, say."""
+    before, notice.say = notice.say, say
+    try:
         yield
+    finally:
+        notice.say = before

@@ -48,6 +48,7 @@ def mixed(h):
     return h ^ h >> 33
 
 
+@pytest.mark.usefixtures("each_build")
 @given(st.lists(st.lists(st.floats(), min_size=3, max_size=3), min_size=1, max_size=20),
        st.integers(0, 2**64 - 1))  # fmt: skip
 def test_hashes_equal_the_oracles(rows, seed):

@@ -85,7 +85,7 @@ class Watch:
 
 @contextlib.contextmanager
 def watched(reader: Reader, *, passes: int = 1, quiet: bool = False) -> Iterator[Watch]:
-    """Watch a reader while the body reads it so often; say so if kernels have to be compiled.
+    """Watch a reader while the body reads it so often.
 
     With ``quiet``, no bar is shown, not even on a terminal.
     """
@@ -93,7 +93,7 @@ def watched(reader: Reader, *, passes: int = 1, quiet: bool = False) -> Iterator
         bar = None
         if not quiet and sys.stderr.isatty():
             bar = stack.enter_context(_bar(_rows_and_bytes))
-        stack.enter_context(compile_notice(bar.console.print if bar is not None else None))
+            stack.enter_context(compile_notice(bar.console.print))
         yield Watch(reader, passes, bar)
 
 

@@ -16,7 +16,6 @@ from hushtable.data.readers import as_reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import HushTableError
 from hushtable.plans.plan import Plan
-from hushtable.progress import compile_notice
 from hushtable.report.content import Model, gather
 from hushtable.report.scores import score_rows
 from hushtable.report.sites import sites_of_parts
@@ -90,8 +89,7 @@ def demo(report: _Report = None, as_json: Json = False) -> None:
     """
     if report is not None:
         check_page(report)
-    with compile_notice():
-        facts = _compare(report)
+    facts = _compare(report)
     finish(as_json, facts, lambda: _print(facts))
 
 

@@ -20,7 +20,12 @@ Loops run over blocks of ``BLOCK`` rows that stay in the second-level cache, one
 time, so that LLVM compares 16 to 32 rows in one instruction.
 """
 
-from hushtable.lazy import exports
+import importlib
+import sys
+from typing import Any
+
+from hushtable.kernels._built import built
+from hushtable.kernels._notice import notice as notice
 
 #: 255 * 256 levels: a multiple of every power of two up to 256, so that the cells of an
 #: equal-width histogram are exact unions of levels.
@@ -28,24 +33,49 @@ LEVELS = 65_280
 MISSING_LOW = 0
 MISSING_HIGH = 65_535
 
-# On first use: Numba takes a quarter of a second to import, and a command's --help does without.
-_HOMES = {
-    "_cache": ["KEPT", "kernel"],
-    "_common": ["BLOCK"],
+CORNER_BITS = 16
+#: Half an edge of the cube whose corners stand for categories in `RandomProjection`: two random
+#: corners differ in half of 16 edges, and sqrt(8) (2 CORNER) is the range, 2 LEVELS.
+CORNER = 23_080
+#: A missing value among the words of a row, whatever bits it came with.
+MISSING_WORD = 0x7FF8_0000_0000_0000
+
+# On first use: Numba takes a quarter of a second to import, and where the kernels are built it is
+# not needed.
+_BUILT = {
     "_encode": ["column_ranges", "encode", "encode_wide"],
     "_equi_width": ["count_equi_width", "count_pairs_equi_width", "sum_equi_width"],
     "_gains": ["gain_random_feature"],
-    "_projection": [
-        *("CORNER", "CORNER_BITS", "count_random_projection", "count_pairs_random_projection"),
-        *("sum_random_projection", "count_sim_hash", "count_pairs_sim_hash", "sum_sim_hash"),
-    ],
     "_random_feature": [
         *("count_random_feature", "count_pairs_random_feature", "sum_random_feature"),
         "join_values",
     ],
-    "_row_hash": ["MISSING_WORD", "finish_hashes", "fold_words"],
+    "_row_hash": ["finish_hashes", "fold_words"],
     "_subspace_grid": ["count_subspace_grid", "count_pairs_subspace_grid", "sum_subspace_grid"],
 }
-__getattr__, __dir__ = exports(
-    __name__, {name: home for home, names in _HOMES.items() for name in names}
-)
+_COMPILED = {
+    "_cache": ["KEPT", "kernel"],
+    "_common": ["BLOCK"],
+    "_projection": [  # which need BLAS
+        *("count_random_projection", "count_pairs_random_projection", "sum_random_projection"),
+        *("count_sim_hash", "count_pairs_sim_hash", "sum_sim_hash"),
+    ],
+}
+_HOMES = {name: home for home, names in (_BUILT | _COMPILED).items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = _HOMES[name]
+
+    def compiled() -> Any:
+        return getattr(importlib.import_module(f"{__name__}.{home}"), name)
+
+    value = built(name, compiled) if home in _BUILT else compiled()
+    setattr(sys.modules[__name__], name, value)  # the next time, it is found without this
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)

@@ -1,12 +1,16 @@
 """Compiled once: where kernels are kept on disk."""
 
-import hashlib
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numba
 import platformdirs
+from numba.core import event
+from numba.core.caching import FunctionCache
+
+from hushtable.kernels._built import digest
+from hushtable.kernels._notice import AGAIN, notice
 
 _config: Any = numba.config
 
@@ -18,11 +22,8 @@ def _folder() -> Path | None:
     in what it inlines from another file, as an upgrade may bring. So the folder goes by all.
     The user's own cache: an install may be read-only.
     """
-    sources = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        sources.update(path.read_bytes())
     cache = _config.CACHE_DIR or platformdirs.user_cache_dir("hushtable", appauthor=False)
-    folder = Path(cache) / f"hushtable-{sources.hexdigest()[:16]}"
+    folder = Path(cache) / f"hushtable-{digest()}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
@@ -36,6 +37,38 @@ _FOLDER = _folder()
 KEPT = _FOLDER is not None
 
 
+class _Compiling(event.Listener):
+    """Notes that kernels are compiled; what else uses Numba here is not our affair."""
+
+    def on_start(self, found: Any) -> None:
+        if _is_ours(found):
+            notice.begin()
+
+    def on_end(self, found: Any) -> None:
+        if _is_ours(found):
+            notice.end()
+
+
+def _is_ours(found: Any) -> bool:
+    return str(found.data["dispatcher"].__module__).startswith("hushtable.")
+
+
+if not KEPT:
+    notice.text = AGAIN
+event.register("numba:compile", _Compiling())  # type: ignore[no-untyped-call]
+
+
+class _Kept(FunctionCache):
+    """Numba's cache of one kernel; if a file of it is damaged, the kernel is compiled again."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+        except Exception:  # whatever pickle makes of such a file
+            self.flush()  # type: ignore[no-untyped-call]
+            return None
+
+
 def kernel(function: Any) -> Any:
     """Compile a function on its first call in any process; it releases Python's lock."""
     if not KEPT:
@@ -43,6 +76,8 @@ def kernel(function: Any) -> Any:
     # Numba settles where a kernel is kept when it is decorated.
     before, _config.CACHE_DIR = _config.CACHE_DIR, str(_FOLDER)
     try:
-        return numba.njit(nogil=True, cache=True)(function)
+        dispatcher: Any = numba.njit(nogil=True)(function)
+        dispatcher._cache = _Kept(function)  # type: ignore[no-untyped-call]
+        return dispatcher
     finally:
         _config.CACHE_DIR = before

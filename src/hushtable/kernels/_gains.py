@@ -48,6 +48,17 @@ def _rare_rows(n, table, cells, limit, total, rare_rows):
     return rare
 
 
+@inlined
+def _write(start, stop, gained, total, gains, totals):
+    """Write what a block has gained; not by slices, whose shapes' error takes long to compile."""
+    for i in range(stop - start):
+        totals[start + i] = total[i]
+    for j in range(len(gained)):
+        gain = gained[j]
+        for i in range(stop - start):
+            gains[start + i, j] = gain[i]
+
+
 @kernel
 def gain_random_feature(codes, functions, reachable, values, limits, gains, totals):
     """Write each row's sum of ``values``, and what another value of each feature would gain.
@@ -99,5 +110,4 @@ def gain_random_feature(codes, functions, reachable, values, limits, gains, tota
                             best[i] = max(best[i], table[cells[i]])
                     for i in range(rare):
                         gain[rare_rows[i]] += best[i] - own[i]
-        totals[start:stop] = total[: stop - start]
-        gains[start:stop] = gained[:, : stop - start].T
+        _write(start, stop, gained, total, gains, totals)

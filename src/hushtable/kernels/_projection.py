@@ -12,17 +12,13 @@ apart in the mean. A missing value stands in the middle: 0.
 
 import numpy as np
 
-from hushtable.kernels import LEVELS, MISSING_LOW
+from hushtable.kernels import CORNER, CORNER_BITS, LEVELS, MISSING_LOW
 from hushtable.kernels._cache import kernel
 from hushtable.kernels._common import add, inlined
 from hushtable.kernels._mix import add_least, key_cells, mix
 
 #: Rows that one product is for: their vectors and results stay in the second-level cache.
 _ROWS = 512
-CORNER_BITS = 16
-#: Half an edge of the cube: two random corners differ in half of 16 edges, and
-#: sqrt(8) (2 CORNER) is the range, 2 LEVELS.
-CORNER = 23_080
 #: Functions that one product evaluates at most: their results stay in the second-level cache.
 _TOGETHER = 128
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from hushtable.kernels import MISSING_WORD
 from hushtable.kernels._cache import kernel
 
+_MISSING = np.uint64(MISSING_WORD)
 _ABOVE_SIGN = np.uint64(0x7FFF_FFFF_FFFF_FFFF)
 _INFINITY = np.uint64(0x7FF0_0000_0000_0000)
-#: A missing value, whatever bits it came with.
-MISSING_WORD = np.uint64(0x7FF8_0000_0000_0000)
 _FACTOR = np.uint64(0x9E37_79B9_7F4A_7C15)
 _FIRST, _SECOND = np.uint64(0xFF51_AFD7_ED55_8CCD), np.uint64(0xC4CE_B9FE_1A85_EC53)
 _HALF, _SHIFT = np.uint64(32), np.uint64(33)
@@ -36,7 +36,7 @@ def fold_words(words, order, hashes):
                 word = column[i]
                 magnitude = word & _ABOVE_SIGN
                 word = np.uint64(0) if magnitude == np.uint64(0) else word
-                word = MISSING_WORD if magnitude > _INFINITY else word
+                word = _MISSING if magnitude > _INFINITY else word
                 h = np.uint64((tile[i] ^ word) * _FACTOR)
                 tile[i] = h ^ np.uint64(h >> _HALF)
 

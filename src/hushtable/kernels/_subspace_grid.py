@@ -111,4 +111,5 @@ def sum_subspace_grid(codes, functions, values, totals):
             _keys(t, start, stop, codes, functions, keys)
             key_cells(stop - start, keys, seeds[t], cells, found)
             add_least(stop - start, values, t * depth * cells, cells, found, total)
-        totals[start:stop] = total[: stop - start]
+        for i in range(stop - start):  # not by slices: compiling their shapes' error takes long
+            totals[start + i] = total[i]

@@ -1,0 +1,175 @@
+"""Compiles the kernels ahead of time: ``python -m hushtable.kernels._build [LEVEL ...]``.
+
+Numba is the compiler, and what comes out needs it no more. It runs once for each level of
+processor, as if on one; so what is built is what it would compile there, to the bit.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from hushtable import kernels
+from hushtable.kernels._built import levels_here, write
+
+_INTS, _FLOATS, _CODES = "int64[::1]", "float64[::1]", "uint16[:, ::1]"
+_WEIGHED = f"{_INTS}, {_INTS}"  # weights, counts
+_PAIRS = f"{_INTS}, {_INTS}, {_INTS}"  # rows, tables, counts
+_PARTS = f"UniTuple({_INTS}, 3)"
+_X = tuple(f"float{bits}[{layout}]" for bits in (32, 64) for layout in ("::1, :", ":, ::1", ":, :"))
+_WORDS = "uint64[:, ::1]", "uint64[:, :]"
+_FUNCTIONS = tuple(
+    f"Tuple(({_INTS}, {_INTS}, uint16[::1], {_INTS}, uint8[::1], {folded}, {_INTS}))"
+    for folded in ("none", "boolean")
+)
+_REACHABLE = f"Tuple(({_INTS}, {_INTS}, uint32[::1], {_INTS}, uint32[::1]))"
+_U = "uint32[::1]"
+_GRID = f"Tuple(({_INTS}, {_INTS}, {_U}, {_U}, {_U}, uint8[::1], uint32[:, ::1], int64))"
+
+#: Arguments that each kernel is built for, in Numba's notation; ``{}`` is each of the kinds.
+SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "column_ranges": (f"{{}}, {_FLOATS}, {_FLOATS}", _X),
+    "encode": (f"{{}}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_CODES}, int64[:, ::1]", _X),
+    "encode_wide": (f"{{}}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_CODES}, int64[:, ::1]", _X),
+    "count_equi_width": (f"{_CODES}, {_INTS}, {_INTS}, {_WEIGHED}", ("",)),
+    "count_pairs_equi_width": (f"{_CODES}, {_INTS}, {_INTS}, {_PAIRS}", ("",)),
+    "sum_equi_width": (f"{_CODES}, {_INTS}, {_INTS}, {_FLOATS}, {_FLOATS}", ("",)),
+    "count_random_feature": (f"{_CODES}, {{}}, {_PARTS}, {_WEIGHED}", _FUNCTIONS),
+    "count_pairs_random_feature": (f"{_CODES}, {{}}, {_PAIRS}", _FUNCTIONS),
+    "sum_random_feature": (f"{_CODES}, {{}}, {_FLOATS}, {_FLOATS}", _FUNCTIONS),
+    "join_values": (f"{_FLOATS}, {_PARTS}, {_INTS}, {_FLOATS}", ("",)),
+    "gain_random_feature": (
+        f"{_CODES}, {{}}, {_REACHABLE}, {_FLOATS}, {_FLOATS}, float64[:, ::1], {_FLOATS}",
+        _FUNCTIONS,
+    ),
+    "count_subspace_grid": (f"{_CODES}, {_GRID}, {_WEIGHED}", ("",)),
+    "count_pairs_subspace_grid": (f"{_CODES}, {_GRID}, {_PAIRS}", ("",)),
+    "sum_subspace_grid": (f"{_CODES}, {_GRID}, {_FLOATS}, {_FLOATS}", ("",)),
+    "fold_words": (f"{{}}, {_INTS}, uint64[::1]", _WORDS),
+    "finish_hashes": ("uint64[::1]", ("",)),
+}
+
+#: Memory that a kernel takes for itself, as Numba's runtime lays it out: its fourth word is where
+#: the values are, 64 bytes aligned.
+_RUNTIME = """
+declare ptr @malloc(i64)
+declare void @free(ptr)
+define ptr @NRT_MemInfo_alloc_aligned(i64 %size, i32 %align) {
+  %whole = add i64 %size, 128
+  %block = call ptr @malloc(i64 %whole)
+  %none = icmp eq ptr %block, null
+  br i1 %none, label %end, label %filled
+filled:
+  store i64 1, ptr %block
+  %start = ptrtoint ptr %block to i64
+  %beyond = add i64 %start, 127
+  %at = and i64 %beyond, -64
+  %values = inttoptr i64 %at to ptr
+  %fourth = getelementptr i64, ptr %block, i64 3
+  store ptr %values, ptr %fourth
+  br label %end
+end:
+  ret ptr %block
+}
+define void @NRT_MemInfo_call_dtor(ptr %block) {
+  call void @free(ptr %block)
+  ret void
+}
+"""
+#: Exceptions as Numba keeps them: they hold paths of the machine that it runs on.
+_PICKLED = re.compile(r"(@\.const\.picklebuf\.\S+ = .*constant \{[^}]*\} )\{[^}]*\}")
+#: All that a built object may ask of the process that loads it.
+_OF_LIBC = {"malloc", "free", "memcpy", "memmove", "memset"}
+
+
+def signatures(name: str) -> Iterator[str]:
+    """Yield the arguments that a kernel is built for, in Numba's notation."""
+    arguments, kinds = SIGNATURES[name]
+    return (f"({arguments.format(kind)},)" for kind in kinds)
+
+
+def kind_of(argument: Any) -> str:
+    """Return the kind of an argument's type, as `hushtable.kernels._built` writes it."""
+    from numba import types
+
+    if isinstance(argument, types.Array):
+        char = np.dtype(str(argument.dtype)).char
+        return f"{char}{argument.ndim}{argument.layout}"
+    if hasattr(argument, "types"):
+        return f"({''.join(map(kind_of, argument.types))})"
+    return {types.int64: "i", types.boolean: "b", types.none: "n"}[argument]
+
+
+def build(level: str) -> None:
+    """Compile for one level, in a process that Numba has not been imported in."""
+    # As LLVM's name of the level; none of what the processor here can do on top.
+    os.environ |= {"NUMBA_CPU_NAME": level, "NUMBA_CPU_FEATURES": "", "HUSHTABLE_JIT": "1"}
+    with tempfile.TemporaryDirectory() as nothing:  # what Numba kept, it does not show
+        os.environ["NUMBA_CACHE_DIR"] = nothing
+        module = _linked()
+    target = llvm.Target.from_default_triple().create_target_machine(
+        cpu=level, opt=3, reloc="pic", codemodel="small"
+    )
+    _drop_unused(module, target)
+    asked = {f.name for f in module.functions if f.is_declaration and "llvm." not in f.name}
+    if asked - _OF_LIBC:
+        raise RuntimeError(f"{level}: asks for {sorted(asked - _OF_LIBC)}, which is nowhere")
+    write(level, target.emit_object(module))
+
+
+def _linked() -> Any:
+    """Return one LLVM module with all kernels, and the memory that they take."""
+    module = llvm.parse_assembly(_RUNTIME)
+    for name in SIGNATURES:
+        for signature in signatures(name):
+            module.link_in(_compiled(getattr(kernels, name), name, signature))
+    module.verify()
+    return module
+
+
+def _compiled(kernel: Any, name: str, signature: str) -> Any:
+    """Return the LLVM of a kernel for one signature, with nothing else to be seen from outside."""
+    from numba.core.sigutils import normalize_signature
+
+    arguments, _ = normalize_signature(signature)  # type: ignore[no-untyped-call]
+    kernel.compile(arguments)
+    described = kernel.overloads[arguments].fndesc
+    module = llvm.parse_assembly(_PICKLED.sub(r"\1zeroinitializer", kernel.inspect_llvm(arguments)))
+    module.get_function(described.llvm_func_name)  # raises if it is not there
+    for function in module.functions:
+        if function.name == described.llvm_func_name:
+            function.name = f"{name}:{''.join(map(kind_of, arguments))}"
+        elif not function.is_declaration:
+            function.linkage = "private"  # what Python and C would call it by
+    for variable in module.global_variables:
+        if not variable.is_declaration:
+            variable.linkage = "private"
+    return module
+
+
+def _drop_unused(module: Any, target: Any) -> None:
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.run(module, llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options()))
+
+
+def main(levels: list[str]) -> None:
+    """Compile for one level here, for more in a process each, side by side."""
+    if len(levels) == 1:
+        build(levels[0])
+        return
+    command = [sys.executable, "-m", "hushtable.kernels._build"]
+    running = [subprocess.Popen([*command, level]) for level in levels]
+    codes = [process.wait() for process in running]
+    if any(codes):
+        raise SystemExit("the kernels could not be built")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or list(levels_here()))

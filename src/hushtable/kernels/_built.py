@@ -1,0 +1,206 @@
+"""Kernels that were compiled when the wheel was built: to run them, nothing has to be compiled.
+
+The folder ``built`` has an object for each level of processor that `_build` compiled for. Its
+name holds the digest of the kernels' sources: another version's is never loaded. llvmlite loads
+it, as Numba loads what it has compiled before, and ctypes calls it.
+"""
+
+import ctypes
+import functools
+import hashlib
+import os
+import platform
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+FOLDER = Path(__file__).parent / "built"
+
+#: What a processor of each level can do, the highest first (x86-64 psABI, Table 3.1).
+FEATURES = {
+    "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
+    "x86-64-v2": ("cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"),
+}
+_MACHINES = {"x86_64": tuple(FEATURES), "amd64": tuple(FEATURES), "aarch64": ("generic",)}
+
+#: Kinds of arguments that are no arrays or tuples of them.
+_KINDS: dict[type, str] = {int: "i", bool: "b", type(None): "n"}
+#: What kernels return; the others return nothing.
+_RETURNS = {
+    "column_ranges": ctypes.c_int64 * 2,
+    "encode": ctypes.c_int64 * 2,
+    "encode_wide": ctypes.c_int64 * 2,
+    "finish_hashes": ctypes.c_uint64,
+}
+#: Codes of a function that Numba compiled: it returned, with a value or with None.
+_FINE = (0, -2)
+
+
+@functools.cache
+def digest() -> str:
+    """Return the digest of the kernels' sources: Numba goes by the file of a kernel alone."""
+    sources = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        sources.update(path.read_bytes())
+    return sources.hexdigest()[:16]
+
+
+def levels_here() -> tuple[str, ...]:
+    """Return the levels that this machine is built for, the highest first."""
+    return _MACHINES.get(platform.machine().lower(), ())
+
+
+def path_of(level: str) -> Path:
+    """Return the file with the kernels of these sources for a level: its SHA-256, the object."""
+    return FOLDER / f"{level}-{digest()}.o"
+
+
+def write(level: str, code: bytes) -> None:
+    """Write the kernels for a level, in place of those of other sources."""
+    FOLDER.mkdir(exist_ok=True)
+    for old in FOLDER.glob(f"{level}-*.o"):
+        old.unlink()
+    path_of(level).write_bytes(hashlib.sha256(code).digest() + code)
+
+
+def _read(level: str) -> bytes:
+    kept = path_of(level).read_bytes()
+    if hashlib.sha256(kept[32:]).digest() != kept[:32]:  # LLVM would end the process
+        raise OSError(f"{path_of(level)} is damaged")
+    return kept[32:]
+
+
+def levels_at_hand() -> list[str]:
+    """Return those levels that the processor has, the highest first."""
+    import llvmlite.binding as llvm  # not for --help
+
+    try:
+        able = llvm.get_host_cpu_features()
+    except RuntimeError:  # LLVM does not know the processor
+        able = {}
+    found: list[str] = []
+    for level in reversed(levels_here()):  # each needs those below, too
+        if not all(able.get(feature) for feature in FEATURES.get(level, ())):
+            break
+        found.insert(0, level)
+    return found
+
+
+@functools.cache
+def library(level: str) -> Any:
+    """Load the kernels that were built for a level; None if that fails, with a warning."""
+    import llvmlite.binding as llvm
+
+    try:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        target = llvm.Target.from_default_triple().create_target_machine()
+        loaded = llvm.create_mcjit_compiler(llvm.parse_assembly(""), target)
+        loaded.add_object_file(llvm.ObjectFileRef.from_data(_read(level)))
+        loaded.finalize_object()
+    except (OSError, RuntimeError) as error:
+        warnings.warn(
+            f"hushtable compiles its kernels, since those that it came with cannot be loaded: "
+            f"{error} (to mend this, install it again)",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+    return loaded
+
+
+@functools.cache
+def _library_at_hand() -> Any:
+    if os.environ.get("HUSHTABLE_JIT") == "1":
+        return None
+    levels = [level for level in levels_at_hand() if path_of(level).is_file()]
+    return library(levels[0]) if levels else None
+
+
+def built(name: str, compiled: Callable[[], Any]) -> Any:
+    """Return a kernel: the built one, or, where there is none, the one that is compiled."""
+    found = _library_at_hand()
+    return compiled() if found is None else Kernel(found, name, compiled)
+
+
+class Kernel:
+    """A built kernel, for any of the arguments that it was built for; else it is compiled."""
+
+    def __init__(self, loaded: Any, name: str, compiled: Callable[[], Any]) -> None:
+        self._library, self._name = loaded, name
+        self._compiled = functools.cache(compiled)
+        self._returns: Any = _RETURNS.get(name, ctypes.c_int64)
+        self._functions: dict[str, Any] = {}
+        # The functions of a plan come again with every batch.
+        self._last: tuple[Any, list[int], str] = (None, [], "")
+
+    def __call__(self, *arguments: Any) -> Any:
+        words: list[int] = []
+        kinds = []
+        for argument in arguments:
+            if isinstance(argument, np.ndarray):
+                kinds.append(_array(argument, words))
+            elif isinstance(argument, tuple):
+                last, of_tuple, kind = self._last
+                if last is not argument:
+                    of_tuple = []
+                    kind = _tuple(argument, of_tuple)
+                    self._last = argument, of_tuple, kind
+                words += of_tuple
+                kinds.append(kind)
+            else:
+                kinds.append(_scalar(argument, words))
+        return self._run("".join(kinds), words, arguments)
+
+    def _run(self, kinds: str, words: list[int], arguments: tuple[Any, ...]) -> Any:
+        function = self._functions.get(kinds)
+        if function is None:
+            function = self._functions[kinds] = self._function(kinds, len(words))
+        if not function:
+            return self._compiled()(*arguments)
+        returned, failed = self._returns(), ctypes.c_void_p()
+        status = function(ctypes.byref(returned), ctypes.byref(failed), *words)
+        if status not in _FINE:
+            # Kernels raise nothing else.
+            raise MemoryError(f"{self._name}: no memory for the rows at work")
+        return tuple(returned) if isinstance(returned, ctypes.Array) else returned.value
+
+    def _function(self, kinds: str, words: int) -> Any:
+        """Find the function for such arguments; False if none was built."""
+        address = self._library.get_function_address(f"{self._name}:{kinds}")
+        if not address:
+            return False
+        pointers = ctypes.c_void_p, ctypes.c_void_p
+        return ctypes.CFUNCTYPE(ctypes.c_int32, *pointers, *[ctypes.c_int64] * words)(address)
+
+
+def _array(array: np.ndarray[Any, Any], words: list[int]) -> str:
+    """Add an array, as Numba lays it out, to the words; return its kind."""
+    flags, shape, dtype = array.flags, array.shape, array.dtype
+    c = flags.c_contiguous
+    if c and flags.writeable and array.size:  # three times as fast
+        address = ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
+    else:
+        address = array.ctypes.data
+    words += (0, 0, array.size, dtype.itemsize, address, *shape, *array.strides)
+    layout = "C" if c else "F" if flags.f_contiguous else "A"
+    plain = flags.aligned and dtype.isnative
+    return f"{dtype.char}{len(shape)}{layout}" if plain else "?"
+
+
+def _tuple(items: tuple[Any, ...], words: list[int]) -> str:
+    kinds = [
+        _array(item, words) if isinstance(item, np.ndarray) else _scalar(item, words)
+        for item in items
+    ]
+    return f"({''.join(kinds)})"
+
+
+def _scalar(value: Any, words: list[int]) -> str:
+    kind = _KINDS.get(type(value), "?")
+    if kind != "?":
+        words.append(int(value or 0))
+    return kind
