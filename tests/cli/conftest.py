@@ -64,9 +64,6 @@ def refused(run, tmp_path):
         before = contents(tmp_path)
         text = run(*arguments)
         machine = run(*arguments, "--json")
-        # Whatever test comes first compiles, and says so.
-        notice = "Compiling for this machine (first use only, about ten seconds) ...\n"
-        text = replace(text, err=text.err.removeprefix(notice))
         assert contents(tmp_path) == before
         assert (text.code, machine.code) == (code, code), text.err
         assert text.out == ""

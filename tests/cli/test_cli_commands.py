@@ -404,27 +404,6 @@ def test_inspect_caps_long_lists_and_shows_no_control_characters(run, tmp_path):
 # --- progress ---------------------------------------------------------------------------------
 
 
-def test_compile_notice_comes_once_and_only_if_something_compiles(capsys):
-    import numba
-
-    @numba.njit
-    def twice(x):
-        return 2 * x
-
-    with _progress.compile_notice():
-        pass
-    assert capsys.readouterr().err == ""
-    with _progress.compile_notice():
-        twice(1)
-        twice(1.0)
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert err == "Compiling for this machine (first use only, about ten seconds) ...\n"
-    with _progress.compile_notice():
-        twice(2)
-    assert capsys.readouterr().err == ""
-
-
 @pytest.mark.parametrize(("options", "bar"), [([], True), (["--json"], False)])
 def test_progress_bar_on_a_terminal(site, tmp_path, options, bar):
     import pty
