@@ -33,7 +33,10 @@ _HOMES = {
     "_cache": ["KEPT", "kernel"],
     "_common": ["BLOCK"],
     "_encode": ["column_ranges", "encode", "encode_wide"],
-    "_equi_width": ["count_equi_width", "count_pairs_equi_width", "sum_equi_width"],
+    "_equi_width": [
+        *("count_equi_width", "count_numbers_equi_width", "count_pairs_equi_width"),
+        "sum_equi_width",
+    ],
     "_gains": ["gain_random_feature"],
     "_projection": [
         *("CORNER", "CORNER_BITS", "count_random_projection", "count_pairs_random_projection"),

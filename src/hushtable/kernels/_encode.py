@@ -15,29 +15,44 @@ _ROWS, _COLUMNS = 64, 128
 def column_ranges(X, low, high):
     """Fold the rows of ``X`` (n, d) into running minima and maxima (d,); NaN is passed over.
 
-    Returns the first (row, column) that holds an infinity, or (-1, -1).
+    Returns the first (row, column) that holds an infinity, or (-1, -1). Of four rows in a row, a
+    column's ends are loaded and stored once, in the type of ``X``: a vector then holds more.
     """
     n, d = X.shape
+    least, most = np.empty(d, X.dtype), np.empty(d, X.dtype)
+    for j in range(d):
+        least[j], most[j] = np.inf, -np.inf
     for start in range(0, n, _TILE):
         stop = min(start + _TILE, n)
         if d == 1:
-            lowest, highest = low[0], high[0]
+            lowest, highest = least[0], most[0]
             for i in range(start, stop):
-                x = np.float64(X[i, 0])
+                x = X[i, 0]
                 lowest = x if x < lowest else lowest
                 highest = x if x > highest else highest
-            low[0], high[0] = lowest, highest
+            least[0], most[0] = lowest, highest
         else:
-            for i in range(start, stop):
+            fours = start + (stop - start) // 4 * 4
+            for i in range(start, fours, 4):
                 for j in range(d):
-                    x = np.float64(X[i, j])
-                    low[j] = x if x < low[j] else low[j]
-                    high[j] = x if x > high[j] else high[j]
+                    lowest, highest = least[j], most[j]
+                    for k in range(4):
+                        x = X[i + k, j]
+                        lowest = x if x < lowest else lowest
+                        highest = x if x > highest else highest
+                    least[j], most[j] = lowest, highest
+            for i in range(fours, stop):
+                for j in range(d):
+                    x = X[i, j]
+                    least[j] = x if x < least[j] else least[j]
+                    most[j] = x if x > most[j] else most[j]
         for j in range(d):
-            if low[j] == -np.inf or high[j] == np.inf:
+            if least[j] == -np.inf or most[j] == np.inf:
                 for i in range(start, stop):
                     if np.isinf(X[i, j]):
                         return i, j
+    for j in range(d):
+        low[j], high[j] = min(low[j], np.float64(least[j])), max(high[j], np.float64(most[j]))
     return -1, -1
 
 

@@ -2,9 +2,12 @@
 
 import numpy as np
 
-from hushtable.kernels import MISSING_LOW
+from hushtable.kernels import LEVELS, MISSING_LOW
 from hushtable.kernels._cache import kernel
 from hushtable.kernels._common import BLOCK, SPAN, add, empty_lanes, gather, inlined
+
+#: Rows and columns that `count_numbers_equi_width` places at once.
+_ROWS, _COLUMNS = 8, 128
 
 
 @inlined
@@ -51,6 +54,59 @@ def count_equi_width(codes, widths, offsets, weights, counts):
                 for cell in range(size):
                     counts[offsets[j] + cell] += np.int64(lanes[0, cell])
                     lanes[0, cell] = 0
+
+
+@kernel
+def count_numbers_equi_width(X, low, high, scale, widths, offsets, counts, tally):
+    """Encode the numbers of ``X`` (n, d) as `encode` does, and count them as `count_equi_width`.
+
+    No code is written down. ``tally`` (d, 2) receives what `encode` says; returns the first
+    (row, column) of an infinity, or (-1, -1). A row's cells lie in as many histograms: none of
+    its counters was just written.
+    """
+    n, d = X.shape
+    cells, inverse = np.empty((_ROWS, _COLUMNS), np.uint32), np.empty(_COLUMNS, np.float32)
+    largest = np.int64(0)
+    for j in range(d):
+        largest = max(largest, offsets[j + 1] - offsets[j])
+    rows = np.empty(_COLUMNS * largest, np.uint32)
+    for first in range(0, d, _COLUMNS):
+        w = min(_COLUMNS, d - first)
+        lowest, highest = low[first : first + w], high[first : first + w]
+        factor, base = scale[first : first + w], np.empty(w, np.uint32)
+        for j in range(w):
+            inverse[j] = np.float32(1.0 / widths[first + j])
+            base[j] = offsets[first + j] - offsets[first]
+        rows[:] = 0
+        for start in range(0, n, _ROWS):
+            k = min(_ROWS, n - start)
+            inside = np.int64(0)
+            for i in range(k):
+                x, out = X[start + i, first : first + w], cells[i]
+                for j in range(w):
+                    value = np.float64(x[j])
+                    inside += np.int64((value >= lowest[j]) & (value <= highest[j]))
+                for j in range(w):
+                    value = min(max((np.float64(x[j]) - lowest[j]) * factor[j], 0.0), LEVELS - 1.0)
+                    middle = np.float32(np.int32(value)) + np.float32(0.5)
+                    out[j] = np.uint32(np.uint32(np.int32(middle * inverse[j])) + base[j])
+            if inside < k * w:
+                for i in range(k):
+                    for j in range(w):
+                        value = np.float64(X[start + i, first + j])
+                        if value != value:
+                            cells[i, j] = offsets[first + j + 1] - offsets[first] - 1
+                            tally[first + j, 0] += 1
+                        elif value < lowest[j] or value > highest[j]:
+                            tally[first + j, 1] += 1
+                            if np.isinf(value):
+                                return start + i, first + j
+            for i in range(k):
+                for j in range(w):
+                    rows[cells[np.uint64(i), np.uint64(j)]] += np.uint32(1)
+        for cell in range(offsets[first + w] - offsets[first]):
+            counts[offsets[first] + cell] += np.int64(rows[cell])
+    return -1, -1
 
 
 @kernel
