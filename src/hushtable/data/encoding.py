@@ -90,7 +90,9 @@ class Codes:
     def take(self, rows: NDArray[np.int64]) -> "Codes":
         """Return some rows, by their numbers; the tally stays that of the batch."""
         outside = self.outside.take(rows, self.n_rows)
-        return Codes(np.ascontiguousarray(self.codes[:, rows]), self.tally, outside)
+        codes = np.empty((len(self.codes), len(rows)), np.uint16)
+        kernels.take_rows(self.codes, rows, codes)
+        return Codes(codes, self.tally, outside)
 
 
 class Encoder:

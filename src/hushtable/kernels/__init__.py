@@ -32,7 +32,7 @@ MISSING_HIGH = 65_535
 _HOMES = {
     "_cache": ["KEPT", "kernel"],
     "_common": ["BLOCK"],
-    "_encode": ["column_ranges", "encode", "encode_wide"],
+    "_encode": ["column_ranges", "encode", "encode_wide", "take_rows"],
     "_equi_width": [
         *("count_equi_width", "count_numbers_equi_width", "count_pairs_equi_width"),
         "sum_equi_width",

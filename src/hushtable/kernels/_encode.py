@@ -57,6 +57,15 @@ def column_ranges(X, low, high):
 
 
 @kernel
+def take_rows(codes, rows, taken):
+    """Write some rows of ``codes`` (d, n), by their numbers (k,), into ``taken`` (d, k)."""
+    for j in range(len(codes)):
+        column, out = codes[j], taken[j]
+        for i in range(len(rows)):
+            out[i] = column[np.uint64(rows[i])]
+
+
+@kernel
 def encode(X, low, high, scale, codes, tally):
     """Encode the numbers of ``X`` (n, d) into ``codes`` (d, n), missing as ``MISSING_LOW``.
 
