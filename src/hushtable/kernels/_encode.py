@@ -4,11 +4,14 @@ import numpy as np
 
 from hushtable.kernels import LEVELS, MISSING_LOW
 from hushtable.kernels._cache import kernel
+from hushtable.kernels._common import inlined
 
 #: Rows whose values of one column are gathered from the rows' layout.
 _TILE = 1_024
 #: Rows and columns whose codes `encode_wide` moves over at once.
 _ROWS, _COLUMNS = 64, 128
+#: Of four codes in a word, the first and the third; the first two.
+_EVEN, _LOWER, _WORD = np.uint64(0x0000FFFF0000FFFF), np.uint64(0xFFFFFFFF), np.uint64(16)
 
 
 @kernel
@@ -102,11 +105,32 @@ def encode(X, low, high, scale, codes, tally):
     return -1, -1
 
 
+@inlined
+def _transpose_fours(words, rows, columns):
+    """Exchange rows and columns in squares of four codes: each ``words[i, j]`` holds four."""
+    for i in range(0, rows, 4):
+        p, q, r, s = words[i], words[i + 1], words[i + 2], words[i + 3]
+        for j in range((columns + 3) // 4):
+            pq_even = (p[j] & _EVEN) | ((q[j] & _EVEN) << _WORD)
+            pq_odd = ((p[j] >> _WORD) & _EVEN) | (q[j] & ~_EVEN)
+            rs_even = (r[j] & _EVEN) | ((s[j] & _EVEN) << _WORD)
+            rs_odd = ((r[j] >> _WORD) & _EVEN) | (s[j] & ~_EVEN)
+            p[j] = (pq_even & _LOWER) | (rs_even << (_WORD + _WORD))
+            q[j] = (pq_odd & _LOWER) | (rs_odd << (_WORD + _WORD))
+            r[j] = (pq_even >> (_WORD + _WORD)) | (rs_even & ~_LOWER)
+            s[j] = (pq_odd >> (_WORD + _WORD)) | (rs_odd & ~_LOWER)
+
+
 @kernel
 def encode_wide(X, low, high, scale, codes, tally):
-    """Encode as `encode` does, by vectors of columns, and move the codes: for many columns."""
+    """Encode as `encode` does, by vectors of columns, and move the codes: for many columns.
+
+    Codes are moved four at a time, in words, and from the first cache to their columns.
+    """
     n, d = X.shape
-    level = np.empty((_ROWS, _COLUMNS), np.uint16)
+    # Zeros: what no row fills is moved as well, and not used.
+    level, moved = np.zeros((_ROWS, _COLUMNS), np.uint16), np.zeros(_ROWS, np.uint16)
+    words, moved_words = level.view(np.uint64), moved.view(np.uint64)
     for start in range(0, n, _ROWS):
         k = min(_ROWS, n - start)
         for first in range(0, d, _COLUMNS):
@@ -122,10 +146,13 @@ def encode_wide(X, low, high, scale, codes, tally):
                 for j in range(w):
                     value = min(max((np.float64(x[j]) - lowest[j]) * factor[j], 0.0), LEVELS - 1.0)
                     out[j] = np.uint16(np.int32(value) + 1)
+            _transpose_fours(words, k, w)
             for j in range(w):
+                for i in range((k + 3) // 4):
+                    moved_words[i] = words[np.uint64(4 * i + j % 4), np.uint64(j // 4)]
                 column = codes[first + j, start : start + k]
                 for i in range(k):
-                    column[i] = level[np.uint64(i), np.uint64(j)]
+                    column[i] = moved[i]
             if inside < k * w:
                 for i in range(k):
                     for j in range(first, first + w):
