@@ -217,6 +217,21 @@ def test_numbers_are_counted_as_their_codes(rng, n, columns, dtype, order):
         encoder.scan(X, 5, family.counting_numbers(), counts, tally)
 
 
+@pytest.mark.parametrize("ends", [(-0.1, 0.1), (-1e300, 1e300), (0.1, 1e300), (-1e-50, 1e-50)])
+def test_ends_that_no_float32_holds_are_kept_to(ends):
+    low, high = (np.full(48, end) for end in ends)
+    with np.errstate(over="ignore", under="ignore"):
+        x = np.float32([*ends, 0.0, 1e-45, -1e-45, 3e38, -3e38])
+    x = x[np.isfinite(x)]
+    x = np.concatenate([x, np.nextafter(x, np.float32(-1)), np.nextafter(x, np.float32(1))])
+    outside = int(((x.astype(np.float64) < ends[0]) | (x.astype(np.float64) > ends[1])).sum())
+    tally = np.zeros((48, 2), np.int64)
+    for value in x:  # one row at a time: a neighbour outside would have all looked at
+        X, codes = np.full((1, 48), value), np.empty((48, 1), np.uint16)
+        kernels.encode_wide(X, low, high, LEVELS / (high - low), codes, tally)
+    np.testing.assert_array_equal(tally, [[0, outside]] * 48)
+
+
 @pytest.mark.parametrize("bins", [2**k for k in range(1, 9)])
 def test_every_level_is_counted_in_the_cell_that_division_gives(bins):
     levels = np.arange(LEVELS)

@@ -106,6 +106,29 @@ def encode(X, low, high, scale, codes, tally):
 
 
 @inlined
+def ends_as(X, low, high):
+    """Return the ends of ranges in the type of ``X``: no value of it lies in between."""
+    d = len(low)
+    least, most = np.empty(d, X.dtype), np.empty(d, X.dtype)
+    for j in range(d):
+        least[j], most[j] = low[j], high[j]
+        if np.float64(least[j]) < low[j]:
+            least[j] = np.nextafter(least[j], np.float32(np.inf))
+        if np.float64(most[j]) > high[j]:
+            most[j] = np.nextafter(most[j], np.float32(-np.inf))
+    return least, most
+
+
+@inlined
+def count_inside(x, least, most):
+    """Return how many values of a row lie in their ranges, whose ends are of the row's type."""
+    inside = np.int32(0)
+    for j in range(len(x)):
+        inside = np.int32(inside + np.int32((x[j] >= least[j]) & (x[j] <= most[j])))
+    return np.int64(inside)
+
+
+@inlined
 def _transpose_fours(words, rows, columns):
     """Exchange rows and columns in squares of four codes: each ``words[i, j]`` holds four."""
     for i in range(0, rows, 4):
@@ -131,18 +154,16 @@ def encode_wide(X, low, high, scale, codes, tally):
     # Zeros: what no row fills is moved as well, and not used.
     level, moved = np.zeros((_ROWS, _COLUMNS), np.uint16), np.zeros(_ROWS, np.uint16)
     words, moved_words = level.view(np.uint64), moved.view(np.uint64)
+    least, most = ends_as(X, low, high)
     for start in range(0, n, _ROWS):
         k = min(_ROWS, n - start)
         for first in range(0, d, _COLUMNS):
             w = min(_COLUMNS, d - first)
-            lowest, highest = low[first : first + w], high[first : first + w]
-            factor = scale[first : first + w]
+            lowest, factor = low[first : first + w], scale[first : first + w]
             inside = np.int64(0)
             for i in range(k):
                 x, out = X[start + i, first : first + w], level[i]
-                for j in range(w):
-                    value = np.float64(x[j])
-                    inside += np.int64((value >= lowest[j]) & (value <= highest[j]))
+                inside += count_inside(x, least[first : first + w], most[first : first + w])
                 for j in range(w):
                     value = min(max((np.float64(x[j]) - lowest[j]) * factor[j], 0.0), LEVELS - 1.0)
                     out[j] = np.uint16(np.int32(value) + 1)

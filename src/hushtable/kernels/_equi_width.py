@@ -5,6 +5,7 @@ import numpy as np
 from hushtable.kernels import LEVELS, MISSING_LOW
 from hushtable.kernels._cache import kernel
 from hushtable.kernels._common import BLOCK, SPAN, add, empty_lanes, gather, inlined
+from hushtable.kernels._encode import count_inside, ends_as
 
 #: Rows and columns that `count_numbers_equi_width` places at once.
 _ROWS, _COLUMNS = 8, 128
@@ -70,6 +71,7 @@ def count_numbers_equi_width(X, low, high, scale, widths, offsets, counts, tally
     for j in range(d):
         largest = max(largest, offsets[j + 1] - offsets[j])
     rows = np.empty(_COLUMNS * largest, np.uint32)
+    least, most = ends_as(X, low, high)
     for first in range(0, d, _COLUMNS):
         w = min(_COLUMNS, d - first)
         lowest, highest = low[first : first + w], high[first : first + w]
@@ -83,9 +85,7 @@ def count_numbers_equi_width(X, low, high, scale, widths, offsets, counts, tally
             inside = np.int64(0)
             for i in range(k):
                 x, out = X[start + i, first : first + w], cells[i]
-                for j in range(w):
-                    value = np.float64(x[j])
-                    inside += np.int64((value >= lowest[j]) & (value <= highest[j]))
+                inside += count_inside(x, least[first : first + w], most[first : first + w])
                 for j in range(w):
                     value = min(max((np.float64(x[j]) - lowest[j]) * factor[j], 0.0), LEVELS - 1.0)
                     middle = np.float32(np.int32(value)) + np.float32(0.5)
