@@ -57,6 +57,26 @@ def count_equi_width(codes, widths, offsets, weights, counts):
                     lanes[0, cell] = 0
 
 
+@inlined
+def _outside_cells(X, low, high, offsets, tally, cells):
+    """Tally what is missing or outside; missing values get the last cell of their histogram.
+
+    Returns the first (row, column) of an infinity, or (-1, -1).
+    """
+    n, d = X.shape
+    for i in range(n):
+        for j in range(d):
+            value = np.float64(X[i, j])
+            if value != value:
+                cells[i, j] = offsets[j + 1] - offsets[0] - 1
+                tally[j, 0] += 1
+            elif value < low[j] or value > high[j]:
+                tally[j, 1] += 1
+                if np.isinf(value):
+                    return i, j
+    return -1, -1
+
+
 @kernel
 def count_numbers_equi_width(X, low, high, scale, widths, offsets, counts, tally):
     """Encode the numbers of ``X`` (n, d) as `encode` does, and count them as `count_equi_width`.
@@ -74,8 +94,8 @@ def count_numbers_equi_width(X, low, high, scale, widths, offsets, counts, tally
     least, most = ends_as(X, low, high)
     for first in range(0, d, _COLUMNS):
         w = min(_COLUMNS, d - first)
-        lowest, highest = low[first : first + w], high[first : first + w]
-        factor, base = scale[first : first + w], np.empty(w, np.uint32)
+        lowest, factor = low[first : first + w], scale[first : first + w]
+        base = np.empty(w, np.uint32)
         for j in range(w):
             inverse[j] = np.float32(1.0 / widths[first + j])
             base[j] = offsets[first + j] - offsets[first]
@@ -91,16 +111,12 @@ def count_numbers_equi_width(X, low, high, scale, widths, offsets, counts, tally
                     middle = np.float32(np.int32(value)) + np.float32(0.5)
                     out[j] = np.uint32(np.uint32(np.int32(middle * inverse[j])) + base[j])
             if inside < k * w:
-                for i in range(k):
-                    for j in range(w):
-                        value = np.float64(X[start + i, first + j])
-                        if value != value:
-                            cells[i, j] = offsets[first + j + 1] - offsets[first] - 1
-                            tally[first + j, 0] += 1
-                        elif value < lowest[j] or value > highest[j]:
-                            tally[first + j, 1] += 1
-                            if np.isinf(value):
-                                return start + i, first + j
+                some = X[start : start + k, first : first + w]
+                i, j = _outside_cells(
+                    some, low[first:], high[first:], offsets[first:], tally[first:], cells
+                )
+                if i >= 0:
+                    return start + i, first + j
             for i in range(k):
                 for j in range(w):
                     rows[cells[np.uint64(i), np.uint64(j)]] += np.uint32(1)

@@ -13,7 +13,6 @@ from hushtable.errors import PlanError
 from hushtable.plans.families._family import Floats, Ints, KernelFamily, whole_number
 from hushtable.plans.families.registry import register
 
-
 #: From so many columns on it is faster to count numbers without writing codes down.
 _FEWEST = 16
 
