@@ -89,7 +89,7 @@ def test_no_index_out_of_bounds(tmp_path):
     """Numba checks every index when told to; a wrong one is silent otherwise."""
     script = """
 import numpy as np
-from hushtable import Feature, Plan, Schema, Sketch
+from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.scores.explain import Explainer
 from hushtable.scores.scorer import Scorer
 schema = Schema((
@@ -115,11 +115,14 @@ for kw in (*papers, dict(n_cells=2), dict(min_depth=30, max_depth=32)):
         if plan.family.name == "RandomFeature":
             Explainer(scorer).explain(table)
 Scorer(Sketch.from_data(Plan.marginals(schema), table)).score(table)
+X = np.where(rng.random((n, 150)) < .1, np.nan, rng.normal(size=(n, 150)))
+for rows in (X, X.astype(np.float32), np.asfortranarray(X)):
+    HushTable(random_state=0).fit(rows)
 """
+    checked = {"HUSHTABLE_JIT": "1", "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
     run = subprocess.run(
         [sys.executable, "-c", script],
-        env=os.environ
-        | {"HUSHTABLE_JIT": "1", "NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)},
+        env=os.environ | checked,
         capture_output=True,
         text=True,
         check=False,

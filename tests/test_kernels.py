@@ -9,6 +9,7 @@ from strategies import as_table, schemas_and_rows
 
 from hushtable import Feature, Plan, Schema, Sketch, kernels
 from hushtable.data.encoding import Encoder
+from hushtable.errors import DataError
 from hushtable.kernels import BLOCK, LEVELS
 from hushtable.scores.scorer import Scorer
 
@@ -186,3 +187,80 @@ def test_many_columns_are_encoded_as_few(rng, n, columns, dtype):
     X[n // 2, 40] = np.inf
     row_and_column = kernels.encode_wide(X, low, high, scale, codes, tally)
     assert row_and_column == (n // 2, 40)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 1000])
+@pytest.mark.parametrize("columns", [16, 127, 128, 129, 300])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_numbers_are_counted_as_their_codes(rng, n, columns, dtype, order):
+    X = rng.normal(size=(n, columns)).astype(dtype, order=order)
+    X[rng.random(X.shape) < 0.01] = np.nan
+    low, high = np.full(columns, -2.0), np.linspace(1.0, 3.0, columns)
+    low[3] = high[3] = 0.5
+    schema = Schema(
+        Feature.numeric(f"x{j}", low=a, high=b)
+        for j, (a, b) in enumerate(zip(low, high, strict=True))
+    )
+    family, encoder = Plan.marginals(schema).family, Encoder(schema)
+    codes = encoder.encode(X)
+    expected = np.zeros(family.n_cells, np.int64)
+    family.count(codes, expected)
+    counts, tally = np.zeros_like(expected), np.zeros((columns, 2), np.int64)
+    assert encoder.scan(X, 0, family.counting_numbers(), counts, tally)
+    np.testing.assert_array_equal(counts, expected)
+    np.testing.assert_array_equal(tally, codes.tally)
+    X[n // 2, 11] = -np.inf
+    with pytest.raises(DataError, match=rf"'x11' in row {5 + n // 2};"):
+        encoder.scan(X, 5, family.counting_numbers(), counts, tally)
+
+
+@pytest.mark.parametrize("ends", [(-0.1, 0.1), (-1e300, 1e300), (0.1, 1e300), (-1e-50, 1e-50)])
+def test_ends_that_no_float32_holds_are_kept_to(ends):
+    low, high = (np.full(48, end) for end in ends)
+    with np.errstate(over="ignore", under="ignore"):
+        x = np.float32([*ends, 0.0, 1e-45, -1e-45, 3e38, -3e38])
+    x = x[np.isfinite(x)]
+    x = np.concatenate([x, np.nextafter(x, np.float32(-1)), np.nextafter(x, np.float32(1))])
+    outside = int(((x.astype(np.float64) < ends[0]) | (x.astype(np.float64) > ends[1])).sum())
+    tally = np.zeros((48, 2), np.int64)
+    for value in x:  # one row at a time: a neighbour outside would have all looked at
+        X, codes = np.full((1, 48), value), np.empty((48, 1), np.uint16)
+        kernels.encode_wide(X, low, high, LEVELS / (high - low), codes, tally)
+    np.testing.assert_array_equal(tally, [[0, outside]] * 48)
+
+
+@pytest.mark.parametrize("bins", [2**k for k in range(1, 9)])
+def test_every_level_is_counted_in_the_cell_that_division_gives(bins):
+    levels = np.arange(LEVELS)
+    X = (levels + 0.5)[:, np.newaxis]
+    ends = np.zeros(1), np.full(1, float(LEVELS)), np.ones(1)
+    counts, tally = np.zeros(bins + 1, np.int64), np.zeros((1, 2), np.int64)
+    widths, offsets = np.array([LEVELS // bins]), np.array([0, bins + 1])
+    kernels.count_numbers_equi_width(X, *ends, widths, offsets, counts, tally)
+    expected = np.bincount(levels // (LEVELS // bins), minlength=bins + 1)
+    np.testing.assert_array_equal(counts, expected)
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 1023, 1024, 1027])
+@pytest.mark.parametrize("columns", [1, 2, 100])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ranges_are_the_least_and_the_largest(rng, n, columns, dtype):
+    X = rng.normal(size=(n, columns)).astype(dtype)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
+    low[0], high[0] = -1e-300, 1e-300  # of rows before: no float32 holds them
+    expected = np.fmin(low, np.fmin.reduce(X)), np.fmax(high, np.fmax.reduce(X))
+    assert kernels.column_ranges(X, low, high) == (-1, -1)
+    np.testing.assert_array_equal([low, high], expected)
+    X[n - 1, -1] = np.inf
+    assert kernels.column_ranges(X, low, high) == (n - 1, columns - 1)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 500])
+def test_rows_are_taken_out_of_codes(rng, kept):
+    codes = rng.integers(0, 1 << 16, (5, 1000)).astype(np.uint16)
+    rows = np.sort(rng.permutation(1000)[:kept])
+    taken = np.empty((5, kept), np.uint16)
+    kernels.take_rows(codes, rows, taken)
+    np.testing.assert_array_equal(taken, codes[:, rows])

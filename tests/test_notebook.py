@@ -13,6 +13,7 @@ import pytest
 
 from hushtable import Feature, HushTable, LocalModel, Plan, Schema, Sketch, progress
 from hushtable.display import MOST_ROWS, View, html
+from hushtable.kernels import notice
 
 LOW, HIGH, TEXT = 17.125, 93.625, "a rare text"
 

@@ -1,7 +1,7 @@
 """A small site: rows, and one of each file that the commands make of them."""
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 from cli_helpers import SCHEMA, contents, do, write_rows

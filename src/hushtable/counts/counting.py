@@ -30,6 +30,7 @@ class Counter:
         self._rows: list[int] = []
         self._sample: Ints | None = None
         self._gate = plan.dense_rows()
+        self._loop = None if self._gate else plan.family.counting_numbers()
 
     def draw_samples(self, n_rows: int, max_samples: int, rng: np.random.Generator) -> None:
         """Draw the rows of each table: ``max_samples`` of ``n_rows``, without replacement."""
@@ -69,6 +70,10 @@ class Counter:
         if self._sample is not None:
             self._add_sample(start, batch, self._sample)
             return
+        if weights is None and self._loop is not None:
+            with self._accumulator() as (counts, tally):
+                if self._encoder.scan(batch, start, self._loop, counts, tally):
+                    return
         codes = self._encoder.encode(batch, start)
         if self._gate is not None:
             dense = self._gate(codes)

@@ -1,6 +1,7 @@
 """Both passes over the rows of one site."""
 
 from collections.abc import Mapping
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -22,18 +23,18 @@ def both_passes(plan: Plan, reader: Reader, weights: Weights | None, n_jobs: int
     """Count all rows, find the gate, and count the rows that lie dense.
 
     The same counts, to the bit, as `Plan.gate` and `Plan.second_pass` give of sketches, in less
-    time: rows are placed in the gate's histogram once, and fewer than half are counted again. It
-    keeps one byte of each row.
+    time: rows are placed in the gate's histogram once, and fewer than half are counted again as a
+    rule, while they are placed: by a gate that is guessed from the rows before. The last reading
+    is for the rows between the guess and the gate. It keeps one byte of each row.
     """
     counts, tally = Counter(plan).count(reader, weights, n_jobs)
     placing = _Placing(plan, gate_histogram(plan.family, counts))
-    placing.count(reader, weights, n_jobs)
+    some, _ = placing.count(reader, weights, n_jobs)
     placed = placing.placed
     total = sum((one.counts() for one in placed.values()), start=np.zeros(GATE_BINS, np.int64))
     gate = otsu_cell(total)
-    # The fewer of the rows from the gate on and those below it.
-    above = bool(2 * total[gate:].sum() < total.sum())
-    some, _ = _Choosing(plan, placed, gate, above).count(reader, weights, n_jobs)
+    above = placing.above
+    some += _Correcting(plan, placed, gate, above).count(reader, weights, n_jobs)[0]
     largest = 1 if weights is None else int(weights.max(initial=1))
     first = Sketch(plan, counts, tally, largest_weight=largest)
     second = some if above else counts - some
@@ -41,33 +42,61 @@ def both_passes(plan: Plan, reader: Reader, weights: Weights | None, n_jobs: int
 
 
 class _Placed(NamedTuple):
-    """The rows of a batch in the gate's histogram: their cells (n,) uint8, and their weights."""
+    """The rows of a batch in the gate's histogram: their cells (n,) uint8, and their weights.
+
+    ``guess`` is the cell from which on, or below which, they were counted.
+    """
 
     cells: NDArray[np.uint8]
     weights: Weights | None
+    guess: int
 
     def counts(self) -> Ints:
         return np.bincount(self.cells, self.weights, GATE_BINS).astype(np.int64)
 
 
 class _Placing(Counter):
-    """Finds the rows' places; ``placed`` has them by the number of a batch's first row."""
+    """Finds the rows' places, and counts again those on one side of the gate, as it is guessed.
+
+    ``placed`` has the places by the number of a batch's first row. ``above`` says whether the rows
+    from the gate on are counted, or those below it: the fewer of the first batch's.
+    """
 
     def __init__(self, plan: Plan, histogram: ScoreHistogram) -> None:
         super().__init__(plan)
         self._histogram = histogram
+        self._lock = Lock()
+        self._seen = np.zeros(GATE_BINS, np.int64)
         self.placed: dict[int, _Placed] = {}
+        self.above = True
 
     def _add(self, item: Numbered) -> None:
         start, batch, weights = item
         if len(batch) == 0:  # the next one has the same number
             return
-        cells = self._histogram.cells_of(self._encoder.encode(batch, start))
-        self.placed[start] = _Placed(cells.astype(np.uint8), weights)
+        codes = self._encoder.encode(batch, start)
+        cells = self._histogram.cells_of(codes).astype(np.uint8)
+        with self._lock:
+            guess = self._guess(_Placed(cells, weights, 0).counts())
+        self.placed[start] = _Placed(cells, weights, guess)
+        rows = np.flatnonzero((cells >= guess) == self.above)
+        if len(rows):
+            times = None if weights is None else weights[rows]
+            with self._accumulator() as (counts, _):
+                self._plan.family.count(codes.take(rows), counts, times)
+
+    def _guess(self, counts: Ints) -> int:
+        """Return the gate of the rows placed so far, which get more."""
+        first = not self._seen.any()
+        self._seen += counts
+        guess = otsu_cell(self._seen)
+        if first:
+            self.above = bool(2 * counts[guess:].sum() < counts.sum())
+        return guess
 
 
-class _Choosing(Counter):
-    """Counts the rows that lie from the gate on, or those below it."""
+class _Correcting(Counter):
+    """Counts the rows that the guessed gate left out, and takes away those that it took in."""
 
     def __init__(self, plan: Plan, placed: Mapping[int, _Placed], gate: int, above: bool) -> None:
         super().__init__(plan)
@@ -77,7 +106,11 @@ class _Choosing(Counter):
         start, batch, weights = item
         if len(batch) == 0:
             return
-        rows = np.flatnonzero((self._placed[start].cells >= self._gate_cell) == self._above)
+        cells, _, guess = self._placed[start]
+        gate = self._gate_cell
+        rows = np.flatnonzero((cells >= min(guess, gate)) & (cells < max(guess, gate)))
         if len(rows):
             times = None if weights is None else weights[rows]
+            if (guess < gate) == self._above:
+                times = np.full(len(rows), -1) if times is None else -times
             super()._add((start, taken(batch, rows), times))

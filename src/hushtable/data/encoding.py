@@ -1,8 +1,9 @@
 """Rows under a schema, as the 16-bit codes that the kernels read."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,9 @@ from hushtable.errors import DataError
 _FARTHEST = 1e300
 #: Columns at least and at most that `kernels.encode_wide` encodes faster. Measured: see the docs.
 _WIDE = (48, 256)
+#: From rows of numbers (n, d), the low ends, high ends and scales of the features (d,), and arrays
+#: to fill, to the first (row, column) of an infinity, or (-1, -1): such as `kernels.encode`.
+NumbersLoop: TypeAlias = Callable[..., tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,9 @@ class Codes:
     def take(self, rows: NDArray[np.int64]) -> "Codes":
         """Return some rows, by their numbers; the tally stays that of the batch."""
         outside = self.outside.take(rows, self.n_rows)
-        return Codes(np.ascontiguousarray(self.codes[:, rows]), self.tally, outside)
+        codes = np.empty((len(self.codes), len(rows)), np.uint16)
+        kernels.take_rows(self.codes, rows, codes)
+        return Codes(codes, self.tally, outside)
 
 
 class Encoder:
@@ -142,6 +148,24 @@ class Encoder:
             coded = np.concatenate([coded, high])
         return Codes(coded, tally, Outside.of(found))
 
+    def scan(self, batch: Batch, start: int, loop: NumbersLoop, *results: NDArray[Any]) -> bool:
+        """Run a loop over a batch of which all columns are numbers, else return False.
+
+        Raises `DataError` for the infinity that it returns.
+        """
+        numbers = isinstance(batch, np.ndarray) and not self._categories
+        if numbers:
+            self._scan(batch, slice(0, len(self.schema)), start, loop, *results)
+        return numbers
+
+    def _scan(
+        self, X: Any, features: slice, start: int, loop: NumbersLoop, *results: NDArray[Any]
+    ) -> None:
+        ranges = self._low[features], self._high[features], self._scale[features]
+        row, column = loop(X, *ranges, *results)
+        if row >= 0:
+            raise infinite(self.schema.names[features.start + column], start + row)
+
     def _numeric(
         self,
         X: NDArray[Any],
@@ -152,11 +176,7 @@ class Encoder:
     ) -> None:
         wide = _WIDE[0] <= X.shape[1] <= _WIDE[1]
         encode = kernels.encode_wide if wide else kernels.encode
-        row, column = encode(
-            X, self._low[features], self._high[features], self._scale[features], codes, tally
-        )
-        if row >= 0:
-            raise infinite(self.schema.names[features.start + column], start + row)
+        self._scan(X, features, start, encode, codes, tally)
 
     def _beyond(self, j: int, column: NDArray[Any]) -> Outside:
         """Find the numbers of a column (n,) that lie outside the range of feature j."""

@@ -43,8 +43,11 @@ MISSING_WORD = 0x7FF8_0000_0000_0000
 # On first use: Numba takes a quarter of a second to import, and where the kernels are built it is
 # not needed.
 _BUILT = {
-    "_encode": ["column_ranges", "encode", "encode_wide"],
-    "_equi_width": ["count_equi_width", "count_pairs_equi_width", "sum_equi_width"],
+    "_encode": ["column_ranges", "encode", "encode_wide", "take_rows"],
+    "_equi_width": [
+        *("count_equi_width", "count_numbers_equi_width", "count_pairs_equi_width"),
+        "sum_equi_width",
+    ],
     "_gains": ["gain_random_feature"],
     "_random_feature": [
         *("count_random_feature", "count_pairs_random_feature", "sum_random_feature"),

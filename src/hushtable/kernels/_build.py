@@ -37,7 +37,12 @@ SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "column_ranges": (f"{{}}, {_FLOATS}, {_FLOATS}", _X),
     "encode": (f"{{}}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_CODES}, int64[:, ::1]", _X),
     "encode_wide": (f"{{}}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_CODES}, int64[:, ::1]", _X),
+    "take_rows": (f"{_CODES}, {_INTS}, {_CODES}", ("",)),
     "count_equi_width": (f"{_CODES}, {_INTS}, {_INTS}, {_WEIGHED}", ("",)),
+    "count_numbers_equi_width": (
+        f"{{}}, {_FLOATS}, {_FLOATS}, {_FLOATS}, {_INTS}, {_WEIGHED}, int64[:, ::1]",
+        _X,
+    ),
     "count_pairs_equi_width": (f"{_CODES}, {_INTS}, {_INTS}, {_PAIRS}", ("",)),
     "sum_equi_width": (f"{_CODES}, {_INTS}, {_INTS}, {_FLOATS}, {_FLOATS}", ("",)),
     "count_random_feature": (f"{_CODES}, {{}}, {_PARTS}, {_WEIGHED}", _FUNCTIONS),
@@ -55,8 +60,8 @@ SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
     "finish_hashes": ("uint64[::1]", ("",)),
 }
 
-#: Memory that a kernel takes for itself, as Numba's runtime lays it out: its fourth word is where
-#: the values are, 64 bytes aligned.
+#: What of Numba's own runtime the kernels need. Of memory that a kernel takes for itself, the
+#: fourth word says where the values are, 64 bytes aligned.
 _RUNTIME = """
 declare ptr @malloc(i64)
 declare void @free(ptr)
@@ -81,11 +86,21 @@ define void @NRT_MemInfo_call_dtor(ptr %block) {
   call void @free(ptr %block)
   ret void
 }
+declare float @nextafterf(float, float)
+define float @numba_nextafterf(float %x, float %y) {
+  %next = call float @nextafterf(float %x, float %y)
+  ret float %next
+}
+declare double @nextafter(double, double)
+define double @numba_nextafter(double %x, double %y) {
+  %next = call double @nextafter(double %x, double %y)
+  ret double %next
+}
 """
 #: Exceptions as Numba keeps them: they hold paths of the machine that it runs on.
 _PICKLED = re.compile(r"(@\.const\.picklebuf\.\S+ = .*constant \{[^}]*\} )\{[^}]*\}")
 #: All that a built object may ask of the process that loads it.
-_OF_LIBC = {"malloc", "free", "memcpy", "memmove", "memset"}
+_OF_LIBC = {"free", "malloc", "memcpy", "memmove", "memset", "nextafter", "nextafterf"}
 
 
 def signatures(name: str) -> Iterator[str]:

@@ -31,6 +31,7 @@ _KINDS: dict[type, str] = {int: "i", bool: "b", type(None): "n"}
 #: What kernels return; the others return nothing.
 _RETURNS = {
     "column_ranges": ctypes.c_int64 * 2,
+    "count_numbers_equi_width": ctypes.c_int64 * 2,
     "encode": ctypes.c_int64 * 2,
     "encode_wide": ctypes.c_int64 * 2,
     "finish_hashes": ctypes.c_uint64,

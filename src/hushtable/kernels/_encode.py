@@ -4,41 +4,68 @@ import numpy as np
 
 from hushtable.kernels import LEVELS, MISSING_LOW
 from hushtable.kernels._cache import kernel
+from hushtable.kernels._common import inlined
 
 #: Rows whose values of one column are gathered from the rows' layout.
 _TILE = 1_024
 #: Rows and columns whose codes `encode_wide` moves over at once.
 _ROWS, _COLUMNS = 64, 128
+#: Of four codes in a word, the first and the third; the first two.
+_EVEN, _LOWER, _WORD = np.uint64(0x0000FFFF0000FFFF), np.uint64(0xFFFFFFFF), np.uint64(16)
 
 
 @kernel
 def column_ranges(X, low, high):
     """Fold the rows of ``X`` (n, d) into running minima and maxima (d,); NaN is passed over.
 
-    Returns the first (row, column) that holds an infinity, or (-1, -1).
+    Returns the first (row, column) that holds an infinity, or (-1, -1). Of four rows in a row, a
+    column's ends are loaded and stored once, in the type of ``X``: a vector then holds more.
     """
     n, d = X.shape
+    least, most = np.empty(d, X.dtype), np.empty(d, X.dtype)
+    for j in range(d):
+        least[j], most[j] = np.inf, -np.inf
     for start in range(0, n, _TILE):
         stop = min(start + _TILE, n)
         if d == 1:
-            lowest, highest = low[0], high[0]
+            lowest, highest = least[0], most[0]
             for i in range(start, stop):
-                x = np.float64(X[i, 0])
+                x = X[i, 0]
                 lowest = x if x < lowest else lowest
                 highest = x if x > highest else highest
-            low[0], high[0] = lowest, highest
+            least[0], most[0] = lowest, highest
         else:
-            for i in range(start, stop):
+            fours = start + (stop - start) // 4 * 4
+            for i in range(start, fours, 4):
                 for j in range(d):
-                    x = np.float64(X[i, j])
-                    low[j] = x if x < low[j] else low[j]
-                    high[j] = x if x > high[j] else high[j]
+                    lowest, highest = least[j], most[j]
+                    for k in range(4):
+                        x = X[i + k, j]
+                        lowest = x if x < lowest else lowest
+                        highest = x if x > highest else highest
+                    least[j], most[j] = lowest, highest
+            for i in range(fours, stop):
+                for j in range(d):
+                    x = X[i, j]
+                    least[j] = x if x < least[j] else least[j]
+                    most[j] = x if x > most[j] else most[j]
         for j in range(d):
-            if low[j] == -np.inf or high[j] == np.inf:
+            if least[j] == -np.inf or most[j] == np.inf:
                 for i in range(start, stop):
                     if np.isinf(X[i, j]):
                         return i, j
+    for j in range(d):
+        low[j], high[j] = min(low[j], np.float64(least[j])), max(high[j], np.float64(most[j]))
     return -1, -1
+
+
+@kernel
+def take_rows(codes, rows, taken):
+    """Write some rows of ``codes`` (d, n), by their numbers (k,), into ``taken`` (d, k)."""
+    for j in range(len(codes)):
+        column, out = codes[j], taken[j]
+        for i in range(len(rows)):
+            out[i] = column[np.uint64(rows[i])]
 
 
 @kernel
@@ -78,30 +105,75 @@ def encode(X, low, high, scale, codes, tally):
     return -1, -1
 
 
+@inlined
+def ends_as(X, low, high):
+    """Return the ends of ranges in the type of ``X``: no value of it lies in between."""
+    d = len(low)
+    least, most = np.empty(d, X.dtype), np.empty(d, X.dtype)
+    for j in range(d):
+        least[j], most[j] = low[j], high[j]
+        if np.float64(least[j]) < low[j]:
+            least[j] = np.nextafter(least[j], np.float32(np.inf))
+        if np.float64(most[j]) > high[j]:
+            most[j] = np.nextafter(most[j], np.float32(-np.inf))
+    return least, most
+
+
+@inlined
+def count_inside(x, least, most):
+    """Return how many values of a row lie in their ranges, whose ends are of the row's type."""
+    inside = np.int32(0)
+    for j in range(len(x)):
+        inside = np.int32(inside + np.int32((x[j] >= least[j]) & (x[j] <= most[j])))
+    return np.int64(inside)
+
+
+@inlined
+def _transpose_fours(words, rows, columns):
+    """Exchange rows and columns in squares of four codes: each ``words[i, j]`` holds four."""
+    for i in range(0, rows, 4):
+        p, q, r, s = words[i], words[i + 1], words[i + 2], words[i + 3]
+        for j in range((columns + 3) // 4):
+            pq_even = (p[j] & _EVEN) | ((q[j] & _EVEN) << _WORD)
+            pq_odd = ((p[j] >> _WORD) & _EVEN) | (q[j] & ~_EVEN)
+            rs_even = (r[j] & _EVEN) | ((s[j] & _EVEN) << _WORD)
+            rs_odd = ((r[j] >> _WORD) & _EVEN) | (s[j] & ~_EVEN)
+            p[j] = (pq_even & _LOWER) | (rs_even << (_WORD + _WORD))
+            q[j] = (pq_odd & _LOWER) | (rs_odd << (_WORD + _WORD))
+            r[j] = (pq_even >> (_WORD + _WORD)) | (rs_even & ~_LOWER)
+            s[j] = (pq_odd >> (_WORD + _WORD)) | (rs_odd & ~_LOWER)
+
+
 @kernel
 def encode_wide(X, low, high, scale, codes, tally):
-    """Encode as `encode` does, by vectors of columns, and move the codes: for many columns."""
+    """Encode as `encode` does, by vectors of columns, and move the codes: for many columns.
+
+    Codes are moved four at a time, in words, and from the first cache to their columns.
+    """
     n, d = X.shape
-    level = np.empty((_ROWS, _COLUMNS), np.uint16)
+    # Zeros: what no row fills is moved as well, and not used.
+    level, moved = np.zeros((_ROWS, _COLUMNS), np.uint16), np.zeros(_ROWS, np.uint16)
+    words, moved_words = level.view(np.uint64), moved.view(np.uint64)
+    least, most = ends_as(X, low, high)
     for start in range(0, n, _ROWS):
         k = min(_ROWS, n - start)
         for first in range(0, d, _COLUMNS):
             w = min(_COLUMNS, d - first)
-            lowest, highest = low[first : first + w], high[first : first + w]
-            factor = scale[first : first + w]
+            lowest, factor = low[first : first + w], scale[first : first + w]
             inside = np.int64(0)
             for i in range(k):
                 x, out = X[start + i, first : first + w], level[i]
-                for j in range(w):
-                    value = np.float64(x[j])
-                    inside += np.int64((value >= lowest[j]) & (value <= highest[j]))
+                inside += count_inside(x, least[first : first + w], most[first : first + w])
                 for j in range(w):
                     value = min(max((np.float64(x[j]) - lowest[j]) * factor[j], 0.0), LEVELS - 1.0)
                     out[j] = np.uint16(np.int32(value) + 1)
+            _transpose_fours(words, k, w)
             for j in range(w):
+                for i in range((k + 3) // 4):
+                    moved_words[i] = words[np.uint64(4 * i + j % 4), np.uint64(j // 4)]
                 column = codes[first + j, start : start + k]
                 for i in range(k):
-                    column[i] = level[np.uint64(i), np.uint64(j)]
+                    column[i] = moved[i]
             if inside < k * w:
                 for i in range(k):
                     for j in range(first, first + w):

@@ -2,9 +2,13 @@
 
 import numpy as np
 
-from hushtable.kernels import MISSING_LOW
+from hushtable.kernels import LEVELS, MISSING_LOW
 from hushtable.kernels._cache import kernel
 from hushtable.kernels._common import BLOCK, SPAN, add, empty_lanes, gather, inlined
+from hushtable.kernels._encode import count_inside, ends_as
+
+#: Rows and columns that `count_numbers_equi_width` places at once.
+_ROWS, _COLUMNS = 8, 128
 
 
 @inlined
@@ -51,6 +55,74 @@ def count_equi_width(codes, widths, offsets, weights, counts):
                 for cell in range(size):
                     counts[offsets[j] + cell] += np.int64(lanes[0, cell])
                     lanes[0, cell] = 0
+
+
+@inlined
+def _outside_cells(X, low, high, offsets, tally, cells):
+    """Tally what is missing or outside; missing values get the last cell of their histogram.
+
+    Returns the first (row, column) of an infinity, or (-1, -1).
+    """
+    n, d = X.shape
+    for i in range(n):
+        for j in range(d):
+            value = np.float64(X[i, j])
+            if value != value:
+                cells[i, j] = offsets[j + 1] - offsets[0] - 1
+                tally[j, 0] += 1
+            elif value < low[j] or value > high[j]:
+                tally[j, 1] += 1
+                if np.isinf(value):
+                    return i, j
+    return -1, -1
+
+
+@kernel
+def count_numbers_equi_width(X, low, high, scale, widths, offsets, counts, tally):
+    """Encode the numbers of ``X`` (n, d) as `encode` does, and count them as `count_equi_width`.
+
+    No code is written down. ``tally`` (d, 2) receives what `encode` says; returns the first
+    (row, column) of an infinity, or (-1, -1). A row's cells lie in as many histograms: none of
+    its counters was just written.
+    """
+    n, d = X.shape
+    cells, inverse = np.empty((_ROWS, _COLUMNS), np.uint32), np.empty(_COLUMNS, np.float32)
+    largest = np.int64(0)
+    for j in range(d):
+        largest = max(largest, offsets[j + 1] - offsets[j])
+    rows = np.empty(_COLUMNS * largest, np.uint32)
+    least, most = ends_as(X, low, high)
+    for first in range(0, d, _COLUMNS):
+        w = min(_COLUMNS, d - first)
+        lowest, factor = low[first : first + w], scale[first : first + w]
+        base = np.empty(w, np.uint32)
+        for j in range(w):
+            inverse[j] = np.float32(1.0 / widths[first + j])
+            base[j] = offsets[first + j] - offsets[first]
+        rows[:] = 0
+        for start in range(0, n, _ROWS):
+            k = min(_ROWS, n - start)
+            inside = np.int64(0)
+            for i in range(k):
+                x, out = X[start + i, first : first + w], cells[i]
+                inside += count_inside(x, least[first : first + w], most[first : first + w])
+                for j in range(w):
+                    value = min(max((np.float64(x[j]) - lowest[j]) * factor[j], 0.0), LEVELS - 1.0)
+                    middle = np.float32(np.int32(value)) + np.float32(0.5)
+                    out[j] = np.uint32(np.uint32(np.int32(middle * inverse[j])) + base[j])
+            if inside < k * w:
+                some = X[start : start + k, first : first + w]
+                i, j = _outside_cells(
+                    some, low[first:], high[first:], offsets[first:], tally[first:], cells
+                )
+                if i >= 0:
+                    return start + i, first + j
+            for i in range(k):
+                for j in range(w):
+                    rows[cells[np.uint64(i), np.uint64(j)]] += np.uint32(1)
+        for cell in range(offsets[first + w] - offsets[first]):
+            counts[offsets[first] + cell] += np.int64(rows[cell])
+    return -1, -1
 
 
 @kernel

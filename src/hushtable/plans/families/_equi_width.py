@@ -8,10 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import kernels
-from hushtable.data.encoding import Codes
+from hushtable.data.encoding import Codes, NumbersLoop
 from hushtable.errors import PlanError
-from hushtable.plans.families._family import KernelFamily, whole_number
+from hushtable.plans.families._family import Floats, Ints, KernelFamily, whole_number
 from hushtable.plans.families.registry import register
+
+#: From so many columns on it is faster to count numbers without writing codes down.
+_FEWEST = 16
 
 
 @register
@@ -47,6 +50,16 @@ class EquiWidth(KernelFamily):
         """Codes that a cell of each feature spans."""
         width = kernels.LEVELS // self.bins
         return np.array([width if f.kind == "numeric" else 1 for f in self.schema.features])
+
+    def counting_numbers(self) -> NumbersLoop | None:
+        if self.n_features < _FEWEST:
+            return None
+        kernel, widths, offsets = kernels.count_numbers_equi_width, self._widths, self.offsets
+
+        def count(X: Any, low: Floats, high: Floats, scale: Floats, *results: Ints) -> Any:
+            return kernel(X, low, high, scale, widths, offsets, *results)
+
+        return count
 
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
         return self._widths, self.offsets

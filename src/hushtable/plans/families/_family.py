@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hushtable import kernels
-from hushtable.data.encoding import Codes
+from hushtable.data.encoding import Codes, NumbersLoop
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, UsageError
 from hushtable.files import Arrays
@@ -268,6 +268,13 @@ class HashFamily(ABC):
     @abstractmethod
     def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
         """Add every row, ``weights`` (n,) times, to ``counts`` (n_cells,), in every table."""
+
+    def counting_numbers(self) -> NumbersLoop | None:
+        """Return a loop that counts like `count`, without codes, if that is faster.
+
+        After what every such loop takes come ``counts`` (n_cells,) and ``tally`` (n_features, 2).
+        """
+        return None
 
     @abstractmethod
     def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
