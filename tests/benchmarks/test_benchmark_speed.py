@@ -3,10 +3,13 @@
 import argparse
 import dataclasses
 import json
+import re
 import sys
 import time
+from pathlib import Path
 
 import contestants
+import first_use
 import floor
 import latency
 import memory
@@ -345,3 +348,36 @@ def test_starts_are_timed_in_new_processes():
     start = latency.time_starts(1)
     assert 0.0 < start.imported < start.scored
     assert not start.sklearn
+
+
+# --- first use --------------------------------------------------------------------------------
+
+
+def test_first_uses_take_turns_and_are_held_to_their_bounds(capsys, monkeypatch, results):
+    seen = []
+
+    def run(kind, cache):
+        seen.append((kind, cache))
+        return 1.0, 0.1 if kind == first_use.BUILT else 9.0, 0.5
+
+    monkeypatch.setattr(first_use, "run", run)
+    monkeypatch.setattr(first_use._built, "levels_at_hand", lambda: ["here"])
+    monkeypatch.setattr(first_use._built, "path_of", lambda level: Path(__file__))
+    assert first_use.main(argparse.Namespace(quick=True)) == 1  # compiling takes over 7 s
+    assert [kind for kind, _ in seen[2:]] == [
+        "built",
+        "compiled",
+        "compiled before",
+        first_use.PEER,
+    ]
+    caches = dict(seen)
+    assert caches["compiled"] != caches["compiled before"] == seen[0][1]
+    out = capsys.readouterr().out
+    assert re.search(r"\| built .* 1\.60 \|", out)
+    kept = json.loads((results / "first_use.json").read_text())
+    assert [one["whole"] for one in kept["uses"]] == [1.6, 10.5, 10.5, 10.5]
+
+
+def test_a_first_use_is_measured_in_a_process_of_its_own(tmp_path):
+    imported, fitted, scored = first_use.run(first_use.PEER, tmp_path)
+    assert 0 < scored < fitted < imported

@@ -128,8 +128,9 @@ def build(level: str) -> None:
     with tempfile.TemporaryDirectory() as nothing:  # what Numba kept, it does not show
         os.environ["NUMBA_CACHE_DIR"] = nothing
         module = _linked()
+    # Large, as in Numba: where the parts are loaded, they may lie far from one another.
     target = llvm.Target.from_default_triple().create_target_machine(
-        cpu=level, opt=3, reloc="pic", codemodel="small"
+        cpu=level, opt=3, reloc="static", codemodel="large"
     )
     _drop_unused(module, target)
     asked = {f.name for f in module.functions if f.is_declaration and "llvm." not in f.name}

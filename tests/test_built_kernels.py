@@ -1,0 +1,196 @@
+"""Kernels built ahead of time: the right ones are loaded, or else they are compiled."""
+
+import os
+import shutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import llvmlite.binding as llvm
+import numpy as np
+import pytest
+
+import hushtable
+from hushtable import HushTable, kernels
+from hushtable.kernels import _build, _built
+
+built_here = pytest.mark.skipif(
+    not any(_built.path_of(level).is_file() for level in _built.levels_here()),
+    reason="the kernels are not built here: make kernels",
+)
+
+SCRIPT = """
+import hashlib, sys
+import numpy as np
+from hushtable import HushTable
+X = np.random.default_rng(0).normal(size=(3000, 20))
+detector = HushTable(random_state=0).fit(X)
+shares = detector.explain(X[:10])
+digest = hashlib.sha256(detector.score_samples(X).tobytes() + np.asarray(shares).tobytes())
+print("numba" in sys.modules, digest.hexdigest())
+"""
+
+
+def run(package, **variables):
+    """Fit, score and explain in a process of its own: whether Numba was needed, digest, stderr."""
+    names = ("HUSHTABLE_JIT", "PYTHONPATH", "HUSHTABLE_PROGRESS")
+    env = {k: v for k, v in os.environ.items() if k not in names}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], env=env | {"PYTHONPATH": str(package)} | variables,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return *done.stdout.split(), done.stderr
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Return a folder with a copy of the package, which a test may change."""
+    folder = tmp_path / "lib"
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(hushtable.__file__).parent, folder / "hushtable", ignore=ignore)
+    return folder
+
+
+@pytest.fixture
+def at_hand():
+    """Have the library looked for again, before the test and after it."""
+    _built._library_at_hand.cache_clear()
+    _built.library.cache_clear()
+    yield
+    _built._library_at_hand.cache_clear()
+    _built.library.cache_clear()
+
+
+def test_all_kernels_but_those_that_need_blas_are_built():
+    assert set(_build.SIGNATURES) == {n for names in kernels._BUILT.values() for n in names}
+
+
+@built_here
+def test_nothing_is_compiled_and_numba_is_not_imported(package):
+    numba, scores, said = run(package)
+    assert (numba, said) == ("False", "")
+    for path in (package, *package.rglob("*")):  # and nothing is written
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    nowhere = {"HOME": "/nowhere", "XDG_CACHE_HOME": "/nowhere", "NUMBA_CACHE_DIR": "/nowhere"}
+    assert run(package, **nowhere) == ("False", scores, "")
+
+
+@built_here
+@pytest.mark.slow
+def test_the_environment_asks_for_the_compiler_instead(package):
+    built, compiled = run(package), run(package, HUSHTABLE_JIT="1")
+    assert (built[0], compiled[0]) == ("False", "True")
+    assert built[1:] == compiled[1:]
+
+
+@built_here
+@pytest.mark.slow
+def test_a_library_of_another_version_is_not_loaded(package, tmp_path):
+    mine = run(package)
+    kernel = package / "hushtable" / "kernels" / "_mix.py"
+    kernel.write_text(kernel.read_text() + "\n# another version\n")
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    assert run(package, **cache) == ("True", *mine[1:])
+
+
+@built_here
+@pytest.mark.parametrize(
+    "damage", [lambda code: b"", lambda code: code[:-9], lambda code: b"x" * 99]
+)
+def test_a_damaged_library_is_said_in_one_line_and_compiled_instead(
+    damage, at_hand, monkeypatch, tmp_path
+):
+    monkeypatch.delenv("HUSHTABLE_JIT", raising=False)
+    (level, *_) = _built.levels_at_hand()
+    whole = _built.path_of(level).read_bytes()
+    monkeypatch.setattr(_built, "FOLDER", tmp_path)
+    _built.path_of(level).write_bytes(damage(whole))
+    with pytest.warns(RuntimeWarning, match=r"damaged \(to mend this, install it again\)") as said:
+        assert _built.built("encode", lambda: "compiled") == "compiled"
+    assert "\n" not in str(said[0].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # once, not for every kernel
+        assert _built.built("sum_random_feature", lambda: "compiled") == "compiled"
+
+
+def _never():
+    raise AssertionError("compiled")
+
+
+AVX2 = {feature: True for names in _built.FEATURES.values() for feature in names}
+SSE4 = AVX2 | {"avx2": False}
+
+
+@pytest.mark.parametrize(
+    ("machine", "able", "levels"),
+    [
+        ("x86_64", AVX2, ["x86-64-v3", "x86-64-v2"]),
+        ("AMD64", SSE4, ["x86-64-v2"]),
+        ("x86_64", AVX2 | {"sse4.2": False}, []),
+        ("x86_64", None, []),
+        ("aarch64", {}, ["generic"]),
+        ("riscv64", {}, []),
+    ],
+)
+def test_levels_of_processors(monkeypatch, machine, able, levels):
+    def features():
+        if able is None:
+            raise RuntimeError("failed to get host cpu features")
+        return able
+
+    monkeypatch.setattr(_built.platform, "machine", lambda: machine)
+    monkeypatch.setattr(llvm, "get_host_cpu_features", features)
+    assert _built.levels_at_hand() == levels
+
+
+def test_a_platform_without_a_library_compiles(at_hand, monkeypatch):
+    monkeypatch.delenv("HUSHTABLE_JIT", raising=False)
+    monkeypatch.setattr(_built.platform, "machine", lambda: "riscv64")
+    assert _built.built("encode", lambda: "compiled") == "compiled"
+
+
+@built_here
+def test_a_processor_without_avx2_has_the_same_scores(at_hand, monkeypatch, X):
+    expected = HushTable(random_state=0).fit(X).score_samples(X)
+    monkeypatch.setattr(llvm, "get_host_cpu_features", lambda: SSE4)
+    monkeypatch.delenv("HUSHTABLE_JIT", raising=False)
+    _built._library_at_hand.cache_clear()
+    assert _built._library_at_hand() is _built.library("x86-64-v2")
+    for names in kernels._BUILT.values():
+        for name in names:
+            monkeypatch.setattr(kernels, name, _built.built(name, _never))
+    np.testing.assert_array_equal(HushTable(random_state=0).fit(X).score_samples(X), expected)
+
+
+@built_here
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        lambda X: X.astype(">f8"),
+        lambda X: X.astype(np.float16),
+        lambda X: np.ndarray(X.shape, X.dtype, b"\0" * (X.nbytes + 1), offset=1),
+    ],
+    ids=["byte order", "type", "alignment"],
+)
+def test_other_arguments_are_left_to_the_compiler(X, arrays):
+    kernel = _built.Kernel(
+        _built.library(_built.levels_at_hand()[-1]), "column_ranges", lambda: lambda *_: "compiled"
+    )
+    low, high = np.full(4, np.inf), np.full(4, -np.inf)
+    assert kernel(X, low, high) == (-1, -1)
+    assert kernel(arrays(X), low, high) == "compiled"
+
+
+@built_here
+def test_too_little_memory_is_an_error_as_anywhere():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    family = HushTable(random_state=0).fit(X).plan_.family
+    loaded = _built.library(_built.levels_at_hand()[-1])
+    kernel = _built.Kernel(loaded, "gain_random_feature", _never)
+    codes, nothing = np.empty((2, 0), np.uint16), np.empty(0)
+    gains = np.empty((0, 2**44))  # columns: each is to have a row of sums
+    arguments = family._apart.complete, family._reachable, nothing, nothing, gains, nothing
+    with pytest.raises(MemoryError, match="gain_random_feature"):
+        kernel(codes, *arguments)
