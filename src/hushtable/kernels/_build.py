@@ -157,16 +157,42 @@ def _compiled(kernel: Any, name: str, signature: str) -> Any:
     kernel.compile(arguments)
     described = kernel.overloads[arguments].fndesc
     module = llvm.parse_assembly(_PICKLED.sub(r"\1zeroinitializer", kernel.inspect_llvm(arguments)))
-    module.get_function(described.llvm_func_name)  # raises if it is not there
-    for function in module.functions:
-        if function.name == described.llvm_func_name:
-            function.name = f"{name}:{''.join(map(kind_of, arguments))}"
-        elif not function.is_declaration:
-            function.linkage = "private"  # what Python and C would call it by
-    for variable in module.global_variables:
-        if not variable.is_declaration:
-            variable.linkage = "private"
+    inner = module.get_function(described.llvm_func_name)  # raises if it is not there
+    for held in (*module.functions, *module.global_variables):
+        if not held.is_declaration and held.name != inner.name:
+            held.linkage = "private"
+    module.link_in(_called_by_words(inner, f"{name}:{''.join(map(kind_of, arguments))}"))
+    module.get_function(described.llvm_func_name).linkage = "private"
     return module
+
+
+def _called_by_words(inner: Any, name: str) -> Any:
+    """Return a function that takes its arguments as words, and calls another with them."""
+    types = [str(argument.type) for argument in inner.arguments][2:]
+    lines, passed = [], ["ptr %returned", "ptr %failed"]
+    for i, of_argument in enumerate(types):
+        lines += [
+            f"%at{i} = getelementptr i64, ptr %words, i64 {i}",
+            f"%word{i} = load i64, ptr %at{i}",
+        ]
+        if of_argument == "i64":
+            passed.append(f"i64 %word{i}")
+            continue
+        into = "inttoptr" if of_argument == "ptr" else "trunc"
+        lines.append(f"%as{i} = {into} i64 %word{i} to {of_argument}")
+        passed.append(f"{of_argument} %as{i}")
+    body = "\n  ".join(lines)
+    return llvm.parse_assembly(
+        f"""
+declare i32 @"{inner.name}"({", ".join(["ptr", "ptr", *types])})
+define i32 @"{name}"(ptr %returned, ptr %words) {{
+  %failed = alloca ptr
+  {body}
+  %code = call i32 @"{inner.name}"({", ".join(passed)})
+  ret i32 %code
+}}
+"""
+    )
 
 
 def _drop_unused(module: Any, target: Any) -> None:

@@ -10,6 +10,7 @@ import functools
 import hashlib
 import os
 import platform
+import struct
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +37,7 @@ _RETURNS = {
     "encode_wide": ctypes.c_int64 * 2,
     "finish_hashes": ctypes.c_uint64,
 }
+_PROTOTYPE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_char_p)
 #: Codes of a function that Numba compiled: it returned, with a value or with None.
 _FINE = (0, -2)
 
@@ -128,7 +130,11 @@ def built(name: str, compiled: Callable[[], Any]) -> Any:
 
 
 class Kernel:
-    """A built kernel, for any of the arguments that it was built for; else it is compiled."""
+    """A built kernel, for any of the arguments that it was built for; else it is compiled.
+
+    The built function takes the address of what it returns, and words: each argument as Numba
+    lays it out, an array as (0, 0, size, bytes a value, address, shape, strides).
+    """
 
     def __init__(self, loaded: Any, name: str, compiled: Callable[[], Any]) -> None:
         self._library, self._name = loaded, name
@@ -140,68 +146,44 @@ class Kernel:
 
     def __call__(self, *arguments: Any) -> Any:
         words: list[int] = []
-        kinds = []
-        for argument in arguments:
-            if isinstance(argument, np.ndarray):
-                kinds.append(_array(argument, words))
-            elif isinstance(argument, tuple):
-                last, of_tuple, kind = self._last
-                if last is not argument:
-                    of_tuple = []
-                    kind = _tuple(argument, of_tuple)
-                    self._last = argument, of_tuple, kind
-                words += of_tuple
-                kinds.append(kind)
-            else:
-                kinds.append(_scalar(argument, words))
-        return self._run("".join(kinds), words, arguments)
-
-    def _run(self, kinds: str, words: list[int], arguments: tuple[Any, ...]) -> Any:
+        kinds = "".join([self._add(argument, words) for argument in arguments])
         function = self._functions.get(kinds)
         if function is None:
-            function = self._functions[kinds] = self._function(kinds, len(words))
-        if not function:
-            return self._compiled()(*arguments)
-        returned, failed = self._returns(), ctypes.c_void_p()
-        status = function(ctypes.byref(returned), ctypes.byref(failed), *words)
-        if status not in _FINE:
+            address = self._library.get_function_address(f"{self._name}:{kinds}")
+            function = self._functions[kinds] = _PROTOTYPE(address) if address else self._compiled()
+        if not isinstance(function, _PROTOTYPE):
+            return function(*arguments)
+        returned = self._returns()
+        if function(ctypes.byref(returned), struct.pack(f"{len(words)}q", *words)) not in _FINE:
             # Kernels raise nothing else.
             raise MemoryError(f"{self._name}: no memory for the rows at work")
         return tuple(returned) if isinstance(returned, ctypes.Array) else returned.value
 
-    def _function(self, kinds: str, words: int) -> Any:
-        """Find the function for such arguments; False if none was built."""
-        address = self._library.get_function_address(f"{self._name}:{kinds}")
-        if not address:
-            return False
-        pointers = ctypes.c_void_p, ctypes.c_void_p
-        return ctypes.CFUNCTYPE(ctypes.c_int32, *pointers, *[ctypes.c_int64] * words)(address)
+    def _add(self, argument: Any, words: list[int]) -> str:
+        """Add an argument to the words; return its kind."""
+        if isinstance(argument, np.ndarray):
+            return _array(argument, words)
+        if not isinstance(argument, tuple):
+            words.append(int(argument or 0))
+            return _KINDS.get(type(argument), "?")
+        last, of_tuple, kind = self._last
+        if last is not argument:
+            of_tuple = []
+            kind = f"({''.join([self._add(item, of_tuple) for item in argument])})"
+            self._last = argument, of_tuple, kind
+        words += of_tuple
+        return kind
 
 
 def _array(array: np.ndarray[Any, Any], words: list[int]) -> str:
-    """Add an array, as Numba lays it out, to the words; return its kind."""
-    flags, shape, dtype = array.flags, array.shape, array.dtype
-    c = flags.c_contiguous
-    if c and flags.writeable and array.size:  # three times as fast
+    flags, dtype, shape = array.flags, array.dtype, array.shape
+    usual = flags.carray and array.size  # in C order, aligned, and can be written to
+    if usual:  # a third of the time
         address = ctypes.addressof(ctypes.c_char.from_buffer(array))  # type: ignore[arg-type]
+        layout = "C"
     else:
         address = array.ctypes.data
+        layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
+        layout = layout if flags.aligned else "?"
     words += (0, 0, array.size, dtype.itemsize, address, *shape, *array.strides)
-    layout = "C" if c else "F" if flags.f_contiguous else "A"
-    plain = flags.aligned and dtype.isnative
-    return f"{dtype.char}{len(shape)}{layout}" if plain else "?"
-
-
-def _tuple(items: tuple[Any, ...], words: list[int]) -> str:
-    kinds = [
-        _array(item, words) if isinstance(item, np.ndarray) else _scalar(item, words)
-        for item in items
-    ]
-    return f"({''.join(kinds)})"
-
-
-def _scalar(value: Any, words: list[int]) -> str:
-    kind = _KINDS.get(type(value), "?")
-    if kind != "?":
-        words.append(int(value or 0))
-    return kind
+    return f"{dtype.char if dtype.isnative else '?'}{len(shape)}{layout}"
