@@ -107,7 +107,7 @@ def test_a_damaged_library_is_said_in_one_line_and_compiled_instead(
     whole = _built.path_of(level).read_bytes()
     monkeypatch.setattr(_built, "FOLDER", tmp_path)
     _built.path_of(level).write_bytes(damage(whole))
-    with pytest.warns(RuntimeWarning, match=r"damaged \(to mend this, install it again\)") as said:
+    with pytest.warns(RuntimeWarning, match="damaged; install hushtable again") as said:
         assert _built.built("encode", lambda: "compiled") == "compiled"
     assert "\n" not in str(said[0].message)
     with warnings.catch_warnings():
@@ -117,6 +117,17 @@ def test_a_damaged_library_is_said_in_one_line_and_compiled_instead(
 
 def _never():
     raise AssertionError("compiled")
+
+
+@built_here
+def test_where_memory_must_not_become_code_it_is_said(at_hand, monkeypatch):
+    def refused():
+        raise PermissionError("cannot allocate executable memory")
+
+    monkeypatch.setattr(llvm, "check_jit_execution", refused)
+    monkeypatch.delenv("HUSHTABLE_JIT", raising=False)
+    with pytest.warns(RuntimeWarning, match="cannot allocate executable memory"):
+        assert _built.built("encode", lambda: "compiled") == "compiled"
 
 
 AVX2 = {feature: True for names in _built.FEATURES.values() for feature in names}
@@ -194,3 +205,19 @@ def test_too_little_memory_is_an_error_as_anywhere():
     arguments = family._apart.complete, family._reachable, nothing, nothing, gains, nothing
     with pytest.raises(MemoryError, match="gain_random_feature"):
         kernel(codes, *arguments)
+
+
+@built_here
+@pytest.mark.skipif(
+    not _built.FEATURES.keys() & _built.levels_here(), reason="reads x86-64's codes"
+)
+@pytest.mark.parametrize("level", _built.levels_here())
+def test_parts_may_be_loaded_far_from_one_another(level):
+    """With 32 bits from one to the other, LLVM ends a process where they lie 2 GB apart."""
+    whole, from_here = 1, 24  # R_X86_64_64 and R_X86_64_PC64
+    found = set()
+    for section in llvm.ObjectFileRef.from_data(_built._read(level)).sections():
+        if (section.name() or "").startswith(".rela"):
+            entries = np.frombuffer(section.data(), "<u8").reshape(-1, 3)
+            found |= set((entries[:, 1] & 0xFFFF_FFFF).tolist())
+    assert found == {whole, from_here}

@@ -72,7 +72,7 @@ def write(level: str, code: bytes) -> None:
 def _read(level: str) -> bytes:
     kept = path_of(level).read_bytes()
     if hashlib.sha256(kept[32:]).digest() != kept[:32]:  # LLVM would end the process
-        raise OSError(f"{path_of(level)} is damaged")
+        raise OSError(f"{path_of(level)} is damaged; install hushtable again")
     return kept[32:]
 
 
@@ -98,6 +98,7 @@ def library(level: str) -> Any:
     import llvmlite.binding as llvm
 
     try:
+        llvm.check_jit_execution()  # where memory must not become code, LLVM would end the process
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         target = llvm.Target.from_default_triple().create_target_machine()
@@ -106,8 +107,8 @@ def library(level: str) -> Any:
         loaded.finalize_object()
     except (OSError, RuntimeError) as error:
         warnings.warn(
-            f"hushtable compiles its kernels, since those that it came with cannot be loaded: "
-            f"{error} (to mend this, install it again)",
+            "hushtable compiles its kernels, since those that it came with cannot be loaded: "
+            f"{error}",
             RuntimeWarning,
             stacklevel=2,
         )
