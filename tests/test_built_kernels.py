@@ -217,7 +217,7 @@ def test_parts_may_be_loaded_far_from_one_another(level):
     whole, from_here = 1, 24  # R_X86_64_64 and R_X86_64_PC64
     found = set()
     for section in llvm.ObjectFileRef.from_data(_built._read(level)).sections():
-        if (section.name() or "").startswith(".rela"):
+        if (section.name() or b"").startswith(b".rela"):
             entries = np.frombuffer(section.data(), "<u8").reshape(-1, 3)
             found |= set((entries[:, 1] & 0xFFFF_FFFF).tolist())
     assert found == {whole, from_here}

@@ -85,6 +85,24 @@ def test_without_a_folder_to_write_to_kernels_run_all_the_same(package, tmp_path
 
 
 @pytest.mark.slow
+def test_damaged_files_of_the_cache_are_compiled_again(package, tmp_path):
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    whole = run(package, **cache)
+    for kind, damaged in (
+        ("nbi", b""),
+        ("nbi", b"\x80\x05"),
+        ("nbc", b""),
+        ("nbc", b"\x80\x05abc"),
+    ):
+        files = list((tmp_path / "cache").rglob(f"*.{kind}"))
+        assert files
+        for path in files:
+            path.write_bytes(damaged)
+        assert run(package, **cache) == whole
+        assert run(package, **cache) == ("True", "False", whole[2])
+
+
+@pytest.mark.slow
 def test_no_index_out_of_bounds(tmp_path):
     """Numba checks every index when told to; a wrong one is silent otherwise."""
     script = """
