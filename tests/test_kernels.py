@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 from strategies import as_table, schemas_and_rows
 
 from hushtable import Feature, Plan, Schema, Sketch, kernels
-from hushtable.data.encoding import Encoder
+from hushtable.data.encoding import Codes, Encoder
 from hushtable.errors import DataError
 from hushtable.kernels import BLOCK, LEVELS
+from hushtable.plans.families import RandomFeature
+from hushtable.plans.families._joined import JOINED_ROWS
+from hushtable.plans.families._ranked import Ranked
 from hushtable.scores.scorer import Scorer
 
 pytestmark = pytest.mark.usefixtures("each_build")
@@ -166,6 +169,72 @@ def test_every_category_has_a_cell_of_its_own():
         codes, np.array([1]), np.array([0, 10_002]), np.empty(0, np.int64), counts
     )
     assert (counts == 1).all()
+
+
+def random_feature(cuts, depth, n_features=3, max_cells=256):
+    """Tables on numeric features in turn, ``depth`` functions each."""
+    cuts = np.asarray(cuts, np.uint16)
+    n = len(cuts)
+    rng = np.random.default_rng(n)
+    return RandomFeature(
+        schema=Schema(tuple(Feature.numeric(f"x{j}", low=0, high=1) for j in range(n_features))),
+        depth=np.asarray(depth, np.uint8),
+        feature=(np.arange(n) % n_features).astype(np.uint16),
+        cut=cuts,
+        missing=rng.integers(0, 2, n).astype(np.uint8),
+        subsets=np.empty(0, np.uint8),
+        max_cells=max_cells,
+    )
+
+
+# 300 and 1,200 cuts a feature: in one table of ranks, and in five.
+@pytest.mark.parametrize("functions", [900, 3600])
+def test_ranks_stand_for_every_code(rng, functions):
+    cuts = rng.integers(2, LEVELS + 1, functions)
+    cuts[:6] = [2, 2, 2, LEVELS, LEVELS, LEVELS]
+    family = random_feature(cuts, [15] * (functions // 15))
+    plain = family._apart._missing.functions
+    ranked = Ranked.of(family.feature, plain)
+    every = np.tile(np.arange(1 << 16, dtype=np.uint16), (6, 1))
+    ranks, (first, rows, of_cuts, *_) = ranked.arguments(Codes(every, np.zeros((3, 2), np.int64)))
+    last = first[1:, np.newaxis] - np.arange(15, 0, -1)  # the functions of a table end it
+    for h, at in enumerate(last.ravel()):
+        assert ((ranks[rows[at]] >= of_cuts[at]) == (every[0] >= cuts[h])).all()
+    filled = np.delete(np.arange(first[-1]), last.ravel())
+    assert (of_cuts[filled] > ranks.max()).all()
+
+
+@pytest.mark.parametrize("some_missing", [False, True])
+@pytest.mark.parametrize(("cells", "low"), [(256, 1), (2, 17), (1 << 16, 1)])
+@pytest.mark.parametrize("n", [JOINED_ROWS, BLOCK + 1, 2 * BLOCK - 1])
+def test_ranks_change_no_count_and_no_sum(rng, n, cells, low, some_missing):
+    depth = rng.integers(low, 33 if cells < 1 << 16 else 17, 40)
+    family = random_feature(rng.integers(2, LEVELS + 1, depth.sum()), depth, max_cells=cells)
+    codes = rng.integers(1, LEVELS + 1, (3, n)).astype(np.uint16)
+    if some_missing:
+        gone = rng.random((3, n)) < 0.1
+        codes = np.concatenate([np.where(gone, 0, codes), np.where(gone, 65_535, codes)])
+    codes = Codes(codes.astype(np.uint16), np.zeros((3, 2), np.int64))
+    assert codes.some_missing == some_missing
+    assert isinstance(family._joined._missing if some_missing else family._joined._complete, Ranked)
+    by_ranks, by_codes = np.zeros((2, family.n_cells), np.int64)
+    family.count(codes, by_ranks)
+    family.count(codes, by_codes, np.ones(n, np.int64))
+    assert (by_ranks == by_codes).all()
+    values = np.rint(rng.normal(size=family.n_cells) * 2**20) / 2**20
+    assert (family.summing(values)(codes) == family.sum(codes, values)).all()
+
+
+def test_ranks_need_many_numeric_functions_of_each_feature():
+    numbers = [Feature.numeric(f"x{j}", low=0, high=1) for j in range(36)]
+    words = Feature.categorical("c", ["a", "b"])
+    for features, ranked in (
+        (numbers[:10], True),
+        (numbers, False),
+        ([*numbers[:9], words], False),
+    ):
+        plan = Plan.draw(Schema(tuple(features)), n_tables=100, random_state=0)
+        assert isinstance(plan.family._joined._complete, Ranked) == ranked
 
 
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 1000])

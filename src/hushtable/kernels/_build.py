@@ -24,9 +24,16 @@ _PAIRS = f"{_INTS}, {_INTS}, {_INTS}"  # rows, tables, counts
 _PARTS = f"UniTuple({_INTS}, 3)"
 _X = tuple(f"float{bits}[{layout}]" for bits in (32, 64) for layout in ("::1, :", ":, ::1", ":, :"))
 _WORDS = "uint64[:, ::1]", "uint64[:, :]"
+_FOLDED = "none", "uint8[::1]"
 _FUNCTIONS = tuple(
     f"Tuple(({_INTS}, {_INTS}, uint16[::1], {_INTS}, uint8[::1], {folded}, {_INTS}))"
-    for folded in ("none", "boolean")
+    for folded in _FOLDED
+)
+_RANKS = "int8[:, ::1]"
+#: Codes or their ranks, and functions of them.
+_COMPARED = tuple(f"{_CODES}, {functions}" for functions in _FUNCTIONS) + tuple(
+    f"{_RANKS}, Tuple(({_INTS}, {_INTS}, int8[::1], none, none, {folded}, {_INTS}))"
+    for folded in _FOLDED
 )
 _REACHABLE = f"Tuple(({_INTS}, {_INTS}, uint32[::1], {_INTS}, uint32[::1]))"
 _U = "uint32[::1]"
@@ -45,9 +52,11 @@ SIGNATURES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "count_pairs_equi_width": (f"{_CODES}, {_INTS}, {_INTS}, {_PAIRS}", ("",)),
     "sum_equi_width": (f"{_CODES}, {_INTS}, {_INTS}, {_FLOATS}, {_FLOATS}", ("",)),
-    "count_random_feature": (f"{_CODES}, {{}}, {_PARTS}, {_WEIGHED}", _FUNCTIONS),
+    "count_random_feature": (f"{{}}, {_PARTS}, {_WEIGHED}", _COMPARED),
     "count_pairs_random_feature": (f"{_CODES}, {{}}, {_PAIRS}", _FUNCTIONS),
-    "sum_random_feature": (f"{_CODES}, {{}}, {_FLOATS}, {_FLOATS}", _FUNCTIONS),
+    "sum_few_random_feature": (f"{_CODES}, {{}}, {_FLOATS}, {_FLOATS}", _FUNCTIONS),
+    "sum_random_feature": (f"{{}}, {_FLOATS}, {_FLOATS}", _COMPARED),
+    "rank_codes": (f"{_CODES}, {_INTS}, {_INTS}, {_RANKS}, {_RANKS}", ("",)),
     "join_values": (f"{_FLOATS}, {_PARTS}, {_INTS}, {_FLOATS}", ("",)),
     "gain_random_feature": (
         f"{_CODES}, {{}}, {_REACHABLE}, {_FLOATS}, {_FLOATS}, float64[:, ::1], {_FLOATS}",

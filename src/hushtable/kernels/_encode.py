@@ -1,5 +1,6 @@
 """Values to codes."""
 
+import numba
 import numpy as np
 
 from hushtable.kernels import LEVELS, MISSING_LOW
@@ -105,7 +106,7 @@ def encode(X, low, high, scale, codes, tally):
     return -1, -1
 
 
-@inlined
+@numba.njit
 def ends_as(X, low, high):
     """Return the ends of ranges in the type of ``X``: no value of it lies in between."""
     d = len(low)

@@ -5,7 +5,7 @@ import numpy as np
 from hushtable.kernels._cache import kernel
 from hushtable.kernels._common import inlined
 from hushtable.kernels._mix import fold
-from hushtable.kernels._random_feature import _concatenate
+from hushtable.kernels._random_feature import concatenate
 
 #: Rows that one loop runs over: half of a block, since the gains of all features stay at hand.
 ROWS = 2_048
@@ -16,10 +16,10 @@ EVERY_BIT = np.uint32(0xFFFFFFFF)
 def _full_codes(begin, end, start, stop, codes, functions, halves, full):
     """Write (h_begin(x), ..., h_end-1(x)), at most 32 bits, into ``full`` for each row."""
     half, upper, lower = max(begin, end - 16), halves[0], halves[1]
-    _concatenate(half, end, start, stop, codes, functions, lower)
+    concatenate(half, end, start, stop, codes, functions, None, lower)
     upper[: stop - start] = 0
     if begin < half:
-        _concatenate(begin, half, start, stop, codes, functions, upper)
+        concatenate(begin, half, start, stop, codes, functions, None, upper)
     for i in range(stop - start):
         full[i] = np.uint32(np.uint32(upper[i]) << np.uint32(16)) | np.uint32(lower[i])
 

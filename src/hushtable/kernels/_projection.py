@@ -10,6 +10,7 @@ the range. A category takes ``CORNER_BITS``: a random corner of a cube, two of w
 apart in the mean. A missing value stands in the middle: 0.
 """
 
+import numba
 import numpy as np
 
 from hushtable.kernels import CORNER, CORNER_BITS, LEVELS, MISSING_LOW
@@ -52,7 +53,7 @@ def _together(t, table):
     return last
 
 
-@inlined
+@numba.njit
 def _workspace(weights, table, block):
     """Allocate the vectors of a block, and their projections on the tables of one product."""
     results = np.empty((max(np.diff(table).max(), _TOGETHER), block), np.float64)

@@ -1,15 +1,18 @@
 """Tables of random-feature LSH: compare one feature with one cut, concatenate the answers."""
 
+from typing import Any
+
 import numpy as np
+from numba import types
+from numba.extending import overload
 
 from hushtable.kernels._cache import kernel
-from hushtable.kernels._common import BLOCK, SPAN, add, empty_lanes, gather, inlined
+from hushtable.kernels._common import BLOCK, INLINED, SPAN, add, empty_lanes, gather, inlined
 from hushtable.kernels._mix import fold, mix
 
 
-@inlined
-def _concatenate(begin, end, start, stop, codes, functions, bits):
-    """Write (h_begin(x), ..., h_end-1(x)), at most 16 bits, into ``bits`` for each row.
+def _concatenate_codes(begin, end, start, stop, codes, functions, planes, bits):
+    """Concatenate the answers to codes.
 
     Two hash functions a pass where both are cuts: it halves the loads and stores of ``bits``.
     """
@@ -40,6 +43,59 @@ def _concatenate(begin, end, start, stop, codes, functions, bits):
 
 
 @inlined
+def _answers(eight, end, start, stop, ranks, functions, plane):
+    """Write the answers of eight hash functions, or four, as the bits of a byte for each row."""
+    rows, cuts = functions[1], functions[2]
+    e, f = ranks[rows[end - 4], start:stop], ranks[rows[end - 3], start:stop]
+    g, h = ranks[rows[end - 2], start:stop], ranks[rows[end - 1], start:stop]
+    cut_e, cut_f, cut_g, cut_h = cuts[end - 4], cuts[end - 3], cuts[end - 2], cuts[end - 1]
+    if eight:
+        a, b = ranks[rows[end - 8], start:stop], ranks[rows[end - 7], start:stop]
+        c, d = ranks[rows[end - 6], start:stop], ranks[rows[end - 5], start:stop]
+        cut_a, cut_b, cut_c, cut_d = cuts[end - 8], cuts[end - 7], cuts[end - 6], cuts[end - 5]
+        for i in range(stop - start):
+            ab = (np.uint8(a[i] >= cut_a) << np.uint8(7)) | (np.uint8(b[i] >= cut_b) << np.uint8(6))
+            cd = (np.uint8(c[i] >= cut_c) << np.uint8(5)) | (np.uint8(d[i] >= cut_d) << np.uint8(4))
+            ef = (np.uint8(e[i] >= cut_e) << np.uint8(3)) | (np.uint8(f[i] >= cut_f) << np.uint8(2))
+            gh = (np.uint8(g[i] >= cut_g) << np.uint8(1)) | np.uint8(h[i] >= cut_h)
+            plane[i] = np.uint8((ab | cd) | (ef | gh))
+    else:
+        for i in range(stop - start):
+            ef = (np.uint8(e[i] >= cut_e) << np.uint8(3)) | (np.uint8(f[i] >= cut_f) << np.uint8(2))
+            gh = (np.uint8(g[i] >= cut_g) << np.uint8(1)) | np.uint8(h[i] >= cut_h)
+            plane[i] = np.uint8(ef | gh)
+
+
+def _concatenate_ranks(begin, end, start, stop, codes, functions, planes, bits):
+    """Concatenate the answers to ranks, by bytes, then these side by side.
+
+    Functions come in fours: see `hushtable.plans.families._ranked`.
+    """
+    low, high = planes[0], planes[1]
+    _answers(end - begin > 4, end, start, stop, codes, functions, low)
+    if end - begin > 8:
+        _answers(end - begin > 12, end - 8, start, stop, codes, functions, high)
+        for i in range(stop - start):
+            bits[i] = np.uint16(np.uint16(low[i]) | np.uint16(np.uint16(high[i]) << np.uint16(8)))
+    else:
+        for i in range(stop - start):
+            bits[i] = np.uint16(low[i])
+
+
+def concatenate(*arguments: Any) -> None:
+    """Write (h_begin(x), ..., h_end-1(x)), at most 16 bits, into ``bits`` for each row.
+
+    ``planes`` (2, BLOCK) uint8 is room for the answers to ranks. Numba compiles it by what the
+    codes are: a branch would cost the time to compile both.
+    """
+
+
+@overload(concatenate, jit_options=INLINED)
+def _concatenate_which(begin, end, start, stop, codes, functions, planes, bits):
+    return _concatenate_ranks if codes.dtype == types.int8 else _concatenate_codes
+
+
+@inlined
 def _fold_pairs(n, upper, cells, size):
     """Fold two codes of a pair of rows at a time, in place: vectors stay 32 bits a lane."""
     low, mask = np.uint32(0xFFFF), np.uint32(size - 1)
@@ -53,21 +109,21 @@ def _fold_pairs(n, upper, cells, size):
 
 
 @inlined
-def _random_feature_cells(t, start, stop, codes, functions, upper, cells):
+def _random_feature_cells(t, start, stop, codes, functions, folded, upper, planes, cells):
     """Write the cell of table ``t``, counted from the table's first, for each row of a block.
 
     ``folded`` is None where no table has fewer cells than codes: Numba then leaves the folding
     out, which makes the loop over dense tables a quarter faster.
     """
-    first, _, _, _, _, folded, offsets = functions
+    first, offsets = functions[0], functions[6]
     begin, end, size = first[t], first[t + 1], offsets[t + 1] - offsets[t]
     half = max(begin, end - 16)
-    _concatenate(half, end, start, stop, codes, functions, cells)
+    concatenate(half, end, start, stop, codes, functions, planes, cells)
     if folded is not None:
         if begin < half:
-            _concatenate(begin, half, start, stop, codes, functions, upper)
+            concatenate(begin, half, start, stop, codes, functions, planes, upper)
             _fold_pairs(stop - start, upper.view(np.uint32), cells.view(np.uint32), size)
-        elif size < 1 << (end - begin):
+        elif folded[t]:
             upper[:] = 0
             _fold_pairs(stop - start, upper.view(np.uint32), cells.view(np.uint32), size)
 
@@ -102,13 +158,18 @@ def count_random_feature(codes, functions, parts, weights, counts):
     ``functions`` is (first, rows, cuts, subset_at, subsets, folded, offsets): table t is made
     of hash functions ``first[t]..first[t + 1]``; hash function h compares row ``rows[h]`` of
     ``codes`` with ``cuts[h]``, or, where ``subset_at[h]`` >= 0, looks the category's side up in
-    ``subsets`` from there on. Tables may be several of the family's, joined: ``parts`` is
-    (bounds, at, sizes), and table t is made of parts ``bounds[t]..bounds[t + 1]``, each with
-    ``sizes[p]`` cells that begin at ``at[p]`` in ``counts``. ``weights`` (n,) int64, or empty
-    for one each; they need tables that are not joined. ``counts`` int64.
+    ``subsets`` from there on. ``folded[t]`` says whether a table has fewer cells than codes; it is
+    None where none has. In place of codes there may be ranks of them, int8: a table's functions
+    then come in fours, and ``subset_at`` and ``subsets`` are None.
+
+    Tables may be several of the family's, joined: ``parts`` is (bounds, at, sizes), and table t is
+    made of parts ``bounds[t]..bounds[t + 1]``, each with ``sizes[p]`` cells that begin at
+    ``at[p]`` in ``counts``. ``weights`` (n,) int64, or empty for one each; they need tables that
+    are not joined. ``counts`` int64.
     """
-    n, offsets, bounds = codes.shape[1], functions[6], parts[0]
+    n, folded, offsets, bounds = codes.shape[1], functions[5], functions[6], parts[0]
     upper, cells = np.empty(BLOCK, np.uint16), np.empty(BLOCK, np.uint16)
+    planes = np.empty((2, BLOCK), np.uint8)
     largest = np.int64(0)  # not np.diff: compiling that takes longer than all the rest
     for t in range(len(offsets) - 1):
         largest = max(largest, offsets[t + 1] - offsets[t])
@@ -118,7 +179,9 @@ def count_random_feature(codes, functions, parts, weights, counts):
         for t in range(len(offsets) - 1):
             for start in range(begin, end, BLOCK):
                 stop = min(start + BLOCK, end)
-                _random_feature_cells(t, start, stop, codes, functions, upper, cells)
+                _random_feature_cells(
+                    t, start, stop, codes, functions, folded, upper, planes, cells
+                )
                 if weights.size == 0:
                     gather(cells, stop - start, lanes)
                 else:
@@ -127,6 +190,15 @@ def count_random_feature(codes, functions, parts, weights, counts):
                 size = offsets[t + 1] - offsets[t]
                 empty_lanes(lanes, size)
                 _take_apart(lanes[0], size, bounds[t], bounds[t + 1], parts, counts)
+
+
+@kernel
+def rank_codes(codes, rows, tables, of_codes, ranks):
+    """Write ``of_codes[tables[r], c]``, for the codes c of row ``rows[r]``, into ``ranks[r]``."""
+    for r in range(len(rows)):
+        column, table, out = codes[rows[r]], of_codes[tables[r]], ranks[r]
+        for i in range(len(out)):
+            out[i] = table[column[i]]
 
 
 @kernel
@@ -146,25 +218,42 @@ def join_values(values, parts, offsets, joined):
             size *= cells
 
 
+@inlined
+def _cell_of_row(i, t, codes, functions):
+    """Return the cell of row ``i`` in table ``t``, counted from the table's first."""
+    first, rows, cuts, subset_at, subsets, _, offsets = functions
+    bits = np.uint32(0)
+    for h in range(first[t], first[t + 1]):
+        code = codes[rows[h], i]
+        if subset_at[h] < 0:
+            side = np.uint32(code >= cuts[h])
+        else:
+            side = np.uint32(subsets[subset_at[h] + code])
+        bits = np.uint32(np.uint32(bits << np.uint32(1)) | side)
+    size = offsets[t + 1] - offsets[t]
+    cell = np.uint32(bits)
+    if size < 1 << (first[t + 1] - first[t]):
+        cell = np.uint32(fold(bits, size))
+    return cell
+
+
 @kernel
 def count_pairs_random_feature(codes, functions, pair_row, pair_table, counts):
     """Count row ``pair_row[p]`` in table ``pair_table[p]`` for each p: samples, a row at a time."""
-    first, rows, cuts, subset_at, subsets, _, offsets = functions
+    offsets = functions[6]
     for p in range(len(pair_row)):
-        i, t = pair_row[p], pair_table[p]
-        bits = np.uint32(0)
-        for h in range(first[t], first[t + 1]):
-            code = codes[rows[h], i]
-            if subset_at[h] < 0:
-                side = np.uint32(code >= cuts[h])
-            else:
-                side = np.uint32(subsets[subset_at[h] + code])
-            bits = np.uint32(np.uint32(bits << np.uint32(1)) | side)
-        size = offsets[t + 1] - offsets[t]
-        cell = np.uint32(bits)
-        if size < 1 << (first[t + 1] - first[t]):
-            cell = np.uint32(fold(bits, size))
-        counts[offsets[t] + cell] += 1
+        t = pair_table[p]
+        counts[offsets[t] + _cell_of_row(pair_row[p], t, codes, functions)] += 1
+
+
+@kernel
+def sum_few_random_feature(codes, functions, values, totals):
+    """Sum as `sum_random_feature` does, a row at a time: a block's loops take long to begin."""
+    offsets = functions[6]
+    for i in range(codes.shape[1]):
+        totals[i] = 0.0
+        for t in range(len(offsets) - 1):
+            totals[i] += values[offsets[t] + _cell_of_row(i, t, codes, functions)]
 
 
 @kernel
@@ -173,17 +262,19 @@ def sum_random_feature(codes, functions, values, totals):
 
     Four tables are looked up in one pass: a quarter of the loads and stores of the sum.
     """
-    n, offsets = codes.shape[1], functions[6]
+    n, folded, offsets = codes.shape[1], functions[5], functions[6]
     m = len(offsets) - 1
     upper, cells = np.zeros(BLOCK, np.uint16), np.zeros((4, BLOCK), np.uint16)
-    total = np.empty(BLOCK, np.float64)
+    total, planes = np.empty(BLOCK, np.float64), np.empty((2, BLOCK), np.uint8)
     for start in range(0, n, BLOCK):
         stop = min(start + BLOCK, n)
         total[:] = 0.0
         for t in range(0, m, 4):
             lanes = min(4, m - t)
             for lane in range(lanes):
-                _random_feature_cells(t + lane, start, stop, codes, functions, upper, cells[lane])
+                _random_feature_cells(
+                    t + lane, start, stop, codes, functions, folded, upper, planes, cells[lane]
+                )
             a = values[offsets[t] : offsets[t + 1]]
             if lanes == 4:
                 b = values[offsets[t + 1] : offsets[t + 2]]

@@ -1,5 +1,6 @@
 """Random-feature LSH."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -24,10 +25,13 @@ from hushtable.plans.families._family import (
     whole_number,
 )
 from hushtable.plans.families._joined import JOINED_ROWS, JoinedTables
+from hushtable.plans.families._ranked import Ranked
 from hushtable.plans.families.registry import register
 
 #: Hash functions that one table may concatenate: their bits are one 32-bit code.
 MAX_DEPTH = 32
+#: Rows that are summed one after the other sooner than side by side.
+FEW_ROWS = 4
 
 
 @register
@@ -94,24 +98,27 @@ class RandomFeature(Concatenated):
 
     @cached_property
     def _apart(self) -> "_Layout":
-        return self._laid_out(JoinedTables.apart(self.depth, self.offsets))
+        return self._laid_out(JoinedTables.apart(self.depth, self.offsets), many=False)
 
     @cached_property
     def _joined(self) -> "_Layout":
-        if self._folded:  # mixed codes cannot lie side by side
-            return self._apart
-        return self._laid_out(JoinedTables.packed(self.depth, self.offsets))
+        # Mixed codes cannot lie side by side.
+        lay = JoinedTables.packed if self._folded is None else JoinedTables.apart
+        return self._laid_out(lay(self.depth, self.offsets), many=True)
 
-    def _laid_out(self, tables: JoinedTables) -> "_Layout":
+    def _laid_out(self, tables: JoinedTables, many: bool) -> "_Layout":
         chosen = tables.functions
 
-        def functions(rows: Ints) -> tuple[Any, ...]:
+        def functions(rows: Ints) -> _Plain | Ranked:
             cuts, subset_at = self.cut[chosen], self._subset_at[chosen]
             at = tables.first, rows[chosen], cuts, subset_at
-            return (*at, self.subsets, self._folded, tables.offsets)
+            plain = (*at, self.subsets, self._folded, tables.offsets)
+            ranked = None
+            if many and (subset_at < 0).all():
+                ranked = Ranked.of(self.feature[chosen], plain)
+            return ranked or _Plain(plain)
 
-        complete, missing = self._rows
-        return _Layout(tables, functions(complete), functions(missing))
+        return _Layout(tables, lambda some_missing: functions(self._rows[some_missing]))
 
     @cached_property
     def _rows(self) -> tuple[Ints, Ints]:
@@ -136,9 +143,10 @@ class RandomFeature(Concatenated):
         return _reachable(self.schema.features, self.depth, self.feature, self.cut, sides)
 
     @cached_property
-    def _folded(self) -> bool | None:
-        """True if any table folds its codes, else None: Numba compiles a lighter kernel for it."""
-        return True if (1 << self.depth.astype(np.int64) > self.max_cells).any() else None
+    def _folded(self) -> NDArray[np.uint8] | None:
+        """Which tables fold their codes (n_tables,), or None: Numba then compiles less."""
+        folded = 1 << self.depth.astype(np.int64) > self.max_cells
+        return folded.astype(np.uint8) if folded.any() else None
 
     @cached_property
     def _subset_sizes(self) -> Ints:
@@ -152,8 +160,8 @@ class RandomFeature(Concatenated):
         many = weights is None and codes.n_rows >= JOINED_ROWS
         layout = self._joined if many else self._apart
         weights = EVERY_ROW_ONCE if weights is None else weights
-        functions = layout.functions(codes)
-        kernels.count_random_feature(codes.codes, functions, layout.tables.parts, weights, counts)
+        arguments = layout.arguments(codes)
+        kernels.count_random_feature(*arguments, layout.tables.parts, weights, counts)
 
     def summing(self, values: Floats) -> Summing:
         return _Sum(self, values)
@@ -162,7 +170,17 @@ class RandomFeature(Concatenated):
         return _Gain(self, values, limits)
 
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
-        return (self._apart.functions(codes),)
+        return self._apart.arguments(codes)[1:]
+
+
+@dataclass(frozen=True)
+class _Plain:
+    """Hash functions that the kernels compare codes by."""
+
+    functions: tuple[Any, ...]
+
+    def arguments(self, codes: Codes) -> tuple[Any, ...]:
+        return codes.codes, self.functions
 
 
 @dataclass(frozen=True)
@@ -170,11 +188,19 @@ class _Layout:
     """How the kernels run over the tables; the functions for rows without and with missing."""
 
     tables: JoinedTables
-    complete: tuple[Any, ...]
-    missing: tuple[Any, ...]
+    functions: Callable[[bool], _Plain | Ranked]
 
-    def functions(self, codes: Codes) -> tuple[Any, ...]:
-        return self.missing if codes.some_missing else self.complete
+    @cached_property
+    def _complete(self) -> _Plain | Ranked:
+        return self.functions(False)
+
+    @cached_property
+    def _missing(self) -> _Plain | Ranked:
+        return self.functions(True)
+
+    def arguments(self, codes: Codes) -> tuple[Any, ...]:
+        """Return the first arguments of the kernels, for these rows."""
+        return (self._missing if codes.some_missing else self._complete).arguments(codes)
 
 
 @dataclass(frozen=True)
@@ -192,11 +218,15 @@ class _Sum:
         return self.family._joined.tables.values(self.values)
 
     def __call__(self, codes: Codes) -> Floats:
+        totals = np.empty(codes.n_rows)
+        if codes.n_rows <= FEW_ROWS:
+            arguments = self.family._apart.arguments(codes)
+            kernels.sum_few_random_feature(*arguments, self.values, totals)
+            return totals
         if codes.n_rows < JOINED_ROWS:
             return self.family.sum(codes, self.values)
-        totals = np.empty(codes.n_rows)
-        functions = self.family._joined.functions(codes)
-        kernels.sum_random_feature(codes.codes, functions, self._joined_values, totals)
+        arguments = self.family._joined.arguments(codes)
+        kernels.sum_random_feature(*arguments, self._joined_values, totals)
         return totals
 
 
@@ -216,10 +246,8 @@ class _Gain:
 
     def __call__(self, codes: Codes) -> tuple[Floats, Floats]:
         totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
-        functions, reached = self.family._apart.functions(codes), self.family._reachable
-        kernels.gain_random_feature(
-            codes.codes, functions, reached, self.values, self.limits, gains, totals
-        )
+        arguments, reached = self.family._apart.arguments(codes), self.family._reachable
+        kernels.gain_random_feature(*arguments, reached, self.values, self.limits, gains, totals)
         return totals, gains
 
 
