@@ -333,3 +333,13 @@ def test_rows_are_taken_out_of_codes(rng, kept):
     taken = np.empty((5, kept), np.uint16)
     kernels.take_rows(codes, rows, taken)
     np.testing.assert_array_equal(taken, codes[:, rows])
+
+
+@pytest.mark.parametrize("draw", ["lsh_itables", "folded", "deep"])
+def test_few_rows_are_summed_as_many(rng, draw):
+    X = rng.random((50, 4))
+    schema = Schema(tuple(Feature.numeric(f"x{j}", low=0, high=1) for j in range(4)))
+    scorer = Scorer(Sketch.from_data(Plan.draw(schema, random_state=0, **DRAWS[draw]), X))
+    expected = scorer.score(X)
+    for n in range(1, 7):
+        np.testing.assert_array_equal(scorer.score(X[:n]), expected[:n])
