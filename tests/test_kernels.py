@@ -13,7 +13,7 @@ from hushtable.errors import DataError
 from hushtable.kernels import BLOCK, LEVELS
 from hushtable.plans.families import RandomFeature
 from hushtable.plans.families._joined import JOINED_ROWS
-from hushtable.plans.families._ranked import Ranked
+from hushtable.plans.families._ranked import RANKED_ROWS, Ranked
 from hushtable.scores.scorer import Scorer
 
 pytestmark = pytest.mark.usefixtures("each_build")
@@ -193,7 +193,7 @@ def test_ranks_stand_for_every_code(rng, functions):
     cuts = rng.integers(2, LEVELS + 1, functions)
     cuts[:6] = [2, 2, 2, LEVELS, LEVELS, LEVELS]
     family = random_feature(cuts, [15] * (functions // 15))
-    plain = family._apart._missing.functions
+    plain = family._apart.functions[True]
     ranked = Ranked.of(family.feature, plain)
     every = np.tile(np.arange(1 << 16, dtype=np.uint16), (6, 1))
     ranks, (first, rows, of_cuts, *_) = ranked.arguments(Codes(every, np.zeros((3, 2), np.int64)))
@@ -216,9 +216,10 @@ def test_ranks_change_no_count_and_no_sum(rng, n, cells, low, some_missing):
         codes = np.concatenate([np.where(gone, 0, codes), np.where(gone, 65_535, codes)])
     codes = Codes(codes.astype(np.uint16), np.zeros((3, 2), np.int64))
     assert codes.some_missing == some_missing
-    assert isinstance(family._joined._missing if some_missing else family._joined._complete, Ranked)
     by_ranks, by_codes = np.zeros((2, family.n_cells), np.int64)
+    family._joined.arguments(codes.take(np.arange(RANKED_ROWS) % n))  # a full batch comes first
     family.count(codes, by_ranks)
+    assert family._joined.arguments(codes)[0].dtype == np.int8
     family.count(codes, by_codes, np.ones(n, np.int64))
     assert (by_ranks == by_codes).all()
     values = np.rint(rng.normal(size=family.n_cells) * 2**20) / 2**20
@@ -233,8 +234,13 @@ def test_ranks_need_many_numeric_functions_of_each_feature():
         (numbers, False),
         ([*numbers[:9], words], False),
     ):
-        plan = Plan.draw(Schema(tuple(features)), n_tables=100, random_state=0)
-        assert isinstance(plan.family._joined._complete, Ranked) == ranked
+        layout = Plan.draw(Schema(tuple(features)), n_tables=100, random_state=0).family._joined
+        many = np.ones((len(features), RANKED_ROWS), np.uint16)
+        full = Codes(many, np.zeros((len(features), 2), np.int64))
+        few = full.take(np.arange(JOINED_ROWS))
+        assert layout.arguments(few)[0] is few.codes  # not before there is a full batch
+        for codes in (full, few):
+            assert (layout.arguments(codes)[0].dtype == np.int8) == ranked
 
 
 @pytest.mark.parametrize("n", [1, 63, 64, 65, 1000])

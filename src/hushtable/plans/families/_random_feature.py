@@ -1,6 +1,5 @@
 """Random-feature LSH."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -25,7 +24,7 @@ from hushtable.plans.families._family import (
     whole_number,
 )
 from hushtable.plans.families._joined import JOINED_ROWS, JoinedTables
-from hushtable.plans.families._ranked import Ranked
+from hushtable.plans.families._ranked import RANKED_ROWS, Ranked
 from hushtable.plans.families.registry import register
 
 #: Hash functions that one table may concatenate: their bits are one 32-bit code.
@@ -98,27 +97,20 @@ class RandomFeature(Concatenated):
 
     @cached_property
     def _apart(self) -> "_Layout":
-        return self._laid_out(JoinedTables.apart(self.depth, self.offsets), many=False)
+        return self._laid_out(JoinedTables.apart(self.depth, self.offsets))
 
     @cached_property
     def _joined(self) -> "_Layout":
         # Mixed codes cannot lie side by side.
         lay = JoinedTables.packed if self._folded is None else JoinedTables.apart
-        return self._laid_out(lay(self.depth, self.offsets), many=True)
+        return self._laid_out(lay(self.depth, self.offsets))
 
-    def _laid_out(self, tables: JoinedTables, many: bool) -> "_Layout":
+    def _laid_out(self, tables: JoinedTables) -> "_Layout":
         chosen = tables.functions
-
-        def functions(rows: Ints) -> _Plain | Ranked:
-            cuts, subset_at = self.cut[chosen], self._subset_at[chosen]
-            at = tables.first, rows[chosen], cuts, subset_at
-            plain = (*at, self.subsets, self._folded, tables.offsets)
-            ranked = None
-            if many and (subset_at < 0).all():
-                ranked = Ranked.of(self.feature[chosen], plain)
-            return ranked or _Plain(plain)
-
-        return _Layout(tables, lambda some_missing: functions(self._rows[some_missing]))
+        cuts, subset_at = self.cut[chosen], self._subset_at[chosen]
+        rest = cuts, subset_at, self.subsets, self._folded, tables.offsets
+        complete, missing = ((tables.first, rows[chosen], *rest) for rows in self._rows)
+        return _Layout(tables, self.feature[chosen], (complete, missing), {})
 
     @cached_property
     def _rows(self) -> tuple[Ints, Ints]:
@@ -157,11 +149,12 @@ class RandomFeature(Concatenated):
         return np.array(entries, np.int64)[self.feature]
 
     def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
-        many = weights is None and codes.n_rows >= JOINED_ROWS
-        layout = self._joined if many else self._apart
+        if weights is None and codes.n_rows >= JOINED_ROWS:
+            arguments, parts = self._joined.arguments(codes), self._joined.tables.parts
+        else:
+            arguments, parts = (codes.codes, *self._arguments(codes)), self._apart.tables.parts
         weights = EVERY_ROW_ONCE if weights is None else weights
-        arguments = layout.arguments(codes)
-        kernels.count_random_feature(*arguments, layout.tables.parts, weights, counts)
+        kernels.count_random_feature(*arguments, parts, weights, counts)
 
     def summing(self, values: Floats) -> Summing:
         return _Sum(self, values)
@@ -170,37 +163,29 @@ class RandomFeature(Concatenated):
         return _Gain(self, values, limits)
 
     def _arguments(self, codes: Codes) -> tuple[Any, ...]:
-        return self._apart.arguments(codes)[1:]
-
-
-@dataclass(frozen=True)
-class _Plain:
-    """Hash functions that the kernels compare codes by."""
-
-    functions: tuple[Any, ...]
-
-    def arguments(self, codes: Codes) -> tuple[Any, ...]:
-        return codes.codes, self.functions
+        return (self._apart.functions[codes.some_missing],)
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """How the kernels run over the tables; the functions for rows without and with missing."""
+    """How the kernels run over the tables; the functions for rows without and with missing.
+
+    ``feature`` has each function's, ``ranked`` the functions on ranks, as far as they were needed.
+    """
 
     tables: JoinedTables
-    functions: Callable[[bool], _Plain | Ranked]
-
-    @cached_property
-    def _complete(self) -> _Plain | Ranked:
-        return self.functions(False)
-
-    @cached_property
-    def _missing(self) -> _Plain | Ranked:
-        return self.functions(True)
+    feature: NDArray[np.uint16]
+    functions: tuple[tuple[Any, ...], tuple[Any, ...]]
+    ranked: dict[bool, Ranked | None]
 
     def arguments(self, codes: Codes) -> tuple[Any, ...]:
-        """Return the first arguments of the kernels, for these rows."""
-        return (self._missing if codes.some_missing else self._complete).arguments(codes)
+        """Return the first arguments of the kernels, for these rows; no ranks for few rows."""
+        which = codes.some_missing
+        functions = self.functions[which]
+        if codes.n_rows >= RANKED_ROWS and which not in self.ranked:
+            self.ranked[which] = Ranked.of(self.feature, functions)
+        ranked = self.ranked.get(which) if codes.n_rows >= JOINED_ROWS else None
+        return ranked.arguments(codes) if ranked else (codes.codes, functions)
 
 
 @dataclass(frozen=True)
@@ -246,8 +231,10 @@ class _Gain:
 
     def __call__(self, codes: Codes) -> tuple[Floats, Floats]:
         totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
-        arguments, reached = self.family._apart.arguments(codes), self.family._reachable
-        kernels.gain_random_feature(*arguments, reached, self.values, self.limits, gains, totals)
+        functions = self.family._apart.functions[codes.some_missing]
+        kernels.gain_random_feature(
+            codes.codes, functions, self.family._reachable, self.values, self.limits, gains, totals
+        )
         return totals, gains
 
 
