@@ -56,7 +56,16 @@ def data_dir():
     return Path(folder)
 
 
-@pytest.fixture(scope="module", params=["compiled", *_built.levels_here()])
+_BUILDS = [
+    "compiled",
+    *(
+        pytest.param(level, marks=[pytest.mark.slow] * (at > 0))
+        for at, level in enumerate(_built.levels_here())
+    ),
+]
+
+
+@pytest.fixture(scope="module", params=_BUILDS)
 def each_build(request):
     """Run the tests of a module with kernels that are compiled here, and with those built ahead."""
     level = request.param

@@ -122,12 +122,15 @@ def test_noisy_marginals_find_the_feature_with_tails(rng):
 
 
 def test_drowned_marginals_draw_all_features_alike(rng):
-    """Weights that noise made are drawn towards their mean."""
-    X = rng.normal(size=(300, 4))
-    release = Sketch.from_data(Plan.marginals(SCHEMA), X).release(0.05)
-    plan = Plan.draw(SCHEMA, marginals=release, random_state=0, n_tables=400)
-    drawn = np.bincount(plan.family.feature, minlength=4) / len(plan.family.feature)
-    assert drawn == pytest.approx([0.25] * 4, abs=0.05)
+    """Weights that noise made are drawn towards their mean; once in 200 times, less so."""
+    sketch = Sketch.from_data(Plan.marginals(SCHEMA), rng.normal(size=(300, 4)))
+    farthest = []
+    for _ in range(5):
+        marginals = sketch.release(0.05)
+        plan = Plan.draw(SCHEMA, marginals=marginals, random_state=0, n_tables=400)
+        drawn = np.bincount(plan.family.feature, minlength=4) / len(plan.family.feature)
+        farthest.append(abs(drawn - 0.25).max())
+    assert np.median(farthest) < 0.05
 
 
 # --- the threshold from noised counts -----------------------------------------------------------
