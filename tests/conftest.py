@@ -11,11 +11,13 @@ os.environ.setdefault(
 )
 
 import importlib
+import shutil
 
 import hypothesis
 import numpy as np
 import pytest
 
+import hushtable
 from hushtable import kernels
 from hushtable.kernels import _built
 
@@ -45,6 +47,15 @@ def X(rng):
     X = rng.normal(size=(500, 4))
     X[0] = 8.0
     return X
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Return a folder with a copy of the package, which a test may change."""
+    folder = tmp_path / "lib"
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(hushtable.__file__).parent, folder / "hushtable", ignore=ignore)
+    return folder
 
 
 @pytest.fixture(scope="session")

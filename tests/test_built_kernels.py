@@ -1,17 +1,14 @@
 """Kernels built ahead of time: the right ones are loaded, or else they are compiled."""
 
 import os
-import shutil
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
-import hushtable
 from hushtable import HushTable, kernels
 from hushtable.kernels import _build, _built
 
@@ -42,15 +39,6 @@ def run(package, **variables):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return *done.stdout.split(), done.stderr
-
-
-@pytest.fixture
-def package(tmp_path):
-    """Return a folder with a copy of the package, which a test may change."""
-    folder = tmp_path / "lib"
-    ignore = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(Path(hushtable.__file__).parent, folder / "hushtable", ignore=ignore)
-    return folder
 
 
 @pytest.fixture

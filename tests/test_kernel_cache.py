@@ -1,15 +1,11 @@
 """Kernels are compiled once for a user, again when any of their sources changes, and always run."""
 
 import os
-import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-
-import hushtable
 
 SCRIPT = """
 import sys
@@ -38,15 +34,6 @@ def run(package, **variables):
     )
     assert done.returncode == 0, done.stderr
     return tuple(done.stdout.split())
-
-
-@pytest.fixture
-def package(tmp_path):
-    """Return a folder with a copy of the package, which a test may change."""
-    folder = tmp_path / "lib"
-    ignore = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(Path(hushtable.__file__).parent, folder / "hushtable", ignore=ignore)
-    return folder
 
 
 @pytest.mark.slow
