@@ -22,6 +22,7 @@ from common import seconds
 
 from hushtable.plans.families import RandomFeature
 from hushtable.plans.families._joined import JoinedTables
+from hushtable.plans.families._ranked import REPAID
 
 #: Bytes of the array that is copied: far more than caches hold.
 COPIED = 1 << 28
@@ -32,6 +33,8 @@ CHAIN = 100_000_000
 EACH_CYCLE = 2
 #: A hash function on a number: load and compare, shift the bits so far, put the answer in.
 COMPARE = 3
+#: Ranks are bytes: a vector holds twice as many as codes.
+RANKS = 2
 #: A table's code mixed into fewer cells: join two halves, fmix32 (three times shift and xor, two
 #: multiplications), mask; on twice the width of a code.
 FOLD = 10
@@ -69,14 +72,17 @@ class Machine:
         within each, the busiest resource decides.
         """
         functions, folded = int(family.depth.sum(dtype=np.int64)), folds(family)
+        columns = len(family.schema)
+        ranked = functions >= REPAID * columns
         # Tables that are joined are looked up as one.
         tables = family.n_tables if folded else _joined(family)
         in_vectors = (
-            COMPARE * functions
+            COMPARE * functions / (RANKS if ranked else 1)
             + FOLD * folded * 2  # in lanes of 32 bits
-            + ENCODE * len(family.schema) * 4  # in lanes of 64 bits
+            + ENCODE * columns * 4  # in lanes of 64 bits
         ) / self.lanes
-        return (in_vectors + LOOK_UP * tables) / EACH_CYCLE / self.clock
+        looked_up = tables + (columns if ranked else 0)  # ranks are looked up by their codes
+        return (in_vectors + LOOK_UP * looked_up) / EACH_CYCLE / self.clock
 
     def describe(self) -> str:
         return (

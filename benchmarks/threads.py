@@ -146,17 +146,19 @@ def table(gains: Sequence[Gain]) -> str:
 
 
 def targets(gains: Sequence[Gain]) -> list[Target]:
-    """Hold scoring with two threads to one: never slower, and far faster on many rows."""
+    """Hold two threads to one: never slower, and far faster in scoring many rows."""
     found = []
     for make in DETECTORS:
         ours = [g for g in gains if g.detector == make.__name__]
         many = [g for g in ours if g.rows >= MANY_ROWS]
-        for some, where, bound in (
-            (many, f"{MANY_ROWS:,} rows or more", 1.8),
-            (ours, "any number of rows", 1.0 - NOISE),
+        for method, some, where, bound in (
+            ("score", many, f"{MANY_ROWS:,} rows or more", 1.8),
+            ("score", ours, "any number of rows", 1.0 - NOISE),
+            ("fit", ours, "any number of rows", 1.0 - NOISE),
         ):
             if some:
-                least = min(some, key=lambda g: g.score)
-                claim = f"{make.__name__} scores {where}: two threads, times one, at least"
-                found.append(Target(f"{claim} ({least.data})", least.score, ">=", bound, ".2f"))
+                gains = {g.data: getattr(g, method) for g in some}
+                least = min(gains, key=gains.__getitem__)
+                claim = f"{make.__name__}, {method}, {where}: two threads, times one, at least"
+                found.append(Target(f"{claim} ({least})", gains[least], ">=", bound, ".2f"))
     return found

@@ -23,6 +23,8 @@ R = TypeVar("R")
 #: Rows that one thread has done, or nearly so, by the time that another has woken up: with so
 #: few, a second may make it slower. Measured with 100 tables of the paper's, the fastest.
 FEW_ROWS = 8_192
+#: The same for counting and for ranges: a call of `fit` wakes a thread up for each.
+FEW_TO_COUNT = 16_384
 #: Results that `map_in_order` holds for each thread.
 _HELD = 16
 #: Helpers that wait for work at most; as many are started as are asked for.
@@ -35,17 +37,17 @@ _GRACE = 1.0
 _END: Any = object()
 
 
-def n_threads(n_jobs: int | None, n_rows: int | None = None) -> int:
+def n_threads(n_jobs: int | None, n_rows: int | None = None, few: int = FEW_ROWS) -> int:
     """Return how many threads ``n_jobs`` means, as scikit-learn counts: None is 1, -1 every core.
 
-    Few rows, where their number is known, are left to one thread.
+    Where the number of rows is known, ``few`` of them at most are left to one thread.
     """
     if n_jobs is None:
         return 1
     number = isinstance(n_jobs, Integral) and not isinstance(n_jobs, bool)
     if not number or n_jobs == 0 or abs(n_jobs) > MOST:
         raise UsageError(f"n_jobs={n_jobs!r}: needs a whole number other than 0, or None for 1")
-    if n_rows is not None and n_rows <= FEW_ROWS:
+    if n_rows is not None and n_rows <= few:
         return 1
     affinity = getattr(os, "sched_getaffinity", None)
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1

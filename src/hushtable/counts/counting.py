@@ -12,7 +12,7 @@ from hushtable.data.encoding import Encoder
 from hushtable.data.readers import Batch, Reader, taken
 from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.plans.plan import Plan
-from hushtable.threads import for_each, n_threads
+from hushtable.threads import FEW_TO_COUNT, for_each, n_threads
 
 Ints = NDArray[np.int64]
 
@@ -44,7 +44,7 @@ class Counter:
     ) -> tuple[Ints, Ints]:
         """Count every row, or the sample; return counts (n_cells,) and tally (n_features, 2)."""
         sources = numbered(reader, weights)
-        threads = n_threads(n_jobs, reader.n_rows)
+        threads = self._threads(n_jobs, reader)
         for _ in range(threads):
             self._idle.put(self._nothing())
         for_each(self._add, sources, threads)
@@ -59,6 +59,12 @@ class Counter:
     def n_rows(self) -> int:
         """Rows read so far, without those of weight zero."""
         return sum(self._rows)
+
+    def _threads(self, n_jobs: int | None, reader: Reader) -> int:
+        if self._sample is not None and not reader.files:
+            # Of a batch in memory, few rows are counted: next to no work but Python's.
+            return n_threads(n_jobs, len(self._sample) // self._plan.family.n_tables)
+        return n_threads(n_jobs, reader.n_rows, few=FEW_TO_COUNT)
 
     def _nothing(self) -> tuple[Ints, Ints]:
         cells, features = self._plan.family.n_cells, len(self._plan.schema)

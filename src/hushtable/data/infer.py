@@ -28,7 +28,7 @@ from hushtable.data.typed import typed
 from hushtable.data.values import DATE
 from hushtable.data.weights import Numbered, Weights, numbered
 from hushtable.errors import DataError, PlanError
-from hushtable.threads import for_each, n_threads
+from hushtable.threads import FEW_TO_COUNT, for_each, n_threads
 
 
 class _Found:
@@ -131,7 +131,7 @@ def understood(
         raise PlanError(f"{len(names):,} features: a schema takes at most {MAX_FEATURES:,}")
     reading = reader.reading or Reading()
     _check_names(reading, names, reader)
-    threads = n_threads(n_jobs, reader.n_rows)
+    threads = n_threads(n_jobs, reader.n_rows, few=FEW_TO_COUNT)
     idle: SimpleQueue[_Found] = SimpleQueue()
     for _ in range(threads):
         idle.put(_Found(names, reading, verbatim=reader.n_bytes is None))

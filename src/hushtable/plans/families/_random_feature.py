@@ -183,6 +183,7 @@ class _Layout:
         which = codes.some_missing
         functions = self.functions[which]
         if codes.n_rows >= RANKED_ROWS and which not in self.ranked:
+            self.ranked[which] = None  # meanwhile, other threads compare codes
             self.ranked[which] = Ranked.of(self.feature, functions)
         ranked = self.ranked.get(which) if codes.n_rows >= JOINED_ROWS else None
         return ranked.arguments(codes) if ranked else (codes.codes, functions)

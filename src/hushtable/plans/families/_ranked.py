@@ -14,7 +14,7 @@ _CUTS = 254
 _LOWEST, _NEVER = -128, 127
 #: Hash functions to repay looking up the ranks of one column of codes. Measured: HushTable's 56 for
 #: each of 30 columns gain a tenth of scoring; 35 for each of 48, next to nothing.
-_REPAID = 48
+REPAID = 48
 #: Rows of a batch that repay laying out ranks, 0.4 ms: there are many more as a rule, since readers
 #: split what exceeds 16,384 evenly. Once there are ranks, fewer rows use them, too.
 RANKED_ROWS = 12_288
@@ -54,7 +54,7 @@ class Ranked:
         begins = np.flatnonzero(place % _CUTS == 0)
         table = np.searchsorted(begins, at, "right") - 1
         columns, row = np.unique(rows << 32 | table, return_inverse=True)
-        if len(cuts) < _REPAID * len(columns) or subset_at.max() >= 0:
+        if len(cuts) < REPAID * len(columns) or subset_at.max() >= 0:
             return None
         of_codes = [_ranks(of_table & 0xFFFF) for of_table in np.split(cut_of, begins[1:])]
         sizes = np.diff(first)
