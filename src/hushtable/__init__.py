@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from hushtable.counts.local import LocalModel
     from hushtable.counts.release import Release
     from hushtable.counts.sketch import Sketch
+    from hushtable.counts.verdicts import Verdicts
     from hushtable.data.schema import Feature, Schema
     from hushtable.detectors import ACE, HushTable, LSHiTables, PyODAdapter, RotatedRSHash, RSHash
     from hushtable.detectors.load import load
@@ -34,6 +35,7 @@ __all__ = [
     "Schema",
     "Sketch",
     "SlidingWindow",
+    "Verdicts",
     "drift",
     "load",
 ]
@@ -55,6 +57,7 @@ _from_home, _ = exports(
         "Schema": "data.schema",
         "Sketch": "counts.sketch",
         "SlidingWindow": "streams",
+        "Verdicts": "counts.verdicts",
         "drift": "streams",
         "load": "detectors.load",
     },

@@ -58,6 +58,7 @@ KINDS = {
     "submission": Kind("a submission of hushtable round submit", travels=True, of_round=True),
     "sealed": Kind("the result of hushtable round collect", travels=True, of_round=True),
     "message": Kind("a message of a round that runs online", travels=True, of_round=True),
+    "verdicts": Kind("verdicts of hushtable learn"),
     "local": Kind("a local model of hushtable round model"),
 }
 

@@ -76,6 +76,10 @@ class Counts(Displayed, ABC):
         """Standard deviation of the noise on a cell, in counts; 0 for exact counts."""
         return 0.0 if self.ledger is None else self.ledger.noise_sd
 
+    def cell_scores(self) -> NDArray[np.float64]:
+        """Return the score of every cell (n_cells,), in the unit of the plan's score rule."""
+        return self.plan.cell_scores(self.counts, self.noise_sd)
+
     def spent(self) -> tuple[Spent, ...]:
         """Return the releases that a plan drawn from these counts has behind it."""
         return self.plan.behind

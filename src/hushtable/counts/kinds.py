@@ -5,9 +5,11 @@ from typing import Any
 
 from hushtable import files
 from hushtable.counts.base import Counts
+from hushtable.counts.learned import LearnedModel
 from hushtable.counts.local import LocalModel
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
+from hushtable.counts.verdicts import Verdicts
 from hushtable.plans.plan import Plan
 
 #: By kind. The detectors' room adds its own.
@@ -16,6 +18,7 @@ READERS: dict[str, Callable[[files.Content], Any]] = {
     "sketch": Sketch.from_file,
     "release": Release.from_file,
     "local": LocalModel.from_file,
+    "verdicts": Verdicts.from_file,
 }
 
 
@@ -28,7 +31,9 @@ def counts_from_file(content: files.Content) -> Counts:
     """Build the counts that a file carries; raises `PlanError` if it holds none."""
     kinds: tuple[type[Counts], ...] = (Sketch, Release, LocalModel)
     made = {one.kind: one for one in kinds}.get(content.kind)
-    if made is None:  # a detector, of any counts
-        entries = content.manifest
-        made = LocalModel if "own" in entries else Release if "ledger" in entries else Sketch
-    return made.from_file(content)
+    if made is not None:
+        return made.from_file(content)
+    entries = content.manifest  # a detector's, of any counts
+    made = LocalModel if "own" in entries else Release if "ledger" in entries else Sketch
+    counts = made.from_file(content)
+    return LearnedModel.of_file(content, counts) if "verdicts" in entries else counts

@@ -17,6 +17,7 @@ from hushtable.data.readers import no_rows
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import count_rows, whole_weights
 from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.privacy.mechanisms import DEFAULT, Adjacency
 from hushtable.privacy.terms import Terms
@@ -75,11 +76,12 @@ class Sketch(Counts):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_array("tally", (len(self.plan.schema), 2))
+        signed = self.plan.purpose is Purpose.VERDICTS
         for name, array in (("counts", self.counts), ("tally", self.tally)):
-            if len(array) and array.min() < 0:
+            if len(array) and array.min() < 0 and not (signed and name == "counts"):
                 raise PlanError(f"sketch: {name} holds a negative number")
         rows = np.add.reduceat(self.counts.astype(np.float64), self.plan.family.offsets[:-1])
-        if rows.max() > 2**52 or (rows != rows[0]).any():
+        if abs(rows).max() > 2**52 or (rows != rows[0]).any():
             raise PlanError(
                 f"sketch: its tables hold {rows.min():,.0f} to {rows.max():,.0f} rows: needs the "
                 "same rows in each, at most 2^52"
@@ -269,7 +271,9 @@ class Sketch(Counts):
         """Take rows away that were added: ``(a + b) - b`` is, to the bit, ``a``."""
         if not self._addable(other, "subtract"):
             return NotImplemented
-        if (other.counts > self.counts).any() or (other.tally > self.tally).any():
+        signed = self.plan.purpose is Purpose.VERDICTS
+        below = not signed and (other.counts > self.counts).any()
+        if below or (other.tally > self.tally).any():
             raise UsageError(
                 "a sketch can be subtracted from one that its rows were added to: some count would "
                 "be below zero"

@@ -14,6 +14,7 @@ from hushtable import files, progress
 from hushtable.arguments import generator
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
+from hushtable.counts.learned import LearnedModel
 from hushtable.counts.sketch import Sketch
 from hushtable.data.infer import schema_from_data
 from hushtable.data.readers import Reader, as_reader
@@ -24,14 +25,14 @@ from hushtable.data.typed import open_rows
 from hushtable.data.weights import whole_weights
 from hushtable.detectors._checks import AnyColumns, share_of_rows
 from hushtable.detectors._docs import filled
-from hushtable.detectors._fitted import FittedTables
+from hushtable.detectors._learning import Learning
 from hushtable.errors import DataError, PlanError, PrivacyError
 from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Sample, Usual
 
 
-class TableDetector(FittedTables, AnyColumns, ABC):
+class TableDetector(Learning, AnyColumns, ABC):
     """A detector that counts rows into tables.
 
     A subclass names the draw of its tables, and says what else the draw and the counting take.
@@ -96,6 +97,8 @@ class TableDetector(FittedTables, AnyColumns, ABC):
         count = self._sketch_all if all_rows else self._sketch
         sketch = count(plan, sample.of(reader), weights)
         self._set_columns(schema)
+        if hasattr(self, "verdicts_"):
+            del self.verdicts_  # of the plan before
         self._finish(sketch, reader, weights)
         self._usual = sample
         return self
@@ -203,6 +206,8 @@ class TableDetector(FittedTables, AnyColumns, ABC):
         self = cls(**cls._parameters_of(sketch.plan), n_jobs=n_jobs)
         self.reading_ = Reading()
         self._set_columns(sketch.plan.schema)
+        if isinstance(sketch, LearnedModel):
+            return self._finish(sketch.model, None, None).learn_from(sketch.verdicts)
         return self._finish(sketch, None, None)
 
     @classmethod
@@ -212,7 +217,8 @@ class TableDetector(FittedTables, AnyColumns, ABC):
 
     def _finish(self, sketch: Counts, reader: Reader | None, weights: Any) -> Self:
         self.plan_, self.sketch_ = sketch.plan, sketch
-        self._scorer = Scorer(sketch)
+        learned = hasattr(self, "verdicts_")
+        self._scorer = Scorer(LearnedModel(sketch, self.verdicts_) if learned else sketch)
         if hasattr(self, "_ranks"):
             del self._ranks  # of the counts before
         self._usual = None
@@ -244,7 +250,7 @@ class TableDetector(FittedTables, AnyColumns, ABC):
         # A generator's state is not part of the model, nor a seed that JSON has no number for.
         seed = parameters["random_state"]
         parameters["random_state"] = seed if isinstance(seed, int) and seed < 2**53 else None
-        entries, arrays = self.sketch_.entries()
+        entries, arrays = self._scorer.sketch.entries()
         entries |= {
             "detector": type(self).__name__,
             "parameters": parameters,

@@ -168,7 +168,7 @@ class FittedTables(OutlierLists, OutlierMixin):
         if counts is None:
             if not self.sketch_.adds:
                 raise UsageError(f"{self.sketch_.noun} has no ranks: use the released model")
-            counts = Sketch.from_data(Plan.ranks(self.sketch_), X, n_jobs=self.n_jobs)
+            counts = Sketch.from_data(Plan.ranks(self._scorer.sketch), X, n_jobs=self.n_jobs)
         self._ranks = Ranks(counts, self._scorer)
         return self
 

@@ -96,11 +96,9 @@ class OutlierLists(OutputFrames):
 
     def _usual_values(self) -> Usual | None:
         """Return what is known of the counted rows; the first call scores a sample of them."""
-        if isinstance(self._usual, Sample):
-            self._usual = self._usual.usual(self._scorer)
-        return self._usual
+        usual = self._usual
+        return usual.usual(self._scorer) if isinstance(usual, Sample) else usual
 
     def __getstate__(self) -> Any:
         """Return what is pickled: no rows."""
-        self._usual_values()
-        return super().__getstate__()
+        return {**super().__getstate__(), "_usual": self._usual_values()}

@@ -26,5 +26,8 @@ class Counted(Protocol):
     @property
     def may_leave(self) -> bool: ...  # noqa: D102
 
+    def cell_scores(self) -> NDArray[np.float64]:
+        """Return the score of every cell (n_cells,), in the unit of the plan's score rule."""
+
     def spent(self) -> tuple[Spent, ...]:
         """Return the releases that a plan drawn from these counts has behind it."""

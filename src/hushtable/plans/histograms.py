@@ -49,7 +49,7 @@ def score_histogram(model: Counted) -> ScoreHistogram:
         raise UsageError(
             f"counts of a {plan.detector!r} plan do not score rows: ranks need a detector's counts"
         )
-    scores = plan.cell_scores(model.counts, model.noise_sd)
+    scores = model.cell_scores()
     bins = RANK_BINS if model.ledger is None else PRIVATE_RANK_BINS
     value = np.rint(scores * 2.0**20).astype(np.int64)
     return ScoreHistogram(plan.schema, plan.family, value, bins)

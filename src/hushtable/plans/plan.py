@@ -5,14 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from hushtable.arguments import generator
+from hushtable.arguments import generator, whole
 from hushtable.data.schema import Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans import histograms
 from hushtable.plans.counted import Counted
 from hushtable.plans.draws import DRAWS, Draw, Marginals, Purpose, draw_of
-from hushtable.plans.families import EquiWidth
+from hushtable.plans.families import EquiWidth, Labelled
+from hushtable.plans.families._labelled import labelled
 from hushtable.plans.second import TwoPassPlan
+from hushtable.plans.verdicts import check_takes_verdicts
 from hushtable.privacy.layout import Design
 
 
@@ -266,6 +268,42 @@ class Plan(TwoPassPlan):
             DRAWS["ranks"].score,
             "ranks",
             data_dependent=model.plan.data_dependent or not model.may_leave,
+            behind=model.spent(),
+            hidden=model.plan.hidden,
+        )
+
+    @classmethod
+    def verdicts(cls, model: Counted, n_verdicts: int) -> "Plan":
+        """Make the plan of a round in which sites learn from each other's verdicts.
+
+        Rows with a verdict count under the model's hash functions, with their column
+        ``"verdict"`` as one more feature: confirmed outliers 1, rows that are fine -1. The merged
+        release changes the scores of the model: ``detector.learn_from(release)``.
+
+        Parameters
+        ----------
+        model : Sketch or Release
+            Counts that rows are scored by. Of a `Release`, what it cost counts in every release
+            under the plan. Of a `Sketch`, nothing can be released under it if its plan depends on
+            rows.
+        n_verdicts : int
+            Public guess of the verdicts of all sites together, by which those with noise are
+            weighed. It is not read off the data.
+
+        Raises
+        ------
+        UsageError
+            If verdicts cannot change the scores of these counts.
+        """
+        tables = model.plan.first_pass()
+        check_takes_verdicts(tables)
+        schema = labelled(tables.schema)
+        return cls(
+            schema,
+            Labelled(schema, tables.family, whole("n_verdicts", n_verdicts)),
+            DRAWS["verdicts"].score,
+            "verdicts",
+            data_dependent=model.plan.data_dependent,
             behind=model.spent(),
             hidden=model.plan.hidden,
         )

@@ -138,9 +138,11 @@ class TwoPassPlan(PlanContent):
         return replace(plan, gate_cell=noised_otsu_cell(gate.counts, plan.first_rows))
 
     def first_pass(self) -> Self:
-        """Return the plan of all rows, of which this one is the second pass by exact counts."""
+        """Return the plan of all rows, of which this one is the second pass."""
+        if self.first_counts is None:
+            return self
         score = self.score if self.gate_cell is None else DRAWS[self.detector].score
-        return replace(self, first_counts=None, gate_cell=None, score=score)
+        return replace(self, first_counts=None, first_noise_sd=None, gate_cell=None, score=score)
 
     def dense_rows(self) -> Gate | None:
         """Return what says of each row of a batch whether this pass counts it; None is all."""

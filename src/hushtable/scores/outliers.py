@@ -169,7 +169,7 @@ class Search:
         scores = np.array([row.score for row in lowest.rows])
         if self._ranks is not None:
             among, shares = _ALL_SITES, self._ranks.of(scores)
-        elif self._usual is not None:
+        elif self._usual is not None and self._usual.scores is not None:
             among, shares = _COUNTED, self._usual.as_rare(scores)
         else:
             as_rare = [lowest.as_rare(row.score) for row in lowest.rows]

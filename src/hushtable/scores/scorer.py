@@ -54,7 +54,7 @@ class Scorer:
         self.sketch = sketch
         self._reading = Reading()
         self.plan = sketch.plan
-        self.values = self.plan.cell_scores(sketch.counts, sketch.noise_sd)
+        self.values = sketch.cell_scores()
         self._encoder = Encoder(self.plan.schema)
         self.scoring = self.plan.family.scoring(self.values)
 

@@ -105,20 +105,28 @@ class UsualValues:
 
 @dataclass(frozen=True)
 class Usual:
-    """The scores of counted rows, (n,) rising, and the values of each feature among them."""
+    """The scores of counted rows, (n,) rising, and the values of each feature among them.
 
-    scores: Floats
+    Scores are None where the model has learned from verdicts since.
+    """
+
+    scores: Floats | None
     values: tuple[UsualValues, ...]
+
+    def without_scores(self) -> "Usual":
+        """Return what is left when rows score otherwise."""
+        return replace(self, scores=None)
 
     def as_rare(self, scores: Floats) -> Floats:
         """Return the share of the counted rows that score as low as each score, or lower."""
+        assert self.scores is not None
         below = np.searchsorted(self.scores, scores, side="right")
         return np.asarray(below / len(self.scores), np.float64)
 
     def entries(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what a file carries: manifest entries and arrays."""
         values = [one.to_dict() for one in self.values]
-        return {"usual": values}, {"usual.scores": self.scores}
+        return {"usual": values}, {} if self.scores is None else {"usual.scores": self.scores}
 
     @classmethod
     def from_file(cls, content: Content, schema: Schema) -> "Usual | None":
@@ -126,14 +134,19 @@ class Usual:
         if "usual" not in content.manifest:
             return None
         found = content.said("usual values", {"usual": list})["usual"]
-        scores = content.array("usual.scores")
-        right = scores.dtype == np.float64 and scores.ndim == 1 and 0 < len(scores) <= MOST
-        if not right or not np.isfinite(scores).all() or (np.diff(scores) < 0.0).any():
-            raise PlanError("the scores of counted rows: needs some float64 numbers that rise")
+        scores = content.arrays.get("usual.scores")
+        if scores is not None:
+            _check_scores(scores)
         if len(found) != len(schema):
             raise PlanError(f"what is usual: {len(found)} entries for {len(schema)} features")
         values = map(UsualValues.from_dict, found, schema.features)
         return cls(scores, tuple(values))
+
+
+def _check_scores(scores: NDArray[Any]) -> None:
+    right = scores.dtype == np.float64 and scores.ndim == 1 and 0 < len(scores) <= MOST
+    if not right or not np.isfinite(scores).all() or (np.diff(scores) < 0.0).any():
+        raise PlanError("the scores of counted rows: needs some float64 numbers that rise")
 
 
 class Sample:
@@ -159,6 +172,7 @@ class Sample:
             self._rows, self._times = np.unique(rows, return_counts=True)
         #: By the number of its first row, what is sampled of a batch.
         self._batches: dict[int, Batch] = {}
+        self._found: tuple[Scorer, Usual] | None = None
 
     def of(self, reader: Reader) -> Reader:
         """Return a reader of the same rows: whoever reads them, fills the sample."""
@@ -179,7 +193,9 @@ class Sample:
             start = stop
 
     def usual(self, scorer: Scorer) -> Usual:
-        """Return what is usual among the rows of the sample."""
+        """Return what is usual among the rows of the sample, as a scorer scores them."""
+        if self._found is not None and self._found[0] is scorer:
+            return self._found[1]
         batches = [self._batches[start] for start in sorted(self._batches)]
         parts = [scorer.scored((0, batch, None))[1] for batch in batches]
         scores = np.sort(np.repeat(np.concatenate(parts), self._times))
@@ -191,4 +207,6 @@ class Sample:
             )
             for j, feature in enumerate(scorer.plan.schema.features)
         )
-        return Usual(scores, tuple(values))
+        found = Usual(scores, tuple(values))
+        self._found = scorer, found
+        return found

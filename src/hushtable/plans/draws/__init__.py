@@ -48,5 +48,6 @@ for _draw in (
         "rotated_rs_hash", families.RandomProjection, _LOG2, draw_rotated_rs_hash, "RotatedRSHash"
     ),
     Draw("rs_hash", families.SubspaceGrid, _LOG2, draw_rs_hash, "RSHash"),
+    Draw("verdicts", families.Labelled, _LOG2, purpose=Purpose.VERDICTS),
 ):
     register(_draw)

@@ -23,6 +23,7 @@ class Purpose(Enum):
     RANGES = "ranges"
     GATE = "gate"
     RANKS = "ranks"
+    VERDICTS = "verdicts"
 
     @property
     def scores_rows(self) -> bool:

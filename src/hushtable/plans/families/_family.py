@@ -261,6 +261,16 @@ class HashFamily(ABC):
         """Return the dtypes of the family's arrays."""
         return {str(array.dtype) for array in cls._declared("drawn").values()}
 
+    def same(self, other: "HashFamily") -> bool:
+        """Return whether these are the same hash functions of the same features."""
+        mine, theirs = self.arrays(), other.arrays()
+        return (
+            type(self) is type(other)
+            and self.schema.features == other.schema.features
+            and self.parameters() == other.parameters()
+            and all(np.array_equal(mine[name], theirs[name]) for name in mine)
+        )
+
     def part(self, tables: int) -> "HashFamily":
         """Return the family of the first tables only; of all of them, where it has no parts."""
         return self

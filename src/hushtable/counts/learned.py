@@ -1,0 +1,150 @@
+"""The learned model: merged counts, with the verdicts that change their scores."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable import files
+from hushtable.counts.base import Counts
+from hushtable.counts.local import LocalModel
+from hushtable.counts.release import Release
+from hushtable.counts.verdicts import Verdicts
+from hushtable.entries import entries
+from hushtable.errors import PlanError, UsageError
+from hushtable.plans.families import Labelled
+from hushtable.plans.plan import Plan
+from hushtable.plans.score_rule import exact
+from hushtable.plans.verdicts import noised_verdict_values, verdict_values
+from hushtable.privacy.ledger import Ledger
+from hushtable.privacy.seal import Seal
+
+#: Of the arrays of verdicts in a file: what their names begin with.
+_OF = "verdicts."
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedModel(Counts):
+    """Counts that score rows, with verdicts that raise and lower the scores of their cells.
+
+    A detector that has learned scores by it, and saves it.
+
+    Attributes
+    ----------
+    model : Sketch, Release or LocalModel
+        The counts.
+    verdicts : Verdicts, Release or LocalModel
+        Exact verdicts under the model's plan, or those of all sites under ``Plan.verdicts``.
+
+    Raises
+    ------
+    PlanError
+        If the verdicts are of another model.
+    UsageError
+        If verdicts cannot change the scores of these counts.
+    """
+
+    kind: ClassVar[str] = "detector"
+    noun: ClassVar[str] = "a model with verdicts"
+
+    model: Counts
+    verdicts: Counts
+    plan: Plan = field(init=False, repr=False)
+    counts: NDArray[np.int64] = field(init=False, repr=False)
+    ledger: Ledger | None = field(init=False, repr=False)
+    sampled: bool = field(init=False, repr=False)
+    tally: NDArray[np.int64] | None = field(init=False, repr=False)
+    seal: Seal | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        plan, given = self.model.plan.first_pass(), self.verdicts.plan
+        family = given.family
+        if isinstance(self.verdicts, Verdicts):
+            if given.plan_id != plan.plan_id:
+                raise PlanError(
+                    "these verdicts were counted under another plan than the model, and say "
+                    f"nothing of its tables: {plan.difference(given)}"
+                )
+        elif not isinstance(family, Labelled) or self.verdicts.ledger is None:
+            raise UsageError(
+                f"{self.verdicts.noun} of a {given.detector!r} plan: needs verdicts, exact ones or "
+                "a release under Plan.verdicts of the model"
+            )
+        elif not family.model.same(plan.family):
+            raise PlanError(
+                "these verdicts were released under other hash functions than the model's: count "
+                "them again under Plan.verdicts of this model"
+            )
+
+        for name in ("plan", "counts", "ledger", "sampled", "tally", "seal"):
+            object.__setattr__(self, name, getattr(self.model, name))
+
+    @property
+    def adds(self) -> bool:  # type: ignore[override] # as its model does
+        """Whether counts of other rows can be added to the model's."""
+        return self.model.adds
+
+    @property
+    def n_rows(self) -> int:
+        """Rows counted by the model."""
+        return self.model.n_rows
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the noise on a cell of the model, in counts."""
+        return self.model.noise_sd
+
+    def cell_scores(self) -> NDArray[np.float64]:
+        """Return the score of every cell, in bits: the model's, and what verdicts add."""
+        return exact(self.model.cell_scores() + self.verdict_scores())
+
+    def verdict_scores(self) -> NDArray[np.float64]:
+        """Return what verdicts add to the score of every cell, in bits."""
+        given, family = self.verdicts, self.plan.family
+        if isinstance(given, Verdicts):
+            first = self.plan.first_counts
+            rows = np.maximum(self.counts if first is None else first, 0)
+            share = rows / max(1.0, rows.sum() / family.n_tables)
+            return verdict_values(
+                given.outliers, given.n_outliers, given.fine, given.n_fine, share
+            )
+        n_verdicts = given.plan.family.n_verdicts
+        return noised_verdict_values(
+            given.counts, given.noise_sd, n_verdicts, family.n_tables
+        )
+
+    # --- files --------------------------------------------------------------------------------
+
+    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+        """Return what a file carries of the model and the verdicts: manifest entries and arrays."""
+        said, arrays = self.model.entries()
+        given, found = self.verdicts, {"counts": self.verdicts.counts}
+        told: dict[str, Any] = {}
+        if isinstance(given, Verdicts):
+            found = {"outliers": given.outliers, "fine": given.fine}
+        else:
+            # Its hash functions are the model's.
+            told = {"plan": given.plan.to_dict(), "ledger": given.ledger.to_dict()}
+            told |= {"own": given.own} if isinstance(given, LocalModel) else {}
+        named = {f"{_OF}{name}": array for name, array in found.items()}
+        return said | {"verdicts": told}, arrays | named
+
+    @classmethod
+    def from_file(cls, content: files.Content) -> "LearnedModel":
+        """Refuse: `hushtable.counts.kinds` reads the model first."""
+        raise NotImplementedError
+
+    @classmethod
+    def of_file(cls, content: files.Content, model: Counts) -> "LearnedModel":
+        """Build it of a model that a file carries, and its verdicts; raises `PlanError`."""
+        told = content.said("verdicts", {"verdicts": dict})["verdicts"]
+        if not told:
+            arrays = (content.array(f"{_OF}{name}") for name in ("outliers", "fine"))
+            return cls(model, Verdicts(model.plan.first_pass(), *arrays))
+        said = entries(told, "verdicts", {"plan": dict, "ledger": object}, {"own": str})
+        plan = Plan.from_content(said["plan"], model.plan.family.arrays())
+        counts, ledger = content.array(f"{_OF}counts"), Ledger.from_dict(said["ledger"])
+        if "own" in said:
+            return cls(model, LocalModel(plan, counts, ledger, said["own"]))
+        return cls(model, Release(plan, counts, ledger))

@@ -1,0 +1,83 @@
+"""What verdicts on rows add to the scores of cells.
+
+An analyst's verdicts are counted like rows: confirmed outliers into P (nP of them), rows that are
+fine into Q (nQ). A cell is evidence only where it holds more of them than its share of all rows
+would bring: the information component of pharmacovigilance, observed against expected. Without
+verdicts, nothing is added.
+
+References
+----------
+A. Bate et al. A Bayesian neural network method for adverse drug reaction signal generation.
+European Journal of Clinical Pharmacology 54, 1998.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import UsageError
+from hushtable.plans.content import PlanContent
+from hushtable.plans.score_rule import exact
+
+#: Rows added to what was observed, and to what was expected: of few verdicts, few bits.
+PRIOR = 0.5
+#: Bits of a score for each bit of evidence. Measured: see the docs.
+WEIGHT = 1.5
+#: Verdicts that stand out of the noise, at which noised ones have half of their full weight.
+_HALF, _FULL = 20.0, 2.0
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+def check_takes_verdicts(plan: PlanContent) -> None:
+    """Raise `UsageError` if verdicts cannot change the scores under a plan."""
+    family = plan.family
+    if not plan.purpose.scores_rows or plan.score.unit != "bits":
+        raise UsageError(
+            f"the scores under a {plan.detector!r} plan are not in bits, which verdicts add to: "
+            "use HushTable or LSHiTables"
+        )
+    if family.n_histograms != family.n_tables:
+        raise UsageError(
+            f"{plan.detector!r} takes the least of several counts, which verdicts do not add to: "
+            "use HushTable or LSHiTables"
+        )
+
+
+def verdict_values(
+    outliers: Ints, n_outliers: int, fine: Ints, n_fine: int, share: Floats
+) -> Floats:
+    """Return what exact verdicts add to the score of every cell, in bits.
+
+    Parameters
+    ----------
+    outliers, fine : ndarray of shape (n_cells,), int64
+        Rows in each cell that were confirmed as outliers (P), and that are fine (Q).
+    n_outliers, n_fine : int
+        Rows with each verdict.
+    share : ndarray of shape (n_cells,), float64
+        Share of all counted rows that lie in each cell.
+    """
+    for_fine, for_outliers = _evidence(fine, n_fine, share), _evidence(outliers, n_outliers, share)
+    return exact(WEIGHT * (for_fine - for_outliers))
+
+
+def _evidence(counts: Ints, n_rows: int, share: Floats) -> Floats:
+    """Return log2((observed + a) / (expected + a)) of every cell, 0 where that is negative."""
+    found = np.log2((counts + PRIOR) / (n_rows * share + PRIOR))
+    return np.asarray(np.maximum(found, 0.0), np.float64)
+
+
+def noised_verdict_values(
+    difference: Ints, noise_sd: float, n_verdicts: int, n_tables: int
+) -> Floats:
+    """Return what verdicts with noise add to the score of every cell, in bits.
+
+    ``difference`` is P - Q. For counts far above the noise, asinh(D / 2 sigma) / ln 2 is the log2
+    of their ratio to it, and straight within it, so that noise averages out over the tables. The
+    weight grows with ``n_verdicts``, a public number, against the noise.
+    """
+    spread = max(PRIOR, noise_sd)
+    standing_out = n_verdicts * np.sqrt(n_tables) / noise_sd
+    weight = _FULL * standing_out / (standing_out + _HALF)
+    return exact(-weight * np.arcsinh(difference / (2.0 * spread)) / np.log(2.0))
