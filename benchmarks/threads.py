@@ -157,8 +157,8 @@ def targets(gains: Sequence[Gain]) -> list[Target]:
             ("fit", ours, "any number of rows", 1.0 - NOISE),
         ):
             if some:
-                gains = {g.data: getattr(g, method) for g in some}
-                least = min(gains, key=gains.__getitem__)
+                times = {g.data: getattr(g, method) for g in some}
+                least = min(times, key=times.__getitem__)
                 claim = f"{make.__name__}, {method}, {where}: two threads, times one, at least"
-                found.append(Target(f"{claim} ({least})", gains[least], ">=", bound, ".2f"))
+                found.append(Target(f"{claim} ({least})", times[least], ">=", bound, ".2f"))
     return found

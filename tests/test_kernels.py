@@ -128,15 +128,20 @@ def test_threshold_of_the_second_pass_needs_counts_only():
 @pytest.mark.parametrize(
     "detector", ["ace", "hushtable", "lsh_itables", "rotated_rs_hash", "rs_hash"]
 )
-def test_blocks_of_any_length(rng, detector):
+def test_blocks_of_any_length(rng, detector, each_build):
     # Lengths around the block's and the batches' sizes, where loops have their ends.
+    if each_build != "compiled" and detector in ("ace", "rotated_rs_hash"):
+        pytest.skip("these kernels need BLAS, and are not built")
     schema = Schema((Feature.numeric("x", low=0, high=1), Feature.numeric("y", low=0, high=1)))
     plan = Plan.draw(schema, detector=detector, n_tables=7, random_state=1)
     X = rng.random((2 * BLOCK + 1, 2))
+    expected, before = np.zeros(plan.family.n_cells, np.int64), 0
     for n in (1, 2, 3, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 1):
         counts = np.zeros(plan.family.n_cells, np.int64)
         plan.family.count(Encoder(schema).encode(X[:n]), counts)
-        assert counts.tolist() == naive.count(plan, X[:n].tolist()), n
+        expected += naive.count(plan, X[before:n].tolist())
+        np.testing.assert_array_equal(counts, expected, err_msg=str(n))
+        before = n
 
 
 def test_levels_are_monotone_and_reach_both_ends():

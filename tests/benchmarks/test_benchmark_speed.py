@@ -204,14 +204,17 @@ def test_two_take_turns_and_the_ratio_is_that_of_neighbours(monkeypatch):
 
 def test_targets_of_threads_hold_the_least_gain_to_its_bound():
     def gain(rows, score):
-        return threads.Gain(f"{rows} rows", rows, "LSHiTables", 1.0, 1.0, 1.0, score, 2.0, 0.0)
+        fit = 0.96 if rows == 20_000 else 1.0
+        return threads.Gain(f"{rows} rows", rows, "LSHiTables", 1.0, 1.0, fit, score, 2.0, 0.0)
 
     gains = [gain(1_000, 0.99), gain(20_000, 1.2), gain(50_000, 1.7), gain(10**6, 1.9)]
-    many, every = threads.targets(gains)
+    many, every, fit = threads.targets(gains)
     assert (many.measured, many.met) == (1.7, False)
     assert "50000 rows" in many.claim
     assert (every.measured, every.met) == (0.99, True)
     assert "1000 rows" in every.claim
+    assert (fit.measured, fit.met) == (0.96, False)
+    assert "fit" in fit.claim and "20000 rows" in fit.claim
 
 
 # --- growth, and the floor ------------------------------------------------------------------
