@@ -15,6 +15,7 @@ from hushtable.counts.learned import LearnedModel
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.verdicts import PRIOR, WEIGHT
 from hushtable.scores import Explainer, Ranks, Scorer
+from hushtable.scores.outliers import AMONG
 
 N = 600
 
@@ -183,7 +184,7 @@ def test_severities_are_among_the_counted_rows_as_they_score_now():
     detector = HushTable(random_state=0).fit(rows())
     first = detector.outliers(rows(), n=5)
     learned = detector.learn(X, y).outliers(rows(), n=5)
-    assert learned.schema.metadata[b"hushtable.severity_among"] == b"the rows that the model counted"
+    assert learned.schema.metadata[AMONG] == b"the rows that the model counted"
     scores = np.sort(detector.score_samples(rows()))
     expected = 100.0 * (1.0 - np.searchsorted(scores, learned["score"].to_numpy(), "right") / N)
     np.testing.assert_allclose(learned["severity"].to_numpy(), expected)
@@ -221,7 +222,7 @@ def test_verdicts_are_saved_by_themselves(tmp_path, fitted):
 
 def test_a_pickle_scores_the_same(detector):
     X, y = some()
-    again = pickle.loads(pickle.dumps(detector.learn(X, y)))  # noqa: S301
+    again = pickle.loads(pickle.dumps(detector.learn(X, y)))
     np.testing.assert_array_equal(again.score_samples(rows()), detector.score_samples(rows()))
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from hushtable import files
 from hushtable.counts.base import Counts
-from hushtable.counts.learned import LearnedModel
+from hushtable.counts.learned import LearnedModel, model_from_file
 from hushtable.counts.local import LocalModel
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
@@ -33,7 +33,5 @@ def counts_from_file(content: files.Content) -> Counts:
     made = {one.kind: one for one in kinds}.get(content.kind)
     if made is not None:
         return made.from_file(content)
-    entries = content.manifest  # a detector's, of any counts
-    made = LocalModel if "own" in entries else Release if "ledger" in entries else Sketch
-    counts = made.from_file(content)
-    return LearnedModel.of_file(content, counts) if "verdicts" in entries else counts
+    learned = "verdicts" in content.manifest  # a detector's, of any counts
+    return LearnedModel.from_file(content) if learned else model_from_file(content)

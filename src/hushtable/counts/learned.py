@@ -10,6 +10,7 @@ from hushtable import files
 from hushtable.counts.base import Counts
 from hushtable.counts.local import LocalModel
 from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import Verdicts
 from hushtable.entries import entries
 from hushtable.errors import PlanError, UsageError
@@ -106,12 +107,11 @@ class LearnedModel(Counts):
             first = self.plan.first_counts
             rows = np.maximum(self.counts if first is None else first, 0)
             share = rows / max(1.0, rows.sum() / family.n_tables)
-            return verdict_values(
-                given.outliers, given.n_outliers, given.fine, given.n_fine, share
-            )
-        n_verdicts = given.plan.family.n_verdicts
+            return verdict_values(given.outliers, given.n_outliers, given.fine, given.n_fine, share)
+        labelled = given.plan.family
+        assert isinstance(labelled, Labelled)
         return noised_verdict_values(
-            given.counts, given.noise_sd, n_verdicts, family.n_tables
+            given.counts, given.noise_sd, labelled.n_verdicts, family.n_tables
         )
 
     # --- files --------------------------------------------------------------------------------
@@ -124,6 +124,7 @@ class LearnedModel(Counts):
         if isinstance(given, Verdicts):
             found = {"outliers": given.outliers, "fine": given.fine}
         else:
+            assert given.ledger is not None
             # Its hash functions are the model's.
             told = {"plan": given.plan.to_dict(), "ledger": given.ledger.to_dict()}
             told |= {"own": given.own} if isinstance(given, LocalModel) else {}
@@ -132,12 +133,8 @@ class LearnedModel(Counts):
 
     @classmethod
     def from_file(cls, content: files.Content) -> "LearnedModel":
-        """Refuse: `hushtable.counts.kinds` reads the model first."""
-        raise NotImplementedError
-
-    @classmethod
-    def of_file(cls, content: files.Content, model: Counts) -> "LearnedModel":
-        """Build it of a model that a file carries, and its verdicts; raises `PlanError`."""
+        """Build the model that a file carries, and its verdicts; raises `PlanError`."""
+        model = model_from_file(content)
         told = content.said("verdicts", {"verdicts": dict})["verdicts"]
         if not told:
             arrays = (content.array(f"{_OF}{name}") for name in ("outliers", "fine"))
@@ -148,3 +145,11 @@ class LearnedModel(Counts):
         if "own" in said:
             return cls(model, LocalModel(plan, counts, ledger, said["own"]))
         return cls(model, Release(plan, counts, ledger))
+
+
+def model_from_file(content: files.Content) -> Counts:
+    """Build the counts of a detector's file, of whichever kind; raises `PlanError`."""
+    entries = content.manifest
+    made = LocalModel if "own" in entries else Release if "ledger" in entries else Sketch
+    counts: Counts = made.from_file(content)
+    return counts

@@ -163,14 +163,12 @@ class Verdicts(Counts):
 
     # --- the algebra ------------------------------------------------------------------------
 
-    def __add__(self, other: object) -> "Verdicts":
+    def __add__(self, other: "Verdicts") -> "Verdicts":
         if not self._addable(other):
             return NotImplemented
-        return replace(
-            self, outliers=self.outliers + other.outliers, fine=self.fine + other.fine
-        )
+        return replace(self, outliers=self.outliers + other.outliers, fine=self.fine + other.fine)
 
-    def __sub__(self, other: object) -> "Verdicts":
+    def __sub__(self, other: "Verdicts") -> "Verdicts":
         """Take verdicts away that were added."""
         if not self._addable(other, "subtract"):
             return NotImplemented
@@ -178,9 +176,7 @@ class Verdicts(Counts):
             raise UsageError(
                 "only verdicts that were learned can be forgotten: some count would be below zero"
             )
-        return replace(
-            self, outliers=self.outliers - other.outliers, fine=self.fine - other.fine
-        )
+        return replace(self, outliers=self.outliers - other.outliers, fine=self.fine - other.fine)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Verdicts):

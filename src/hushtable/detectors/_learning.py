@@ -90,7 +90,9 @@ class Learning(FittedTables):
             If they are of another model.
         """
         check_is_fitted(self)
-        own = self._own_verdicts() if isinstance(verdicts, Verdicts) else None
+        if not isinstance(verdicts, Verdicts):
+            return self._learned(verdicts)
+        own = self._own_verdicts()
         return self._learned(verdicts if own is None else own + verdicts)
 
     def forget(self, X: Any = None, y: ArrayLike | None = None) -> Self:

@@ -101,4 +101,5 @@ class OutlierLists(OutputFrames):
 
     def __getstate__(self) -> Any:
         """Return what is pickled: no rows."""
-        return {**super().__getstate__(), "_usual": self._usual_values()}
+        state: Any = super().__getstate__()
+        return {**state, "_usual": self._usual_values()}

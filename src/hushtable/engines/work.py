@@ -19,7 +19,8 @@ from hushtable.scores.scorer import Scorer
 
 def counts_of(model: Any) -> Counts:
     """Return the counts that a model scores by; raises `UsageError` if it is none."""
-    counts = getattr(model, "sketch_", model)  # a fitted detector stands for its counts
+    # A fitted detector stands for its counts, and for what it has learned.
+    counts = model._scorer.sketch if hasattr(model, "sketch_") else model
     if not isinstance(counts, Counts) or counts.hidden:
         raise UsageError(
             f"{type(model).__name__} is no model: needs a fitted detector, a sketch or a release"

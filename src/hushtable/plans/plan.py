@@ -11,10 +11,9 @@ from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans import histograms
 from hushtable.plans.counted import Counted
 from hushtable.plans.draws import DRAWS, Draw, Marginals, Purpose, draw_of
-from hushtable.plans.families import EquiWidth, Labelled
-from hushtable.plans.families._labelled import labelled
+from hushtable.plans.families import EquiWidth, Labelled, labelled
 from hushtable.plans.second import TwoPassPlan
-from hushtable.plans.verdicts import check_takes_verdicts
+from hushtable.plans.verdicts import check_enough, check_takes_verdicts
 from hushtable.privacy.layout import Design
 
 
@@ -276,31 +275,28 @@ class Plan(TwoPassPlan):
     def verdicts(cls, model: Counted, n_verdicts: int) -> "Plan":
         """Make the plan of a round in which sites learn from each other's verdicts.
 
-        Rows with a verdict count under the model's hash functions, with their column
-        ``"verdict"`` as one more feature: confirmed outliers 1, rows that are fine -1. The merged
-        release changes the scores of the model: ``detector.learn_from(release)``.
+        Rows with a column ``"verdict"`` count under the model's hash functions: confirmed
+        outliers 1, rows that are fine -1. `HushTable.learn_from` takes the merged release.
 
         Parameters
         ----------
         model : Sketch or Release
             Counts that rows are scored by. Of a `Release`, what it cost counts in every release
-            under the plan. Of a `Sketch`, nothing can be released under it if its plan depends on
-            rows.
+            under the plan.
         n_verdicts : int
-            Public guess of the verdicts of all sites together, by which those with noise are
-            weighed. It is not read off the data.
+            Public guess of the verdicts of all sites together, by which noised ones are weighed.
 
         Raises
         ------
-        UsageError
-            If verdicts cannot change the scores of these counts.
+        UsageError, PrivacyError
+            If verdicts cannot change these scores, or noise would drown so few of them.
         """
         tables = model.plan.first_pass()
         check_takes_verdicts(tables)
         schema = labelled(tables.schema)
         return cls(
             schema,
-            Labelled(schema, tables.family, whole("n_verdicts", n_verdicts)),
+            Labelled(schema, tables.family, check_enough(whole("n_verdicts", n_verdicts))),
             DRAWS["verdicts"].score,
             "verdicts",
             data_dependent=model.plan.data_dependent,

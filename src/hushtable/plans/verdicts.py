@@ -1,4 +1,4 @@
-"""What verdicts on rows add to the scores of cells.
+"""Scores of cells by verdicts on rows.
 
 An analyst's verdicts are counted like rows: confirmed outliers into P (nP of them), rows that are
 fine into Q (nQ). A cell is evidence only where it holds more of them than its share of all rows
@@ -14,7 +14,7 @@ European Journal of Clinical Pharmacology 54, 1998.
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.errors import UsageError
+from hushtable.errors import PrivacyError, UsageError
 from hushtable.plans.content import PlanContent
 from hushtable.plans.score_rule import exact
 
@@ -22,6 +22,8 @@ from hushtable.plans.score_rule import exact
 PRIOR = 0.5
 #: Bits of a score for each bit of evidence. Measured: see the docs.
 WEIGHT = 1.5
+#: Verdicts of all sites at least that are worth a release: with fewer, noise drowns what they say.
+FEWEST = 100
 #: Verdicts that stand out of the noise, at which noised ones have half of their full weight.
 _HALF, _FULL = 20.0, 2.0
 
@@ -42,6 +44,16 @@ def check_takes_verdicts(plan: PlanContent) -> None:
             f"{plan.detector!r} takes the least of several counts, which verdicts do not add to: "
             "use HushTable or LSHiTables"
         )
+
+
+def check_enough(n_verdicts: int) -> int:
+    """Return the number; raise `PrivacyError` if noise would drown so few verdicts."""
+    if n_verdicts < FEWEST:
+        raise PrivacyError(
+            f"{n_verdicts} verdicts of all sites: noise would drown fewer than {FEWEST}; keep them "
+            "at their sites (detector.learn, hushtable learn), where they need no noise"
+        )
+    return n_verdicts
 
 
 def verdict_values(

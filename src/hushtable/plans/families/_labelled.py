@@ -74,7 +74,8 @@ class Labelled(HashFamily):
 
     def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
         signs = self._signs(codes)
-        self.model.count(self._of_model(codes), counts, signs if weights is None else signs * weights)
+        times = signs if weights is None else signs * weights
+        self.model.count(self._of_model(codes), counts, times)
 
     def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
         raise NotImplementedError("verdicts are counted in all tables, without samples")
