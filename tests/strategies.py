@@ -76,5 +76,6 @@ def plans_of_every_kind(schema, rows):
     plans |= {"marginals": Plan.marginals(schema), "ranges": Plan.ranges(schema, **terms)}
     counts = Sketch.from_data(plans["hushtable"], rows)
     plans |= {"gate": Plan.gate(counts), "ranks": Plan.ranks(counts)}
+    plans["verdicts"] = Plan.verdicts(counts, 100)
     assert set(plans) == set(DRAWS)
     return plans

@@ -13,8 +13,10 @@ from hushtable.report import words
 
 if TYPE_CHECKING:
     from hushtable.counts.base import Counts, Noised
+    from hushtable.counts.learned import LearnedModel
     from hushtable.counts.local import LocalModel
     from hushtable.counts.sketch import Sketch
+    from hushtable.counts.verdicts import Verdicts
     from hushtable.data.schema import Schema
     from hushtable.federation.result import Result
     from hushtable.federation.round import Round
@@ -131,8 +133,22 @@ def _listed(names: Sequence[str], most: int = 8) -> str:
     return f"{len(names):,} ({', '.join(names[:most])}{more})"
 
 
+def _verdicts(verdicts: "Verdicts") -> View:
+    says = "They are kept like the rows; what may leave is a release under Plan.verdicts."
+    made = _exact("exact counts of few rows, from which these can be read", verdicts, says)
+    figures = {"Outliers": f"{verdicts.n_outliers:,}", "Fine": f"{verdicts.n_fine:,}"}
+    return made._replace(figures=figures | dict(made.figures))
+
+
+def _learned(model: "LearnedModel") -> View:
+    of_model, of_verdicts = view(model.model), view(model.verdicts)
+    says = [*of_model.sentences, f"With verdicts. {of_verdicts.sentences[0]}"]
+    return of_model._replace(kind=f"{of_model.kind} with verdicts", sentences=says)
+
+
 #: By name of the class, so that no room is imported, with its extra, before it is needed.
 VIEWS: dict[str, Callable[[Any], View]] = {
     "Schema": _schema, "Plan": _plan, "Sketch": _sketch, "LocalModel": _local,
-    "Noised": _release, "Ledger": _ledger, "Round": _round, "Result": _result,
+    "Noised": _release, "Verdicts": _verdicts,
+    "LearnedModel": _learned, "Ledger": _ledger, "Round": _round, "Result": _result,
 }  # fmt: skip

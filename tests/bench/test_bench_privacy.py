@@ -30,6 +30,7 @@ def folder(tmp_path):
     return folder
 
 
+@pytest.mark.slow  # half a minute
 def test_the_whole_way(folder, tmp_path, capsys):
     output = tmp_path / "out"
     arguments = ["bench", "privacy", "--quick", "--data", str(folder), "-o", str(output)]

@@ -131,7 +131,7 @@ def audit_canaries(
     included = rng.random(canaries) < 0.5
     released = release(Sketch.from_data(plan, rows.filter(pa.array(included))))
     crowd = Sketch.from_data(plan, rows).counts
-    values = (released.counts - 0.5 * crowd) / np.maximum(crowd, 1)
+    values = (released.counts - 0.5 * crowd) / np.maximum(np.abs(crowd), 1)
     encoder = Encoder(plan.schema)
     reader = open_rows(rows, plan.schema)
     scores = np.concatenate([plan.family.sum(encoder.encode(b), values) for b in reader.read()])

@@ -31,6 +31,7 @@ plan ranges     plan               Make the plan of a round that narrows ranges 
 plan gate       plan               Make the plan between two passes, which finds the dense rows.
 plan second     plan               Make the plan that counts again the rows that lie dense.
 plan ranks      plan               Make the plan of a last round: one histogram of a model's scores.
+plan verdicts   plan               Make the plan of a round in which sites learn from each other.
 plan hide       plan               Take the hash functions off a plan, for the coordinator.
 sketch          sketch             Count rows under a plan and write the counts as a sketch.
 release         release            Add noise to a sketch: the result may leave the site.

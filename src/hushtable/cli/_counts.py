@@ -8,14 +8,22 @@ from hushtable.counts.base import Counts, Noised
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
-from hushtable.errors import FileError
+from hushtable.counts.verdicts import Verdicts
+from hushtable.errors import FileError, PrivacyError
 from hushtable.files import Content
 from hushtable.scores.scorer import Scorer
 
 
 def read_counts(path: Path) -> Counts:
     """Read a file that must hold a sketch or a release."""
-    return files.read(path).expect("sketch", "release").build(counts_from_file)
+    content = files.read(path)
+    if content.kind == Verdicts.kind:
+        raise PrivacyError(
+            f"{path} holds exact verdicts, from which rows can be read: they are kept like the "
+            "rows. Those of one site are added by hushtable learn; of several, by releases under "
+            "hushtable plan verdicts"
+        )
+    return content.expect("sketch", "release").build(counts_from_file)
 
 
 def read_sketch(path: Path) -> Sketch:

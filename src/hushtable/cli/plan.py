@@ -249,6 +249,32 @@ def ranks(model: _Model, output: options.Output, as_json: options.Json = False) 
     save_plan(plan, target, "plan ranks", as_json, notes)
 
 
+def verdicts(
+    model: _Model,
+    expected: Annotated[
+        int, option("NUMBER", "Public guess of the verdicts of all sites together: 100 or more.")
+    ],
+    output: options.Output,
+    as_json: options.Json = False,
+) -> None:
+    """Make the plan of a round in which sites learn from each other's verdicts.
+
+    Each site sketches its rows with verdicts under it: a table with the model's columns and
+    a column "verdict" that says outlier or fine. Release each sketch, merge, and give the sum to
+    "hushtable learn"; or run a round. What the model cost counts in the epsilon.
+
+    Example:
+      hushtable plan verdicts all.hush --expected 200 -o verdicts.plan.hush
+    """
+    target = Target(output, [model])
+    content = files.read(model).expect("detector", "sketch", "release")
+    plan = Plan.verdicts(content.build(counts_from_file), expected)
+    notes = []
+    if plan.data_dependent:
+        notes = ["It depends on rows: no sketch under it can be released privately."]
+    save_plan(plan, target, "plan verdicts", as_json, notes)
+
+
 def hide(plan: _Plan, output: options.Output, as_json: options.Json = False) -> None:
     """Take the hash functions off a plan, for the coordinator.
 

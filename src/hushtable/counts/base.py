@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from hushtable import files
 from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError
+from hushtable.plans.draws import Purpose, purpose_of
+from hushtable.plans.families import TOTALS
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Ledger
@@ -69,6 +71,8 @@ class Counts(Displayed, ABC):
     @property
     def n_rows(self) -> int:
         """Rows counted, as estimated from the noised counts of all tables."""
+        if purpose_of(self.detector) is Purpose.VERDICTS:  # behind the totals, by sign
+            return int(self.counts[:TOTALS].sum())
         return round(float(self.counts.sum()) / self.n_tables)
 
     @property

@@ -14,10 +14,11 @@ from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import Verdicts
 from hushtable.entries import entries
 from hushtable.errors import PlanError, UsageError
-from hushtable.plans.families import Labelled
+from hushtable.plans.families import TOTALS, Labelled
 from hushtable.plans.plan import Plan
 from hushtable.plans.score_rule import exact
-from hushtable.plans.verdicts import noised_verdict_values, verdict_values
+from hushtable.plans.verdicts import noised_verdict_values, spread_of, verdict_values
+from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.seal import Seal
 
@@ -96,23 +97,41 @@ class LearnedModel(Counts):
         """Standard deviation of the noise on a cell of the model, in counts."""
         return self.model.noise_sd
 
+    @property
+    def may_leave(self) -> bool:  # type: ignore[override] # as both parts may
+        """Whether no exact counts are in it."""
+        return self.model.may_leave and self.verdicts.may_leave
+
+    def spent(self) -> tuple[Spent, ...]:
+        """Return the releases of the model and of the verdicts."""
+        found = (*self.model.spent(), *self.verdicts.spent())
+        return tuple({one.release: one for one in found}.values())
+
     def cell_scores(self) -> NDArray[np.float64]:
         """Return the score of every cell, in bits: the model's, and what verdicts add."""
-        return exact(self.model.cell_scores() + self.verdict_scores())
+        of_model = self.model.cell_scores()
+        return exact(of_model + self._of_verdicts(of_model))
 
     def verdict_scores(self) -> NDArray[np.float64]:
         """Return what verdicts add to the score of every cell, in bits."""
+        return self._of_verdicts(self.model.cell_scores())
+
+    def _of_verdicts(self, of_model: NDArray[np.float64]) -> NDArray[np.float64]:
         given, family = self.verdicts, self.plan.family
         if isinstance(given, Verdicts):
-            first = self.plan.first_counts
-            rows = np.maximum(self.counts if first is None else first, 0)
-            share = rows / max(1.0, rows.sum() / family.n_tables)
-            return verdict_values(given.outliers, given.n_outliers, given.fine, given.n_fine, share)
-        labelled = given.plan.family
-        assert isinstance(labelled, Labelled)
-        return noised_verdict_values(
-            given.counts, given.noise_sd, labelled.n_verdicts, family.n_tables
-        )
+            share = self._share()
+            spread = spread_of(of_model, share, family.offsets)
+            counted = given.outliers, given.n_outliers, given.fine, given.n_fine
+            return verdict_values(*counted, share, spread)
+        difference, n_verdicts = given.counts[TOTALS:], max(0, given.n_rows)
+        return noised_verdict_values(difference, given.noise_sd, n_verdicts, family.n_tables)
+
+    def _share(self) -> NDArray[np.float64]:
+        """Return the share of all counted rows in each cell; none is below 0."""
+        first, offsets = self.plan.first_counts, self.plan.family.offsets
+        rows = np.maximum(self.counts if first is None else first, 0).astype(np.float64)
+        each = np.maximum(np.add.reduceat(rows, offsets[:-1]), 1.0)
+        return np.asarray(rows / np.repeat(each, np.diff(offsets)), np.float64)
 
     # --- files --------------------------------------------------------------------------------
 

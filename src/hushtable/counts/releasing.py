@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hushtable.counts.release import Release
 from hushtable.errors import PrivacyError, UsageError
-from hushtable.plans.draws import Purpose
+from hushtable.plans.draws import Purpose, purpose_of
 from hushtable.plans.plan import Plan
 from hushtable.privacy import noise
 from hushtable.privacy.budget import check_public_delta, check_share
@@ -34,6 +34,7 @@ def release_counts(
         check_public_delta(terms.delta, plan.expected_rows)
     earlier = _earlier(after, plan)
     before = Cost.total(spent.cost for spent in (*plan.behind, *earlier))
+    check_adjacency(plan.detector, terms.adjacency)
     sensitivity = terms.sensitivity(plan.family.n_histograms, sketch.sampled)
     scale = _scale(terms, plan, sensitivity, before)
     part = Share(secrets.token_hex(32), scale, noise.library(), earlier)
@@ -72,6 +73,15 @@ def check_plan(plan: Plan) -> None:
             "the plan depends on exact counts (raw marginals, a first pass, an exact model's "
             "scores), which no noise on the tables hides: draw it from the schema alone, or from "
             "releases"
+        )
+
+
+def check_adjacency(detector: str, adjacency: str) -> None:
+    """Raise `PrivacyError` if neighbours of this kind differ by more than the accounting takes."""
+    if purpose_of(detector) is Purpose.VERDICTS and adjacency == "replace-one":
+        raise PrivacyError(
+            "adjacency 'replace-one' for verdicts: another verdict on the same row would change "
+            "its counts by two each, which is not accounted for; use 'add-remove'"
         )
 
 

@@ -81,7 +81,9 @@ class Sketch(Counts):
             if len(array) and array.min() < 0 and not (signed and name == "counts"):
                 raise PlanError(f"sketch: {name} holds a negative number")
         rows = np.add.reduceat(self.counts.astype(np.float64), self.plan.family.offsets[:-1])
-        if abs(rows).max() > 2**52 or (rows != rows[0]).any():
+        if signed:  # the first histogram counts rows, all others by sign
+            rows[0] = self.counts[1] - self.counts[0]
+        if abs(rows).max() > 2**52 or (rows != rows[0]).any() or self.n_rows < 0:
             raise PlanError(
                 f"sketch: its tables hold {rows.min():,.0f} to {rows.max():,.0f} rows: needs the "
                 "same rows in each, at most 2^52"

@@ -53,7 +53,7 @@ class Verdicts(Counts):
     """
 
     kind: ClassVar[str] = "verdicts"
-    noun: ClassVar[str] = "a file of verdicts"
+    noun: ClassVar[str] = "raw verdicts"
     adds: ClassVar[bool] = True
     ledger = None  # exact counts have none
 
@@ -159,7 +159,8 @@ class Verdicts(Counts):
                 "is another's"
             )
         tally = np.zeros((len(plan.schema), 2), np.int64)
-        return Sketch(plan, self.counts, tally)
+        totals = np.array([self.n_fine, self.n_outliers])
+        return Sketch(plan, np.append(totals, self.counts), tally)
 
     # --- the algebra ------------------------------------------------------------------------
 

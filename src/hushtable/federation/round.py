@@ -9,6 +9,7 @@ from typing import Unpack
 
 from hushtable import files
 from hushtable.arguments import is_text
+from hushtable.counts.releasing import check_adjacency
 from hushtable.display import Displayed
 from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, RoundError, UsageError
@@ -238,6 +239,7 @@ class Round(Displayed):
     @property
     def sensitivity(self) -> Sensitivity:
         """By how much one person changes the counts."""
+        check_adjacency(self.layout.detector, self.terms.adjacency)
         return self.terms.sensitivity(len(self.layout.cells))
 
     @property

@@ -272,7 +272,7 @@ class Plan(TwoPassPlan):
         )
 
     @classmethod
-    def verdicts(cls, model: Counted, n_verdicts: int) -> "Plan":
+    def verdicts(cls, model: Counted, expected: int) -> "Plan":
         """Make the plan of a round in which sites learn from each other's verdicts.
 
         Rows with a column ``"verdict"`` count under the model's hash functions: confirmed
@@ -283,20 +283,21 @@ class Plan(TwoPassPlan):
         model : Sketch or Release
             Counts that rows are scored by. Of a `Release`, what it cost counts in every release
             under the plan.
-        n_verdicts : int
-            Public guess of the verdicts of all sites together, by which noised ones are weighed.
+        expected : int
+            Public guess of the verdicts of all sites together; noise drowns fewer than 100.
 
         Raises
         ------
         UsageError, PrivacyError
             If verdicts cannot change these scores, or noise would drown so few of them.
         """
+        check_enough(whole("expected", expected))
         tables = model.plan.first_pass()
         check_takes_verdicts(tables)
         schema = labelled(tables.schema)
         return cls(
             schema,
-            Labelled(schema, tables.family, check_enough(whole("n_verdicts", n_verdicts))),
+            Labelled(schema, tables.family),
             DRAWS["verdicts"].score,
             "verdicts",
             data_dependent=model.plan.data_dependent,

@@ -20,8 +20,10 @@ from hushtable.plans.score_rule import exact
 
 #: Rows added to what was observed, and to what was expected: of few verdicts, few bits.
 PRIOR = 0.5
-#: Bits of a score for each bit of evidence. Measured: see the docs.
-WEIGHT = 1.5
+#: Spreads of the model's scores for each bit of evidence. Measured: see the docs.
+WEIGHT = 2.0
+#: The spread is rounded to multiples of it: sums may differ in their last bits.
+_UNIT = 2.0**10
 #: Verdicts of all sites at least that are worth a release: with fewer, noise drowns what they say.
 FEWEST = 100
 #: Verdicts that stand out of the noise, at which noised ones have half of their full weight.
@@ -46,18 +48,17 @@ def check_takes_verdicts(plan: PlanContent) -> None:
         )
 
 
-def check_enough(n_verdicts: int) -> int:
-    """Return the number; raise `PrivacyError` if noise would drown so few verdicts."""
+def check_enough(n_verdicts: int) -> None:
+    """Raise `PrivacyError` if noise would drown so few verdicts."""
     if n_verdicts < FEWEST:
         raise PrivacyError(
             f"{n_verdicts} verdicts of all sites: noise would drown fewer than {FEWEST}; keep them "
             "at their sites (detector.learn, hushtable learn), where they need no noise"
         )
-    return n_verdicts
 
 
 def verdict_values(
-    outliers: Ints, n_outliers: int, fine: Ints, n_fine: int, share: Floats
+    outliers: Ints, n_outliers: int, fine: Ints, n_fine: int, share: Floats, spread: float
 ) -> Floats:
     """Return what exact verdicts add to the score of every cell, in bits.
 
@@ -69,9 +70,23 @@ def verdict_values(
         Rows with each verdict.
     share : ndarray of shape (n_cells,), float64
         Share of all counted rows that lie in each cell.
+    spread : float
+        Of the model's scores, in bits: see `spread_of`.
     """
     for_fine, for_outliers = _evidence(fine, n_fine, share), _evidence(outliers, n_outliers, share)
-    return exact(WEIGHT * (for_fine - for_outliers))
+    return exact(WEIGHT * spread * (for_fine - for_outliers))
+
+
+def spread_of(values: Floats, share: Floats, offsets: Ints) -> float:
+    """Return the standard deviation of cells' ``values`` (n_cells,) over the counted rows.
+
+    It is taken within each table, and its square is averaged over the tables. The scores of two
+    passes spread three times as far as those of one: evidence has to keep up with them.
+    """
+    first = offsets[:-1]
+    means = np.add.reduceat(values * share, first)
+    variances = np.add.reduceat(values**2 * share, first) - means**2
+    return float(np.rint(np.sqrt(np.maximum(variances, 0.0).mean()) * _UNIT) / _UNIT)
 
 
 def _evidence(counts: Ints, n_rows: int, share: Floats) -> Floats:
@@ -81,13 +96,13 @@ def _evidence(counts: Ints, n_rows: int, share: Floats) -> Floats:
 
 
 def noised_verdict_values(
-    difference: Ints, noise_sd: float, n_verdicts: int, n_tables: int
+    difference: Ints, noise_sd: float, n_verdicts: float, n_tables: int
 ) -> Floats:
     """Return what verdicts with noise add to the score of every cell, in bits.
 
     ``difference`` is P - Q. For counts far above the noise, asinh(D / 2 sigma) / ln 2 is the log2
     of their ratio to it, and straight within it, so that noise averages out over the tables. The
-    weight grows with ``n_verdicts``, a public number, against the noise.
+    weight grows with ``n_verdicts``, estimated from the release, against the noise.
     """
     spread = max(PRIOR, noise_sd)
     standing_out = n_verdicts * np.sqrt(n_tables) / noise_sd

@@ -11,30 +11,30 @@ from hushtable.entries import entries
 from hushtable.errors import DataError, PlanError
 from hushtable.files import Arrays
 from hushtable.kernels import MISSING_LOW
-from hushtable.plans.families._family import Floats, HashFamily, Ints, whole_number
+from hushtable.plans.families._family import Floats, HashFamily, Ints
 from hushtable.plans.families.registry import family_from_content, register
 
 #: The column of verdicts, and what it says.
 VERDICT = "verdict"
 FINE, OUTLIER = "fine", "outlier"
-#: Verdicts of all sites at most.
-_MOST = 1 << 40
+#: Cells before those of the model's tables: how many rows are fine, how many are outliers.
+TOTALS = 2
 
 
 @register
 @dataclass(frozen=True, eq=False)
 class Labelled(HashFamily):
-    """The tables of a model; rows confirmed as outliers count 1, rows that are fine -1.
+    """The tables of a model; in their cells, a confirmed outlier counts 1, a row that is fine -1.
 
-    The last feature of the schema is the verdict. ``model`` is the model's tables, ``n_verdicts``
-    a public guess of the verdicts of all sites together.
+    Values are summed with the same signs. The last feature of the schema is the verdict. Before
+    the tables of ``model`` comes a histogram of two cells, in which every row counts 1: how many
+    are fine, and how many are outliers.
     """
 
     name: ClassVar[str] = "Labelled"
     of_model: ClassVar[bool] = True
 
     model: HashFamily = field()
-    n_verdicts: int = whole_number(1, _MOST)
 
     def _check(self) -> None:
         super()._check()
@@ -45,7 +45,7 @@ class Labelled(HashFamily):
 
     @property
     def offsets(self) -> Ints:
-        return self.model.offsets
+        return np.append(0, self.model.offsets + TOTALS)
 
     def parameters(self) -> dict[str, Any]:
         model = {"name": self.model.name, **self.model.parameters()}
@@ -56,14 +56,13 @@ class Labelled(HashFamily):
 
     @classmethod
     def from_content(cls, schema: Schema, parameters: Any, arrays: Arrays) -> Self:
-        needed = {"n_verdicts": int, "model": dict}
-        content = entries(parameters, "tables of verdicts", needed)
+        content = entries(parameters, "tables of verdicts", {"model": dict})
         model = dict(content["model"])
         name = model.pop("name", None)
         if name == cls.name:  # before it is read, however deep it goes
             raise PlanError(f"{cls.name} needs a detector's tables, not {name} again")
         tables = family_from_content(name, model, arrays, unlabelled(schema))
-        return cls(schema, tables, content["n_verdicts"])
+        return cls(schema, tables)
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
@@ -73,18 +72,21 @@ class Labelled(HashFamily):
         return found
 
     def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
-        signs = self._signs(codes)
-        times = signs if weights is None else signs * weights
-        self.model.count(self._of_model(codes), counts, times)
+        outlier = self._outliers(codes)
+        times = np.ones(len(outlier), np.int64) if weights is None else weights
+        np.add.at(counts[:TOTALS], outlier, times)
+        self.model.count(self._of_model(codes), counts[TOTALS:], (2 * outlier - 1) * times)
 
     def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
         raise NotImplementedError("verdicts are counted in all tables, without samples")
 
     def sum(self, codes: Codes, values: Floats) -> Floats:
-        return self.model.sum(self._of_model(codes), values)
+        outlier = self._outliers(codes)
+        sums = self.model.sum(self._of_model(codes), values[TOTALS:])
+        return np.asarray(values[outlier] + (2 * outlier - 1) * sums, np.float64)
 
-    def _signs(self, codes: Codes) -> Ints:
-        """Return 1 for an outlier and -1 for a row that is fine (n,); raises `DataError`."""
+    def _outliers(self, codes: Codes) -> Ints:
+        """Return 1 for an outlier and 0 for a row that is fine (n,); raises `DataError`."""
         told = codes.codes[self.n_features - 1]
         known = (told == 1) | (told == 2)
         if not known.all():
@@ -94,7 +96,7 @@ class Labelled(HashFamily):
                 f"{(~known).sum():,} rows have no verdict (the first {got}): the column "
                 f"{VERDICT!r} needs {OUTLIER!r} or {FINE!r} in each row; leave others out"
             )
-        return np.where(told == 2, 1, -1)
+        return np.asarray(told - np.uint16(1), np.int64)
 
     def _of_model(self, codes: Codes) -> Codes:
         d = self.n_features - 1
