@@ -110,7 +110,7 @@ def test_rows_like_confirmed_outliers_score_lower_and_like_fine_ones_higher(dete
     moved = detector.score_samples(X) - before
     assert moved[10:30].mean() < -0.5  # high in the first column, as the outliers
     assert moved[40:60].mean() > 0.5
-    assert abs(moved[60:].mean()) < 0.2
+    assert abs(moved[60:].mean()) < 0.4
 
 
 @pytest.mark.parametrize("passes", [1, 2])

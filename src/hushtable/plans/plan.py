@@ -275,8 +275,7 @@ class Plan(TwoPassPlan):
     def verdicts(cls, model: Counted, expected: int) -> "Plan":
         """Make the plan of a round in which sites learn from each other's verdicts.
 
-        Rows with a column ``"verdict"`` count under the model's hash functions: confirmed
-        outliers 1, rows that are fine -1. `HushTable.learn_from` takes the merged release.
+        Rows with a column ``"verdict"`` count by its sign; `learn_from` takes the release.
 
         Parameters
         ----------
