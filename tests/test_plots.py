@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 from sklearn.ensemble import IsolationForest
 
 from hushtable import Feature, HushTable, HushTableError, Plan, Schema, Sketch, plots
+from hushtable.errors import DataError, UsageError
 from hushtable.plots import (
     EpsilonDisplay,
     ExplanationDisplay,
     NoiseDisplay,
     RankedOutliersDisplay,
     ScoreDisplay,
+    VerdictsDisplay,
 )
 
 matplotlib.use("Agg")
@@ -253,3 +255,18 @@ def test_docstrings_match_signatures(name):
         documented = inspect.getdoc(function)
         for parameter in inspect.signature(function).parameters:
             assert parameter == "self" or f"\n{parameter} : " in documented, (function, parameter)
+
+
+def test_verdicts_are_counted_in_their_order_and_in_that_of_scores():
+    display = VerdictsDisplay.from_verdicts([0, 1, 1, 0, 1], scores=[3.0, 1.0, 2.0, 9.0, 8.0])
+    assert display.found.tolist() == [0, 0, 1, 2, 2, 3]
+    assert display.before.tolist() == [0, 1, 2, 2, 3, 3]
+    assert len(display.ax_.lines) == 2
+    alone = VerdictsDisplay.from_verdicts([1, 0])
+    assert alone.before is None
+    assert len(alone.ax_.lines) == 1
+    assert VerdictsDisplay.of([]).found.tolist() == [0]
+    with pytest.raises(DataError, match="verdict 2 of row 1"):
+        VerdictsDisplay.of([1, 2])
+    with pytest.raises(UsageError, match="3 scores for 2 verdicts"):
+        VerdictsDisplay.of([1, 0], scores=[1.0, 2.0, 3.0])

@@ -2,7 +2,9 @@
 
 import copy
 import itertools
+import json
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -12,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hushtable import ACE, HushTable, LSHiTables, Plan, RSHash, Sketch, Verdicts, load
+from hushtable.cli import main
 from hushtable.counts.learned import LearnedModel
+from hushtable.engines.work import counts_of
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.verdicts import PRIOR, WEIGHT
 from hushtable.scores import Explainer, Ranks, Scorer
@@ -304,3 +308,60 @@ def test_thousands_of_one_kind_and_rows_never_counted_are_welcome(detector):
         X = np.random.default_rng(3).normal(8.0, 1.0, size=(5_000, 4))
         assert np.isfinite(detector.learn(X, np.ones(5_000)).score_samples(rows())).all()
         assert np.isfinite(detector.learn(X, np.zeros(5_000)).score_samples(rows())).all()
+
+
+# --- what it learned ------------------------------------------------------------------------------
+
+
+def test_the_features_that_verdicts_moved_are_found(detector):
+    X = rows()
+    before = Explainer(Scorer(detector.sketch_))
+    detector.learn(X[[*range(10), *range(60, 70)]], [1] * 10 + [0] * 10)
+    moved = Explainer(detector._scorer).moved_from(before, X)
+    assert moved.argmax() == 0  # in which the confirmed ones are high
+    np.testing.assert_allclose(Explainer(detector._scorer).moved_from(before, X, n_jobs=2), moved)
+    assert not before.moved_from(before, X).any()
+
+
+@pytest.fixture
+def files_(tmp_path, detector):
+    X = pd.DataFrame(rows(), columns=list("abcd"))
+    X.to_csv(tmp_path / "rows.csv", index=False)
+    detector = HushTable(random_state=0).fit(X)
+    detector.learn(X.iloc[[*range(10), 60, 0]], [1] * 10 + [0, 0]).save(tmp_path / "m.hush")
+    detector.verdicts_.save(tmp_path / "v.hush")
+    return tmp_path
+
+
+def test_inspect_says_how_many_verdicts_and_which_contradict(files_, capsys):
+    for name in ("m", "v"):
+        assert main(["inspect", str(files_ / f"{name}.hush")]) == 0
+        told = capsys.readouterr().out
+        assert "10 outliers, 2 fine; 1 pair of rows that lie in the same cells have both" in told
+        assert main(["inspect", str(files_ / f"{name}.hush"), "--json"]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert (facts["outliers"], facts["fine"], facts["contradictory"]) == (10, 2, 1)
+
+
+def test_commands_score_by_what_was_learned(files_, capsys):
+    model, data = str(files_ / "m.hush"), str(files_ / "rows.csv")
+    expected = load(model).score_samples(pd.read_csv(data))
+    assert main(["score", data, "--model", model, "-o", str(files_ / "s.csv")]) == 0
+    np.testing.assert_allclose(pd.read_csv(files_ / "s.csv")["score"], expected)
+    assert main(["report", model, data, "-o", str(files_ / "r.html")]) == 0
+    page = (files_ / "r.html").read_text()
+    assert "10 outliers, 2 fine" in page
+    assert re.search(r"Moved by verdicts.{1,60}a \d", page, re.DOTALL)
+    assert main(["merge", str(files_ / "v.hush"), model, "-o", str(files_ / "x.hush")]) != 0
+    assert "rows can be read" in capsys.readouterr().err
+
+
+def test_drift_is_of_the_rows_not_of_the_verdicts(files_, capsys):
+    model, data = str(files_ / "m.hush"), str(files_ / "rows.csv")
+    assert main(["drift", model, data]) == 0
+    assert "within what chance explains" in capsys.readouterr().out
+
+
+def test_engines_score_by_what_was_learned(detector):
+    detector.learn(*some())
+    assert isinstance(counts_of(detector), LearnedModel)

@@ -96,7 +96,8 @@ class Content:
         if self.kind not in kinds:
             *most, last = (KINDS[kind].words for kind in kinds)
             needed = f"{', '.join(most)} or {last}" if most else last
-            raise FileError(f"{self.path}: holds a {self.kind}: give {needed}")
+            held = self.kind if self.kind.endswith("s") else f"a {self.kind}"
+            raise FileError(f"{self.path}: holds {held}: give {needed}")
         return self
 
     def said(self, what: str, needed: Kinds, optional: Kinds | None = None) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from hushtable.cli._signed import signed_by, signed_lines
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.release import Release
+from hushtable.counts.verdicts import Verdicts
 from hushtable.data.schema import Schema
 from hushtable.federation.sealed import Sealed
 from hushtable.files import Content
@@ -53,7 +54,7 @@ def inspect(
 #: Facts in the order in which they are printed; who signed follows.
 _LABELS = (
     *("File", "Kind", "Plan", "Detector", "Depends on data", "Tables", "Values of rows"),
-    *("Rows counted", "Laid out for", "Threshold", "Features", "May leave"),
+    *("Rows counted", "Verdicts", "Laid out for", "Threshold", "Features", "May leave"),
 )
 
 #: By kind of file, the command that goes on with it.
@@ -124,8 +125,9 @@ def _facts(content: Content, plan: Plan, counts: Counts | None, full: bool) -> d
 
 
 def _facts_of_counts(content: Content, counts: Counts) -> dict[str, Any]:
+    learned = words.learned(counts)
     if counts.ledger is None:
-        facts: dict[str, Any] = {"rows": counts.n_rows, "sampled": counts.sampled}
+        facts: dict[str, Any] = {"rows": counts.n_rows, "sampled": counts.sampled, **learned}
         if counts.plan.first_counts is not None:
             facts["rows_first_pass"] = counts.plan.first_rows
         return facts
@@ -135,12 +137,16 @@ def _facts_of_counts(content: Content, counts: Counts) -> dict[str, Any]:
         facts["result"] = content.manifest.get("result")
     if counts.plan.first_counts is not None:
         facts["rows_first_pass_estimated"] = counts.plan.first_rows
-    return facts | {
-        "rows_estimated": counts.n_rows,
-        "noise_sd": counts.noise_sd,
-        "ledger": counts.ledger.to_dict(),
-        "words": counts.ledger.words(),
-    }
+    return (
+        facts
+        | learned
+        | {
+            "rows_estimated": counts.n_rows,
+            "noise_sd": counts.noise_sd,
+            "ledger": counts.ledger.to_dict(),
+            "words": counts.ledger.words(),
+        }
+    )
 
 
 def _features(schema: Schema, full: bool) -> list[dict[str, Any]]:
@@ -199,6 +205,11 @@ def _lines_of_plan(file: Path, facts: dict[str, Any], plan: Plan, full: bool) ->
 
 def _lines_of_counts(facts: dict[str, Any], plan: Plan, counts: Counts) -> dict[str, str]:
     lines = {}
+    if told := words.verdicts(counts):
+        lines["Verdicts"] = told
+    if isinstance(counts, Verdicts):
+        lines["May leave"] = "no: rows can be read from it"
+        return lines
     if counts.ledger is None:
         lines["Rows counted"] = f"{counts.n_rows:,}"
         if counts.sampled:

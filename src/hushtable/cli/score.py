@@ -276,6 +276,11 @@ def open_model(path: Path, id_: str | None) -> tuple[Scorer, float, Reading, Usu
             f"{path} holds counts for a gate, which do not score: make the second plan with them "
             f"(hushtable plan second FIRST --gate {path} -o second.plan.hush) and sketch again"
         )
+    if counts.plan.purpose is Purpose.VERDICTS:
+        raise FileError(
+            f"{path} holds verdicts, which change the scores of a model: hushtable learn MODEL "
+            f"{path} -o FILE, and score with that"
+        )
     if not counts.plan.purpose.scores_rows:
         raise FileError(
             f"{path} holds ranks, which do not score: give the model as --model, and this file as "

@@ -80,6 +80,11 @@ class Counts(Displayed, ABC):
         """Standard deviation of the noise on a cell, in counts; 0 for exact counts."""
         return 0.0 if self.ledger is None else self.ledger.noise_sd
 
+    @property
+    def unlearned(self) -> "Counts":
+        """The counts of rows, without what was learned from verdicts."""
+        return self
+
     def cell_scores(self) -> NDArray[np.float64]:
         """Return the score of every cell (n_cells,), in the unit of the plan's score rule."""
         return self.plan.cell_scores(self.counts, self.noise_sd)

@@ -29,7 +29,7 @@ def register(name: str, kind: files.Kind, reader: Callable[[files.Content], Any]
 
 def counts_from_file(content: files.Content) -> Counts:
     """Build the counts that a file carries; raises `PlanError` if it holds none."""
-    kinds: tuple[type[Counts], ...] = (Sketch, Release, LocalModel)
+    kinds: tuple[type[Counts], ...] = (Sketch, Release, LocalModel, Verdicts)
     made = {one.kind: one for one in kinds}.get(content.kind)
     if made is not None:
         return made.from_file(content)

@@ -83,6 +83,11 @@ class LearnedModel(Counts):
             object.__setattr__(self, name, getattr(self.model, name))
 
     @property
+    def unlearned(self) -> Counts:
+        """The model."""
+        return self.model
+
+    @property
     def adds(self) -> bool:  # type: ignore[override] # as its model does
         """Whether counts of other rows can be added to the model's."""
         return self.model.adds

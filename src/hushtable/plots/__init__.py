@@ -9,6 +9,7 @@ from hushtable.plots._explanation import ExplanationDisplay
 from hushtable.plots._noise import NoiseDisplay
 from hushtable.plots._ranked import RankedOutliersDisplay
 from hushtable.plots._scores import ScoreDisplay
+from hushtable.plots._verdicts import VerdictsDisplay
 
 __all__ = [
     "EpsilonDisplay",
@@ -16,4 +17,5 @@ __all__ = [
     "NoiseDisplay",
     "RankedOutliersDisplay",
     "ScoreDisplay",
+    "VerdictsDisplay",
 ]

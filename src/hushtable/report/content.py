@@ -21,6 +21,7 @@ from hushtable.report.words import (
     listed,
     n_tables,
     values_of_rows,
+    verdicts,
 )
 
 
@@ -168,6 +169,8 @@ def _about(model: Model, threshold: float | None) -> dict[str, str]:
         "Detector": counts.detector,
         "Plan": counts.plan_id,
     }
+    if told := verdicts(counts):
+        lines["Verdicts"] = told
     if plan is not None:
         lines["Depends on data"] = dependence(plan)
     lines["Counts"] = f"{len(counts.counts):,} cells in {n_tables(counts.n_tables)}"

@@ -16,6 +16,7 @@ from hushtable.plots import ScoreDisplay
 from hushtable.report.lowest import NO_ROWS, LowestRows, Shown
 from hushtable.scores.details import Details, Scored
 from hushtable.scores.distributions import Distributions
+from hushtable.scores.explain import Explainer
 from hushtable.scores.lowest import Lowest
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Reasons
@@ -40,6 +41,7 @@ class Scores:
     unit: str  # of the scores
     median: float
     display: ScoreDisplay  # the distribution of the scores
+    moved: list[tuple[str, float]]  # features whose contributions verdicts moved, in bits
     #: Share of the rows of all sites that score below the threshold, and two shares between which
     #: it lies (3,); None where no ranks were given.
     flagged: NDArray[np.float64] | None
@@ -60,6 +62,10 @@ class Scores:
             between = "" if low == high else f" (between {low} and {high})"
             lines["Of all sites' rows"] = f"{share} are below the threshold{between}"
         lines["Median score"] = f"{self.median:.4g} {self.unit}"
+        if self.moved:
+            lines["Moved by verdicts"] = "; ".join(
+                f"{name} {bits:.2g} {self.unit}" for name, bits in self.moved
+            )
         return lines
 
     @property
@@ -167,6 +173,7 @@ def score_rows(
         unit=unit,
         median=float(np.median(scores)),
         display=ScoreDisplay.of(scores, threshold=threshold, unit=unit),
+        moved=_moved(scorer, reader, n_jobs),
         flagged=_flagged(ranks, threshold),
         lowest=LowestRows.of(lowest.rows, threshold, unit, shown, reasons, no_reasons, among),
         tally=tally,
@@ -198,6 +205,17 @@ def _reasons(scorer: Scorer, shown: Shown) -> tuple[Reasons | None, str]:
         return None, str(error)
 
 
+def _moved(scorer: Scorer, reader: Reader, n_jobs: int | None) -> list[tuple[str, float]]:
+    """Return the features whose contributions to these rows' scores verdicts moved most."""
+    if scorer.sketch.unlearned is scorer.sketch:
+        return []
+    learned, before = Explainer(scorer), Explainer(Scorer(scorer.sketch.unlearned))
+    sizes = learned.moved_from(before, reader, n_jobs=n_jobs)
+    most = np.argsort(-sizes, kind="stable")[:_FURTHEST]
+    names = scorer.plan.schema.names
+    return [(names[j], float(sizes[j])) for j in most.tolist() if sizes[j] > 0.0]
+
+
 def _flagged(ranks: Ranks | None, threshold: float) -> NDArray[np.float64] | None:
     """Return the rank of the threshold, and two that it lies between, where both are known."""
     if ranks is None or math.isnan(threshold):
@@ -208,7 +226,7 @@ def _flagged(ranks: Ranks | None, threshold: float) -> NDArray[np.float64] | Non
 
 def passes(counted: Counts) -> int:
     """Return how often `score_rows` reads the rows."""
-    return 1 if why_no_drift(counted) else 3
+    return (1 if why_no_drift(counted) else 3) + (counted.unlearned is not counted)
 
 
 def why_no_drift(counted: Counts) -> str:
@@ -222,6 +240,7 @@ def why_no_drift(counted: Counts) -> str:
 
 def of_all_rows(counted: Counts) -> Counts:
     """Return the counts to compare rows with: of two passes, the first."""
+    counted = counted.unlearned
     return counted.first_pass() if isinstance(counted, Sketch) else counted
 
 

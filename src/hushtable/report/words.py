@@ -3,12 +3,16 @@
 import math
 from typing import TYPE_CHECKING
 
+from hushtable.counts.learned import LearnedModel
+from hushtable.counts.verdicts import Verdicts
 from hushtable.data.values import range_words
 from hushtable.plans.draws import NOVELTY, Purpose
+from hushtable.plans.families import TOTALS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hushtable.counts.base import Counts
     from hushtable.data.schema import Feature, Schema
     from hushtable.federation.round import Round
     from hushtable.plans.plan import Plan
@@ -70,6 +74,32 @@ def dependence(plan: "Plan") -> str:
     if not plan.schema.public:
         return "yes: the ranges were read off rows"
     return "yes: refined by counts of rows"
+
+
+def learned(counts: "Counts") -> dict[str, int]:
+    """Return how many verdicts a file of counts holds, for machines; nothing if it holds none."""
+    given = counts.verdicts if isinstance(counts, LearnedModel) else counts
+    if isinstance(given, Verdicts):
+        found = {"outliers": given.n_outliers, "fine": given.n_fine}
+        return found | {"contradictory": given.n_contradictory}
+    if given.hidden or given.plan.purpose is not Purpose.VERDICTS:
+        return {}
+    fine, outliers = given.counts[:TOTALS].tolist()
+    return {"outliers": outliers, "fine": fine}
+
+
+def verdicts(counts: "Counts") -> str:
+    """Return how many verdicts a file of counts holds, in words; empty if it holds none."""
+    found = learned(counts)
+    if not found:
+        return ""
+    given = counts.verdicts if isinstance(counts, LearnedModel) else counts
+    about = "" if given.ledger is None else "about "
+    words = f"{about}{found['outliers']:,} outliers, {found['fine']:,} fine"
+    if twice := found.get("contradictory", 0):
+        pairs = "1 pair of rows that lie" if twice == 1 else f"{twice:,} pairs of rows that lie"
+        words += f"; {pairs} in the same cells have both: see which is right"
+    return words
 
 
 def listed(things: "Sequence[str]") -> str:

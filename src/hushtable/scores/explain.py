@@ -154,6 +154,34 @@ class Explainer:
             sums += some
         return sums / n_rows if n_rows else np.full(len(sums), np.nan)
 
+    def moved_from(self, other: "Explainer", X: Any, *, n_jobs: int | None = None) -> Floats:
+        """Return the mean distance of each feature's shares from those by another model's scores.
+
+        Parameters
+        ----------
+        other : Explainer
+            Of other scores under the same plan, such as those before verdicts were learned.
+        X : array, data frame, Arrow object or path
+            Rows.
+        n_jobs : int, optional
+            Threads; None is one, -1 every core.
+
+        Returns
+        -------
+        ndarray of shape (d,), float64
+            Mean of abs(share - the other's share), in bits; NaN if there are no rows.
+        """
+
+        def add_up(item: Numbered) -> tuple[int, Floats]:
+            distance = self._explain(item).shares - other._explain(item).shares
+            return len(distance), np.abs(distance).sum(axis=0)
+
+        n_rows, sums = 0, np.zeros(len(self._equal))
+        for rows, some in self._scorer.mapped(X, add_up, n_jobs):
+            n_rows += rows
+            sums += some
+        return sums / n_rows if n_rows else np.full(len(sums), np.nan)
+
     def batches(
         self,
         X: Any,
