@@ -257,7 +257,7 @@ def verdicts(
     output: options.Output,
     as_json: options.Json = False,
 ) -> None:
-    """Make the plan of a round in which sites learn from each other's verdicts.
+    """Make the plan of a round in which sites learn from each other.
 
     Each site sketches its rows with verdicts under it: a table with the model's columns and
     a column "verdict" that says outlier or fine. Release each sketch, merge, and give the sum to

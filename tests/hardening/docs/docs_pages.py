@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from docs_reader import ROOT, Reader, blocks
 
 from hushtable import Plan, Schema, Sketch
@@ -99,6 +100,12 @@ def a_merged_model():
     do("plan draw schema.toml --epsilon 0.9 --expected-rows 800 --sites 2 -o plan.hush")
     do(*(command for site in ("north", "south") for command in release_of(site, epsilon="0.9")))
     do("merge north.hush south.hush -o all.hush")
+
+
+def somebody_looks_at_rows():
+    """Write rows with verdicts."""
+    rows = pd.read_csv("rows.csv").head(20)
+    rows.assign(verdict=["outlier", "fine"] * 10).to_csv("looked-at.csv", index=False)
 
 
 def people_fill_in_the_schema():
@@ -238,6 +245,12 @@ PAGES = {
             ),
             "hushtable merge north-first-pass": partial(
                 do, *release_of("north-first-pass"), *release_of("south-first-pass")
+            ),
+            "hushtable sketch looked-at.csv": somebody_looks_at_rows,
+            "hushtable merge north.verdicts": partial(
+                do,
+                "sketch looked-at.csv --plan verdicts.plan.hush -o there.hush",
+                "release there.hush --epsilon 3 -o south.verdicts.hush",
             ),
             "hushtable merge north-gate": partial(
                 do,
