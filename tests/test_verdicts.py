@@ -3,6 +3,7 @@
 import copy
 import itertools
 import json
+import math
 import pickle
 import re
 import warnings
@@ -18,7 +19,6 @@ from hushtable.cli import main
 from hushtable.counts.learned import LearnedModel
 from hushtable.engines.work import counts_of
 from hushtable.errors import DataError, PlanError, UsageError
-from hushtable.plans.verdicts import PRIOR, WEIGHT
 from hushtable.scores import Explainer, Ranks, Scorer
 from hushtable.scores.outliers import AMONG
 
@@ -86,26 +86,71 @@ def test_rows_with_both_verdicts_are_told(fitted):
 # --- scores ---------------------------------------------------------------------------------------
 
 
-def test_values_follow_the_definition(fitted):
-    X, y = some()
-    verdicts = Verdicts.from_data(fitted.plan_, X, y)
-    P, Q = verdicts.outliers, verdicts.fine
-    share, before = fitted.plan_.first_counts / N, fitted.sketch_.cell_scores()
-    spread = np.mean(
-        [
-            np.cov(before[first:last], aweights=share[first:last], ddof=0)
-            for first, last in itertools.pairwise(fitted.plan_.family.offsets)
-        ]
-    )
-    weight = WEIGHT * np.round(np.sqrt(spread), 2)
-    evidence = [
-        np.maximum(0.0, np.log2((counts + PRIOR) / (counts_of * share + PRIOR)))
-        for counts, counts_of in ((P, verdicts.n_outliers), (Q, verdicts.n_fine))
+def naive_values(before, P, Q, share, offsets):
+    """The scores of docs/method.md, table by table and cell by cell."""
+    tables = [range(*ends) for ends in itertools.pairwise(offsets)]
+    n_outliers, n_fine = (sum(int(counts[c]) for c in tables[0]) for counts in (P, Q))
+
+    def evidence(count, n, c):
+        return max(0.0, math.log2((count + 0.5) / (n * share[c] + 0.5)))
+
+    spreads, apart = [], []
+    for cells in tables:
+        mean = sum(share[c] * before[c] for c in cells)
+        spreads.append(sum(share[c] * (before[c] - mean) ** 2 for c in cells))
+        gap = 0.0
+        for c in cells:
+            if P[c]:
+                own = evidence(P[c] - 1, n_outliers - 1, c)
+                gap += P[c] / n_outliers * (own - evidence(Q[c], n_fine, c))
+            if Q[c]:
+                own = evidence(Q[c] - 1, n_fine - 1, c)
+                gap -= Q[c] / n_fine * (evidence(P[c], n_outliers, c) - own)
+        apart.append(max(0.0, gap))
+    rarer = min(n_outliers, n_fine)
+    weights = [
+        1.0 + rarer / (rarer + 5.0) * (min(gap / np.mean(apart), 3.0) - 1.0) for gap in apart
     ]
-    expected = before - weight * evidence[0] + weight * evidence[1]
+    found = np.array(before)
+    for cells, weight in zip(tables, np.array(weights) / np.mean(weights), strict=True):
+        for c in cells:
+            of_fine = 1.0 + min(1.0, n_outliers / 3)
+            bits = of_fine * evidence(Q[c], n_fine, c) - 2.0 * evidence(P[c], n_outliers, c)
+            found[c] += math.sqrt(np.mean(spreads)) * weight * bits
+    return found
+
+
+@pytest.mark.parametrize("outliers", [1, 2, 8])
+def test_values_follow_the_definition(fitted, outliers):
+    X, offsets = rows(), fitted.plan_.family.offsets.tolist()
+    verdicts = Verdicts.from_data(
+        fitted.plan_, X[[*range(outliers), *range(100, 106)]], [1] * outliers + [0] * 6
+    )
+    share, before = fitted.plan_.first_counts / N, fitted.sketch_.cell_scores()
+    expected = naive_values(before, verdicts.outliers, verdicts.fine, share, offsets)
     found = LearnedModel(fitted.sketch_, verdicts).cell_scores()
-    np.testing.assert_allclose(found, expected, atol=0.1)  # the spread is rounded otherwise
-    assert np.abs(found - before).max() > 5.0
+    np.testing.assert_allclose(found, expected, rtol=0.005, atol=0.005)  # weights are rounded
+    assert np.abs(found - before).max() > 2.0
+
+
+def test_tables_that_tell_nothing_apart_weigh_alike(fitted):
+    X = rows()
+    alike = Verdicts.from_data(fitted.plan_, X[[0, 0, 0, 0]], [1, 1, 0, 0])
+    assert np.isfinite(LearnedModel(fitted.sketch_, alike).cell_scores()).all()
+
+
+def test_ten_fine_rows_move_others_by_less_than_another_seed_does(detector):
+    X = rows()
+
+    def ranks(one):
+        return one.score_samples(X)[60:].argsort().argsort()
+
+    before = ranks(detector)
+    seeds = [ranks(HushTable(random_state=k).fit(X)) for k in range(1, 4)]
+    lowest = detector.score_samples(X).argsort()[:10]
+    after = ranks(detector.learn(X[lowest], np.zeros(10)))
+    by_seeds = [np.percentile(np.abs(one - before), (50, 95)) for one in seeds]
+    assert (np.percentile(np.abs(after - before), (50, 95)) <= np.mean(by_seeds, axis=0)).all()
 
 
 def test_rows_like_confirmed_outliers_score_lower_and_like_fine_ones_higher(detector):

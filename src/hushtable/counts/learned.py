@@ -17,7 +17,7 @@ from hushtable.errors import PlanError, UsageError
 from hushtable.plans.families import TOTALS, Labelled
 from hushtable.plans.plan import Plan
 from hushtable.plans.score_rule import exact
-from hushtable.plans.verdicts import noised_verdict_values, spread_of, verdict_values
+from hushtable.plans.verdicts import Judged, noised_verdict_values, spread_of, verdict_values
 from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.seal import Seal
@@ -126,8 +126,8 @@ class LearnedModel(Counts):
         if isinstance(given, Verdicts):
             share = self._share()
             spread = spread_of(of_model, share, family.offsets)
-            counted = given.outliers, given.n_outliers, given.fine, given.n_fine
-            return verdict_values(*counted, share, spread)
+            judged = Judged(given.outliers, given.n_outliers, given.fine, given.n_fine)
+            return verdict_values(judged, share, family.offsets, spread)
         difference, n_verdicts = given.counts[TOTALS:], max(0, given.n_rows)
         return noised_verdict_values(difference, given.noise_sd, n_verdicts, family.n_tables)
 

@@ -11,6 +11,8 @@ A. Bate et al. A Bayesian neural network method for adverse drug reaction signal
 European Journal of Clinical Pharmacology 54, 1998.
 """
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,9 +22,12 @@ from hushtable.plans.score_rule import exact
 
 #: Rows added to what was observed, and to what was expected: of few verdicts, few bits.
 PRIOR = 0.5
-#: Spreads of the model's scores for each bit of evidence. Measured: see the docs.
-WEIGHT = 2.0
-#: The spread is rounded to multiples of it: sums may differ in their last bits.
+#: Spreads of the model's scores for each bit of evidence, by confirmed outliers and by rows that
+#: are fine; these weigh as much once so many outliers are known. Measured: see the docs.
+OUTLIERS, FINE, KNOWN = 2.0, 1.0, 3
+#: Verdicts of the rarer kind at which tables' weights count half, and the most that one weighs.
+_EVEN, _MOST = 5.0, 3.0
+#: Spreads and weights are rounded to multiples of it: sums may differ in their last bits.
 _UNIT = 2.0**10
 #: Verdicts of all sites at least that are worth a release: with fewer, noise drowns what they say.
 FEWEST = 100
@@ -57,24 +62,35 @@ def check_enough(n_verdicts: int) -> None:
         )
 
 
-def verdict_values(
-    outliers: Ints, n_outliers: int, fine: Ints, n_fine: int, share: Floats, spread: float
-) -> Floats:
+class Judged(NamedTuple):
+    """Exact verdicts: rows in each cell (n_cells,) with each, and how many in all."""
+
+    outliers: Ints
+    n_outliers: int
+    fine: Ints
+    n_fine: int
+
+
+def verdict_values(judged: Judged, share: Floats, offsets: Ints, spread: float) -> Floats:
     """Return what exact verdicts add to the score of every cell, in bits.
 
     Parameters
     ----------
-    outliers, fine : ndarray of shape (n_cells,), int64
-        Rows in each cell that were confirmed as outliers (P), and that are fine (Q).
-    n_outliers, n_fine : int
-        Rows with each verdict.
+    judged : Judged
+        The verdicts.
     share : ndarray of shape (n_cells,), float64
         Share of all counted rows that lie in each cell.
+    offsets : ndarray of shape (n_tables + 1,), int64
+        First cell of each table, and the end of the last.
     spread : float
         Of the model's scores, in bits: see `spread_of`.
     """
-    for_fine, for_outliers = _evidence(fine, n_fine, share), _evidence(outliers, n_outliers, share)
-    return exact(WEIGHT * spread * (for_fine - for_outliers))
+    for_outliers = _evidence(judged.outliers, judged.n_outliers, share)
+    for_fine = _evidence(judged.fine, judged.n_fine, share)
+    # Until outliers are known, many rows found fine in a row say little of all others.
+    of_fine = FINE + (OUTLIERS - FINE) * min(1.0, judged.n_outliers / KNOWN)
+    weight = np.repeat(_weights(judged, share, offsets), np.diff(offsets))
+    return exact(spread * weight * (of_fine * for_fine - OUTLIERS * for_outliers))
 
 
 def spread_of(values: Floats, share: Floats, offsets: Ints) -> float:
@@ -83,10 +99,40 @@ def spread_of(values: Floats, share: Floats, offsets: Ints) -> float:
     It is taken within each table, and its square is averaged over the tables. The scores of two
     passes spread three times as far as those of one: evidence has to keep up with them.
     """
-    first = offsets[:-1]
-    means = np.add.reduceat(values * share, first)
-    variances = np.add.reduceat(values**2 * share, first) - means**2
-    return float(np.rint(np.sqrt(np.maximum(variances, 0.0).mean()) * _UNIT) / _UNIT)
+    means = np.add.reduceat(values * share, offsets[:-1])
+    centred = values - np.repeat(means, np.diff(offsets))
+    variances = np.add.reduceat(centred**2 * share, offsets[:-1])
+    return float(_rounded(np.sqrt(variances.mean())))
+
+
+def _weights(judged: Judged, share: Floats, offsets: Ints) -> Floats:
+    """Return the weights (n_tables,), 1 in the mean: more for tables that tell verdicts apart.
+
+    Each row is judged by the evidence of all others: its own is taken off its cells.
+    """
+    outliers, n_outliers, fine, n_fine = judged
+    even = np.ones(len(offsets) - 1)
+    rarer = min(n_outliers, n_fine)
+    if rarer == 0:
+        return even
+    for_outliers, for_fine = (
+        _evidence(outliers, n_outliers, share),
+        _evidence(fine, n_fine, share),
+    )
+    of_others = _evidence(np.maximum(outliers - 1, 0), n_outliers - 1, share)
+    of_others_fine = _evidence(np.maximum(fine - 1, 0), n_fine - 1, share)
+    apart = outliers * (of_others - for_fine) / n_outliers
+    apart -= fine * (for_outliers - of_others_fine) / n_fine
+    apart = np.maximum(np.add.reduceat(apart, offsets[:-1]), 0.0)
+    if not apart.any():
+        return even
+    trust = rarer / (rarer + _EVEN)
+    weights = 1.0 + trust * (np.minimum(apart / apart.mean(), _MOST) - 1.0)
+    return _rounded(weights / weights.mean())
+
+
+def _rounded(x: Any) -> Floats:
+    return np.asarray(np.rint(x * _UNIT) / _UNIT, np.float64)
 
 
 def _evidence(counts: Ints, n_rows: int, share: Floats) -> Floats:
