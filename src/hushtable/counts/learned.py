@@ -123,13 +123,15 @@ class LearnedModel(Counts):
 
     def _of_verdicts(self, of_model: NDArray[np.float64]) -> NDArray[np.float64]:
         given, family = self.verdicts, self.plan.family
+        share = self._share()
+        spread = spread_of(of_model, share, family.offsets)
         if isinstance(given, Verdicts):
-            share = self._share()
-            spread = spread_of(of_model, share, family.offsets)
             judged = Judged(given.outliers, given.n_outliers, given.fine, given.n_fine)
             return verdict_values(judged, share, family.offsets, spread)
         difference, n_verdicts = given.counts[TOTALS:], max(0, given.n_rows)
-        return noised_verdict_values(difference, given.noise_sd, n_verdicts, family.n_tables)
+        return noised_verdict_values(
+            difference, given.noise_sd, n_verdicts, family.n_tables, spread
+        )
 
     def _share(self) -> NDArray[np.float64]:
         """Return the share of all counted rows in each cell; none is below 0."""

@@ -31,8 +31,9 @@ _EVEN, _MOST = 5.0, 3.0
 _UNIT = 2.0**10
 #: Verdicts of all sites at least that are worth a release: with fewer, noise drowns what they say.
 FEWEST = 100
-#: Verdicts that stand out of the noise, at which noised ones have half of their full weight.
-_HALF, _FULL = 20.0, 2.0
+#: Of verdicts with noise: the most spreads of the model's scores for each bit of evidence, and how
+#: many, against the noise, have half of that.
+_NOISED, _HALF = 4.0, 20.0
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -142,15 +143,16 @@ def _evidence(counts: Ints, n_rows: int, share: Floats) -> Floats:
 
 
 def noised_verdict_values(
-    difference: Ints, noise_sd: float, n_verdicts: float, n_tables: int
+    difference: Ints, noise_sd: float, n_verdicts: float, n_tables: int, spread: float
 ) -> Floats:
     """Return what verdicts with noise add to the score of every cell, in bits.
 
     ``difference`` is P - Q. For counts far above the noise, asinh(D / 2 sigma) / ln 2 is the log2
     of their ratio to it, and straight within it, so that noise averages out over the tables. The
-    weight grows with ``n_verdicts``, estimated from the release, against the noise.
+    weight grows with ``n_verdicts``, estimated from the release, against the noise. ``spread`` is
+    as `spread_of` returns it.
     """
-    spread = max(PRIOR, noise_sd)
     standing_out = n_verdicts * np.sqrt(n_tables) / noise_sd
-    weight = _FULL * standing_out / (standing_out + _HALF)
-    return exact(-weight * np.arcsinh(difference / (2.0 * spread)) / np.log(2.0))
+    weight = _NOISED * standing_out / (standing_out + _HALF)
+    bits = np.arcsinh(difference / (2.0 * max(PRIOR, noise_sd))) / np.log(2.0)
+    return exact(-weight * spread * bits)
