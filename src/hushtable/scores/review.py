@@ -1,0 +1,395 @@
+"""A review: somebody looks at the rows with the lowest scores, and each verdict moves the rest."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hushtable.counts.learned import LearnedModel
+from hushtable.counts.verdicts import Verdicts
+from hushtable.data.encoding import Codes
+from hushtable.data.readers import Reader, no_rows
+from hushtable.display import Displayed
+from hushtable.errors import DataError, UsageError
+from hushtable.plans.verdicts import check_takes_verdicts
+from hushtable.scores.candidates import Candidates, lowest_candidates, named_candidates
+from hushtable.scores.details import Detail, Details
+from hushtable.scores.reasons import Reasons, worth_a_word
+from hushtable.scores.scorer import Scorer
+from hushtable.scores.usual import Usual
+from hushtable.scores.values import Told, cell, told
+
+#: Verdicts, and the answer that is none.
+OUTLIER, FINE, SKIP = "outlier", "fine", "skip"
+ANSWERS = (OUTLIER, FINE, SKIP)
+#: Rows with the lowest scores that a verdict scores again; the others wait for `Review.rescan`.
+MOST = 20_000
+#: Bits that a row of a list is moved back by if it shares its cells of all tables with one before.
+UNLIKE = 2.0
+#: Times as many rows, of the lowest, among which those of a list are chosen.
+_AMONG = 100
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What somebody said of a row.
+
+    ``check`` stands for the row's values under the plan: another row has another.
+    """
+
+    row: int
+    verdict: str
+    note: str = ""
+    check: str = ""
+
+
+@dataclass(frozen=True)
+class Shown(Displayed):
+    """A row to be looked at.
+
+    Attributes
+    ----------
+    row : int
+        Its number, from 0.
+    score, severity : float
+        Score by all verdicts so far, in bits; 100 times one minus the share of rows as rare.
+    values : dict of str to Told
+        Of each feature: the value in words, and what is usual. The reasons come first.
+    kept : dict of str to str
+        Of each column to keep, the value as a text; empty if it is missing.
+    detail : Detail
+        Reasons, columns outside the plan, and what verdicts moved the score by.
+    check : str
+        Stands for the row's values under the plan.
+    """
+
+    row: int
+    score: float
+    severity: float
+    values: dict[str, Told]
+    kept: dict[str, str]
+    detail: Detail
+    check: str
+
+    @property
+    def words(self) -> str:
+        """Why the row scores low, in a sentence without its full stop."""
+        reasons = worth_a_word(self.detail.reasons or [])
+        found = [one.told.words for one in reasons if one.told is not None]
+        found += [self.detail.likeness] if self.detail.likeness else []
+        return "; ".join(found) or "no column stands out"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return row, score, severity, words, and the values by column."""
+        values = {name: one.value for name, one in self.values.items()}
+        facts = {"row": self.row, "score": self.score, "severity": self.severity}
+        return facts | {"words": self.words} | self.kept | values
+
+
+class Review:
+    """Shows rows, the lowest score first, and learns from each verdict at once.
+
+    All rows are scored once. The lowest are kept and scored again after each verdict; the others
+    when `rescan` is called. The model itself is left as it is.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        Of a model, with verdicts or without.
+    reader : Reader
+        Rows that have the plan's features as columns, then ``keep``; as `Scorer.open` opens them.
+    keep : sequence of str
+        Columns that are shown beside.
+    usual : Usual, optional
+        What is known of the rows that the model counted.
+    answers : sequence of Answer
+        Of an earlier review of these rows: the last word on each row counts. Verdicts that the
+        model has learned already do not count twice.
+    most : int
+        Rows that are kept.
+    n_jobs : int, optional
+        Threads to score all rows with.
+
+    Raises
+    ------
+    UsageError
+        If verdicts cannot change the model's scores, or it learned from a release of verdicts.
+    DataError
+        If there are no rows, or an answer is of another row.
+    """
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        reader: Reader,
+        *,
+        keep: Sequence[str] = (),
+        usual: Usual | None = None,
+        answers: Sequence[Answer] = (),
+        most: int = MOST,
+        n_jobs: int | None = None,
+    ) -> None:
+        check_takes_verdicts(scorer.plan)
+        self.scorer, self._reader, self._keep = scorer, reader, tuple(keep)
+        self._usual = None if usual is None else usual.values
+        self._most, self._n_jobs = most, n_jobs
+        model, self.before = scorer.sketch, Verdicts.zero(scorer.plan)
+        if isinstance(model, LearnedModel):
+            if not isinstance(model.verdicts, Verdicts):
+                raise UsageError(
+                    "the model learned from a release of all sites' verdicts, in which own ones "
+                    "would count twice: review with the model before it"
+                )
+            model, self.before = model.model, model.verdicts
+        self._model = model
+        #: Verdicts of this review, and of the one that it goes on with.
+        self.learned = Verdicts.zero(scorer.plan)
+        #: The answers, in order; the last on a row counts.
+        self.answers: list[Answer] = []
+        #: Verdicts of ``answers`` that the model had learned before: they count once.
+        self.n_known = 0
+        self._codes: dict[int, Codes] = {}
+        #: Is called with the verdicts, all of them, whenever they change.
+        self.changed: Callable[[Verdicts], None] = lambda verdicts: None
+        if answers:
+            self._recall(answers)
+        self.rescan()
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """All verdicts: those that the model had learned, and those of the review."""
+        return self.before + self.learned
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that were scored."""
+        return self._found.n_rows
+
+    # --- rows to look at ----------------------------------------------------------------------
+
+    def rescan(self) -> None:
+        """Score all rows again, by all verdicts so far, and keep the lowest."""
+        if self._reader.one_shot and hasattr(self, "_found"):
+            raise UsageError("these rows can be read once only: give a file, or rows in memory")
+        found = lowest_candidates(self.scorer, self._reader, self._most, self._keep, self._n_jobs)
+        if found is None:
+            raise no_rows(self._reader)
+        self._found: Candidates = found
+        self._base = self._model_scoring(found.codes)
+        self._score()
+
+    @cached_property
+    def _model_scoring(self) -> Callable[[Codes], Floats]:
+        """Scores by the model, without verdicts."""
+        return self.scorer.plan.family.scoring(self._model.cell_scores())
+
+    def _score(self) -> None:
+        self.scores = self.scorer.scoring(self._found.codes)
+        self._reasons: Reasons | None = None
+
+    def next(self) -> Shown | None:
+        """Return the row with the lowest score of those without an answer; None if none is left."""
+        waiting = self._waiting()
+        if not np.isfinite(waiting).any():
+            return None
+        return self.shown(int(waiting.argmin()))
+
+    def _waiting(self) -> Floats:
+        """Return the candidates' scores (n,); infinite where there is an answer."""
+        answered = list(self.last())
+        return np.where(np.isin(self._found.numbers, answered), np.inf, self.scores)
+
+    def of_row(self, number: int) -> Shown:
+        """Return a row by its number; raises `UsageError` if it is not among those kept."""
+        place = self._found.place(number)
+        if place is None:
+            raise UsageError(
+                f"row {number} is not among the {len(self._found.numbers):,} lowest of "
+                f"{self.n_rows:,} rows: answer a row that is shown or listed"
+            )
+        return self.shown(place)
+
+    def shown(self, k: int) -> Shown:
+        """Return the k-th candidate with reasons and values."""
+        found, row = self._found, self._found.row(k)
+        if self._reasons is None:
+            self._reasons = Reasons(self.scorer, usual=self._usual)
+        reader = Reader(
+            None if isinstance(row, np.ndarray) else tuple(row.schema.names),
+            len(self.scorer.plan.schema) + len(self._behind),
+            1,
+            lambda: iter((row,)),
+            numeric=isinstance(row, np.ndarray),
+            keep=self._behind,
+        )
+        details = Details(self.scorer, 1, reasons=self._reasons, keep=self._keep)
+        (detail,) = details.batches(reader, lambda batch: batch.detail(0))
+        score = float(self.scores[k])
+        share = np.count_nonzero(self.scores <= score) / found.n_rows
+        kept = dict(zip(self._keep, map(_text, detail.kept), strict=True))
+        severity = round(100.0 * (1.0 - share), 10)
+        number, check = int(found.numbers[k]), _check(found.codes.take(np.array([k])))
+        return Shown(number, score, severity, self._told(k, detail), kept, detail, check)
+
+    @property
+    def _behind(self) -> tuple[str, ...]:
+        """Columns behind the features."""
+        names = self.scorer.plan.schema.names
+        return tuple(name for name in self._keep if name not in names)
+
+    def _told(self, k: int, detail: Detail) -> dict[str, Told]:
+        row, features = self._found.row(k), self.scorer.plan.schema.features
+        first = [one.feature for one in worth_a_word(detail.reasons or [])]
+        order = sorted(range(len(features)), key=lambda j: _place(first, features[j].name))
+        usual = self._usual
+        return {
+            features[j].name: told(features[j], cell(row, j, 0), None if usual is None else usual[j])
+            for j in order
+        }
+
+    def list_of(self, n: int = 10) -> list[Shown]:
+        """Return the lowest rows without an answer that are unlike each other, for a team.
+
+        Each is the lowest once every row is moved back by `UNLIKE` bits times the share of tables
+        in which it lies in a cell with a row of the list. They are chosen among the 100 n lowest.
+        """
+        waiting = self._waiting()
+        family = self.scorer.plan.family
+        some = np.argsort(waiting, kind="stable")[: _AMONG * n]
+        some = some[np.isfinite(waiting[some])]
+        codes, scores = self._found.codes.take(some), waiting[some]
+        taken, chosen = np.zeros(family.n_cells, np.int64), list[int]()
+        for _ in range(min(n, len(some))):
+            shared = family.sum(codes, np.minimum(taken, 1).astype(np.float64)) / family.n_tables
+            moved = scores + UNLIKE * shared
+            moved[chosen] = np.inf
+            chosen.append(int(moved.argmin()))
+            family.count(codes.take(np.array(chosen[-1:])), taken)
+        return [self.shown(int(some[k])) for k in chosen]
+
+    # --- answers ------------------------------------------------------------------------------
+
+    def answer(self, shown: Shown, verdict: str, note: str = "") -> None:
+        """Take an answer to a row that was shown: "outlier", "fine" or "skip"."""
+        if verdict not in ANSWERS:
+            raise UsageError(f"answer {verdict!r}: needs one of {', '.join(ANSWERS)}")
+        place = self._found.place(shown.row)
+        if place is None:
+            raise UsageError(f"row {shown.row} is not among those kept: it was left at a rescan")
+        self._codes[shown.row] = self._found.codes.take(np.array([place]))
+        before = self.last().get(shown.row)
+        self.answers.append(Answer(shown.row, verdict, note, shown.check))
+        self._replace(before, self.answers[-1])
+
+    def undo(self) -> Answer | None:
+        """Take the last answer back, and return it; None if there is none."""
+        if not self.answers:
+            return None
+        gone = self.answers.pop()
+        self._replace(gone, self.last().get(gone.row))
+        return gone
+
+    def last(self) -> dict[int, Answer]:
+        """Return the last answer to each row."""
+        return {answer.row: answer for answer in self.answers}
+
+    def _replace(self, gone: Answer | None, now: Answer | None) -> None:
+        """Learn one answer in place of another on the same row."""
+        before = self.learned
+        if gone is not None and gone.verdict != SKIP:
+            self.learned = self.learned - self._counted(gone)
+        if now is not None and now.verdict != SKIP:
+            self.learned = self.learned + self._counted(now)
+        if self.learned is not before:
+            self._relearn()
+            self.changed(self.verdicts)
+
+    def _counted(self, answer: Answer) -> Verdicts:
+        """Return the counts of one verdict."""
+        found = Verdicts.zero(self.scorer.plan)
+        counts = found.outliers if answer.verdict == OUTLIER else found.fine
+        found.plan.family.count(self._codes[answer.row], counts)
+        return found
+
+    def _relearn(self) -> None:
+        verdicts = self.verdicts
+        model = LearnedModel(self._model, verdicts) if verdicts.n_rows else self._model
+        self.scorer = self.scorer.with_counts(model)
+        if hasattr(self, "_found"):
+            self._score()
+
+    def _recall(self, answers: Sequence[Answer]) -> None:
+        """Take the answers of an earlier review, which may be to rows that score higher now."""
+        self.answers = list(answers)
+        last = self.last()
+        found = named_candidates(self.scorer, self._reader, last, self._keep)
+        for k, number in enumerate(found.numbers.tolist()):
+            codes, wanted = found.codes.take(np.array([k])), last[number].check
+            if wanted and wanted != _check(codes):
+                raise DataError(
+                    f"row {number} of {self._reader.source} is not the row that was answered: give "
+                    "the rows and the model of that review, or begin another log"
+                )
+            self._codes[number] = codes
+        if lacking := [number for number in last if number not in self._codes]:
+            raise DataError(
+                f"{self._reader.source} has {found.n_rows:,} rows, and answers are on row "
+                f"{lacking[0]}: give the rows of that review, or begin another log"
+            )
+        for answer in last.values():
+            if answer.verdict != SKIP:
+                one = self._counted(answer)
+                if _holds(self.before, one):
+                    self.before, self.n_known = self.before - one, self.n_known + 1
+                self.learned = self.learned + one
+        self._relearn()
+
+    # --- what came of it ----------------------------------------------------------------------
+
+    def found(self) -> dict[str, int]:
+        """Return what was looked at: verdicts, outliers, skipped; and by score alone.
+
+        ``by_score_alone`` are the confirmed outliers among as many rows of the lowest scores
+        without verdicts.
+        """
+        last = self.last()
+        said = [answer.verdict for answer in last.values()]
+        looked = len(said) - said.count(SKIP)
+        alone = 0
+        for answer in last.values():
+            if answer.verdict == OUTLIER:
+                base = self._model_scoring(self._codes[answer.row])[0]
+                alone += int(np.count_nonzero(self._base < base) < looked)
+        outliers, skipped = said.count(OUTLIER), said.count(SKIP)
+        return {
+            "looked_at": looked, "outliers": outliers, "fine": looked - outliers,
+            "skipped": skipped, "by_score_alone": alone,
+        }  # fmt: skip
+
+
+def _holds(verdicts: Verdicts, one: Verdicts) -> bool:
+    """Return whether verdicts may have this one among them: in every table."""
+    return bool(
+        (one.outliers <= verdicts.outliers).all() and (one.fine <= verdicts.fine).all()
+    )
+
+
+def _check(codes: Codes) -> str:
+    """Return what stands for a row's values under the plan."""
+    return hashlib.sha256(codes.codes[: len(codes.tally)].tobytes()).hexdigest()[:16]
+
+
+def _place(names: list[str], name: str) -> int:
+    return names.index(name) if name in names else len(names)
+
+
+def _text(value: pa.Array) -> str:
+    text = value.cast(pa.string())[0].as_py()
+    return "" if text is None else str(text)
