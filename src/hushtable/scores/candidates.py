@@ -1,5 +1,6 @@
 """Rows that are kept of many: those with the lowest scores, and those that somebody names."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -42,6 +43,11 @@ class Candidates:
     def row(self, k: int) -> Batch:
         """Return the k-th row alone."""
         return self.rows[k : k + 1] if isinstance(self.rows, np.ndarray) else self.rows.slice(k, 1)
+
+    def check(self, k: int) -> str:
+        """Return what stands for the k-th row's values under the plan: another row has another."""
+        values = self.codes.codes[: len(self.codes.tally), k]
+        return hashlib.sha256(values.tobytes()).hexdigest()[:16]
 
     def place(self, number: int) -> int | None:
         """Return the place of a row among these, if it is one of them."""

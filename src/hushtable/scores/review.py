@@ -1,6 +1,5 @@
 """A review: somebody looks at the rows with the lowest scores, and each verdict moves the rest."""
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -235,8 +234,8 @@ class Review:
         share = np.count_nonzero(self.scores <= score) / found.n_rows
         kept = dict(zip(self._keep, map(_text, detail.kept), strict=True))
         severity = round(100.0 * (1.0 - share), 10)
-        number, check = int(found.numbers[k]), _check(found.codes.take(np.array([k])))
-        return Shown(number, score, severity, self._told(k, detail), kept, detail, check)
+        number, values = int(found.numbers[k]), self._told(k, detail)
+        return Shown(number, score, severity, values, kept, detail, found.check(k))
 
     @property
     def _behind(self) -> tuple[str, ...]:
@@ -313,10 +312,8 @@ class Review:
 
     def _counted(self, answer: Answer) -> Verdicts:
         """Return the counts of one verdict."""
-        found = Verdicts.zero(self.scorer.plan)
-        counts = found.outliers if answer.verdict == OUTLIER else found.fine
-        found.plan.family.count(self._codes[answer.row], counts)
-        return found
+        y = np.array([int(answer.verdict == OUTLIER)])
+        return Verdicts.of_codes(self.scorer.plan, self._codes[answer.row], y)
 
     def _relearn(self) -> None:
         verdicts = self.verdicts
@@ -331,13 +328,12 @@ class Review:
         last = self.last()
         found = named_candidates(self.scorer, self._reader, last, self._keep)
         for k, number in enumerate(found.numbers.tolist()):
-            codes, wanted = found.codes.take(np.array([k])), last[number].check
-            if wanted and wanted != _check(codes):
+            if last[number].check not in ("", found.check(k)):
                 raise DataError(
                     f"row {number} of {self._reader.source} is not the row that was answered: give "
                     "the rows and the model of that review, or begin another log"
                 )
-            self._codes[number] = codes
+            self._codes[number] = found.codes.take(np.array([k]))
         if lacking := [number for number in last if number not in self._codes]:
             raise DataError(
                 f"{self._reader.source} has {found.n_rows:,} rows, and answers are on row "
@@ -379,11 +375,6 @@ def _holds(verdicts: Verdicts, one: Verdicts) -> bool:
     return bool(
         (one.outliers <= verdicts.outliers).all() and (one.fine <= verdicts.fine).all()
     )
-
-
-def _check(codes: Codes) -> str:
-    """Return what stands for a row's values under the plan."""
-    return hashlib.sha256(codes.codes[: len(codes.tally)].tobytes()).hexdigest()[:16]
 
 
 def _place(names: list[str], name: str) -> int:
