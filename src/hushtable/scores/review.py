@@ -1,7 +1,7 @@
 """A review: somebody looks at the rows with the lowest scores, and each verdict moves the rest."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -72,10 +72,10 @@ class Shown(Displayed):
     row: int
     score: float
     severity: float
-    values: dict[str, Told]
+    values: dict[str, Told] = field(repr=False)
     kept: dict[str, str]
-    detail: Detail
-    check: str
+    detail: Detail = field(repr=False)
+    check: str = field(repr=False)
 
     @property
     def words(self) -> str:
@@ -233,7 +233,7 @@ class Review:
         score = float(self.scores[k])
         share = np.count_nonzero(self.scores <= score) / found.n_rows
         kept = dict(zip(self._keep, map(_text, detail.kept), strict=True))
-        severity = round(100.0 * (1.0 - share), 10)
+        severity = round(float(100.0 * (1.0 - share)), 10)
         number, values = int(found.numbers[k]), self._told(k, detail)
         return Shown(number, score, severity, values, kept, detail, found.check(k))
 
