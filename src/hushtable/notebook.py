@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hushtable.federation.round import Round
     from hushtable.plans.plan import Plan
     from hushtable.privacy.ledger import Ledger
-    from hushtable.scores.review import Shown
+    from hushtable.scores.shown import Shown
 
 _FEATURES = ("column", "kind", "range or categories")
 

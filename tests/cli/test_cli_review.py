@@ -94,7 +94,9 @@ def test_it_goes_on_from_the_log(review):
     assert {name: result.json[name] for name in fields} == {name: whole[name] for name in fields}
     assert [one["row"] for one in logged()] == [one["row"] for one in logged("whole.csv")]
     # The log's verdicts are in the model: they count once.
-    again = review([], "--log", "whole.csv", "-o", "third.hush", model=os.path.abspath("second.hush"))
+    again = review(
+        [], "--log", "whole.csv", "-o", "third.hush", model=os.path.abspath("second.hush")
+    )
     assert "5 of them are in the model" in again.out
     assert load("third.hush").verdicts_ == load("second.hush").verdicts_
 
@@ -231,7 +233,10 @@ def test_what_a_review_refuses(review, run, here, tmp_path, monkeypatch):
     base = ["review", "--model", here / "model.hush"]
     assert "rows on standard input" in run(*base, "-").err
     assert "give --log FILE" in run(*base, "https://user:pw@host/rows.csv").err
-    assert "is both the rows and the log" in run(*base, here / "rows.csv", "--log", here / "rows.csv").err
+    assert (
+        "is both the rows and the log"
+        in run(*base, here / "rows.csv", "--log", here / "rows.csv").err
+    )
     folder = tmp_path / "rows"
     folder.mkdir()
     (folder / "a.csv").write_bytes((here / "rows.csv").read_bytes())

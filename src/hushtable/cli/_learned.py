@@ -1,6 +1,7 @@
 """Models with verdicts, as commands write them."""
 
 from pathlib import Path
+from typing import Any
 
 from hushtable import files
 from hushtable.cli._output import Target
@@ -16,7 +17,7 @@ def save_learned(model: Path, verdicts: Verdicts, target: Target) -> None:
 
     content = files.read(model)
     if content.kind == "detector":
-        detector = load(model)
+        detector: Any = load(model)
     else:
         counts = content.build(counts_from_file)
         detector = BY_DRAW[counts.plan.detector].from_counts(counts)

@@ -16,7 +16,8 @@ from typing import BinaryIO
 from hushtable.cli._errors import explain, notes
 from hushtable.cli._top import harmless
 from hushtable.errors import DataError, FileError
-from hushtable.scores.review import ANSWERS, Answer, Shown
+from hushtable.scores.review import ANSWERS, Answer
+from hushtable.scores.shown import Shown
 
 #: Columns; ``check`` stands for the row's values under the plan.
 COLUMNS = ("when", "who", "row", "id", "verdict", "note", "score", "plan_id", "check")

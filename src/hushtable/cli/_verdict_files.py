@@ -1,6 +1,5 @@
 """Verdicts as files bring them: a column in rows, rows by number or id, a log, or counts."""
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,9 +10,8 @@ import pyarrow as pa
 
 from hushtable import files
 from hushtable.cli._output import listed
-from hushtable.cli._review_log import COLUMNS, answers_in, is_log
+from hushtable.cli._review_log import answers_in, is_log
 from hushtable.cli._rows import Rows
-from hushtable.counts.base import Counts
 from hushtable.counts.verdicts import Verdicts
 from hushtable.data.readers import Reader, as_reader
 from hushtable.errors import DataError, PlanError, UsageError
@@ -46,8 +44,8 @@ class VerdictReader:
         """Plan of the model."""
         return self.scorer.plan
 
-    def read(self, path: Path) -> Counts:
-        """Return the verdicts of a file: exact counts, or a release of verdicts."""
+    def read(self, path: Path) -> Verdicts:
+        """Return the verdicts of a file."""
         if path.suffix == ".hush":
             content = files.read(path).expect("verdicts")
             found = content.build(Verdicts.from_file)
@@ -121,8 +119,7 @@ class VerdictReader:
         reader = self.rows.open(self.plan.schema, [self.id_])
         places: dict[str, int] = {}
         twice: dict[str, None] = {}
-        number = itertools.count()
-        for text, at in zip(_texts(reader, self.id_), number, strict=False):
+        for at, text in enumerate(_texts(reader, self.id_)):
             if text in said and places.setdefault(text, at) != at:
                 twice[text] = None
         if twice:
@@ -165,11 +162,8 @@ class VerdictReader:
 def _texts(reader: Reader, name: str) -> list[str | None]:
     """Return a column as texts without blanks around; None where it is empty."""
     columns: list[Any] = [batch.column(name) for batch in reader.select([name]).read()]  # type: ignore[union-attr] # has names
-    found = []
-    for column in columns:
-        for text in column.cast(pa.string()).to_pylist():
-            found.append((text or "").strip() or None)
-    return found
+    texts = (text for column in columns for text in column.cast(pa.string()).to_pylist())
+    return [(text or "").strip() or None for text in texts]
 
 
 def _verdicts(path: Path, texts: Sequence[str | None]) -> list[int]:
@@ -184,5 +178,3 @@ def _verdicts(path: Path, texts: Sequence[str | None]) -> list[int]:
                 "in each row; leave rows without a verdict out"
             )
     return [_SAID[str(text)] for text in texts]
-
-

@@ -11,12 +11,14 @@ from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.cli._rows import READS, Reads, Rows
 from hushtable.cli._verdict_files import VerdictReader
 from hushtable.cli.score import open_model
-from hushtable.counts.learned import LearnedModel
 from hushtable.counts.verdicts import Verdicts
 from hushtable.errors import UsageError
 from hushtable.plans.verdicts import check_takes_verdicts
+from hushtable.scores.review import apart
 
-_Model = Annotated[Path, argument("MODEL", "Model of hushtable fit, or a merged sketch or release.")]
+_Model = Annotated[
+    Path, argument("MODEL", "Model of hushtable fit, or a merged sketch or release.")
+]
 _Files = Annotated[
     list[Path],
     argument(
@@ -28,7 +30,9 @@ _Files = Annotated[
 _Rows = Annotated[str | None, option("DATA", "Rows that VERDICTS name, by number or id.", "--rows")]
 _Id = Annotated[
     str | None,
-    option("NAME", "Column by which VERDICTS name rows; their number from 0, in row, without.", "--id"),
+    option(
+        "NAME", "Column by which VERDICTS name rows; their number from 0, in row, without.", "--id"
+    ),
 ]
 _Forget = Annotated[bool, typer.Option("--forget", help="Forget these verdicts instead.")]
 _Only = Annotated[
@@ -71,14 +75,7 @@ def learn(
     named = None if rows is None else Rows(rows, reads, reading, 1, as_json)
     reader = VerdictReader(scorer, model, named, own, id_)
     given = sum((reader.read(path) for path in verdicts), start=Verdicts.zero(scorer.plan))
-    before = Verdicts.zero(scorer.plan)
-    if isinstance(scorer.sketch, LearnedModel):
-        if not isinstance(scorer.sketch.verdicts, Verdicts):
-            raise UsageError(
-                f"{model} learned from a release of all sites' verdicts, in which own ones would "
-                "count twice: give the model before it"
-            )
-        before = scorer.sketch.verdicts
+    before = apart(scorer.sketch)[1]
     after = before - given if forget else before + given
     if only:
         target.save(given)

@@ -24,9 +24,13 @@ from hushtable.scores.review import Review
 _Model = Annotated[Path, option("FILE", "Model of hushtable fit, or a merged sketch or release.")]
 _Log = Annotated[
     Path | None,
-    option("FILE", "Log of all answers, to go on with; ROWS.verdicts.csv in this folder if left out."),
+    option(
+        "FILE", "Log of all answers, to go on with; ROWS.verdicts.csv in this folder if left out."
+    ),
 ]
-_Id = Annotated[str | None, option("NAME", "Column that names rows: shown, and in the log.", "--id")]
+_Id = Annotated[
+    str | None, option("NAME", "Column that names rows: shown, and in the log.", "--id")
+]
 _Keep = Annotated[str | None, option("A,B,...", "Show these columns of the rows, too.")]
 _Who = Annotated[str | None, option("NAME", "Who answers; the name of this account if left out.")]
 _N = Annotated[int, option("N", "Rows to look at now.", "--n", "-n", min=1)]
@@ -65,8 +69,6 @@ def review(
     scorer, _, reading, usual = open_model(model, id_)
     reader = reads.open_as(data, scorer.plan.schema, reading, kept)
     asked = Log(path, scorer.plan.first_pass().plan_id, who or _account())
-    # Machines read the outcome on stdout, people the rest.
-    aside = contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext()
     with asked.held():
         written.append(str(path))
         with watched(reader, quiet=as_json) as watch:
@@ -74,21 +76,13 @@ def review(
                 scorer, watch.reader, keep=kept, usual=usual, answers=asked.answers, n_jobs=threads
             )
         try:
-            with aside:
-                _welcome(found, path)
-                Session(found, asked, id_, n).run(input)
+            _talk(found, asked, id_, n, aside=as_json)
         finally:
             if target is not None:
                 save_learned(model, found.verdicts, target)
-    facts = {
-        "command": "review",
-        "log": str(path),
-        "model": None if output is None else str(output),
-        "rows": found.n_rows,
-        **found.found(),
-        "verdicts": found.verdicts.n_rows,
-        "plan_id": found.verdicts.plan_id,
-    }
+    facts: dict[str, Any] = {"command": "review", "log": str(path)}
+    facts |= {"model": None if output is None else str(output), "rows": found.n_rows}
+    facts |= {**found.found(), "verdicts": found.verdicts.n_rows, "plan_id": found.verdicts.plan_id}
     finish(as_json, facts, lambda: _print(facts, path, target))
 
 
@@ -102,9 +96,9 @@ def _log_of(data: str, log: Path | None) -> Path:
         log = Path(f"{Path(data).name}.verdicts.csv")
     if os.path.isfile(data) and log.exists() and os.path.samefile(data, log):
         raise UsageError(f"{log} is both the rows and the log: give another --log")
-    if os.path.isdir(data) or glob.has_magic(data):
-        if log.resolve().parent in {one.resolve().parent for one in paths(data)}:
-            raise UsageError(f"{log} would lie among the rows: give --log in another folder")
+    several = os.path.isdir(data) or glob.has_magic(data)
+    if several and log.resolve().parent in {one.resolve().parent for one in paths(data)}:
+        raise UsageError(f"{log} would lie among the rows: give --log in another folder")
     return log
 
 
@@ -115,17 +109,21 @@ def _account() -> str:
         return ""
 
 
-def _welcome(found: Review, path: Path) -> None:
-    last = len(found.last())
-    if last:
-        again = f" {found.n_known} of them are in the model." if found.n_known else ""
-        print(f"Going on from {path}: {count(last, 'answer')}.{again}")
-    print(f"Scored {count(found.n_rows, 'row')}. Answer o, f or s and Enter; ? explains the rest.")
+def _talk(found: Review, log: Log, id_: str | None, n: int, *, aside: bool) -> None:
+    """Take answers; with ``aside``, all that is said goes to stderr: machines read stdout."""
+    with contextlib.redirect_stdout(sys.stderr) if aside else contextlib.nullcontext():
+        if last := len(found.last()):
+            again = f" {found.n_known} of them are in the model." if found.n_known else ""
+            print(f"Going on from {log.path}: {count(last, 'answer')}.{again}")
+        print(f"Scored {count(found.n_rows, 'row')}. Answer o, f or s and Enter; ? says more.")
+        Session(found, log, id_, n).run(input)
 
 
 def _print(facts: dict[str, Any], path: Path, target: Target | None) -> None:
     looked, outliers = facts["looked_at"], facts["outliers"]
-    print(f"\nLooked at {count(looked, 'row')}: {count(outliers, 'outlier')}, {facts['fine']:,} fine.")
+    print(
+        f"\nLooked at {count(looked, 'row')}: {count(outliers, 'outlier')}, {facts['fine']:,} fine."
+    )
     if outliers:
         alone = facts["by_score_alone"]
         lowest = "lowest row" if looked == 1 else f"{looked:,} lowest rows"

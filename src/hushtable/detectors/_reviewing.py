@@ -10,7 +10,8 @@ from hushtable.counts.verdicts import Verdicts
 from hushtable.detectors._learning import Learning
 from hushtable.display import html
 from hushtable.errors import UsageError
-from hushtable.scores.review import FINE, OUTLIER, SKIP, Review, Shown
+from hushtable.scores.review import FINE, OUTLIER, SKIP, Review
+from hushtable.scores.shown import Shown
 
 
 class Reviewing(Learning):

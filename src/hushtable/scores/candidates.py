@@ -72,10 +72,10 @@ def lowest_candidates(
         some = some[scores[some] < bar]
         return len(scores), start + some, scores[some], taken(rows, some)
 
-    for n, *some in scorer.mapped(reader, few, n_jobs, keep):
+    for n, numbers, scores, rows in scorer.mapped(reader, few, n_jobs, keep):
         n_rows += n
-        found.append((some[0], some[1], some[2]))
-        held += len(some[0])
+        found.append((numbers, scores, rows))
+        held += len(numbers)
         if held > 2 * most:
             found = [_lowest(found, most)]
             held, bar = most, float(found[0][1][-1])
@@ -98,19 +98,19 @@ def named_candidates(
     """Pick rows by their numbers, in one pass; those that are not there are left out."""
     wanted = np.unique(np.fromiter(numbers, np.int64))
     opened = scorer.open(reader, keep)
-    found, start, at = [], 0, []
+    found, at, start = list[Batch](), list[Ints](), 0
     for batch in opened.read():
         here = wanted[slice(*np.searchsorted(wanted, [start, start + len(batch)]))]
         if len(here) or not found:
             found.append(taken(batch, here - start))
             at.append(here)
         start += len(batch)
-    rows = joined(found) if found else np.empty((0, len(scorer.plan.schema)))
-    numbers = np.concatenate(at) if at else wanted[:0]
-    return Candidates(numbers, rows, scorer.encode((0, rows, None)), start)
+    rows: Batch = joined(found) if found else np.empty((0, len(scorer.plan.schema)))
+    picked = np.concatenate(at) if at else wanted[:0]
+    return Candidates(picked, rows, scorer.encode((0, rows, None)), start)
 
 
-def joined(batches: Sequence[Batch]) -> Batch:
+def joined(batches: Sequence[Any]) -> Batch:
     """Return batches of the same columns as one; where types differ, as the wider one, or texts."""
     if len(batches) == 1:
         return batches[0]

@@ -1,27 +1,23 @@
 """A review: somebody looks at the rows with the lowest scores, and each verdict moves the rest."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushtable.counts.base import Counts
 from hushtable.counts.learned import LearnedModel
 from hushtable.counts.verdicts import Verdicts
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import Reader, no_rows
-from hushtable.display import Displayed
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.verdicts import check_takes_verdicts
 from hushtable.scores.candidates import Candidates, lowest_candidates, named_candidates
-from hushtable.scores.details import Detail, Details
-from hushtable.scores.reasons import Reasons, worth_a_word
 from hushtable.scores.scorer import Scorer
+from hushtable.scores.shown import Showing, Shown
 from hushtable.scores.usual import Usual
-from hushtable.scores.values import Told, cell, told
 
 #: Verdicts, and the answer that is none.
 OUTLIER, FINE, SKIP = "outlier", "fine", "skip"
@@ -38,7 +34,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Answer:
-    """What somebody said of a row.
+    """An answer of somebody to a row.
 
     ``check`` stands for the row's values under the plan: another row has another.
     """
@@ -47,49 +43,6 @@ class Answer:
     verdict: str
     note: str = ""
     check: str = ""
-
-
-@dataclass(frozen=True)
-class Shown(Displayed):
-    """A row to be looked at.
-
-    Attributes
-    ----------
-    row : int
-        Its number, from 0.
-    score, severity : float
-        Score by all verdicts so far, in bits; 100 times one minus the share of rows as rare.
-    values : dict of str to Told
-        Of each feature: the value in words, and what is usual. The reasons come first.
-    kept : dict of str to str
-        Of each column to keep, the value as a text; empty if it is missing.
-    detail : Detail
-        Reasons, columns outside the plan, and what verdicts moved the score by.
-    check : str
-        Stands for the row's values under the plan.
-    """
-
-    row: int
-    score: float
-    severity: float
-    values: dict[str, Told] = field(repr=False)
-    kept: dict[str, str]
-    detail: Detail = field(repr=False)
-    check: str = field(repr=False)
-
-    @property
-    def words(self) -> str:
-        """Why the row scores low, in a sentence without its full stop."""
-        reasons = worth_a_word(self.detail.reasons or [])
-        found = [one.told.words for one in reasons if one.told is not None]
-        found += [self.detail.likeness] if self.detail.likeness else []
-        return "; ".join(found) or "no column stands out"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return row, score, severity, words, and the values by column."""
-        values = {name: one.value for name, one in self.values.items()}
-        facts = {"row": self.row, "score": self.score, "severity": self.severity}
-        return facts | {"words": self.words} | self.kept | values
 
 
 class Review:
@@ -137,17 +90,9 @@ class Review:
     ) -> None:
         check_takes_verdicts(scorer.plan)
         self.scorer, self._reader, self._keep = scorer, reader, tuple(keep)
-        self._usual = None if usual is None else usual.values
+        self._usual = usual
         self._most, self._n_jobs = most, n_jobs
-        model, self.before = scorer.sketch, Verdicts.zero(scorer.plan)
-        if isinstance(model, LearnedModel):
-            if not isinstance(model.verdicts, Verdicts):
-                raise UsageError(
-                    "the model learned from a release of all sites' verdicts, in which own ones "
-                    "would count twice: review with the model before it"
-                )
-            model, self.before = model.model, model.verdicts
-        self._model = model
+        self._model, self.before = apart(scorer.sketch)
         #: Verdicts of this review, and of the one that it goes on with.
         self.learned = Verdicts.zero(scorer.plan)
         #: The answers, in order; the last on a row counts.
@@ -191,7 +136,7 @@ class Review:
 
     def _score(self) -> None:
         self.scores = self.scorer.scoring(self._found.codes)
-        self._reasons: Reasons | None = None
+        self._showing: Showing | None = None
 
     def next(self) -> Shown | None:
         """Return the row with the lowest score of those without an answer; None if none is left."""
@@ -217,41 +162,9 @@ class Review:
 
     def shown(self, k: int) -> Shown:
         """Return the k-th candidate with reasons and values."""
-        found, row = self._found, self._found.row(k)
-        if self._reasons is None:
-            self._reasons = Reasons(self.scorer, usual=self._usual)
-        reader = Reader(
-            None if isinstance(row, np.ndarray) else tuple(row.schema.names),
-            len(self.scorer.plan.schema) + len(self._behind),
-            1,
-            lambda: iter((row,)),
-            numeric=isinstance(row, np.ndarray),
-            keep=self._behind,
-        )
-        details = Details(self.scorer, 1, reasons=self._reasons, keep=self._keep)
-        (detail,) = details.batches(reader, lambda batch: batch.detail(0))
-        score = float(self.scores[k])
-        share = np.count_nonzero(self.scores <= score) / found.n_rows
-        kept = dict(zip(self._keep, map(_text, detail.kept), strict=True))
-        severity = round(float(100.0 * (1.0 - share)), 10)
-        number, values = int(found.numbers[k]), self._told(k, detail)
-        return Shown(number, score, severity, values, kept, detail, found.check(k))
-
-    @property
-    def _behind(self) -> tuple[str, ...]:
-        """Columns behind the features."""
-        names = self.scorer.plan.schema.names
-        return tuple(name for name in self._keep if name not in names)
-
-    def _told(self, k: int, detail: Detail) -> dict[str, Told]:
-        row, features = self._found.row(k), self.scorer.plan.schema.features
-        first = [one.feature for one in worth_a_word(detail.reasons or [])]
-        order = sorted(range(len(features)), key=lambda j: _place(first, features[j].name))
-        usual = self._usual
-        return {
-            features[j].name: told(features[j], cell(row, j, 0), None if usual is None else usual[j])
-            for j in order
-        }
+        if self._showing is None:
+            self._showing = Showing(self.scorer, self._usual, self._keep)
+        return self._showing.of(self._found, k, self.scores)
 
     def list_of(self, n: int = 10) -> list[Shown]:
         """Return the lowest rows without an answer that are unlike each other, for a team.
@@ -370,17 +283,21 @@ class Review:
         }  # fmt: skip
 
 
+def apart(model: Counts) -> tuple[Counts, Verdicts]:
+    """Return the counts of a model, and the exact verdicts that it has learned.
+
+    Raises `UsageError` if it learned from a release.
+    """
+    if not isinstance(model, LearnedModel):
+        return model, Verdicts.zero(model.plan)
+    if not isinstance(model.verdicts, Verdicts):
+        raise UsageError(
+            "the model learned from a release of all sites' verdicts, in which own ones would "
+            "count twice: give the model before it"
+        )
+    return model.model, model.verdicts
+
+
 def _holds(verdicts: Verdicts, one: Verdicts) -> bool:
     """Return whether verdicts may have this one among them: in every table."""
-    return bool(
-        (one.outliers <= verdicts.outliers).all() and (one.fine <= verdicts.fine).all()
-    )
-
-
-def _place(names: list[str], name: str) -> int:
-    return names.index(name) if name in names else len(names)
-
-
-def _text(value: pa.Array) -> str:
-    text = value.cast(pa.string())[0].as_py()
-    return "" if text is None else str(text)
+    return bool((one.outliers <= verdicts.outliers).all() and (one.fine <= verdicts.fine).all())
