@@ -1,8 +1,8 @@
 """A review at a terminal: a row, an answer, the next row."""
 
+import sys
 import textwrap
 import time
-from collections.abc import Callable
 
 from hushtable.cli._learned import count
 from hushtable.cli._output import print_sentences, print_table, shown
@@ -23,6 +23,14 @@ _PROMPT = "o outlier, f fine, s skip, u undo, n note, l list, q quit, ? help > "
 _MOST, _LISTED = 25, 10
 
 
+def _typed(prompt: str) -> str:
+    """Ask for a line; what comes from a file or pipe is printed, as a terminal would have."""
+    said = input(prompt)
+    if not sys.stdin.isatty():
+        print(said)
+    return said
+
+
 class Session:
     """Asks for answers to rows, and learns each at once.
 
@@ -34,12 +42,12 @@ class Session:
         self._looked, self._note = 0, ""
         self._quit = False
 
-    def run(self, read: Callable[[str], str]) -> None:
+    def run(self) -> None:
         """Show rows and take answers until there are enough, or no more, or no row is left."""
         row = self._next()
         while row is not None and self._looked < self._n and not self._quit:
             try:
-                said = read(_PROMPT).strip()
+                said = _typed(_PROMPT).strip()
             except EOFError:
                 print()
                 return

@@ -116,7 +116,7 @@ def _talk(found: Review, log: Log, id_: str | None, n: int, *, aside: bool) -> N
             again = f" {found.n_known} of them are in the model." if found.n_known else ""
             print(f"Going on from {log.path}: {count(last, 'answer')}.{again}")
         print(f"Scored {count(found.n_rows, 'row')}. Answer o, f or s and Enter; ? says more.")
-        Session(found, log, id_, n).run(input)
+        Session(found, log, id_, n).run()
 
 
 def _print(facts: dict[str, Any], path: Path, target: Target | None) -> None:

@@ -135,6 +135,10 @@ class DetectorReview:
         """
         return self._review.found()
 
+    def answered(self) -> dict[int, str]:
+        """Return the last answer to each row, by its number: "outlier", "fine" or "skip"."""
+        return {row: answer.verdict for row, answer in self._review.last().items()}
+
     @property
     def verdicts(self) -> Verdicts:
         """All verdicts that the detector has learned."""
