@@ -5,7 +5,17 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from hushtable import ACE, HushTable, LSHiTables, Plan, Verdicts, load
+from hushtable import (
+    ACE,
+    Feature,
+    HushTable,
+    LSHiTables,
+    Plan,
+    Schema,
+    Sketch,
+    Verdicts,
+    load,
+)
 from hushtable.data.readers import as_reader
 from hushtable.errors import DataError, UsageError
 from hushtable.scores.review import FINE, MOST, OUTLIER, SKIP, Answer, Review
@@ -354,3 +364,17 @@ def test_plans_of_two_passes_are_reviewed_too(rows):
     review.outlier()
     assert detector.verdicts_.plan_id == detector.plan_.first_pass().plan_id
     assert MOST >= N
+
+
+def test_released_counts_are_reviewed_too(rows):
+    pytest.importorskip("opendp")
+    schema = Schema([Feature.numeric(name, low=-5.0, high=8.0) for name in FEATURES])
+    release = Sketch.from_data(Plan.draw(schema), rows[FEATURES]).release(epsilon=5.0)
+    detector = HushTable.from_counts(release)
+    review = detector.review(rows[FEATURES])
+    before = review.row.score
+    review.fine()
+    review.undo()
+    assert review.row.score == before
+    review.outlier()
+    assert detector.verdicts_.n_outliers == 1

@@ -24,8 +24,9 @@ OUTLIER, FINE, SKIP = "outlier", "fine", "skip"
 ANSWERS = (OUTLIER, FINE, SKIP)
 #: Rows with the lowest scores that a verdict scores again; the others wait for `Review.rescan`.
 MOST = 20_000
-#: Bits that a row of a list is moved back by if it shares its cells of all tables with one before.
-UNLIKE = 2.0
+#: Part of what scores would rise by if the rows of a list were found fine, by which the list moves
+#: rows back that are like those before. Measured: see the docs.
+UNLIKE = 0.25
 #: Times as many rows, of the lowest, among which those of a list are chosen.
 _AMONG = 100
 
@@ -169,21 +170,23 @@ class Review:
     def list_of(self, n: int = 10) -> list[Shown]:
         """Return the lowest rows without an answer that are unlike each other, for a team.
 
-        Each is the lowest once every row is moved back by `UNLIKE` bits times the share of tables
-        in which it lies in a cell with a row of the list. They are chosen among the 100 n lowest.
+        Each is the lowest once all rows are moved back by a quarter of what their scores would
+        rise by if the rows before it were found fine. They are chosen among the 100 n lowest.
         """
         waiting = self._waiting()
-        family = self.scorer.plan.family
         some = np.argsort(waiting, kind="stable")[: _AMONG * n]
         some = some[np.isfinite(waiting[some])]
-        codes, scores = self._found.codes.take(some), waiting[some]
-        taken, chosen = np.zeros(family.n_cells, np.int64), list[int]()
+        codes, chosen = self._found.codes.take(some), list[int]()
+        scores = moved = waiting[some]
+        guessed = self.verdicts
         for _ in range(min(n, len(some))):
-            shared = family.sum(codes, np.minimum(taken, 1).astype(np.float64)) / family.n_tables
-            moved = scores + UNLIKE * shared
-            moved[chosen] = np.inf
+            moved = np.where(np.isin(np.arange(len(some)), chosen), np.inf, moved)
             chosen.append(int(moved.argmin()))
-            family.count(codes.take(np.array(chosen[-1:])), taken)
+            one = codes.take(np.array(chosen[-1:]))
+            guessed = guessed + Verdicts.of_codes(self.scorer.plan, one, np.zeros(1, np.int64))
+            values = LearnedModel(self._model, guessed).cell_scores()
+            rise = self.scorer.plan.family.scoring(values)(codes) - scores
+            moved = scores + UNLIKE * rise
         return [self.shown(int(some[k])) for k in chosen]
 
     # --- answers ------------------------------------------------------------------------------
