@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hushtable.federation.round import Round
     from hushtable.plans.plan import Plan
     from hushtable.privacy.ledger import Ledger
+    from hushtable.scores.shown import Shown
 
 _FEATURES = ("column", "kind", "range or categories")
 
@@ -128,6 +129,14 @@ def _result(result: "Result") -> View:
     return View("Result", made.sentences, signed | dict(made.figures), made.headers, made.rows)
 
 
+def _shown(row: "Shown") -> View:
+    says = [f"{row.words}.", "It shows values of a row: clear it before you pass the page on."]
+    figures = {"Score": f"{row.score:.4f}", "Severity": f"{row.severity:.2f}"}
+    figures |= {name: text for name, text in row.kept.items() if name not in row.values}
+    rows = [[name, one.text, one.usual, one.direction] for name, one in row.values.items()]
+    return View(f"Row {row.row}", says, figures, ("column", "value", "usual", ""), rows)
+
+
 def _listed(names: Sequence[str], most: int = 8) -> str:
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return f"{len(names):,} ({', '.join(names[:most])}{more})"
@@ -149,6 +158,6 @@ def _learned(model: "LearnedModel") -> View:
 #: By name of the class, so that no room is imported, with its extra, before it is needed.
 VIEWS: dict[str, Callable[[Any], View]] = {
     "Schema": _schema, "Plan": _plan, "Sketch": _sketch, "LocalModel": _local,
-    "Noised": _release, "Verdicts": _verdicts,
-    "LearnedModel": _learned, "Ledger": _ledger, "Round": _round, "Result": _result,
+    "Noised": _release, "Verdicts": _verdicts, "LearnedModel": _learned, "Ledger": _ledger,
+    "Round": _round, "Result": _result, "Shown": _shown,
 }  # fmt: skip

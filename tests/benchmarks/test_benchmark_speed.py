@@ -16,6 +16,7 @@ import memory
 import numpy as np
 import passes
 import pytest
+import review
 import scaling
 import speed
 import threads
@@ -384,3 +385,16 @@ def test_first_uses_take_turns_and_are_held_to_their_bounds(capsys, monkeypatch,
 def test_a_first_use_is_measured_in_a_process_of_its_own(tmp_path):
     imported, fitted, scored = first_use.run(first_use.PEER, tmp_path)
     assert 0 < scored < fitted < imported
+
+
+# --- reviews ----------------------------------------------------------------------------------
+
+
+def test_the_next_row_of_a_review_is_timed(capsys, monkeypatch, results):
+    monkeypatch.setattr(review, "QUICK_ROWS", 2_000)
+    monkeypatch.setattr(review, "VERDICTS", 3)
+    monkeypatch.setattr(review, "LIMIT", 1e6)
+    assert review.main(argparse.Namespace(quick=True)) == 0
+    assert "| normal 2e3 x 30 |" in capsys.readouterr().out
+    kept = json.loads((results / "review.json").read_text())["waiting"]
+    assert all(0 < one["median"] <= one["worst"] for one in kept)

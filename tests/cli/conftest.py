@@ -42,6 +42,7 @@ def site(tmp_path_factory):
     more = write_rows(here / "more.csv", 300, seed=1)
     (here / "schema.toml").write_text(SCHEMA)
     schema, plan, marginals = here / "schema.toml", here / "plan.hush", here / "marginals.hush"
+    (here / "verdicts.csv").write_text("row,verdict\n7,outlier\n8,fine\n")
     do("fit", rows, "--seed", 1, "-o", here / "model.hush")
     do("plan", "draw", schema, "--seed", 1, "-o", plan)
     do("plan", "draw", schema, "--seed", 2, "-o", here / "other-plan.hush")

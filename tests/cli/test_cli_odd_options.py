@@ -11,6 +11,7 @@ ODD = ("", "-1", "0", "nan", "inf", "1e400", "1e-12", "9" * 25, "\0", "a" * 5_00
 RIGHT = {
     "fit": "fit {site}/rows.csv -o {out}/x.hush",
     "score": "score {site}/rows.csv --model {site}/model.hush -o {out}/x.csv",
+    "learn": "learn {site}/model.hush {site}/verdicts.csv --rows {site}/rows.csv -o {out}/x.hush",
     "watch": "watch {site}/more.csv --model {site}/model.hush --settle 0 -o {out}/x",
     "drift": "drift {site}/model.hush {site}/more.csv",
     "sketch": "sketch {site}/rows.csv --plan {site}/plan.hush -o {out}/x.hush",

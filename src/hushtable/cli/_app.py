@@ -20,6 +20,8 @@ COMMANDS = """
 demo            demo               Show three hospitals that find outliers together and pool no row.
 fit             fit                Fit a detector to rows and write it as a model.
 score           score              Score rows and write the scores.
+review          review             Look at the lowest rows in turn; each verdict moves the rest.
+learn           learn              Learn verdicts, outlier or fine, of a file.
 watch           watch              Score what is new since the last call: for cron and systemd.
 drift           drift              Compare two sets of rows, and say what chance explains.
 plan            -                  Make the plan that several sites share.

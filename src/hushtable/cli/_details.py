@@ -98,5 +98,6 @@ def _sentence(row: LowRow, reasons: list[Reason]) -> str:
     """Say why a row has its score."""
     place = f"Row {row.row:,} of {shown(row.file)}" if row.file else f"Row {row.row:,}"
     found = [f"{shown(reason.words)} ({reason.share:.2f})" for reason in worth_a_word(reasons)]
+    found += [row.detail.likeness] if row.detail.likeness else []
     company = f" A typical row has {row.detail.company}." if row.detail.company else ""
     return f"{place}: {'; '.join(found) or 'no feature stands out'}.{company}"

@@ -64,14 +64,14 @@ def _harmless(table: pa.Table) -> pa.Table:
     """Put an apostrophe before texts that a spreadsheet program would take for formulas."""
     for j, field in enumerate(table.schema):
         if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
-            texts = [
-                f"'{text}"
-                if text and _FORMULA.match(text) and not _NUMBER.fullmatch(text)
-                else text
-                for text in table.column(j).to_pylist()
-            ]
+            texts = [text and harmless(text) for text in table.column(j).to_pylist()]
             table = table.set_column(j, field, pa.array(texts, field.type))
     return table.replace_schema_metadata(None)
+
+
+def harmless(text: str) -> str:
+    """Return a text with an apostrophe before it if a spreadsheet program took it for a formula."""
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def top_facts(found: Outliers, output: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from hushtable import files
 from hushtable.counts.base import Counts
 from hushtable.counts.sketch import Sketch
-from hushtable.data.encoding import Encoder
+from hushtable.data.encoding import Codes, Encoder
 from hushtable.data.readers import Reader
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import numbered
@@ -122,6 +122,14 @@ class Verdicts(Counts):
                 family.count(codes, found.fine, 1 - some)
         if n_rows != len(outlier):
             raise DataError(f"{len(outlier):,} verdicts for {n_rows:,} rows: needs one a row")
+        return found
+
+    @classmethod
+    def of_codes(cls, plan: Plan, codes: Codes, y: Ints) -> "Verdicts":
+        """Count rows that are encoded; ``y`` (n,) is 1 for an outlier, 0 for a row that is fine."""
+        found = cls.zero(plan)
+        found.plan.family.count(codes, found.outliers, y)
+        found.plan.family.count(codes, found.fine, 1 - y)
         return found
 
     @property

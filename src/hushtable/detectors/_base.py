@@ -25,14 +25,14 @@ from hushtable.data.typed import open_rows
 from hushtable.data.weights import whole_weights
 from hushtable.detectors._checks import AnyColumns, share_of_rows
 from hushtable.detectors._docs import filled
-from hushtable.detectors._learning import Learning
+from hushtable.detectors._reviewing import Reviewing
 from hushtable.errors import DataError, PlanError, PrivacyError
 from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Sample, Usual
 
 
-class TableDetector(Learning, AnyColumns, ABC):
+class TableDetector(Reviewing, AnyColumns, ABC):
     """A detector that counts rows into tables.
 
     A subclass names the draw of its tables, and says what else the draw and the counting take.

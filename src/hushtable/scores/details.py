@@ -19,6 +19,9 @@ from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Reason, Reasons, Top
 from hushtable.scores.scorer import Scorer
 
+#: Bits that verdicts move a score by from which that is put into words.
+_WORTH_WORDS = 1.0
+
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 
@@ -39,6 +42,16 @@ class Detail:
     company: str = ""
     #: Of each column that is kept, the row's value: an array of one.
     kept: tuple[pa.Array, ...] = ()
+    #: Bits that verdicts on rows took off the score; below 0 where they added some.
+    moved: float = 0.0
+
+    @property
+    def likeness(self) -> str:
+        """Verdicts that moved the score by much, in words; empty if none did."""
+        if abs(self.moved) < _WORTH_WORDS:
+            return ""
+        verdict = "confirmed as outliers" if self.moved > 0.0 else "found fine"
+        return f"like rows that were {verdict} ({abs(self.moved):.1f} bits)"
 
     @property
     def rank_words(self) -> list[str]:
@@ -55,6 +68,7 @@ class Detail:
             **({} if ranks is None else {"rank": ranks[0], "between": ranks[1:]}),
             **({} if reasons is None else {"reasons": [reason.facts() for reason in reasons]}),
             **({"outside": list(self.outside)} if self.outside else {}),
+            **({"moved": self.moved} if self.likeness else {}),
         }
 
 
@@ -148,6 +162,7 @@ class Details:
                 outside_words(one, 0, names),
                 "" if self.reasons is None else self.reasons.company(one),
                 tuple(one.slice(k, 1) for one in kept_few),
+                float(self.scorer.moved(one, score)[0]),
             )
 
         ranks = self._ranked(codes, scores) if self.every_rank and self.ranks else None

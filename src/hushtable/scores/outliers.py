@@ -63,6 +63,7 @@ class Outliers:
     def sentence(self, row: LowRow) -> str:
         """Return a row's reasons in words."""
         words = [reason.told.words for reason in self.reasons(row) if reason.told is not None]
+        words += [row.detail.likeness] if row.detail.likeness else []
         return "; ".join(words) or "no column stands out"
 
     def table(self) -> pa.Table:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hushtable import files, progress
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
+from hushtable.counts.learned import LearnedModel
 from hushtable.data.encoding import Codes, Encoder
 from hushtable.data.readers import Reader
 from hushtable.data.texts.reading import Reading
@@ -95,6 +96,12 @@ class Scorer:
         said = content.manifest.get("reading", {})
         scorer._reading = content.build(lambda _: Reading.from_dict(said))
         return scorer
+
+    def with_counts(self, sketch: Counts) -> "Scorer":
+        """Return a scorer by other counts under the same plan, which reads rows the same way."""
+        other = type(self)(sketch)
+        other._reading, other._encoder = self._reading, self._encoder
+        return other
 
     def batches(
         self, X: Any, reduce: Callable[[Codes, Floats], T], *, n_jobs: int | None = None
@@ -185,6 +192,18 @@ class Scorer:
         # Rounding may leave a spread of nothing just below it.
         errors = np.sqrt(np.maximum(spread, 0.0) / ((m - 1) * m))
         return np.asarray(errors * self.scoring.share_kept(codes), np.float64)
+
+    def moved(self, codes: Codes, scores: Floats) -> Floats:
+        """Return how many bits verdicts took off each score (n,); below 0 where they added some."""
+        before = self._unlearned
+        return np.zeros(len(scores)) if before is None else before(codes) - scores
+
+    @cached_property
+    def _unlearned(self) -> Summing | None:
+        """Scores as they were before verdicts, if there are any."""
+        if not isinstance(self.sketch, LearnedModel):
+            return None
+        return self.plan.family.scoring(self.sketch.model.cell_scores())
 
     @progress.shown("Scoring")
     def score_with_errors(self, X: Any, *, n_jobs: int | None = None) -> tuple[Floats, Floats]:

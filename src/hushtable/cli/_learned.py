@@ -1,0 +1,32 @@
+"""Models with verdicts, as commands write them."""
+
+from pathlib import Path
+from typing import Any
+
+from hushtable import files
+from hushtable.cli._output import Target
+from hushtable.counts.kinds import counts_from_file
+from hushtable.counts.verdicts import Verdicts
+from hushtable.detectors.load import load
+
+
+def save_learned(model: Path, verdicts: Verdicts, target: Target) -> None:
+    """Write the detector of a model, or of merged counts, with these verdicts and no others."""
+    # scikit-learn takes a second to import: only once there is something to write.
+    from hushtable.detectors._by_draw import BY_DRAW
+
+    content = files.read(model)
+    if content.kind == "detector":
+        detector: Any = load(model)
+    else:
+        counts = content.build(counts_from_file)
+        detector = BY_DRAW[counts.plan.detector].from_counts(counts)
+    detector.forget()
+    if verdicts.n_rows:
+        detector.learn_from(verdicts)
+    target.save(detector)
+
+
+def count(n: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
