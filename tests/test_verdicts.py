@@ -14,7 +14,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hushtable import ACE, HushTable, LSHiTables, Plan, RSHash, Sketch, Verdicts, load
+from hushtable import (
+    ACE,
+    Feature,
+    HushTable,
+    LSHiTables,
+    Plan,
+    RSHash,
+    Schema,
+    Sketch,
+    Verdicts,
+    load,
+)
 from hushtable.cli import main
 from hushtable.counts.learned import LearnedModel
 from hushtable.engines.work import counts_of
@@ -410,3 +421,38 @@ def test_drift_is_of_the_rows_not_of_the_verdicts(files_, capsys):
 def test_engines_score_by_what_was_learned(detector):
     detector.learn(*some())
     assert isinstance(counts_of(detector), LearnedModel)
+
+
+# --- shared, by commands --------------------------------------------------------------------------
+
+
+def test_commands_share_verdicts_of_several_sites(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    schema = Schema([Feature.numeric(name, low=-9, high=9) for name in "abcd"])
+    plan, X = Plan.draw(schema, random_state=0), pd.DataFrame(rows(), columns=list("abcd"))
+    Sketch.from_data(plan, X).release(3.0).save("all.hush")
+    for site, at in (("north", 0), ("south", 1)):
+        looked = pd.concat([X.iloc[at:30:2], X.iloc[100 + at : 130 : 2]])
+        verdicts = ["outlier"] * 15 + ["fine"] * 15
+        looked.assign(verdict=verdicts).to_csv(f"{site}.csv", index=False)
+
+    def run(line, code=0):
+        assert main(line.split()) == code, line
+        return capsys.readouterr()
+
+    run("plan verdicts all.hush --expected 60 -o few.hush", 1)
+    run("plan verdicts all.hush --expected 200 -o plan.hush")
+    for site in ("north", "south"):
+        run(f"sketch {site}.csv --plan plan.hush -o {site}.sketch.hush")
+        run(f"release {site}.sketch.hush --epsilon 9 -o {site}.hush")
+    run("merge north.hush south.hush -o verdicts.hush")
+    told = run("learn all.hush verdicts.hush -o learned.hush").out
+    assert re.search(r"Learned about \d+ outliers, \d+ fine, of all sites", told)
+    assert "total over all 101 tables and the earlier releases" in " ".join(told.split())
+    facts = json.loads(run("learn all.hush verdicts.hush -o learned.hush --json").out)
+    assert facts["epsilon"] == pytest.approx(9.0, abs=0.01)
+    moved = load("learned.hush").score_samples(X)
+    moved -= HushTable.from_counts(load("all.hush")).score_samples(X)
+    assert moved[:30].mean() < moved[130:].mean() < moved[100:130].mean()
+    assert "give it alone" in run("learn all.hush verdicts.hush north.csv -o x.hush", 2).err
+    assert "hushtable learn" in run("score north.csv --model verdicts.hush -o s.csv", 1).err

@@ -5,12 +5,12 @@ from typing import Any
 
 from hushtable import files
 from hushtable.cli._output import Target
+from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
-from hushtable.counts.verdicts import Verdicts
 from hushtable.detectors.load import load
 
 
-def save_learned(model: Path, verdicts: Verdicts, target: Target) -> None:
+def save_learned(model: Path, verdicts: Counts, target: Target) -> None:
     """Write the detector of a model, or of merged counts, with these verdicts and no others."""
     # scikit-learn takes a second to import: only once there is something to write.
     from hushtable.detectors._by_draw import BY_DRAW
@@ -22,7 +22,7 @@ def save_learned(model: Path, verdicts: Verdicts, target: Target) -> None:
         counts = content.build(counts_from_file)
         detector = BY_DRAW[counts.plan.detector].from_counts(counts)
     detector.forget()
-    if verdicts.n_rows:
+    if verdicts.ledger is not None or verdicts.n_rows:
         detector.learn_from(verdicts)
     target.save(detector)
 

@@ -15,7 +15,7 @@ from hushtable.cli._rows import Rows
 from hushtable.counts.verdicts import Verdicts
 from hushtable.data.readers import Reader, as_reader
 from hushtable.errors import DataError, PlanError, UsageError
-from hushtable.plans.families._labelled import FINE, OUTLIER, VERDICT
+from hushtable.plans.families import FINE, OUTLIER, VERDICT
 from hushtable.plans.plan import Plan
 from hushtable.scores.candidates import named_candidates
 from hushtable.scores.review import SKIP

@@ -5,15 +5,19 @@ from typing import Annotated, Any
 
 import typer
 
+from hushtable import files
 from hushtable.cli._learned import count, save_learned
 from hushtable.cli._options import Json, Output, argument, option
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.cli._rows import READS, Reads, Rows
 from hushtable.cli._verdict_files import VerdictReader
 from hushtable.cli.score import open_model
+from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.verdicts import Verdicts
 from hushtable.errors import UsageError
 from hushtable.plans.verdicts import check_takes_verdicts
+from hushtable.report.words import learned
+from hushtable.report.words import verdicts as verdicts_words
 from hushtable.scores.review import apart
 
 _Model = Annotated[
@@ -24,7 +28,8 @@ _Files = Annotated[
     argument(
         "VERDICTS",
         "Files with a column verdict (outlier or fine), which have the model's columns, or name "
-        "rows of --rows; logs of hushtable review; files of --verdicts-only.",
+        "rows of --rows; logs of hushtable review; files of --verdicts-only. Or a merged release "
+        "under hushtable plan verdicts.",
     ),
 ]
 _Rows = Annotated[str | None, option("DATA", "Rows that VERDICTS name, by number or id.", "--rows")]
@@ -42,6 +47,11 @@ _Only = Annotated[
         help="Write the verdicts alone, without the model: for learn where the same rows may be.",
     ),
 ]
+
+_ALONE = (
+    "a release of verdicts takes the place of all others: give it alone (own verdicts are in it "
+    "already; without noise they are in the local model of a round)"
+)
 
 
 def learn(
@@ -71,6 +81,11 @@ def learn(
     target = Target(output, [model, rows, *verdicts])
     scorer, _, reading, _ = open_model(model, id_)
     check_takes_verdicts(scorer.plan)
+    if (shared := _released(verdicts)) is not None:
+        if len(verdicts) > 1 or forget or only or rows is not None:
+            raise UsageError(_ALONE)
+        _learn_shared(model, shared, target, output, as_json)
+        return
     own = Rows("", reads, reading, 1, as_json)
     named = None if rows is None else Rows(rows, reads, reading, 1, as_json)
     reader = VerdictReader(scorer, model, named, own, id_)
@@ -92,6 +107,30 @@ def learn(
         "plan_id": given.plan_id,
     }
     finish(as_json, facts, lambda: _print(facts, given, target, only=only))
+
+
+def _released(paths: list[Path]) -> Any:
+    """Return the release, or local model, of verdicts that is among the files; None without."""
+    for path in paths:
+        if path.suffix == ".hush":
+            content = files.read(path).expect("verdicts", "release", "local")
+            if content.kind != Verdicts.kind:
+                return content.build(counts_from_file)
+    return None
+
+
+def _learn_shared(model: Path, shared: Any, target: Target, output: Path, as_json: bool) -> None:
+    """Write the model that learned from a release of all sites' verdicts."""
+    save_learned(model, shared, target)
+    facts = {"command": "learn", "model": str(output), **learned(shared)}
+    facts |= {"epsilon": shared.ledger.epsilon, "plan_id": shared.plan_id}
+
+    def text() -> None:
+        print(f"Learned {verdicts_words(shared)}, of all sites.\n")
+        print_sentences(shared.ledger.words())
+        print(f"\nWrote {target}. Keep it where the model may be.")
+
+    finish(as_json, facts, text)
 
 
 def _print(facts: dict[str, Any], given: Verdicts, target: Target, *, only: bool) -> None:

@@ -8,7 +8,7 @@ one file: a subclass of `HashFamily` that declares its arrays by `drawn` and its
 
 from hushtable.plans.families._equi_width import EquiWidth
 from hushtable.plans.families._family import HashFamily, Summing, drawn, whole_number
-from hushtable.plans.families._labelled import TOTALS, Labelled, labelled
+from hushtable.plans.families._labelled import FINE, OUTLIER, TOTALS, VERDICT, Labelled, labelled
 from hushtable.plans.families._projection import RandomProjection, SimHash, n_dimensions
 from hushtable.plans.families._random_feature import RandomFeature
 from hushtable.plans.families._score_histogram import ScoreHistogram
@@ -16,7 +16,7 @@ from hushtable.plans.families._subspace_grid import SubspaceGrid
 from hushtable.plans.families.registry import FAMILIES, family_from_content, register
 
 __all__ = [
-    "FAMILIES", "TOTALS", "EquiWidth", "HashFamily", "Labelled", "RandomFeature",
-    "RandomProjection", "ScoreHistogram", "SimHash", "SubspaceGrid", "Summing", "drawn",
-    "family_from_content", "labelled", "n_dimensions", "register", "whole_number",
+    "FAMILIES", "FINE", "OUTLIER", "TOTALS", "VERDICT", "EquiWidth", "HashFamily", "Labelled",
+    "RandomFeature", "RandomProjection", "ScoreHistogram", "SimHash", "SubspaceGrid", "Summing",
+    "drawn", "family_from_content", "labelled", "n_dimensions", "register", "whole_number",
 ]  # fmt: skip
