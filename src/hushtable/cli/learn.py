@@ -99,9 +99,7 @@ def learn(
     facts: dict[str, Any] = {
         "command": "learn",
         "verdicts" if only else "model": str(output),
-        "outliers": given.n_outliers,
-        "fine": given.n_fine,
-        "contradictory": given.n_contradictory,
+        **learned(given),
         "forgotten": forget,
         "total": {"outliers": after.n_outliers, "fine": after.n_fine},
         "plan_id": given.plan_id,
