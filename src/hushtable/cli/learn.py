@@ -68,6 +68,10 @@ def learn(
     """
     if id_ is not None and rows is None:
         raise UsageError("--id names rows of --rows: give both")
+    if forget and only:
+        raise UsageError("--forget changes a model, --verdicts-only writes none: give one of them")
+    if rows == "-":
+        raise UsageError("--rows -: standard input can be read once only: give a file")
     target = Target(output, [model, rows, *verdicts])
     scorer, _, reading, _ = open_model(model, id_)
     check_takes_verdicts(scorer.plan)
