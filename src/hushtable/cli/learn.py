@@ -66,12 +66,7 @@ def learn(
       hushtable learn model.hush looked-at.csv -o learned.hush
       hushtable learn model.hush looked-at.csv --rows patients.csv --id "Patient ID" -o learned.hush
     """
-    if id_ is not None and rows is None:
-        raise UsageError("--id names rows of --rows: give both")
-    if forget and only:
-        raise UsageError("--forget changes a model, --verdicts-only writes none: give one of them")
-    if rows == "-":
-        raise UsageError("--rows -: standard input can be read once only: give a file")
+    _check_options(rows, id_, forget=forget, only=only)
     target = Target(output, [model, rows, *verdicts])
     scorer, _, reading, _ = open_model(model, id_)
     check_takes_verdicts(scorer.plan)
@@ -96,6 +91,16 @@ def learn(
         "plan_id": given.plan_id,
     }
     finish(as_json, facts, lambda: _print(facts, given, target, only=only))
+
+
+def _check_options(rows: str | None, id_: str | None, *, forget: bool, only: bool) -> None:
+    """Refuse options that do not go together."""
+    if id_ is not None and rows is None:
+        raise UsageError("--id names rows of --rows: give both")
+    if forget and only:
+        raise UsageError("--forget changes a model, --verdicts-only writes none: give one of them")
+    if rows == "-":
+        raise UsageError("--rows -: standard input can be read once only: give a file")
 
 
 def _print(facts: dict[str, Any], given: Verdicts, target: Target, *, only: bool) -> None:
