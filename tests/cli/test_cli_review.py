@@ -379,6 +379,8 @@ def test_other_columns_and_models_are_refused(refused, here, site, tmp_path):
     (tmp_path / "v.csv").write_text("age,verdict\n7,1\n")
     learn = ["learn", here / "model.hush", tmp_path / "v.csv", "-o", tmp_path / "m.hush"]
     refused(*learn, says="has no column ['income', 'ward']")
+    refused(*learn, "--forget", "--verdicts-only", code=2, says="give one of them")
+    refused(*learn, "--rows", "-", code=2, says="--rows -: standard input can be read once")
     refused(*learn, "--id", "age", code=2, says="--id names rows of --rows: give both")
     refused(*learn[:2], site / "plan.hush", *learn[3:], says="holds a plan: give verdicts of")
     refused(*learn[:1], site / "marginals.sketch.hush", *learn[2:], says="which do not score")

@@ -76,8 +76,7 @@ def learn(
       hushtable learn model.hush looked-at.csv -o learned.hush
       hushtable learn model.hush looked-at.csv --rows patients.csv --id "Patient ID" -o learned.hush
     """
-    if id_ is not None and rows is None:
-        raise UsageError("--id names rows of --rows: give both")
+    _check_options(rows, id_, forget=forget, only=only)
     target = Target(output, [model, rows, *verdicts])
     scorer, _, reading, _ = open_model(model, id_)
     check_takes_verdicts(scorer.plan)
@@ -129,6 +128,16 @@ def _learn_shared(model: Path, shared: Any, target: Target, output: Path, as_jso
         print(f"\nWrote {target}. Keep it where the model may be.")
 
     finish(as_json, facts, text)
+
+
+def _check_options(rows: str | None, id_: str | None, *, forget: bool, only: bool) -> None:
+    """Refuse options that do not go together."""
+    if id_ is not None and rows is None:
+        raise UsageError("--id names rows of --rows: give both")
+    if forget and only:
+        raise UsageError("--forget changes a model, --verdicts-only writes none: give one of them")
+    if rows == "-":
+        raise UsageError("--rows -: standard input can be read once only: give a file")
 
 
 def _print(facts: dict[str, Any], given: Verdicts, target: Target, *, only: bool) -> None:

@@ -123,8 +123,7 @@ class LearnedModel(Counts):
 
     def _of_verdicts(self, of_model: NDArray[np.float64]) -> NDArray[np.float64]:
         given, family = self.verdicts, self.plan.family
-        share = self._share()
-        spread = spread_of(of_model, share, family.offsets)
+        share, spread = self._share(), self.spread(of_model)
         if isinstance(given, Verdicts):
             judged = Judged(given.outliers, given.n_outliers, given.fine, given.n_fine)
             return verdict_values(judged, share, family.offsets, spread)
@@ -132,6 +131,10 @@ class LearnedModel(Counts):
         return noised_verdict_values(
             difference, given.noise_sd, n_verdicts, family.n_tables, spread
         )
+
+    def spread(self, of_model: NDArray[np.float64]) -> float:
+        """Return the spread of the model's scores, given those of its cells (n_cells,)."""
+        return spread_of(of_model, self._share(), self.plan.family.offsets)
 
     def _share(self) -> NDArray[np.float64]:
         """Return the share of all counted rows in each cell; none is below 0."""

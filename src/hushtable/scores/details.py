@@ -19,9 +19,6 @@ from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Reason, Reasons, Top
 from hushtable.scores.scorer import Scorer
 
-#: Bits that verdicts move a score by from which that is put into words.
-_WORTH_WORDS = 1.0
-
 Floats = NDArray[np.float64]
 T = TypeVar("T")
 
@@ -42,13 +39,14 @@ class Detail:
     company: str = ""
     #: Of each column that is kept, the row's value: an array of one.
     kept: tuple[pa.Array, ...] = ()
-    #: Bits that verdicts on rows took off the score; below 0 where they added some.
+    #: Bits that verdicts on rows took off the score; below 0 where they added some, and 0 where it
+    #: is less than scores spread anyway.
     moved: float = 0.0
 
     @property
     def likeness(self) -> str:
         """Verdicts that moved the score by much, in words; empty if none did."""
-        if abs(self.moved) < _WORTH_WORDS:
+        if not self.moved:
             return ""
         verdict = "confirmed as outliers" if self.moved > 0.0 else "found fine"
         return f"like rows that were {verdict} ({abs(self.moved):.1f} bits)"

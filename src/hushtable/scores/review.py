@@ -102,8 +102,6 @@ class Review:
         #: Verdicts of ``answers`` that the model had learned before: they count once.
         self.n_known = 0
         self._codes: dict[int, Codes] = {}
-        #: Is called with the verdicts, all of them, whenever they change.
-        self.changed: Callable[[Verdicts], None] = lambda verdicts: None
         if answers:
             self._recall(answers)
         self.rescan()
@@ -225,7 +223,6 @@ class Review:
             self.learned = self.learned + self._counted(now)
         if self.learned is not before:
             self._relearn()
-            self.changed(self.verdicts)
 
     def _counted(self, answer: Answer) -> Verdicts:
         """Return the counts of one verdict."""

@@ -194,16 +194,23 @@ class Scorer:
         return np.asarray(errors * self.scoring.share_kept(codes), np.float64)
 
     def moved(self, codes: Codes, scores: Floats) -> Floats:
-        """Return how many bits verdicts took off each score (n,); below 0 where they added some."""
-        before = self._unlearned
-        return np.zeros(len(scores)) if before is None else before(codes) - scores
+        """Return how many bits verdicts took off each score (n,); below 0 where they added some.
+
+        Fewer than the spread of the model's scores are 0.
+        """
+        if self._unlearned is None:
+            return np.zeros(len(scores))
+        before, spread = self._unlearned
+        moved = before(codes) - scores
+        return np.where(np.abs(moved) < spread, 0.0, moved)
 
     @cached_property
-    def _unlearned(self) -> Summing | None:
-        """Scores as they were before verdicts, if there are any."""
+    def _unlearned(self) -> tuple[Summing, float] | None:
+        """Scores as they were before verdicts, and their spread, if there are any."""
         if not isinstance(self.sketch, LearnedModel):
             return None
-        return self.plan.family.scoring(self.sketch.model.cell_scores())
+        values = self.sketch.model.cell_scores()
+        return self.plan.family.scoring(values), self.sketch.spread(values)
 
     @progress.shown("Scoring")
     def score_with_errors(self, X: Any, *, n_jobs: int | None = None) -> tuple[Floats, Floats]:
