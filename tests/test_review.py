@@ -193,10 +193,15 @@ def test_reasons_say_what_verdicts_moved(detector, rows):
     assert sum("confirmed as outliers" in one.likeness for k, one in like.items() if k < 30) > 2
     assert sum("found fine" in one.likeness for k, one in like.items() if k >= 30) > 2
     before = detector.score_samples(rows[FEATURES])
+    spread = review.scorer.sketch.spread(detector.sketch_.cell_scores())
     for number, one in like.items():
         now = review.of_row(number)
-        assert one.moved == pytest.approx(before[number] - now.score, abs=1e-9)
-        assert (abs(one.moved) >= 1.0) == bool(one.likeness)
+        moved = before[number] - now.score
+        if abs(moved) < spread:  # scores differ by that anyway
+            assert (one.moved, one.likeness) == (0.0, "")
+        else:
+            assert one.moved == pytest.approx(moved, abs=1e-9)
+            assert one.likeness
         assert one.likeness in now.words
 
 
