@@ -60,7 +60,7 @@ def test_help_of_the_program_does_without_the_metadata_of_packages():
 @pytest.mark.parametrize(
     "command",
     ["fit", "score", "report", "demo", "plan draw", "round submit"]
-    + [f"bench {name}" for name in ("adbench", "paper", "privacy", "sites")],
+    + [f"bench {name}" for name in ("adbench", "paper", "privacy", "sites", "verdicts")],
 )
 def test_help_of_a_command_loads_nothing_slow(command):
     slow = {"numba", "sklearn", "scipy", "pandas", "matplotlib", "opendp"}

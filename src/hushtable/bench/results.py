@@ -40,6 +40,7 @@ class Results:
         ("seconds", pa.float64()),
         ("total_epsilon", pa.float64()),
         ("note", pa.string()),
+        ("found", pa.float64()),
     ])  # fmt: skip
 
     def __init__(self, path: Path) -> None:
@@ -49,8 +50,9 @@ class Results:
         if path.exists():
             try:
                 table = pq.read_table(path)
-                if "note" not in table.column_names:  # files of before have none
-                    table = table.append_column("note", pa.nulls(len(table), pa.string()))
+                for name in {"note", "found"} - {*table.column_names}:  # files of before
+                    blank = pa.nulls(len(table), self.SCHEMA.field(name).type)
+                    table = table.append_column(name, blank)
                 table = table.select(self.SCHEMA.names)
             except (pa.ArrowInvalid, KeyError) as error:
                 raise DataError(

@@ -1,6 +1,7 @@
 """Options, beginning and end of the benchmark commands."""
 
 import dataclasses
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -70,3 +71,12 @@ def conclude(
     finish(as_json, facts, text)
     if left_out or not all(target.met for target in targets):
         raise typer.Exit(1)
+
+
+def without_nan(found: Any) -> Any:
+    """Replace NaN, which JSON has no word for, by null."""
+    if isinstance(found, dict):
+        return {key: without_nan(value) for key, value in found.items()}
+    if isinstance(found, list):
+        return [without_nan(value) for value in found]
+    return None if isinstance(found, float) and math.isnan(found) else found

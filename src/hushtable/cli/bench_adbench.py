@@ -1,13 +1,12 @@
 """``hushtable bench adbench``: accuracy on a folder of labelled sets."""
 
-import math
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from hushtable.bench.data import LabelledSet, data_folder, find_sets, load
-from hushtable.cli._bench import FOLDER, ResultFolder, Sets, conclude, verdicts
+from hushtable.cli._bench import FOLDER, ResultFolder, Sets, conclude, verdicts, without_nan
 from hushtable.cli._options import Json, option
 from hushtable.cli._progress import bar_of_steps
 from hushtable.errors import DataError
@@ -72,7 +71,7 @@ def adbench(
         "files": [str(file) for file in written],
     }
     packages = ("numba", "numpy", "scikit-learn", "pyod")
-    conclude(_without_nan(facts), text, held, written, as_json, packages, left_out)
+    conclude(without_nan(facts), text, held, written, as_json, packages, left_out)
 
 
 def _write(runs: Any, auc: Any, ap: Any, text: str, output: Path) -> list[Path]:
@@ -129,12 +128,3 @@ def _facts(runs: Any, results: Any, auc: Any, ap: Any) -> dict[str, Any]:
         },
         "published": [vars(one) for one in published(runs.protocol, auc.sets)],
     }
-
-
-def _without_nan(found: Any) -> Any:
-    """Replace NaN, which JSON has no word for, by null."""
-    if isinstance(found, dict):
-        return {key: _without_nan(value) for key, value in found.items()}
-    if isinstance(found, list):
-        return [_without_nan(value) for value in found]
-    return None if isinstance(found, float) and math.isnan(found) else found
