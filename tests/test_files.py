@@ -1,5 +1,6 @@
 """The .hush file: what comes back, what is refused, what survives."""
 
+import hashlib
 import itertools
 import json
 import os
@@ -27,13 +28,16 @@ from hushtable import (
     RSHash,
     Schema,
     Sketch,
+    Verdicts,
     files,
     load,
 )
 from hushtable.counts import kinds
+from hushtable.counts.learned import LearnedModel
 from hushtable.data import read
 from hushtable.detectors._by_draw import BY_DRAW
 from hushtable.errors import FileError, HushTableError
+from hushtable.plans.draws import Purpose
 
 GOLDEN = Path(__file__).parent / "golden"
 SCHEMA = Schema((
@@ -67,6 +71,7 @@ def plans():
         "tails": tails,
         "gate": gate,
         "gated": tails.second_pass(first, Sketch.from_data(gate, table())),
+        "verdicts": Plan.verdicts(first, 100),
         "novelty": Plan.draw(SCHEMA, novelty=True, **settings),
         "marginals": marginals,
         "hushtable": refined,
@@ -79,6 +84,28 @@ def plans():
         "rs-hash": Plan.draw(SCHEMA, detector="rs_hash", n_tables=3, random_state=1),
         "second-pass": refined.second_pass(Sketch.from_data(refined, table())),
     }
+
+
+def rows_for(plan):
+    """Return the rows that are counted under a plan: with verdicts, if it counts them."""
+    rows = table()
+    if plan.purpose is not Purpose.VERDICTS:
+        return rows
+    told = ["outlier", "fine"] * len(rows)
+    return rows.append_column("verdict", pa.array(told[: len(rows)]))
+
+
+def verdicts():
+    """Return a model of one pass, and verdicts on some of its rows."""
+    plan = plans()["tails"]
+    rows = table()
+    told = ([1, 0, 0] * len(rows))[: len(rows)]
+    return Sketch.from_data(plan, rows), Verdicts.from_data(plan, rows, told)
+
+
+def score_digest(model):
+    """Return a digest of the scores of all cells."""
+    return hashlib.sha256(np.rint(model.cell_scores() * 2**20).astype("<i8").tobytes()).hexdigest()
 
 
 def releases():
@@ -138,11 +165,11 @@ def test_plans_and_sketches_come_back(tmp_path, name):
     assert isinstance(again, Plan)
     assert again.plan_id == plan.plan_id
     assert again.schema == plan.schema
-    sketch = Sketch.from_data(plan, table())
+    sketch = Sketch.from_data(plan, rows_for(plan))
     sketch.save(tmp_path / "s.hush")
     assert load(tmp_path / "s.hush") == sketch
     assert load(tmp_path / "s.hush") + sketch == sketch + sketch
-    assert Sketch.from_data(again, table()) == sketch
+    assert Sketch.from_data(again, rows_for(again)) == sketch
 
 
 @pytest.mark.parametrize(
@@ -185,7 +212,7 @@ def test_the_manifest_keeps_its_published_schema(tmp_path, X):
     validator.check_schema(validator.schema)
     for name, plan in plans().items():
         plan.save(tmp_path / f"{name}.hush")
-        Sketch.from_data(plan, table()).save(tmp_path / f"{name}.sketch.hush")
+        Sketch.from_data(plan, rows_for(plan)).save(tmp_path / f"{name}.sketch.hush")
     for name, release in releases().items():
         release.save(tmp_path / f"{name}.release.hush")
         if name in ("hushtable", "merged"):
@@ -230,7 +257,11 @@ def test_golden_files_are_read(file):
     assert plan.plan_id == expected["plan_id"]
     if isinstance(loaded, Sketch):
         assert np.flatnonzero(loaded.counts).tolist() == expected["cells"]
-        assert loaded == Sketch.from_data(plan, table())
+        assert loaded == Sketch.from_data(plan, rows_for(plan))
+    if isinstance(loaded, Verdicts):
+        model, judged = verdicts()
+        assert loaded == judged
+        assert score_digest(LearnedModel(model, loaded)) == expected["scores"]
     if isinstance(loaded, Release):
         assert loaded.release_id == expected["release_id"]
         assert loaded.counts.sum() == expected["sum"]
