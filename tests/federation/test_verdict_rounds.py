@@ -91,6 +91,17 @@ def test_files_of_plans_sketches_and_releases(tmp_path, model, plan):
     np.testing.assert_array_equal(again.counts, release.counts)
 
 
+@pytest.mark.parametrize("verdict", ["outlier", "fine"])
+def test_one_row_changes_one_cell_of_each_histogram_by_one(plan, verdict):
+    table = judged(rows(), range(10), range(500, 530))
+    more = pd.concat([table, table.iloc[[3]].assign(verdict=verdict)])
+    changed = Sketch.from_data(plan, more).counts - Sketch.from_data(plan, table).counts
+    for one in np.split(changed, plan.family.offsets[1:-1]):
+        assert np.abs(one).sum() == np.abs(one).max() == 1
+    release = Sketch.from_data(plan, table).release(4.0)
+    assert release.ledger.sensitivity.tables == plan.family.n_histograms
+
+
 # --- what they cost, and what they do -------------------------------------------------------------
 
 
