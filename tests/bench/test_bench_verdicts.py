@@ -64,7 +64,7 @@ def test_rows_are_looked_at_by_the_scores_so_far_and_the_rest_is_judged_alone():
     # Row 1 is lowest; then row 0; then, of rows not shown, row 4. What scores say of rows that
     # were shown does not matter.
     learner = Told([5, 0, 6, 7, 8, 9], [0, -9, 6, 7, 8, 9], [-9, -9, 5, 4, 1, 6])
-    one, two, three = protocol.looked_at(learner, y, [1, 2, 3])
+    one, two, three = protocol.looked_at(learner, y, [1, 2, 3], y)
     assert learner.verdicts == [(1, False), (0, True), (4, True)]
     assert [o.n_verdicts for o in (one, two, three)] == [1, 2, 3]
     assert [o.found for o in (one, two, three)] == [0, 1, 2]
@@ -82,7 +82,7 @@ def test_rows_are_looked_at_by_the_scores_so_far_and_the_rest_is_judged_alone():
 
 def test_a_budget_beyond_the_rows_shows_all_and_nothing_is_left_to_judge():
     y = np.array([0, 1, 0], bool)
-    half, whole = protocol.looked_at(Told([3, 1, 2]), y, [2, 9])
+    half, whole = protocol.looked_at(Told([3, 1, 2]), y, [2, 9], y)
     assert (half.found, whole.found, whole.n_verdicts) == (1, 1, 9)
     assert not whole.rest.any()
     assert all(map(math.isnan, (half.ap, half.auc, whole.ap, whole.auc)))  # one label only
@@ -155,7 +155,7 @@ def test_a_conifer_gets_all_verdicts_with_its_signs_and_no_missing_value(monkeyp
     data.X[3, 1] = np.nan
     (_, system) = learners.systems(["AADForest"])
     learner = system.make(data, 7)
-    list(protocol.looked_at(learner, data.y, [3]))
+    list(protocol.looked_at(learner, data.y, [3], data.y))
     signs = told[-1][1]
     assert [told[0], *(n for n, _ in told[1:])] == [7, 1, 2, 3]
     assert set(signs) <= {1, -1}
@@ -171,7 +171,8 @@ def test_a_seed_fixes_what_is_found_and_low_is_abnormal(name):
     (system,) = (one for one in learners.systems([name]) if one.name == name)
     # A forest of verdicts alone takes a tenth of a second a verdict.
     found = [
-        [o.found for o in protocol.looked_at(system.make(data, 1), data.y, [4, 8])] for _ in "ab"
+        [o.found for o in protocol.looked_at(system.make(data, 1), data.y, [4, 8], data.y)]
+        for _ in "ab"
     ]
     assert found[0] == found[1]
     first = system.make(data, 1).scores()
@@ -182,7 +183,7 @@ def test_a_seed_fixes_what_is_found_and_low_is_abnormal(name):
 def test_verdicts_help_ours_find_more_than_no_feedback():
     data = protocol.subset(made_up(3, 300, outliers=30), 300, 0)
     ours, none = (
-        next(protocol.looked_at(one.make(data, 0), data.y, [40])).found
+        next(protocol.looked_at(one.make(data, 0), data.y, [40], data.y)).found
         for one in learners.systems([NONE])
     )
     assert ours > none
@@ -321,3 +322,26 @@ def test_promises_are_for_the_sets_of_the_docs_and_the_protocols_settings():
     assert all(target.met for target in page.targets(standard, figures))
     assert page.targets(runs.Runs(systems, sets, budget=30), figures) == []
     assert page.targets(runs.Runs(systems, sets[1:]), figures) == []
+
+
+# --- wrong verdicts -------------------------------------------------------------------------------
+
+
+def test_wrong_verdicts_are_told_and_true_outliers_are_counted():
+    y = np.array([1, 0, 1], bool)
+    learner = Told([1, 2, 3])
+    (outcome,) = protocol.looked_at(learner, y, [2], ~y)
+    assert learner.verdicts == [(0, False), (1, True)]
+    assert outcome.found == 1  # row 0 is one, whatever was told
+
+
+def test_wrong_verdicts_have_results_of_their_own(tmp_path):
+    data = LabelledSet("a", np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) < 9)
+    [system] = learners.systems(["HushTable"])
+    right, wrong = (runs.Runs([system], [data], 1, 60, 6, wrong=share) for share in (0.0, 0.5))
+    assert right.looks != wrong.looks
+    results = Results(tmp_path / "r.parquet")
+    for one in (right, wrong):
+        list(one.run(results))
+    assert page.targets(wrong, wrong.figures(results)) == []
+    assert "wrongly in 50% of them" in page.page(wrong, results, wrong.figures(results))

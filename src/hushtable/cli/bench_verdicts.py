@@ -13,6 +13,9 @@ from hushtable.errors import DataError
 _Seeds = Annotated[int, option("N", "Seeds of each system, and of the rows drawn.", min=1)]
 _Rows = Annotated[int, option("N", "Rows of each set at most, drawn by the seed.", min=10)]
 _Budget = Annotated[int, option("N", "Rows of each set that are looked at.", min=1)]
+_Wrong = Annotated[
+    float, option("SHARE", "Share of the verdicts on rows looked at that are wrong.", max=0.5)
+]
 _Systems = Annotated[
     str | None, option("NAMES", "Beside HushTable, with commas between; by default all.")
 ]
@@ -24,6 +27,7 @@ def verdicts(
     seeds: _Seeds = 3,
     rows: _Rows = 5_000,
     budget: _Budget = 60,
+    wrong: _Wrong = 0.0,
     output: ResultFolder = FOLDER,
     as_json: Json = False,
 ) -> None:
@@ -48,7 +52,7 @@ def verdicts(
     names = [name.strip() for name in systems.split(",")] if systems is not None else []
     field, files = learners.systems(names), find_sets(data_folder(data))
     sets, left_out = _loaded(files)
-    runs = Runs(field, sets, seeds, rows, budget)
+    runs = Runs(field, sets, seeds, rows, budget, wrong)
     output.mkdir(parents=True, exist_ok=True)
     results = Results(output / "verdicts.parquet")
     for _ in bar_of_steps(runs.run(results), len(list(runs.steps())), "Systems", as_json):

@@ -24,7 +24,7 @@ class Outcome(NamedTuple):
     rest: Bools
 
 
-def looked_at(learner: Learner, y: Bools, budgets: Sequence[int]) -> Iterator[Outcome]:
+def looked_at(learner: Learner, y: Bools, budgets: Sequence[int], told: Bools) -> Iterator[Outcome]:
     """Show the row that scores lowest, tell whether it is an outlier, and so on.
 
     Parameters
@@ -35,6 +35,8 @@ def looked_at(learner: Learner, y: Bools, budgets: Sequence[int]) -> Iterator[Ou
         Which rows are outliers.
     budgets : sequence of int
         Numbers of rows that are looked at, ascending. Beyond n, all are.
+    told : ndarray of shape (n,), bool
+        What is told of each row: ``y``, but for wrong verdicts.
 
     Yields
     ------
@@ -46,7 +48,7 @@ def looked_at(learner: Learner, y: Bools, budgets: Sequence[int]) -> Iterator[Ou
         while rest.any() and (~rest).sum() < budget:
             row = np.argmin(np.where(rest, scores, np.inf), keepdims=True)
             rest[row] = False
-            learner.learn(row, y[row])
+            learner.learn(row, told[row])
             scores = learner.scores()
         yield _outcome(budget, y, scores, rest.copy())
 

@@ -22,13 +22,17 @@ FIGURES = ("found", "auc", "ap", "seconds")
 
 @dataclass(frozen=True)
 class Runs:
-    """All runs: systems, sets, seeds; rows of a set at most, and rows that are looked at."""
+    """All runs: systems, sets, seeds; rows of a set at most, and rows that are looked at.
+
+    ``wrong`` is the share of verdicts on these that are the other one.
+    """
 
     systems: list[System]
     sets: list[LabelledSet]
     seeds: int = 3
     rows: int = 5_000
     budget: int = 60
+    wrong: float = 0.0
 
     @property
     def budgets(self) -> list[int]:
@@ -38,7 +42,8 @@ class Runs:
     @property
     def looks(self) -> str:
         """The experiment's name in results: rows are looked at. auc and ap are gains."""
-        return f"verdicts-{self.rows}-{self.budget}"
+        wrong = f"-wrong-{self.wrong:g}" if self.wrong else ""
+        return f"verdicts-{self.rows}-{self.budget}{wrong}"
 
     @property
     def gifts(self) -> str:
@@ -64,7 +69,8 @@ class Runs:
         data = subset(data, self.rows, seed)
         before = without_feedback(data, seed)
         learner, start = system.make(data, seed), time.perf_counter()
-        for outcome in looked_at(learner, data.y, self.budgets):
+        told = data.y ^ (np.random.default_rng((seed, 1)).random(len(data.y)) < self.wrong)
+        for outcome in looked_at(learner, data.y, self.budgets, told):
             seconds = (time.perf_counter() - start) / outcome.n_verdicts
             auc, ap = of_rest(data.y, before, outcome.rest)
             yield {
