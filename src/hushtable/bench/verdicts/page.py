@@ -39,7 +39,8 @@ def page(runs: Runs, results: Results, figures: Figures) -> str:
     parts = [
         f"Of each set, {runs.rows:,} rows at most. The row that scores lowest is shown, and whether"
         f" it is an outlier is told, {runs.budget} times{wrong}. "
-        "*found*: outliers among the rows shown. *rest*: average precision (AP) and ROC-AUC of the rows that were not shown, less those "
+        "*found*: outliers among the rows shown. *rest*: average precision (AP) and ROC-AUC of "
+        "the rows that were not shown, less those "
         f"of {DEFAULT} without feedback on the same rows, in points. *k*: AP / ROC-AUC of the "
         "other rows, in percent, after k outliers and k other rows drawn at random were told "
         "(half of either kind at most). ± is the standard error over the sets.\n",
