@@ -20,6 +20,7 @@ from hushtable import (
 from hushtable.audit import audit_canaries
 from hushtable.counts.learned import LearnedModel
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
+from hushtable.scores import Scorer
 
 COLUMNS = SCHEMA.names
 
@@ -256,3 +257,8 @@ def test_lsh_itables_learn_from_releases():
     detector = LSHiTables.from_counts(model).learn_from(release)
     assert isinstance(detector.verdicts_, Release)
     assert isinstance(detector._scorer.sketch, LearnedModel)
+
+
+def test_verdicts_alone_score_nothing(plan):
+    with pytest.raises(UsageError, match="do not score rows"):
+        Scorer(Sketch.from_data(plan, judged(rows(), range(10), range(20, 30))))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.content import PlanContent
 from hushtable.plans.counted import Counted
-from hushtable.plans.draws import DRAWS, NOVELTY
+from hushtable.plans.draws import DRAWS, NOVELTY, Purpose
 from hushtable.plans.families import ScoreHistogram
 from hushtable.plans.gate import (
     SECOND_PASS,
@@ -163,6 +163,11 @@ class TwoPassPlan(PlanContent):
         noise_sd : float
             Standard deviation of the noise on each of them; 0 for exact counts.
         """
+        if self.purpose is Purpose.VERDICTS:
+            raise UsageError(
+                "counts of verdicts do not score rows: they change the scores of a model "
+                "(detector.learn_from, hushtable learn)"
+            )
         first = self.first_counts
         if first is not None and self.first_noise_sd is not None:
             return self.score.noisy_values(first, self.first_noise_sd) + self._values(

@@ -37,6 +37,8 @@ from hushtable import (
     load,
 )
 from hushtable.cli.inspect_ import inspect
+from hushtable.counts.learned import LearnedModel
+from hushtable.counts.verdicts import Verdicts
 from hushtable.data.infer import schema_from_data
 from hushtable.data.readers import as_reader
 from hushtable.engines.files import ScoreFile
@@ -136,9 +138,16 @@ def _use(loaded: object) -> None:
     if plan.family.n_cells > _MOST_CELLS or len(plan.schema) > 300:
         return
     rows = _rows_for(plan.schema)
+    if plan.purpose is Purpose.VERDICTS:
+        _use_verdicts(plan, rows.slice(0, 2), loaded)
+        return
     if isinstance(loaded, Plan):
         counted = Sketch.from_data(loaded, rows)
         Scorer(counted + counted).score(rows)
+        return
+    if isinstance(loaded, Verdicts):
+        model = LearnedModel(Sketch.from_data(plan, rows), (loaded + loaded) - loaded)
+        Scorer(model).score(rows)
         return
     if isinstance(loaded, Release | LocalModel):
         loaded.ledger.words()
@@ -157,6 +166,16 @@ def _use(loaded: object) -> None:
         loaded.predict(rows)
 
 
+def _use_verdicts(plan: Plan, rows: pa.Table, loaded: object) -> None:
+    """Do with a plan of verdicts, or counts under it, what commands do."""
+    counted = Sketch.from_data(plan, rows)
+    if isinstance(loaded, Sketch):
+        counted = (loaded + counted) - loaded
+    assert counted.n_rows >= 0
+    if isinstance(loaded, Release | LocalModel):
+        loaded.ledger.words()
+
+
 def _hush(content: bytes) -> None:
     path = _file(content, "a.hush")
     with contextlib.redirect_stdout(io.StringIO()):
@@ -165,7 +184,7 @@ def _hush(content: bytes) -> None:
     _use(load(path))
 
 
-_HUSH = ("plan", "sketch", "release", "local")
+_HUSH = ("plan", "sketch", "release", "local", "verdicts")
 
 
 @cache
