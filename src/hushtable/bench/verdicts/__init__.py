@@ -1,1 +1,1 @@
-"""What verdicts on rows are worth, on any folder of labelled sets, beside others that learn."""
+"""Measures verdicts on rows on any folder of labelled sets, beside others that learn."""

@@ -11,7 +11,7 @@ from hushtable.bench.verdicts.learners import Bools, Floats, Ints, Learner
 
 
 class Outcome(NamedTuple):
-    """What came of some verdicts.
+    """The outcome of some verdicts.
 
     ``found`` counts the outliers among the rows with a verdict; ``auc`` and ``ap`` are of the
     rows without one, NaN if those have one label only. ``rest`` (n,) says which these are.
