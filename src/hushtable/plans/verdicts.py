@@ -22,9 +22,9 @@ from hushtable.plans.score_rule import exact
 
 #: Rows added to what was observed, and to what was expected: of few verdicts, few bits.
 PRIOR = 0.5
-#: Spreads of the model's scores for each bit of evidence, by confirmed outliers and by rows that
-#: are fine; these weigh as much once so many outliers are known. Measured: see the docs.
-OUTLIERS, FINE, KNOWN = 2.0, 1.0, 3
+#: Spreads of the model's scores for each bit of evidence: of one kind of verdicts, and once so many
+#: of the other are known. Measured: see the docs.
+ALONE, BESIDE, KNOWN = 1.0, 2.0, 3
 #: Verdicts of the rarer kind at which tables' weights count half, and the most that one weighs.
 _EVEN, _MOST = 5.0, 3.0
 #: Spreads and weights are rounded to multiples of it: sums may differ in their last bits.
@@ -88,10 +88,11 @@ def verdict_values(judged: Judged, share: Floats, offsets: Ints, spread: float) 
     """
     for_outliers = _evidence(judged.outliers, judged.n_outliers, share)
     for_fine = _evidence(judged.fine, judged.n_fine, share)
-    # Until outliers are known, many rows found fine in a row say little of all others.
-    of_fine = FINE + (OUTLIERS - FINE) * min(1.0, judged.n_outliers / KNOWN)
+    # Many rows found fine in a row say little of all others, while no outlier is known.
+    of_outliers = ALONE + (BESIDE - ALONE) * min(1.0, judged.n_fine / KNOWN)
+    of_fine = ALONE + (BESIDE - ALONE) * min(1.0, judged.n_outliers / KNOWN)
     weight = np.repeat(_weights(judged, share, offsets), np.diff(offsets))
-    return exact(spread * weight * (of_fine * for_fine - OUTLIERS * for_outliers))
+    return exact(spread * weight * (of_fine * for_fine - of_outliers * for_outliers))
 
 
 def spread_of(values: Floats, share: Floats, offsets: Ints) -> float:
