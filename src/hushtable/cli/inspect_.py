@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -21,28 +21,31 @@ from hushtable.files import Content
 from hushtable.plans.draws import NOVELTY
 from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger
-from hushtable.report import registry, words
+from hushtable.report import words
+from hushtable.report.registry import TO_FILL_IN, entry, left_open
+
+_Values: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--values",
+        help="Show ranges and categories that were read off rows, too: they are values of "
+        "rows. Public ones are always shown.",
+    ),
+]
+_Registry: TypeAlias = Annotated[
+    Path | None,
+    option(
+        "FILE",
+        "Of a release: also write its ledger as a draft for the Differential Privacy Deployments "
+        "Registry, JSON with what a person has to fill in marked.",
+    ),
+]
 
 
 def inspect(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Plan, sketch, release or model.")],
-    with_values: Annotated[
-        bool,
-        typer.Option(
-            "--values",
-            help="Show ranges and categories that were read off rows, too: they are values of "
-            "rows. Public ones are always shown.",
-        ),
-    ] = False,
-    entry: Annotated[
-        Path | None,
-        option(
-            "FILE",
-            "Of a release: also write its ledger as a draft for the Differential Privacy "
-            "Deployments Registry, JSON with what a person has to fill in marked.",
-            "--registry",
-        ),
-    ] = None,
+    with_values: _Values = False,
+    registry: _Registry = None,
     as_json: Json = False,
 ) -> None:
     """Show what a .hush file holds, after checking that it is intact.
@@ -50,7 +53,7 @@ def inspect(
     Example:
       hushtable inspect plan.hush
     """
-    target = None if entry is None else Target(entry, [file])
+    target = None if registry is None else Target(registry, [file])
     content = files.read(file)
     if target is not None and content.kind != Release.kind:
         raise UsageError(
@@ -71,21 +74,24 @@ def inspect(
     def text() -> None:
         _print(file, facts, plan, counts, full)
         if target is not None:
-            left = ", ".join(name.rpartition(".")[2] for name in facts["registry_left_open"])
-            marker = registry.TO_FILL_IN.strip()
-            print(f"\nWrote {target}, a draft of an entry. Search it for {marker!r}:")
-            print_sentences([f"{left}."], indent="  ")
+            _print_left_open(target, facts["registry_left_open"])
 
     finish(as_json, facts, text)
 
 
 def _write_entry(target: Target, release: Release) -> dict[str, Any]:
     """Write the draft of a release's entry; return what to say of it, for machines."""
-    draft = registry.entry(release)
+    draft = entry(release)
     # It is made to be published, so as readable as other files here.
     with target.writing(), files.replacing(target.path, private=False) as temporary:
         temporary.write_text(json.dumps(draft, indent=2, ensure_ascii=False) + "\n", "utf-8")
-    return {"registry": str(target.path), "registry_left_open": list(registry.left_open(draft))}
+    return {"registry": str(target.path), "registry_left_open": list(left_open(draft))}
+
+
+def _print_left_open(target: Target, places: list[str]) -> None:
+    names = ", ".join(place.rpartition(".")[2] for place in places)
+    print(f"\nWrote {target}, a draft of an entry. Search it for {TO_FILL_IN.strip()!r}:")
+    print_sentences([f"{names}."], indent="  ")
 
 
 #: Facts in the order in which they are printed; who signed follows.

@@ -101,8 +101,8 @@ def _domain(release: "Release") -> str:
 
 def _unprotected(ledger: "Ledger") -> str:
     plan = (
-        "The plan (ranges, categories, hash functions) is known to all, and so is that there is a "
-        "release, when, and from which sites."
+        "The plan (ranges, categories, hash functions) may be known to all, and so may that there "
+        "is a release, when, and from which sites."
     )
     if ledger.sensitivity.adjacency == "replace-one":
         return f"The number of rows, which is taken to be public. {plan}"
