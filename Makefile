@@ -34,7 +34,7 @@ VERSIONS := tests/test_same_bits.py tests/test_files.py tests/test_inputs.py tes
 NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)))
 
 .PHONY: demo test test-slow test-attacks test-flower test-oldest test-newest test-all mutants fuzz
-.PHONY: kernels lint format docs wheel lock audit sbom clean
+.PHONY: kernels lint format docs wheel lock audit sbom coverage clean
 .NOTPARALLEL: # targets share one .venv
 
 demo: .venv/.package
@@ -53,6 +53,11 @@ test-attacks: .venv/.group-test
 # In an environment of its own: Flower pins many libraries tightly.
 test-flower: .venv-flower/.created
 	.venv-flower/bin/pytest tests/flower $(PYTEST_ARGS)
+
+# Kernels count as not run: what Numba compiles leaves no trace.
+coverage: .venv/.group-dev .venv/.kernels
+	@mkdir -p .cache/coverage
+	$(BIN)/pytest -m "not slow" --cov --cov-report=term $(or $(PYTEST_ARGS),-n auto)
 
 # With the oldest libraries that pyproject.toml allows; what they warn of is theirs.
 test-oldest: .venv-oldest/.created
@@ -96,10 +101,11 @@ docs: .venv/.group-dev
 	@$(BIN)/python .ci/check_links.py docs/_build/html
 
 # One for every platform, and one for this with its kernels built.
-wheel: .venv/.group-dev
+wheel: .venv/.group-dev .venv-supply/.created
 	@rm -rf dist
 	@$(call silently,$(BIN)/python -m build $(if $(LOCKED),--no-isolation))
 	@$(call silently,HUSHTABLE_BUILD_KERNELS=1 $(BIN)/python -m build --wheel $(if $(LOCKED),--no-isolation))
+	@$(call silently,.venv-supply/bin/twine check --strict dist/hushtable-*)
 	@$(BIN)/python .ci/check_wheel.py dist
 
 locked = .venv-supply/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
@@ -121,13 +127,15 @@ audit: .venv-supply/.created
 			echo "make audit: $$set.txt has a known vulnerability, or the database was not reached" >&2; exit 1; }; \
 	done
 
-# What an installed package with the extras of sites and coordinators brings along, as CycloneDX.
+# What an installed package with the extras of sites and coordinators brings along, as CycloneDX:
+# the wheel in dist, where make wheel has built one.
 sbom: .venv-supply/.created
 	@mkdir -p dist && rm -rf .venv-sbom && $(PYTHON) -m venv --without-pip .venv-sbom
 	@.venv-supply/bin/uv pip install --quiet --python .venv-sbom/bin/python \
-		--constraint .ci/locks/dev.txt ".[federation,private,report]"
+		--constraint .ci/locks/dev.txt "$(or $(wildcard dist/*-any.whl),.)[federation,private,report]"
 	@.venv-supply/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --of JSON \
 		--output-file dist/hushtable.cdx.json .venv-sbom/bin/python
+	@.venv-sbom/bin/python .ci/check_sbom.py dist/hushtable.cdx.json
 	@rm -rf .venv-sbom
 
 clean: # keeps the environments

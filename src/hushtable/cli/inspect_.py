@@ -66,7 +66,7 @@ def inspect(
     plan = content.build(Plan.from_file)
     counts = None if content.kind == "plan" else content.build(counts_from_file)
     full = with_values or plan.schema.public
-    facts = {"command": "inspect", "file": str(file)}
+    facts: dict[str, Any] = {"command": "inspect", "file": str(file)}
     facts |= _facts(content, plan, counts, full)
     if target is not None and isinstance(counts, Release):
         facts |= _write_entry(target, counts)
