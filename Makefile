@@ -33,7 +33,7 @@ VERSIONS := tests/test_same_bits.py tests/test_files.py tests/test_inputs.py tes
 	tests/engines/test_dask.py tests/cli/test_cli_commands.py
 NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)))
 
-.PHONY: demo test test-slow test-attacks test-flower test-oldest test-newest test-all mutants fuzz
+.PHONY: demo test test-slow test-attacks test-flower test-oldest test-newest test-nightly test-all mutants fuzz
 .PHONY: kernels lint format docs wheel lock audit sbom coverage clean
 .NOTPARALLEL: # targets share one .venv
 
@@ -70,6 +70,16 @@ test-newest:
 		echo "No Python newer than 3.11 on the path: make test-newest NEWEST=/path/to/python")
 	$(if $(NEWEST),HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-newest .venv-newest/bin/python -m pytest -m "not slow" \
 		$(VERSIONS) $(PYTEST_ARGS))
+
+# With last night's builds of the libraries beneath, but of NumPy: Numba refuses what it does not know.
+NIGHTLY := scipy scikit-learn pandas matplotlib
+test-nightly:
+	rm -rf .venv-nightly && $(PYTHON) -m venv .venv-nightly
+	@$(call install,.venv-nightly/bin/python,test,dev)
+	.venv-nightly/bin/python -m pip install --quiet --pre --upgrade --no-deps --only-binary :all: \
+		--index-url https://pypi.anaconda.org/scientific-python-nightly-wheels/simple $(NIGHTLY)
+	HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-nightly .venv-nightly/bin/python -m pytest -m "not slow" \
+		$(VERSIONS) $(PYTEST_ARGS)
 
 kernels: .venv/.kernels
 
