@@ -1,4 +1,4 @@
-"""Check that a list of contents (CycloneDX) holds what is installed beside this Python, and no more.
+"""Check that a list of contents (CycloneDX) holds what is installed here, and no more.
 
 Run by the Python of the environment that was listed; it needs nothing but the standard library.
 """
