@@ -1,12 +1,15 @@
 """Drafts for the Differential Privacy Deployments Registry, against its schema."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.privacy import Pool
 from hushtable.report.registry import TO_FILL_IN, entry, left_open
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -49,11 +52,28 @@ def filled(draft):
     return draft.replace(TO_FILL_IN, "") if isinstance(draft, str) else draft
 
 
+def pooled():
+    """Two sites that share their noise, as a round's result has them."""
+    both = release() + release(30.0)
+    pool = Pool("8e01", least=2, counted=1)
+    return replace(both, ledger=replace(both.ledger, pool=pool))
+
+
+def of_ranges_that_were_paid_for():
+    terms = {"epsilon": 1.0, "expected_rows": 20_000}
+    loose = Schema([Feature.numeric(name, low=-50, high=30) for name in "ab"])
+    rows = np.random.default_rng(0).normal(size=(20_000, 2))
+    schema = Sketch.from_data(Plan.ranges(loose, **terms), rows).release(1.0).ranges()
+    return Sketch.from_data(Plan.draw(schema, rng=0, **terms), rows).release(1.0)
+
+
 MERGED = {
     "one site": release,
     "pure": lambda: release(delta=0.0, mechanism="discrete-laplace"),
     "three rows a person, replace-one": lambda: release(rows_per_person=3, adjacency="replace-one"),
     "two sites": lambda: release() + release(30.0),
+    "shared noise": pooled,
+    "ranges that were paid for": of_ranges_that_were_paid_for,
     "with an earlier one": lambda: release(epsilon=2.0, after=release(epsilon=0.5, seed=1)),
 }
 
@@ -101,6 +121,16 @@ def test_sites_and_earlier_releases_are_told():
     model = later["deployment"]["deployment_model"]
     assert (model["model_name"], model["release_type"]) == ("Central", "Many releases")
     assert "earlier releases on the same rows: hushtable" in model["release_type_details"]
+
+
+def test_shared_noise_and_paid_ranges_are_told():
+    shared = entry(pooled())["deployment"]["deployment_model"]
+    assert shared["model_name"] == "Federated"
+    assert shared["model_name_details"].startswith("2 sites share the noise")
+    paid = entry(of_ranges_that_were_paid_for())["deployment"]
+    assert "through earlier private releases" in paid["dp_variant"]["data_domain"]
+    assert "ranges " in paid["accounting"]["composition"]
+    assert paid["deployment_model"]["release_type"] == "Many releases"
 
 
 def test_nothing_of_rows_and_no_name_of_a_column_is_in_it():
