@@ -68,7 +68,7 @@ def test_files_of_the_library(tmp_path, rows, public):
 DECIDED = {
     "plan": True, "release": True, "layout": True, "round": True, "submission": True,
     "sealed": True, "message": True,
-    "sketch": False, "detector": False, "local": False,
+    "sketch": False, "detector": False, "local": False, "verdicts": False,
 }  # fmt: skip
 
 
