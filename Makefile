@@ -33,8 +33,8 @@ VERSIONS := tests/test_same_bits.py tests/test_files.py tests/test_inputs.py tes
 	tests/engines/test_dask.py tests/cli/test_cli_commands.py
 NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)))
 
-.PHONY: demo test test-slow test-attacks test-flower test-oldest test-newest test-all mutants fuzz
-.PHONY: kernels lint format docs wheel lock audit sbom clean
+.PHONY: demo test test-slow test-attacks test-flower test-oldest test-newest test-nightly test-all mutants fuzz
+.PHONY: kernels lint format docs wheel lock audit sbom coverage clean
 .NOTPARALLEL: # targets share one .venv
 
 demo: .venv/.package
@@ -54,6 +54,11 @@ test-attacks: .venv/.group-test
 test-flower: .venv-flower/.created
 	.venv-flower/bin/pytest tests/flower $(PYTEST_ARGS)
 
+# Kernels count as not run: what Numba compiles leaves no trace.
+coverage: .venv/.group-dev .venv/.kernels
+	@mkdir -p .cache/coverage
+	$(BIN)/pytest -m "not slow" --cov --cov-report=term $(or $(PYTEST_ARGS),-n auto)
+
 # With the oldest libraries that pyproject.toml allows; what they warn of is theirs.
 test-oldest: .venv-oldest/.created
 	HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-oldest .venv-oldest/bin/python -m pytest -W default -m "not slow" \
@@ -65,6 +70,16 @@ test-newest:
 		echo "No Python newer than 3.11 on the path: make test-newest NEWEST=/path/to/python")
 	$(if $(NEWEST),HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-newest .venv-newest/bin/python -m pytest -m "not slow" \
 		$(VERSIONS) $(PYTEST_ARGS))
+
+# With last night's builds of the libraries beneath, but of NumPy: Numba refuses what it does not know.
+NIGHTLY := scipy scikit-learn pandas matplotlib
+test-nightly:
+	rm -rf .venv-nightly && $(PYTHON) -m venv .venv-nightly
+	@$(call install,.venv-nightly/bin/python,test,dev)
+	.venv-nightly/bin/python -m pip install --quiet --pre --upgrade --no-deps --only-binary :all: \
+		--index-url https://pypi.anaconda.org/scientific-python-nightly-wheels/simple $(NIGHTLY)
+	HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-nightly .venv-nightly/bin/python -m pytest -m "not slow" \
+		$(VERSIONS) $(PYTEST_ARGS)
 
 kernels: .venv/.kernels
 
@@ -96,10 +111,11 @@ docs: .venv/.group-dev
 	@$(BIN)/python .ci/check_links.py docs/_build/html
 
 # One for every platform, and one for this with its kernels built.
-wheel: .venv/.group-dev
+wheel: .venv/.group-dev .venv-supply/.created
 	@rm -rf dist
 	@$(call silently,$(BIN)/python -m build $(if $(LOCKED),--no-isolation))
 	@$(call silently,HUSHTABLE_BUILD_KERNELS=1 $(BIN)/python -m build --wheel $(if $(LOCKED),--no-isolation))
+	@$(call silently,.venv-supply/bin/twine check --strict dist/hushtable-*)
 	@$(BIN)/python .ci/check_wheel.py dist
 
 locked = .venv-supply/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
@@ -121,13 +137,15 @@ audit: .venv-supply/.created
 			echo "make audit: $$set.txt has a known vulnerability, or the database was not reached" >&2; exit 1; }; \
 	done
 
-# What an installed package with the extras of sites and coordinators brings along, as CycloneDX.
+# What an installed package with the extras of sites and coordinators brings along, as CycloneDX:
+# the wheel in dist, where make wheel has built one.
 sbom: .venv-supply/.created
 	@mkdir -p dist && rm -rf .venv-sbom && $(PYTHON) -m venv --without-pip .venv-sbom
 	@.venv-supply/bin/uv pip install --quiet --python .venv-sbom/bin/python \
-		--constraint .ci/locks/dev.txt ".[federation,private,report]"
+		--constraint .ci/locks/dev.txt "$(or $(wildcard dist/*-any.whl),.)[federation,private,report]"
 	@.venv-supply/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --of JSON \
 		--output-file dist/hushtable.cdx.json .venv-sbom/bin/python
+	@.venv-sbom/bin/python .ci/check_sbom.py dist/hushtable.cdx.json
 	@rm -rf .venv-sbom
 
 clean: # keeps the environments

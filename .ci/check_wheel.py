@@ -19,7 +19,7 @@ from hushtable.kernels._built import levels_here
 LOCKED = bool(os.environ.get("LOCKED"))
 #: All that the wheel and the source distribution are made from.
 SOURCES = (
-    ".gitignore", "CHANGELOG.md", "LICENSE", "README.md", "pyproject.toml",
+    ".gitignore", "CHANGELOG.md", "CITATION.cff", "LICENSE", "README.md", "pyproject.toml",
     "flower", "hatch_build.py", "src", "tests",
 )  # fmt: skip
 

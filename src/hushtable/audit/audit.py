@@ -91,6 +91,7 @@ def audit_canaries(
     plan: Plan,
     *,
     canaries: int = 1000,
+    rng: int | np.random.Generator | None = None,
     random_state: int | np.random.Generator | None = None,
     **claim: float,
 ) -> Finding:
@@ -110,8 +111,9 @@ def audit_canaries(
         To count under; deep tables separate canaries best.
     canaries : int
         Their number.
-    random_state : int or numpy Generator, optional
-        Seed of the canaries and coins (not of the noise).
+    rng, random_state : int or numpy Generator, optional
+        Seed of the canaries and coins (not of the noise). Give ``rng`` in new code, and one of
+        them at most: ``random_state`` is the same under scikit-learn's name.
     **claim : float
         As `Claim` takes them: epsilon, delta, confidence.
 
@@ -126,9 +128,9 @@ def audit_canaries(
     False
     """
     claimed = Claim(**claim)
-    rng = generator(random_state)
-    rows = pa.table({f.name: _random_values(f, canaries, rng) for f in plan.schema.features})
-    included = rng.random(canaries) < 0.5
+    source = generator(random_state, rng)
+    rows = pa.table({f.name: _random_values(f, canaries, source) for f in plan.schema.features})
+    included = source.random(canaries) < 0.5
     released = release(Sketch.from_data(plan, rows.filter(pa.array(included))))
     crowd = Sketch.from_data(plan, rows).counts
     values = (released.counts - 0.5 * crowd) / np.maximum(np.abs(crowd), 1)

@@ -1,37 +1,51 @@
 """``hushtable inspect``: show what a .hush file holds."""
 
+import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
 from hushtable import files
-from hushtable.cli._options import Json
-from hushtable.cli._output import finish, print_sentences, print_table, shown, size
+from hushtable.cli._options import Json, option
+from hushtable.cli._output import Target, finish, print_sentences, print_table, shown, size
 from hushtable.cli._signed import signed_by, signed_lines
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.release import Release
 from hushtable.counts.verdicts import Verdicts
 from hushtable.data.schema import Schema
+from hushtable.errors import UsageError
 from hushtable.federation.sealed import Sealed
 from hushtable.files import Content
 from hushtable.plans.draws import NOVELTY
 from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger
 from hushtable.report import words
+from hushtable.report.registry import TO_FILL_IN, entry, left_open
+
+_Values: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--values",
+        help="Show ranges and categories that were read off rows, too: they are values of "
+        "rows. Public ones are always shown.",
+    ),
+]
+_Registry: TypeAlias = Annotated[
+    Path | None,
+    option(
+        "FILE",
+        "Of a release: also write its ledger as a draft for the Differential Privacy Deployments "
+        "Registry, JSON with what a person has to fill in marked.",
+    ),
+]
 
 
 def inspect(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Plan, sketch, release or model.")],
-    with_values: Annotated[
-        bool,
-        typer.Option(
-            "--values",
-            help="Show ranges and categories that were read off rows, too: they are values of "
-            "rows. Public ones are always shown.",
-        ),
-    ] = False,
+    with_values: _Values = False,
+    registry: _Registry = None,
     as_json: Json = False,
 ) -> None:
     """Show what a .hush file holds, after checking that it is intact.
@@ -39,16 +53,45 @@ def inspect(
     Example:
       hushtable inspect plan.hush
     """
+    target = None if registry is None else Target(registry, [file])
     content = files.read(file)
+    if target is not None and content.kind != Release.kind:
+        raise UsageError(
+            f"--registry describes the ledger of a release, and {file} is a {content.kind}: name "
+            "a release (hushtable release makes one)"
+        )
     if files.KINDS[content.kind].of_round:
         _finish_of_a_round(file, content, as_json)
         return
     plan = content.build(Plan.from_file)
     counts = None if content.kind == "plan" else content.build(counts_from_file)
     full = with_values or plan.schema.public
-    facts = {"command": "inspect", "file": str(file)}
+    facts: dict[str, Any] = {"command": "inspect", "file": str(file)}
     facts |= _facts(content, plan, counts, full)
-    finish(as_json, facts, lambda: _print(file, facts, plan, counts, full))
+    if target is not None and isinstance(counts, Release):
+        facts |= _write_entry(target, counts)
+
+    def text() -> None:
+        _print(file, facts, plan, counts, full)
+        if target is not None:
+            _print_left_open(target, facts["registry_left_open"])
+
+    finish(as_json, facts, text)
+
+
+def _write_entry(target: Target, release: Release) -> dict[str, Any]:
+    """Write the draft of a release's entry; return what to say of it, for machines."""
+    draft = entry(release)
+    # It is made to be published, so as readable as other files here.
+    with target.writing(), files.replacing(target.path, private=False) as temporary:
+        temporary.write_text(json.dumps(draft, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    return {"registry": str(target.path), "registry_left_open": list(left_open(draft))}
+
+
+def _print_left_open(target: Target, places: list[str]) -> None:
+    names = ", ".join(place.rpartition(".")[2] for place in places)
+    print(f"\nWrote {target}, a draft of an entry. Search it for {TO_FILL_IN.strip()!r}:")
+    print_sentences([f"{names}."], indent="  ")
 
 
 #: Facts in the order in which they are printed; who signed follows.

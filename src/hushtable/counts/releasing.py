@@ -98,7 +98,8 @@ def check_counts(sketch: "Sketch", mechanism: str, rows_per_person: int) -> None
         raise PrivacyError(
             "the samples in the tables were drawn from a seed or a generator, or the file does not "
             "say from what: whoever knows it knows which rows are in each sample, and one row more "
-            "may redraw them all; sketch the rows again and leave random_state out, or max_samples"
+            "may redraw them all; sketch the rows again and leave random_state out (rng, "
+            "too), or max_samples"
         )
     # Of data in which everybody has at most that many rows, no weight is above it.
     if (weight := sketch.largest_weight) > rows_per_person:

@@ -104,6 +104,7 @@ class Sketch(Counts):
         *,
         sample_weight: Any = None,
         max_samples: int | None = None,
+        rng: int | np.random.Generator | None = None,
         random_state: int | np.random.Generator | None = None,
         n_jobs: int | None = None,
         allow_empty: bool = False,
@@ -123,9 +124,10 @@ class Sketch(Counts):
             Count, in each table, only a random sample of this many rows, drawn without
             replacement and anew for each table (paper, Algorithm 1). None counts every row
             in every table.
-        random_state : int or numpy Generator, optional
+        rng, random_state : int or numpy Generator, optional
             Seed of the samples; not used without ``max_samples``. With a seed or a generator,
-            the counts can be had again, and cannot be released.
+            the counts can be had again, and cannot be released. Give ``rng`` in new code, and one
+            of them at most: ``random_state`` is the same under scikit-learn's name.
         n_jobs : int, optional
             Threads; None is one, -1 every core. The counts are the same for any number.
         allow_empty : bool, default=False
@@ -147,15 +149,15 @@ class Sketch(Counts):
         if max_samples is not None:
             if sample_weight is not None:
                 raise UsageError("sample_weight needs all rows in every table: drop max_samples")
-            reader, rng = reader.repeatable(), generator(random_state)
-            counter.draw_samples(count_rows(reader), max_samples, rng)
+            reader, source = reader.repeatable(), generator(random_state, rng)
+            counter.draw_samples(count_rows(reader), max_samples, source)
         weights = whole_weights(sample_weight, reader, allow_empty=allow_empty)
         counts, tally = counter.count(reader, weights, n_jobs)
         if not allow_empty and not counter.n_rows:
             raise no_rows(reader)
         largest = 1 if weights is None else int(weights.max(initial=1))
-        sampled = max_samples is not None
-        return cls(plan, counts, tally, sampled, largest, sampled and random_state is None)
+        sampled, seeded = max_samples is not None, not (rng is None and random_state is None)
+        return cls(plan, counts, tally, sampled, largest, sampled and not seeded)
 
     @property
     def n_rows(self) -> int:

@@ -74,6 +74,7 @@ class Plan(TwoPassPlan):
         *,
         detector: str = "hushtable",
         marginals: Counted | None = None,
+        rng: int | np.random.Generator | None = None,
         random_state: int | np.random.Generator | None = None,
         epsilon: float | None = None,
         delta: float = 1e-6,
@@ -95,9 +96,9 @@ class Plan(TwoPassPlan):
             Merged counts under ``Plan.marginals(schema)``; refines the cuts and the weights
             of the features (``"hushtable"`` only). A plan drawn from a `Release` may be
             released under; one drawn from exact counts may not.
-        random_state : int or numpy Generator, optional
-            Seed of the hash functions (PCG64; only its uniform doubles are used). None takes
-            fresh entropy.
+        rng, random_state : int or numpy Generator, optional
+            Seed of the hash functions (PCG64; its uniform doubles); None takes fresh entropy. Give
+            one: ``rng`` in new code, ``random_state`` is the same under scikit-learn's name.
         epsilon, delta : float, optional
             Lay the tables out for counts that will be released at this total budget of one
             person, all rounds together (``"hushtable"`` only): depths and numbers of tables
@@ -107,8 +108,7 @@ class Plan(TwoPassPlan):
             Public guess of the rows of all sites together; needed with ``epsilon``. It is not
             read off the data.
         sites : int, default=1
-            Number of releases that will be added, each with the whole noise; 1 where the
-            sites share the noise under a secure sum.
+            Releases that will be added, each with the whole noise; 1 where sites share the noise.
         passes : {1, 2}, default=1
             With ``epsilon``: 2 leaves budget for a gate and a second pass, in which the first
             takes half of what marginals leave (see `gate` and `second_pass`). Exact counts need
@@ -126,15 +126,14 @@ class Plan(TwoPassPlan):
         Raises
         ------
         UsageError
-            If the detector or a parameter is unknown or out of range.
+            If the detector or a parameter is unknown or out of range, or both seeds are given.
         PlanError
             If the marginals were counted under another schema.
         PrivacyError
             If epsilon or delta do not protect, the marginals of a private plan are exact, or
             there would be too few rows for a private second pass to pay.
         """
-        chosen = draw_of(detector)
-        design = _design(epsilon, delta, expected_rows, sites, passes)
+        chosen, design = draw_of(detector), _design(epsilon, delta, expected_rows, sites, passes)
         if passes == 2 and parameters.get("novelty"):
             raise UsageError(
                 "passes=2 with novelty=True: clean rows are all to be counted, and a second pass "
@@ -152,7 +151,7 @@ class Plan(TwoPassPlan):
         raw_marginals = marginals is not None and not marginals.may_leave
         return cls(
             schema,
-            chosen.draw(schema, generator(random_state), **parameters),
+            chosen.draw(schema, generator(random_state, rng), **parameters),
             chosen.score_for(parameters),
             detector,
             data_dependent=not schema.public or raw_marginals,

@@ -269,6 +269,7 @@ PAGES = {
             ),
         },
     ),
+    "docs/registry.md": Page(needs=("opendp",), names=a_release),
     "docs/report.md": Page(
         slow=True,
         needs=ROUNDS + LOOKS,
