@@ -240,6 +240,7 @@ PAGES = {
         },
     ),
     "docs/index.md": Page(names=orders),
+    "docs/install.md": Page(),
     "docs/maths.md": Page(needs=("opendp",)),
     "docs/method.md": Page(
         needs=("opendp",),
@@ -310,6 +311,10 @@ PAGES = {
 FLOWER = "make test-flower does it, in an environment of its own"
 #: (page, first line of the block): why nobody runs it.
 NOT_RUN = {
+    ("docs/install.md", "pip download 'hushtable[federation,report]' -d wheels"): "asks a registry of packages",
+    ("docs/install.md", "conda create -n outliers -c conda-forge python=3.13 numpy scipy"
+        " scikit-learn numba pyarrow pip"): "needs conda",
+    ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
     ("docs/databases.md", "python benchmarks/databases.py"): "needs a PostgreSQL server, a minute",
     ("docs/flower.md", "pip install 'hushtable[flower]'"): FLOWER,
     ("docs/flower.md", "flower-superlink --host 0.0.0.0 --port 8000 \\"): FLOWER,

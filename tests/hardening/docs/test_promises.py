@@ -5,12 +5,13 @@ import re
 from docs_reader import ROOT
 
 PAGE = (ROOT / "docs" / "promises.md").read_text()
+VERSIONS = (ROOT / "docs" / "versions.md").read_text()
 
 
-def named():
+def named(page):
     """Yield (file, test) for each test on the page; a file by itself stands for all in it."""
     file = None
-    for word in re.findall(r"`((?:tests/[\w/]+\.py)|(?:test_\w+))`", PAGE):
+    for word in re.findall(r"`((?:tests/[\w/]+\.py)|(?:test_\w+))`", page):
         if word.startswith("tests/"):
             file = word
             yield file, None
@@ -19,9 +20,9 @@ def named():
 
 
 def test_the_tests_are_there():
-    places = list(named())
-    assert len(places) > 50
-    for file, test in places:
+    assert len(list(named(PAGE))) > 50
+    assert len(list(named(VERSIONS))) > 15
+    for file, test in [*named(PAGE), *named(VERSIONS)]:
         text = (ROOT / file).read_text()
         assert test is None or re.search(rf"^def {test}\(", text, re.MULTILINE), (file, test)
 
