@@ -3,10 +3,10 @@
     python .ci/check_words.py          what is too hard, exit code 1; pages that are too long
     python .ci/check_words.py --all    also the figures of every page
 
-Reading ease is Flesch's: 206.835 - 1.015 words a sentence - 84.6 syllables a word. 100 is easy, below
-50 is for students. README and the concept pages need 50, and no sentence of over 35 words. Sentences
-are those of paragraphs and list items; code, tables, headings and formulas are not read aloud. Code
-in a line of text counts as one word of two syllables.
+Reading ease is Flesch's: 206.835 - 1.015 words a sentence - 84.6 syllables a word. 100 is easy,
+below 50 is for students. README and the concept pages need 50, and no sentence of over 35 words.
+Sentences are those of paragraphs and list items; code, tables, headings and formulas are not read
+aloud. Code in a line of text counts as one word of two syllables.
 
 Syllables are groups of vowels, by rules of a few lines. textstat would bring NLTK and fetch a
 dictionary from the network; pyphen knows where words may be broken, finds too few syllables, and so
@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 EASE, LONGEST, WORDS = 50, 35, 1500
 CODE = "Coding"  # what stands for code in a line: one word of two syllables
-WORD = re.compile(r"[A-Za-z]+(?:['’][A-Za-z]+)?")
+WORD = re.compile(r"[A-Za-z]+(?:'[A-Za-z]+)?")
 FENCE = re.compile(r"^(`{3,})[^\n]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
 END = re.compile(r"[.!?]['\")\]*]*\s+(?=['\"(\[*]*[A-Z0-9])")
 
@@ -45,7 +45,7 @@ class Reading:
 
 def syllables(word: str) -> int:
     """Count the groups of vowels, without those that are silent."""
-    word = re.sub(r"['’]\w+$", "", word.lower())
+    word = re.sub(r"'\w+$", "", word.lower())
     word = re.sub(r"(?<=[^aeiouyl])e$|(?<=[aeiouy]l)e$", "", word)  # made, while; but table
     word = re.sub(r"(?<=[^aeiouytd])ed$", "", word)  # counted keeps it, signed does not
     word = re.sub(r"(?<=[^aeiouylscxzgh])es$|(?<=[aeiouy]l)es$", "", word)  # sites; but cases
@@ -67,7 +67,9 @@ def plain(text: str) -> str:
 
 def sentences(text: str) -> Iterator[str]:
     """Yield the sentences of paragraphs and list items."""
-    kept = "\n".join("" if line.lstrip()[:1] in ("|", "#") else line for line in plain(text).split("\n"))
+    kept = "\n".join(
+        "" if line.lstrip()[:1] in ("|", "#") else line for line in plain(text).split("\n")
+    )
     for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*>]|\d+\.)\s)", kept):
         for sentence in END.split(" ".join(block.split()) + " "):
             if WORD.search(sentence):
@@ -96,10 +98,10 @@ def faults(name: str, page: Reading) -> list[str]:
     """Return what makes a first page too hard to read."""
     wrong = []
     if page.ease < EASE:
-        wrong.append(f"{name}: reading ease {page.ease:.0f}; needs {EASE}: shorter words and sentences")
+        wrong.append(f"reading ease {page.ease:.0f}; needs {EASE}: shorter words and sentences")
     if page.most > LONGEST:
-        wrong.append(f"{name}: a sentence of {page.most} words; needs {LONGEST} at most: {page.longest}")
-    return wrong
+        wrong.append(f"a sentence of {page.most} words; needs {LONGEST} at most: {page.longest}")
+    return [f"{name}: {one}" for one in wrong]
 
 
 def main(root: Path = ROOT, arguments: list[str] | None = None) -> int:
@@ -119,7 +121,9 @@ def main(root: Path = ROOT, arguments: list[str] | None = None) -> int:
             print(f"{name:28} {page.words:6,} words, ease {page.ease:3.0f}, longest {page.most}")
     long = {n: p.words for n, p in pages.items() if p.words > WORDS and n not in may_be_long}
     if long:
-        listed = ", ".join(f"{Path(n).stem} {long[n]:,}" for n in sorted(long, key=long.__getitem__))
+        listed = ", ".join(
+            f"{Path(n).stem} {long[n]:,}" for n in sorted(long, key=long.__getitem__)
+        )
         print(f"Pages of over {WORDS:,} words, Benchmarks aside: {listed}.")
     wrong = [fault for name in first for fault in faults(name, pages[name])]
     for fault in wrong:

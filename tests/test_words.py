@@ -26,7 +26,7 @@ def pages(tmp_path):
         texts = {
             "README.md": "Count the rows.\n",
             "docs/concepts/plan.md": "A plan is fixed.\n",
-            "docs/index.md": "```{toctree}\n:caption: Benchmarks\n\nspeed\nThe paper <paper>\n```\n",
+            "docs/index.md": "```{toctree}\n:caption: Benchmarks\n\nspeed\nPaper <paper>\n```\n",
             "docs/speed.md": "Fast. " * 1501,
             "docs/paper.md": "Long. " * 1501,
             "docs/tables.md": "Rows. " * 1500,

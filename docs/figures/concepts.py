@@ -14,6 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).parent / "concepts"
 WIDTH = 400
 ROWS, FLAG = "hush-rows", "hush-flag"
+MINUS = "\N{MINUS SIGN}"
 
 
 class Figure:
@@ -110,7 +111,10 @@ def plan() -> Figure:
     for t, (ages, pulses) in enumerate((((0.4, 0.85), (0.55,)), ((0.6,), (0.2, 0.7)))):
         left, top, side = 26 + 205 * t, 34, 165
         edges = [0, *ages, 1], [0, *pulses, 1]
-        i, j = (max(k for k, edge in enumerate(e) if edge <= at) for e, at in zip(edges, (x, y)))
+        i, j = (
+            max(k for k, edge in enumerate(e) if edge <= at)
+            for e, at in zip(edges, (x, y), strict=True)
+        )
         (a, b), (c, d) = edges[0][i : i + 2], edges[1][j : j + 2]
         figure.text(left + side / 2, 20, f"Table {t + 1}", anchor="middle", bold=True)
         figure.box(
@@ -120,7 +124,9 @@ def plan() -> Figure:
         for cut in edges[0]:
             figure.line(left + side * cut, top, left + side * cut, top + side, colour=ROWS)
         for cut in edges[1]:
-            figure.line(left, top + side * (1 - cut), left + side, top + side * (1 - cut), colour=ROWS)
+            figure.line(
+                left, top + side * (1 - cut), left + side, top + side * (1 - cut), colour=ROWS
+            )
         figure.dot(left + side * x, top + side * (1 - y))
         figure.text(left + side / 2, 217, "age", anchor="middle", small=True)
     figure.text(10, 122, "pulse", anchor="middle", small=True)
@@ -138,7 +144,7 @@ def sketch() -> Figure:
         "The counts of two sites, cell by cell, add up to the counts of all rows: 12 and 9 are 21, "
         "3 and 5 are 8, 40 and 31 are 71, 0 and 1 are 1.",
     )
-    total = [[a + b for a, b in zip(*rows)] for rows in zip(NORTH, SOUTH)]
+    total = [[a + b for a, b in zip(*rows, strict=True)] for rows in zip(NORTH, SOUTH, strict=True)]
     for i, (name, counts) in enumerate((("north", NORTH), ("south", SOUTH), ("all rows", total))):
         left = 5 + 150 * i
         figure.text(left + 45, 20, name, anchor="middle", bold=True)
@@ -163,12 +169,12 @@ def release() -> Figure:
     figure.grid(130, 8, [exact], size=(66, 36))
     figure.text(0, 82, "+ noise", bold=True)
     figure.text(0, 102, "in every cell", small=True)
-    figure.grid(130, 68, [[f"{n:+d}".replace("-", "−") for n in noise]], size=(66, 36), colour="")
+    figure.grid(130, 68, [[f"{n:+d}".replace("-", MINUS) for n in noise]], size=(66, 36), colour="")
     figure.line(0, 130, 400, 130, dashed=True)
     figure.text(400, 124, "the site's border", anchor="end", small=True)
     figure.text(0, 166, "release", bold=True)
     figure.text(0, 186, "may leave", small=True)
-    noised = [str(a + b).replace("-", "−") for a, b in zip(exact, noise)]
+    noised = [str(a + b).replace("-", MINUS) for a, b in zip(exact, noise, strict=True)]
     figure.grid(130, 150, [noised], size=(66, 36), colour=FLAG)
     figure.box(130, 200, 264, 52, ("ledger", "epsilon 1, delta 1e-6, in total"), colour=FLAG)
     return figure
@@ -240,7 +246,9 @@ def reasons() -> Figure:
         figure.line(place(at), top - 16, place(at), top + 26, dashed=True)
         figure.box(place(at - share), top - 4, share * 27, 24, colour=FLAG)
         figure.text(0, top + 13, name, bold=True)
-        figure.text(place(at - share) - 6, top + 13, f"−{share:.2f}", anchor="end", small=True)
+        figure.text(
+            place(at - share) - 6, top + 13, f"{MINUS}{share:.2f}", anchor="end", small=True
+        )
         at -= share
     figure.line(place(at), 128, place(at), 176, dashed=True)
     figure.text(place(at), 196, f"this row {low:.2f}", anchor="middle", bold=True, colour=FLAG)

@@ -20,7 +20,8 @@ def commands(site, here):
             "score", rows, "--model", site / "model.hush", "--top", 3, "-o", here / "t.csv"
         ),
         "learn": (
-            "learn", site / "model.hush", site / "verdicts.csv", "--rows", rows, "-o", here / "l.hush"
+            "learn", site / "model.hush", site / "verdicts.csv", "--rows", rows,
+            "-o", here / "l.hush",
         ),
         "plan draft": ("plan", "draft", rows, "-o", here / "draft.toml"),
         "plan check": ("plan", "check", site / "schema.toml", rows),
