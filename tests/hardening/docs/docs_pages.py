@@ -308,10 +308,11 @@ PAGES = {
     "docs/watch.md": Page(),
 }  # fmt: skip
 
+NETWORK = "needs the network"
 FLOWER = "make test-flower does it, in an environment of its own"
 #: (page, first line of the block): why nobody runs it.
 NOT_RUN = {
-    ("docs/install.md", "pip download 'hushtable[federation,report]' -d wheels"): "needs the network",
+    ("docs/install.md", "pip download 'hushtable[federation,report]' -d wheels"): NETWORK,
     ("docs/install.md", "conda create -n outliers -c conda-forge python=3.13 numpy scipy"
         " scikit-learn numba pyarrow pip"): "needs conda",
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
