@@ -109,6 +109,7 @@ docs: .venv/.group-dev
 	@rm -rf docs/_build docs/generated docs/gallery
 	@$(BIN)/sphinx-build -q -W -n --keep-going -d docs/_build/doctrees docs docs/_build/html
 	@$(BIN)/python .ci/check_links.py docs/_build/html
+	@$(BIN)/python .ci/check_words.py
 
 # One for every platform, and one for this with its kernels built.
 wheel: .venv/.group-dev .venv-supply/.created

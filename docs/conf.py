@@ -43,7 +43,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"hushtable {version}"
 html_show_sourcelink = False
 html_theme_options = {
-    # All pages stand in the sidebar, in their four groups; the header would cut them off.
+    # All pages stand in the sidebar, in their six groups; the header would cut them off.
     "navbar_center": [],
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],

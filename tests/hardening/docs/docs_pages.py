@@ -221,6 +221,14 @@ PAGES = {
     "docs/analyst.md": Page(needs=("pandas", *LOOKS)),
     "docs/benchmarks.md": Page(),
     "docs/clusters.md": Page(needs=("pandas", "dask.dataframe", "pyspark"), slow=True),
+    "docs/concepts/budget.md": Page(needs=("opendp",)),
+    "docs/concepts/plan.md": Page(),
+    "docs/concepts/reasons.md": Page(needs=("pandas",)),
+    "docs/concepts/release.md": Page(needs=("opendp",)),
+    "docs/concepts/round.md": Page(needs=ROUNDS),
+    "docs/concepts/schema.md": Page(),
+    "docs/concepts/score.md": Page(),
+    "docs/concepts/sketch.md": Page(),
     "docs/databases.md": Page(),
     "docs/flower.md": Page(
         needs=ROUNDS,
@@ -232,6 +240,7 @@ PAGES = {
         },
     ),
     "docs/index.md": Page(names=orders),
+    "docs/install.md": Page(),
     "docs/maths.md": Page(needs=("opendp",)),
     "docs/method.md": Page(
         needs=("opendp",),
@@ -300,9 +309,14 @@ PAGES = {
     "docs/watch.md": Page(),
 }  # fmt: skip
 
+NETWORK = "needs the network"
 FLOWER = "make test-flower does it, in an environment of its own"
 #: (page, first line of the block): why nobody runs it.
 NOT_RUN = {
+    ("docs/install.md", "pip download 'hushtable[federation,report]' -d wheels"): NETWORK,
+    ("docs/install.md", "conda create -n outliers -c conda-forge python=3.13 numpy scipy"
+        " scikit-learn numba pyarrow pip"): "needs conda",
+    ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
     ("docs/databases.md", "python benchmarks/databases.py"): "needs a PostgreSQL server, a minute",
     ("docs/flower.md", "pip install 'hushtable[flower]'"): FLOWER,
     ("docs/flower.md", "flower-superlink --host 0.0.0.0 --port 8000 \\"): FLOWER,

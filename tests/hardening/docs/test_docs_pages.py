@@ -12,7 +12,11 @@ ALL = [
     "README.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
-    *sorted(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md")),
+    *sorted(
+        f"docs/{folder}{page.name}"
+        for folder in ("", "concepts/")
+        for page in (ROOT / "docs" / folder).glob("*.md")
+    ),
 ]
 #: The tutorial has a test file of its own, which looks at what came out.
 FOLLOWED = {*PAGES, "docs/tutorial.md"}

@@ -5,7 +5,11 @@ import re
 import pytest
 from docs_reader import ROOT
 
-PAGES = {name: (ROOT / "docs" / name).read_text() for name in ("promises.md", "nist.md")}
+PAGES = {"promises.md": 50, "nist.md": 50, "versions.md": 15}  # and how many tests, at least
+
+
+def text_of(name):
+    return (ROOT / "docs" / name).read_text()
 
 
 def named(page):
@@ -21,16 +25,16 @@ def named(page):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_tests_are_there(name):
-    places = list(named(PAGES[name]))
-    assert len(places) > 50
+    places = list(named(text_of(name)))
+    assert len(places) > PAGES[name]
     for file, test in places:
         text = (ROOT / file).read_text()
         assert test is None or re.search(rf"^def {test}\(", text, re.MULTILINE), (file, test)
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", ["promises.md", "nist.md"])
 def test_every_promise_has_a_test(name):
-    page = PAGES[name].partition("\n## What was tried")[0]
+    page = text_of(name).partition("\n## What was tried")[0]
     promises = re.split(r"^\*\*", page, flags=re.MULTILINE)[1:]
     assert len(promises) > 10
     for promise in promises:

@@ -1,0 +1,132 @@
+"""The script of `make docs` that measures how easy pages are to read."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def words(monkeypatch):
+    spec = importlib.util.spec_from_file_location("check_words", ROOT / ".ci" / "check_words.py")
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "check_words", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def pages(tmp_path):
+    """Write a small set of pages; return how to change one."""
+
+    def build(**changed):
+        texts = {
+            "README.md": "Count the rows.\n",
+            "docs/concepts/plan.md": "A plan is fixed.\n",
+            "docs/index.md": "```{toctree}\n:caption: Benchmarks\n\nspeed\nPaper <paper>\n```\n",
+            "docs/speed.md": "Fast. " * 1501,
+            "docs/paper.md": "Long. " * 1501,
+            "docs/tables.md": "Rows. " * 1500,
+        }
+        for name, text in {**texts, **changed}.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return tmp_path
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("word", "count"),
+    [
+        ("row", 1), ("a", 1), ("any", 2), ("made", 1), ("table", 2), ("tables", 2), ("sites", 1),
+        ("cases", 2), ("whole", 1), ("signed", 1), ("counted", 2), ("added", 2), ("site's", 1),
+        ("releases", 3), ("epsilon", 3), ("Privacy", 3), ("release", 2), ("rules", 1),
+        ("hospital", 3), ("station", 2), ("riot", 2), ("mathematics", 4),
+    ],
+)  # fmt: skip
+def test_syllables(words, word, count):
+    assert words.syllables(word) == count
+
+
+def test_reading_ease_is_flesch_s(words):
+    # 2 sentences of 3 words, of one syllable each.
+    page = words.reading("The cat sat. The dog ran.\n")
+    assert page.ease == pytest.approx(206.835 - 1.015 * 3 - 84.6)
+    assert page.most == 3
+    harder = words.reading("Differential privacy guarantees anonymity universally.")
+    assert harder.ease < 0
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("One row. Two\nrows? (Yes.) Done", ["One row", "Two rows", "(Yes", "Done"]),
+        ("Epsilon is 0.5 at most.", ["Epsilon is 0.5 at most."]),
+        ("- First\n- second\n  line\n\n1. third", ["- First", "- second line", "1. third"]),
+        ("# Head\n\n| a | b |\n\nText.", ["Text."]),
+        ("```python\ncode = 1\n```\nText.\n\n````text\n```\nmore\n````", ["Text."]),
+        ("See [the page](page.md#a). Then stop.", ["See the page", "Then stop."]),
+        ("A {term}`plan`, and {term}`tables <table>`.", ["A plan, and tables."]),
+        ("It ends. `fit(X)` reads.", ["It ends", "Coding reads."]),
+        ("![A picture of it](a.svg)\n\nText.", ["Text."]),
+        (":::{note}\nText.\n:::\n(place)=\n", ["Text."]),
+    ],
+)
+def test_sentences_are_what_is_read(words, text, expected):
+    assert list(words.sentences(text)) == expected
+
+
+def test_the_small_pages_are_easy(words, pages, capsys):
+    assert words.main(pages(), []) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+LONG = " ".join(["row"] * 36) + "."
+HARD = "Differential privacy guarantees anonymity universally."
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/concepts/plan.md"])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [(LONG, "a sentence of 36 words; needs 35 at most: row row"), (HARD, "reading ease -")],
+)
+def test_a_first_page_that_is_hard_is_refused(words, pages, capsys, name, text, said):
+    assert words.main(pages(**{name: text}), []) == 1
+    assert capsys.readouterr().err.startswith(f"{name}: {said}")
+
+
+def test_other_pages_may_be_hard_and_are_listed_where_long(words, pages, capsys):
+    folder = pages(**{"docs/tables.md": "Rows. " * 1501, "docs/maths.md": LONG + HARD})
+    assert words.main(folder, []) == 0
+    assert capsys.readouterr().out == (
+        "Pages of over 1,500 words, Benchmarks aside: tables 1,501.\n"
+    )
+
+
+def test_all_figures(words, pages, capsys):
+    words.main(pages(), ["--all"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 6
+    assert lines[0].split() == ["README.md", "3", "words,", "ease", "119,", "longest", "3"]
+
+
+def test_concept_pages_have_250_to_600_words(words):
+    """Code and figures aside."""
+    for path in sorted((ROOT / "docs" / "concepts").glob("*.md")):
+        assert 250 <= words.reading(path.read_text()).words <= 600, path.name
+
+
+def test_figures_are_those_that_the_script_draws():
+    spec = importlib.util.spec_from_file_location("concepts", ROOT / "docs/figures/concepts.py")
+    drawn = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(drawn)
+    kept = {path.stem: path.read_text() for path in drawn.HERE.glob("*.svg")}
+    assert kept == {name: draw().svg() for name, draw in drawn.FIGURES.items()}
+    pages = ROOT / "docs" / "concepts"
+    for name in drawn.FIGURES:
+        assert f":file: ../figures/concepts/{name}.svg" in (pages / f"{name}.md").read_text()
