@@ -79,6 +79,9 @@ def give(here):
     (here / "schema.toml").write_text(SCHEMA)
 
 
+THREE = ("north", "south", "west")
+
+
 def do(*commands):
     """Run commands that must succeed."""
     for command in commands:
@@ -94,10 +97,19 @@ def release_of(site, plan="plan.hush", epsilon="1"):
     )
 
 
-def answer_of(site, step):
+def answer_of(site, step, sites=("north", "south")):
     """Return the command by which another site answers a round, and trusts all in it."""
-    trust = " ".join(f"--trust {one}.card" for one in ("lead", "north", "south") if one != site)
+    trust = " ".join(f"--trust {one}.card" for one in ("lead", *sites) if one != site)
     return f"round submit {step}.hush rows.csv --key {site}.key {trust} --yes -o {site}.{step}.hush"
+
+
+def answers_of(step, *others):
+    return [answer_of(site, step, THREE) for site in others]
+
+
+def the_others_of_three_sites():
+    people_fill_in_the_schema()
+    do(*(f"round keygen {site} --cap 2" for site in THREE[1:]))
 
 
 def a_merged_model():
@@ -157,12 +169,6 @@ def orders():
     return {}
 
 
-def a_model_of_orders():
-    orders()
-    with contextlib.redirect_stdout(io.StringIO()):  # the page shows what comes after it
-        do("fit orders.csv --drop order --seed 0 -o orders.hush")
-
-
 def answers():
     """Type answers at a review: the terminal of whoever follows the page."""
     sys.stdin = io.StringIO("f\nf\nq\n")
@@ -208,13 +214,10 @@ PAGES = {
         slow=True,
         needs=ROUNDS + LOOKS,
         before={
-            "hushtable score orders.csv": a_model_of_orders,
             "hushtable plan draft": partial(Path.unlink, Path("schema.toml")),
-            "hushtable plan check": people_fill_in_the_schema,
-            "hushtable merge": partial(do, *release_of("south")),
-            "hushtable round open": partial(do, "round keygen south --cap 2", "round keygen lead"),
-            "hushtable round next": partial(do, answer_of("south", "first")),
-            "hushtable round collect": partial(do, answer_of("south", "second")),
+            "hushtable round open": the_others_of_three_sites,
+            "hushtable round next": partial(do, *answers_of("first", *THREE[1:])),
+            "hushtable round collect": partial(do, *answers_of("second", *THREE[1:])),
         },
     ),
     "docs/accuracy.md": Page(),
