@@ -1,6 +1,5 @@
 """Which pages are followed, with what at hand; and what on them is not run, with the reason."""
 
-import contextlib
 import io
 import shutil
 import sys
