@@ -253,7 +253,8 @@ PAGES = {
     ),
     "docs/paper.md": Page(),
     "docs/privacy-officer.md": Page(needs=ROUNDS + LOOKS, slow=True),
-    "docs/privacy.md": Page(
+    "docs/registry.md": Page(needs=("opendp",), names=a_release),
+    "docs/releases.md": Page(
         needs=("opendp",),
         before={
             "hushtable merge north.hush": partial(do, *release_of("north"), *release_of("south")),
@@ -278,7 +279,6 @@ PAGES = {
             ),
         },
     ),
-    "docs/registry.md": Page(needs=("opendp",), names=a_release),
     "docs/report.md": Page(
         slow=True,
         needs=ROUNDS + LOOKS,
