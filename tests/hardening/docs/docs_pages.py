@@ -230,6 +230,15 @@ PAGES = {
     "docs/concepts/score.md": Page(),
     "docs/concepts/sketch.md": Page(),
     "docs/databases.md": Page(),
+    "docs/explanations.md": Page(
+        needs=("opendp",),
+        before={
+            "hushtable plan ranks": a_merged_model,
+            "hushtable merge north.ranks": partial(
+                do, *release_of("south.ranks", "ranks.plan.hush")
+            ),
+        },
+    ),
     "docs/flower.md": Page(
         needs=ROUNDS,
         before={
@@ -242,15 +251,6 @@ PAGES = {
     "docs/index.md": Page(names=orders),
     "docs/install.md": Page(),
     "docs/maths.md": Page(needs=("opendp",)),
-    "docs/method.md": Page(
-        needs=("opendp",),
-        before={
-            "hushtable plan ranks": a_merged_model,
-            "hushtable merge north.ranks": partial(
-                do, *release_of("south.ranks", "ranks.plan.hush")
-            ),
-        },
-    ),
     "docs/paper.md": Page(),
     "docs/privacy-officer.md": Page(needs=ROUNDS + LOOKS, slow=True),
     "docs/registry.md": Page(needs=("opendp",), names=a_release),
