@@ -248,6 +248,7 @@ PAGES = {
             )
         },
     ),
+    "docs/frames.md": Page(needs=("pandas", "polars", "duckdb")),
     "docs/index.md": Page(names=orders),
     "docs/install.md": Page(),
     "docs/maths.md": Page(needs=("opendp",)),
@@ -304,7 +305,7 @@ PAGES = {
     ),
     "docs/sklearn.md": Page(needs=("pandas",)),
     "docs/speed.md": Page(),
-    "docs/tables.md": Page(needs=("pandas", "polars", "duckdb")),
+    "docs/tables.md": Page(),
     "docs/verdicts.md": Page(before={"hushtable review payments.csv": answers}),
     "docs/watch.md": Page(),
 }  # fmt: skip
