@@ -219,6 +219,7 @@ PAGES = {
     ),
     "docs/accuracy.md": Page(),
     "docs/analyst.md": Page(needs=("pandas", *LOOKS)),
+    "docs/api.md": Page(needs=("pandas", *ROUNDS)),
     "docs/benchmarks.md": Page(),
     "docs/clusters.md": Page(needs=("pandas", "dask.dataframe", "pyspark"), slow=True),
     "docs/concepts/budget.md": Page(needs=("opendp",)),
