@@ -100,12 +100,21 @@ def test_a_first_page_that_is_hard_is_refused(words, pages, capsys, name, text, 
     assert capsys.readouterr().err.startswith(f"{name}: {said}")
 
 
-def test_other_pages_may_be_hard_and_are_listed_where_long(words, pages, capsys):
-    folder = pages(**{"docs/tables.md": "Rows. " * 1501, "docs/maths.md": LONG + HARD})
-    assert words.main(folder, []) == 0
-    assert capsys.readouterr().out == (
-        "Pages of over 1,500 words, Benchmarks aside: tables 1,501.\n"
+def test_other_pages_may_be_hard(words, pages, capsys):
+    assert words.main(pages(**{"docs/maths.md": LONG + HARD}), []) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/concepts/plan.md", "docs/tables.md"])
+def test_a_page_of_over_1500_words_is_refused(words, pages, capsys, name):
+    assert words.main(pages(**{name: "Rows. " * 1501}), []) == 1
+    assert capsys.readouterr().err == (
+        f"{name}: 1,501 words; needs 1,500 at most: split it by what a reader needs\n"
     )
+
+
+def test_each_page_of_ours_is_short_enough(words, capsys):
+    assert words.main(ROOT, []) == 0, capsys.readouterr().err
 
 
 def test_all_figures(words, pages, capsys):

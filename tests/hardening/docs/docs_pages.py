@@ -221,6 +221,7 @@ PAGES = {
     ),
     "docs/accuracy.md": Page(),
     "docs/analyst.md": Page(needs=("pandas", *LOOKS)),
+    "docs/api.md": Page(needs=("pandas", *ROUNDS)),
     "docs/benchmarks.md": Page(),
     "docs/clusters.md": Page(needs=("pandas", "dask.dataframe", "pyspark"), slow=True),
     "docs/concepts/budget.md": Page(needs=("opendp",)),
@@ -232,6 +233,15 @@ PAGES = {
     "docs/concepts/score.md": Page(),
     "docs/concepts/sketch.md": Page(),
     "docs/databases.md": Page(),
+    "docs/explanations.md": Page(
+        needs=("opendp",),
+        before={
+            "hushtable plan ranks": a_merged_model,
+            "hushtable merge north.ranks": partial(
+                do, *release_of("south.ranks", "ranks.plan.hush")
+            ),
+        },
+    ),
     "docs/flower.md": Page(
         needs=ROUNDS,
         before={
@@ -241,21 +251,14 @@ PAGES = {
             )
         },
     ),
+    "docs/frames.md": Page(needs=("pandas", "polars", "duckdb")),
     "docs/index.md": Page(names=orders),
     "docs/install.md": Page(),
     "docs/maths.md": Page(needs=("opendp",)),
-    "docs/method.md": Page(
-        needs=("opendp",),
-        before={
-            "hushtable plan ranks": a_merged_model,
-            "hushtable merge north.ranks": partial(
-                do, *release_of("south.ranks", "ranks.plan.hush")
-            ),
-        },
-    ),
     "docs/paper.md": Page(),
     "docs/privacy-officer.md": Page(needs=ROUNDS + LOOKS, slow=True),
-    "docs/privacy.md": Page(
+    "docs/registry.md": Page(needs=("opendp",), names=a_release),
+    "docs/releases.md": Page(
         needs=("opendp",),
         before={
             "hushtable merge north.hush": partial(do, *release_of("north"), *release_of("south")),
@@ -280,7 +283,6 @@ PAGES = {
             ),
         },
     ),
-    "docs/registry.md": Page(needs=("opendp",), names=a_release),
     "docs/report.md": Page(
         slow=True,
         needs=ROUNDS + LOOKS,
@@ -306,7 +308,7 @@ PAGES = {
     ),
     "docs/sklearn.md": Page(needs=("pandas",)),
     "docs/speed.md": Page(),
-    "docs/tables.md": Page(needs=("pandas", "polars", "duckdb")),
+    "docs/tables.md": Page(),
     "docs/verdicts.md": Page(before={"hushtable review payments.csv": answers}),
     "docs/watch.md": Page(),
 }  # fmt: skip
