@@ -308,6 +308,7 @@ PAGES = {
     ),
     "docs/sklearn.md": Page(needs=("pandas",)),
     "docs/speed.md": Page(),
+    "docs/story.md": Page(needs=ROUNDS),
     "docs/tables.md": Page(),
     "docs/verdicts.md": Page(before={"hushtable review payments.csv": answers}),
     "docs/watch.md": Page(),
