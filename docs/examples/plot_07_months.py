@@ -15,6 +15,7 @@ from importlib.metadata import distribution
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.dates import DateFormatter
 
 from hushtable import Feature, Plan, Schema, Sketch, SlidingWindow, drift
 
@@ -61,6 +62,7 @@ hours = pd.to_datetime(weather.sort_values("month", kind="stable")["time_hour"])
 daily = pd.Series(np.concatenate(odd), index=hours).resample("D").median()
 figure, ax = plt.subplots(figsize=(8, 3.2))
 ax.plot(daily, lw=0.8)
+ax.xaxis.set_major_formatter(DateFormatter("%b"))
 low = daily.nsmallest(12)
 ax.scatter(low.index, low, color="C1", zorder=3)
 ax.set(title="Each day against the three months before it; the twelve oddest", ylabel="score, bits")

@@ -59,6 +59,7 @@ for ax, (name, chosen) in zip(axes, lowest.items(), strict=True):
         gridsize=40,
         bins="log",
         cmap="Greys",
+        alpha=0.5,
     )
     for is_fog, colour, label in ((False, "C0", "no fog"), (True, "C1", "fog")):
         some = weather.iloc[chosen[fog[chosen] == is_fog]]
