@@ -44,7 +44,7 @@ def test_an_example_links_to_pages_and_to_the_api(path):
     assert pages
     for page in pages:
         assert (DOCS / f"{page}.md").exists(), page
-    assert re.search(r"\*API\*: :(class|func):`hushtable\.", head(path))
+    assert re.search(r"\*API\*:\s:(class|func):`hushtable\.", head(path))
 
 
 @pytest.mark.slow

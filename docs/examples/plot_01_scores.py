@@ -5,9 +5,10 @@ A score for each place of a plane
 You learn what a score is, where its threshold lies, and how much each column lowers it. Rows in a
 sparse region get a low score, outside of a cluster or between two clusters.
 
-*Data*: made up here, so that the answer is known. *How to*: :doc:`/concepts/score`,
-:doc:`/concepts/reasons`. *API*: :class:`hushtable.HushTable`,
-:class:`hushtable.plots.ScoreDisplay`, :class:`hushtable.plots.RankedOutliersDisplay`.
+- *Data*: made up here, so that the answer is known.
+- *How to*: :doc:`/concepts/score`, :doc:`/concepts/reasons`.
+- *API*: :class:`hushtable.HushTable`, :class:`hushtable.plots.ScoreDisplay`,
+  :class:`hushtable.plots.RankedOutliersDisplay`.
 """
 
 import matplotlib.pyplot as plt

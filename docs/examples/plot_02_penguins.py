@@ -6,9 +6,10 @@ You learn how to rank the rows of a file as it comes, and to read why each is od
 three species were measured near Palmer Station, Antarctica. The file has dates, categories,
 comments and missing values.
 
-*Data*: ``penguins-raw.csv`` of the package ``palmerpenguins``; collected by Kristen Gorman and the
-Palmer Station LTER, published by Horst, Hill and Gorman (2020) under CC0. *How to*:
-:doc:`/tables`, :doc:`/analyst`. *API*: :class:`hushtable.HushTable`.
+- *Data*: ``penguins-raw.csv`` of the package ``palmerpenguins``; collected by Kristen Gorman and
+  the Palmer Station LTER, published by Horst, Hill and Gorman (2020) under CC0.
+- *How to*: :doc:`/tables`, :doc:`/analyst`.
+- *API*: :class:`hushtable.HushTable`.
 """
 
 import textwrap

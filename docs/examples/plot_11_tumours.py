@@ -5,9 +5,10 @@ Tumours unlike all benign ones
 You learn novelty detection: fit on rows that are known to be fine, and flag what is unlike them.
 Samples of 569 breast tumours are described by 30 measures of their cells' nuclei.
 
-*Data*: ``load_breast_cancer`` of scikit-learn; W. Wolberg and others, Breast Cancer Wisconsin
-(Diagnostic), UCI Machine Learning Repository, CC BY 4.0. *How to*: :doc:`/sklearn`. *API*:
-:class:`hushtable.HushTable`.
+- *Data*: ``load_breast_cancer`` of scikit-learn; W. Wolberg and others, Breast Cancer Wisconsin
+  (Diagnostic), UCI Machine Learning Repository, CC BY 4.0.
+- *How to*: :doc:`/sklearn`.
+- *API*: :class:`hushtable.HushTable`.
 """
 
 import matplotlib.pyplot as plt
