@@ -3,7 +3,7 @@ Digits that few people write this way
 =====================================
 
 You learn that a detector of tables works on pictures, too, if each pixel is a column: 1,797
-handwritten digits of 43 people, 8 by 8 pixels each.
+handwritten digits of 13 people, 8 by 8 pixels each.
 
 - *Data*: ``load_digits`` of scikit-learn; E. Alpaydin and C. Kaynak, Optical Recognition of
   Handwritten Digits, UCI Machine Learning Repository, CC BY 4.0.

@@ -55,7 +55,9 @@ right.scatter(first["dep_delay"], first["arr_delay"] - first["dep_delay"], s=18,
 right.set(title="Delay, and what was made up on the way", xlabel="minutes late at departure")
 right.set(ylabel="more minutes late at arrival")
 
+print((first["carrier"] == "HA").sum(), "of the 100 fly to Honolulu with Hawaiian")
+
 # %%
-# What it cannot know: whether rare is bad. Every flight to Honolulu is rare here, and most were on
-# time. Dots within the crowd fly for airlines with few flights. If only delays matter, leave the
-# airline and the distance out, or :doc:`tell the detector </verdicts>` which ones you were after.
+# What it cannot know: whether rare is bad. Flights to Honolulu are rare here, and most were on time.
+# If only delays matter, leave the airline and the distance out, or :doc:`tell the detector
+# </verdicts>` which ones you were after.

@@ -78,9 +78,9 @@ for n in (1_000, 20_000, 300_000):
     print(textwrap.fill(words, 88), end="\n\n")
 
 # %%
-# What it got wrong: from 20,000 flights on, a larger epsilon finds no more, and the list stays below
-# its dashed line. A plan for releases has fewer cells than one without privacy (12,800, not 25,600),
-# and the oddest lie in cells with few flights, where the noise is as large as the counts.
+# What it got wrong: from 20,000 flights on, a larger epsilon finds no more, and the list stays
+# below its dashed line. A plan for releases has fewer cells than one without privacy (12,800, not
+# 25,600), and the oddest lie in cells with few flights, where the noise is as large as the counts.
 #
 # What the figure cannot know: which of these flights were worth finding. A flight that drops from
 # place 900 to place 1,100 may count as lost. And a flight is what is protected here; to protect a

