@@ -28,13 +28,13 @@ columns = ["dep_delay", "arr_delay", "carrier", "air_time", "distance"]
 start = time.perf_counter()
 detector = HushTable(random_state=0).fit(flights[columns])
 scores = detector.score_samples(flights[columns])
-print(f"{len(flights):,} flights in", "seconds" if time.perf_counter() - start < 60 else "minutes")
+print(f"fitted and scored {len(flights):,} flights in {time.perf_counter() - start:.0f} seconds")
 
 # %%
 # The lowest in words. Codes of airlines: HA is Hawaiian, MQ Envoy, DL Delta, AA American.
 
 keep = ["month", "day", "origin", "dest"]
-odd = detector.outliers(flights[[*keep[:2], *columns[:3], *keep[2:], *columns[3:]]], 8, keep=keep)
+odd = detector.outliers(flights[[*keep, *columns]], n=8, keep=keep)
 for row in odd.itertuples():
     words = f"{row.month:2}/{row.day:<2} {row.origin} to {row.dest}: {row.words}"
     print(textwrap.fill(words, 84, subsequent_indent=" " * 6))
@@ -58,6 +58,6 @@ right.set(ylabel="more minutes late at arrival")
 print((first["carrier"] == "HA").sum(), "of the 100 fly to Honolulu with Hawaiian")
 
 # %%
-# What it cannot know: whether rare is bad. Flights to Honolulu are rare here, and most were on time.
-# If only delays matter, leave the airline and the distance out, or :doc:`tell the detector
+# What it cannot know: whether rare is bad. Flights to Honolulu are rare here, and most were on
+# time. If only delays matter, leave the airline and the distance out, or :doc:`tell the detector
 # </verdicts>` which ones you were after.
