@@ -79,8 +79,9 @@ for n in (1_000, 20_000, 300_000):
 
 # %%
 # What it got wrong: with 20,000 flights or more, an epsilon above 0.1 finds no more, and the lists
-# stay below their dashed lines. A plan for releases has fewer cells than one without privacy (12,800
-# from there on, not 25,600), and the oddest lie in cells with few flights, where noise is large.
+# stay below their dashed lines. A plan for releases has fewer cells than one without privacy
+# (12,800 from there on, not 25,600), and the oddest lie in cells with few flights, where noise is
+# large.
 #
 # What the figure cannot know: which of these flights were worth finding. A flight that drops from
 # place 900 to place 1,100 may count as lost. And a flight is what is protected here; to protect a
