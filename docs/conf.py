@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
 from sphinx.writers.html5 import HTML5Translator
+
+sys.path.insert(0, str(Path(__file__).parent))  # for gallery_style
 
 project = "hushtable"
 author = copyright = "hushtable developers"
@@ -33,7 +36,9 @@ sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
     "download_all_examples": False,
+    "image_srcset": ["2x"],
     "min_reported_time": 3600,  # how long an example took says little to a reader
+    "reset_modules": ("matplotlib", "gallery_style.reset"),
     "show_signature": False,
     "within_subsection_order": "FileNameSortKey",
     "write_computation_times": False,  # that page would load scripts from elsewhere

@@ -183,6 +183,16 @@ def test_old_files_and_damaged_ones(fitted, people, tmp_path):
     assert table.attrs["severity_among"] == "the rows that were scored here"
 
 
+def test_the_most_frequent_of_many_categories_is_not_rare():
+    """Of forty destinations, the one with most flights has 6% of them."""
+    to = np.repeat([f"X{i}" for i in range(40)], [120, *[50] * 38, 1])
+    rows = pd.DataFrame({"to": to, "delay": np.random.default_rng(0).normal(size=len(to))})
+    rows.loc[0, "delay"] = rows.loc[len(to) - 1, "delay"] = 30.0
+    found = HushTable(random_state=0).fit(rows).outliers(rows, n=2).set_index("row")
+    assert "to X39, in few rows: rare" in found.loc[len(to) - 1, "words"]
+    assert "rare" not in found.loc[0, "words"]
+
+
 def test_ties_count_as_rare_over_batches_and_files():
     lowest, every = Lowest(3), []
     batches = [[5.0, 4.0], [4.0, 4.0, 9.0], [1.0, 4.0], [2.0, 2.0, 2.0, 2.0], [2.0], [7.0]]

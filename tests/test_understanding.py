@@ -78,6 +78,11 @@ def test_what_a_column_is(texts, kind, option, refused):
     assert bool(one.option) <= bool(one.doubt)
 
 
+def test_texts_that_are_all_the_same_are_one_text():
+    assert column(["Anvers"] * 3).evidence == "one text"
+    assert column(["Anvers", "Dream"]).evidence == "2 different texts"
+
+
 def test_other_columns_tell_the_decimal_sign_and_the_order_of_dates():
     table = {"a": ["1.234", "2.500"], "b": ["1,5", "2,25"]}
     assert understand(pa.table(table)).columns[0].reading.decimal == ","

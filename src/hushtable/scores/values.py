@@ -14,7 +14,8 @@ from hushtable.data.schema import Feature
 from hushtable.data.values import DATE, number_words, value_words
 from hushtable.scores.usual import UsualValues
 
-#: A category that fewer of the counted rows have is called rare.
+#: A category that fewer of the counted rows have is called rare; among many, each of which has few,
+#: one that has less than half as many as the most frequent.
 RARE = 0.1
 #: Digits of a value, of what is usual, and of a percentage.
 _DIGITS, _USUAL_DIGITS, _PERCENT_DIGITS = 6, 4, 2
@@ -146,7 +147,8 @@ def _category_told(text: str, feature: Feature, usual: UsualValues | None) -> To
         # One that is not among the most frequent, which are kept, is rarer than those.
         share = usual.shares.get(text)
         often = "in few rows" if share is None else f"in {percent(share)} of rows"
-        direction = "rare" if share is None or share < RARE else ""
+        few = min(RARE, max(usual.shares.values(), default=0.0) / 2.0)
+        direction = "rare" if share is None or share < few else ""
         words = f"{words}, {often}: rare" if direction else f"{words}, {often}"
     return Told(text, text, common, direction, words)
 

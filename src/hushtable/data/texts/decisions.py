@@ -319,10 +319,11 @@ class Decider:
                 name, kind, 0.9, more, more, (("--drop", name),), refused=seen.crowded,
                 reading=reading,
             )  # fmt: skip
-        kind = "constant" if n == 1 else "category"
-        return ColumnUnderstanding(
-            name, kind, 0.9 if why else 1.0, f"{n:,} different texts", why, reading=reading
-        )
+        sure = 0.9 if why else 1.0
+        if n == 1:
+            return ColumnUnderstanding(name, "constant", sure, "one text", why, reading=reading)
+        evidence = f"{n:,} different texts"
+        return ColumnUnderstanding(name, "category", sure, evidence, why, reading=reading)
 
 
 def _separator(seen: TextsSeen) -> str:
