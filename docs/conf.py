@@ -52,6 +52,8 @@ html_theme_options = {
     },
     # All pages stand in the sidebar, in their six groups; the header would cut them off.
     "navbar_center": [],
+    "pygments_light_style": "github-light-high-contrast",
+    "pygments_dark_style": "github-dark",
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],
 }

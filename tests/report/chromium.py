@@ -32,7 +32,7 @@ class Chromium:
     """
 
     def __init__(self, profile):
-        self.complaints, self.asked = [], []
+        self.complaints, self.asked, self._loaded = [], [], True
         self._ids, self._buffer = itertools.count(1), b""
         # The browser reads commands from descriptor 3 and writes answers to 4.
         reading, self._out = os.pipe()
@@ -40,9 +40,9 @@ class Chromium:
         # Out of the way of 3 and 4, which the shell sets to them one after the other.
         theirs_in, theirs_out = (fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (reading, writing))
         command = [
-            found(), "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
-            "--no-first-run", "--disable-extensions", "--disable-background-networking",
-            f"--user-data-dir={profile}", "about:blank",
+            found(), "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+            "--remote-debugging-pipe", "--no-first-run", "--disable-extensions",
+            "--disable-background-networking", f"--user-data-dir={profile}", "about:blank",
         ]  # fmt: skip
         self._process = subprocess.Popen(
             ["bash", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "chromium", *command],
@@ -80,11 +80,13 @@ class Chromium:
     def show(self, path, width, height=900, dark=False, media="screen"):
         """Open a file in a window of this size."""
         self.resize(width, height, dark, media)
+        self._loaded = False
         self._do("Page.navigate", url=path.as_uri())
         deadline = time.monotonic() + SECONDS
-        while self.run("document.readyState") != "complete":
+        while not self._loaded:
             if time.monotonic() > deadline:
                 raise TimeoutError("the page does not load")
+            self._note(self._next())
 
     def resize(self, width, height=900, dark=False, media="screen"):
         """Look at the page that is open in a window of another size, or in other colours."""
@@ -174,6 +176,7 @@ class Chromium:
 
     def _note(self, event):
         method, parameters = event.get("method"), event.get("params", {})
+        self._loaded = self._loaded or method == "Page.loadEventFired"
         if method in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"):
             self.complaints.append(json.dumps(parameters))
         if method == "Network.loadingFailed" and not parameters.get("canceled"):
