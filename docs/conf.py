@@ -94,7 +94,8 @@ def visit_math(self: HTML5Translator, node: nodes.math) -> None:
 
 def visit_math_block(self: HTML5Translator, node: nodes.math_block) -> None:
     """Write a formula in lines of its own; where it is wide, it scrolls."""
-    self.body.append(f'<div class="formula" tabindex="0">{convert(node.astext(), display="block")}</div>')
+    formula = convert(node.astext(), display="block")
+    self.body.append(f'<div class="formula" tabindex="0">{formula}</div>')
     raise nodes.SkipNode
 
 

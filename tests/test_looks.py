@@ -1,4 +1,4 @@
-"""Colours that the report, the docs, the figures and the terminal share, and the look at all pages."""
+"""Colours that the report, docs, figures and terminal share, and the look at all pages."""
 
 import importlib.util
 import re
@@ -49,7 +49,7 @@ def test_letters_can_be_read(table, ink):
 
 def test_figures_and_terminal_have_the_colours_of_the_report():
     light, _ = REPORT
-    assert (figures.ROWS, figures.FLAG) == (light["rows"], light["flag"])
+    assert (light["rows"], light["flag"]) == (figures.ROWS, figures.FLAG)
     assert light["rows"] == _progress.BLUE
     assert contrast(figures.THIRD, "#ffffff") >= 4.5
 
