@@ -34,7 +34,7 @@ VERSIONS := tests/test_same_bits.py tests/test_files.py tests/test_inputs.py tes
 NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)))
 
 .PHONY: demo test test-slow test-attacks test-flower test-oldest test-newest test-nightly test-all mutants fuzz
-.PHONY: kernels lint format docs wheel lock audit sbom coverage clean
+.PHONY: kernels lint format docs check-pages wheel lock audit sbom coverage clean
 .NOTPARALLEL: # targets share one .venv
 
 demo: .venv/.package
@@ -110,6 +110,10 @@ docs: .venv/.group-dev
 	@$(BIN)/sphinx-build -q -W -n --keep-going -d docs/_build/doctrees docs docs/_build/html
 	@$(BIN)/python .ci/check_links.py docs/_build/html
 	@$(BIN)/python .ci/check_words.py
+
+# The pages of make docs, each opened on a desk and on a telephone.
+check-pages: .venv/.group-dev
+	@$(BIN)/python .ci/check_pages.py docs/_build/html
 
 # One for every platform, and one for this with its kernels built.
 wheel: .venv/.group-dev .venv-supply/.created

@@ -28,7 +28,8 @@ class Page(HTMLParser):
         """Note what this tag links to, loads and names."""
         found = {key: value for key, value in attrs if value is not None}
         self.anchors.update(found[key] for key in ("id", "name") if key in found)
-        if "href" in found:
+        # A canonical link says where the page stands on the network, and loads nothing.
+        if "href" in found and found.get("rel") != "canonical":
             (self.links if tag == "a" else self.loads).add(found["href"])
         if "src" in found:
             self.loads.add(found["src"])

@@ -47,9 +47,18 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = f"hushtable {version}"
 html_show_sourcelink = False
+html_favicon = "_static/favicon.svg"
+html_context = {"default_mode": "auto"}  # light or dark as the reader's system is
 html_theme_options = {
+    "logo": {
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo-dark.svg",
+        "text": "hushtable",
+    },
     # All pages stand in the sidebar, in their six groups; the header would cut them off.
     "navbar_center": [],
+    "pygments_light_style": "github-light-high-contrast",
+    "pygments_dark_style": "github-dark",
     "show_prev_next": False,
     "secondary_sidebar_items": ["page-toc"],
 }
@@ -90,7 +99,8 @@ def visit_math(self: HTML5Translator, node: nodes.math) -> None:
 
 def visit_math_block(self: HTML5Translator, node: nodes.math_block) -> None:
     """Write a formula in lines of its own; where it is wide, it scrolls."""
-    self.body.append(f'<div class="formula">{convert(node.astext(), display="block")}</div>')
+    formula = convert(node.astext(), display="block")
+    self.body.append(f'<div class="formula" tabindex="0">{formula}</div>')
     raise nodes.SkipNode
 
 

@@ -32,7 +32,7 @@ class Chromium:
     """
 
     def __init__(self, profile):
-        self.complaints, self.asked = [], []
+        self.complaints, self.asked, self._loaded = [], [], True
         self._ids, self._buffer = itertools.count(1), b""
         # The browser reads commands from descriptor 3 and writes answers to 4.
         reading, self._out = os.pipe()
@@ -40,9 +40,9 @@ class Chromium:
         # Out of the way of 3 and 4, which the shell sets to them one after the other.
         theirs_in, theirs_out = (fcntl.fcntl(end, fcntl.F_DUPFD, 10) for end in (reading, writing))
         command = [
-            found(), "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe",
-            "--no-first-run", "--disable-extensions", "--disable-background-networking",
-            f"--user-data-dir={profile}", "about:blank",
+            found(), "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+            "--remote-debugging-pipe", "--no-first-run", "--disable-extensions",
+            "--disable-background-networking", f"--user-data-dir={profile}", "about:blank",
         ]  # fmt: skip
         self._process = subprocess.Popen(
             ["bash", "-c", f'exec "$@" 3<&{theirs_in} 4>&{theirs_out}', "chromium", *command],
@@ -79,21 +79,32 @@ class Chromium:
 
     def show(self, path, width, height=900, dark=False, media="screen"):
         """Open a file in a window of this size."""
-        features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        self.resize(width, height, dark, media)
+        self._loaded = False
+        self._do("Page.navigate", url=path.as_uri())
+        deadline = time.monotonic() + SECONDS
+        while not self._loaded:
+            if time.monotonic() > deadline:
+                raise TimeoutError("the page does not load")
+            self._note(self._next())
+
+    def resize(self, width, height=900, dark=False, media="screen"):
+        """Look at the page that is open in a window of another size, or in other colours."""
+        features = [
+            {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
+            {"name": "prefers-reduced-motion", "value": "reduce"},  # nothing is half way
+        ]
         self._do("Emulation.setEmulatedMedia", media=media, features=features)
         self._do(
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=1, mobile=width < 600,
         )  # fmt: skip
-        self._do("Page.navigate", url=path.as_uri())
-        deadline = time.monotonic() + SECONDS
-        while self.run("document.readyState") != "complete":
-            if time.monotonic() > deadline:
-                raise TimeoutError("the page does not load")
 
     def run(self, script):
-        """Return what a script of ours, not of the page, finds."""
-        answer = self._do("Runtime.evaluate", expression=script, returnByValue=True)
+        """Return what a script of ours, not of the page, finds; a promise is waited for."""
+        answer = self._do(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in answer:
             raise AssertionError(answer["exceptionDetails"])
         return answer["result"].get("value")
@@ -118,9 +129,21 @@ class Chromium:
             self._do("Input.dispatchKeyEvent", type=kind, key="Tab", code="Tab",
                      windowsVirtualKeyCode=9)  # fmt: skip
 
-    def picture(self):
-        """Return a picture of the whole page, as PNG."""
-        answer = self._do("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+    def picture(self, of="html", height=None, margin=0):
+        """Return a picture of an element, or of the first pixels of it, as PNG."""
+        x, y, wide, high = self.run(
+            f"""(() => {{
+                const box = document.querySelector({json.dumps(of)}).getBoundingClientRect();
+                return [box.x + scrollX, box.y + scrollY, box.width, box.height];
+            }})()"""
+        )
+        clip = {
+            "x": x - margin, "y": y - margin, "scale": 1,
+            "width": wide + 2 * margin, "height": (height or high) + 2 * margin,
+        }  # fmt: skip
+        answer = self._do(
+            "Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip
+        )
         return base64.b64decode(answer["data"])
 
     def printed(self):
@@ -153,7 +176,10 @@ class Chromium:
 
     def _note(self, event):
         method, parameters = event.get("method"), event.get("params", {})
+        self._loaded = self._loaded or method == "Page.loadEventFired"
         if method in ("Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"):
+            self.complaints.append(json.dumps(parameters))
+        if method == "Network.loadingFailed" and not parameters.get("canceled"):
             self.complaints.append(json.dumps(parameters))
         if method == "Network.requestWillBeSent":
             self.asked.append(parameters["request"]["url"])

@@ -62,6 +62,14 @@ def test_scores_are_the_scorers(of_rows, sketch, X):
     assert sum(flagged) == scores.n_outliers
 
 
+def test_a_second_pass_tells_of_all_rows_and_of_those_it_counts(sketch, X):
+    again = Sketch.from_data(sketch.plan.second_pass(sketch), X)
+    assert 0 < again.n_rows < 600
+    report = gather(Model("a.hush", "sketch", again, "1 kB"), threshold=0.0)
+    assert report.glance["rows counted"] == "600"
+    assert report.about["Rows counted"] == f"{again.n_rows:,} in the second pass, 600 in the first"
+
+
 def test_reasons_are_the_explainers(of_rows, sketch, X):
     scores, explainer = of_rows(n_shown=4).scores, Explainer(Scorer(sketch))
     shares, names = explainer.explain(X), sketch.plan.schema.names

@@ -13,8 +13,9 @@ from hushtable.bench.results import Results
 from hushtable.errors import MissingExtraError
 from hushtable.plots import EpsilonDisplay
 
-# Okabe and Ito's colours: distinct to colour-blind readers, and in grey.
-_BLUE, _ORANGE, _GREEN = "#0072B2", "#D55E00", "#009E73"
+#: The report's colours for rows and for what is odd, and a third one: distinct to colour-blind
+#: readers, dark enough on white for letters.
+ROWS, FLAG, THIRD = "#1f6fb2", "#c2410c", "#00795a"
 
 
 def pyplot() -> Any:
@@ -63,7 +64,7 @@ def privacy_figure(
     import matplotlib  # of an extra
     from cycler import cycler
 
-    with matplotlib.rc_context({"axes.prop_cycle": cycler(color=[_BLUE, _ORANGE])}):
+    with matplotlib.rc_context({"axes.prop_cycle": cycler(color=[ROWS, FLAG])}):
         left, middle, right = figure.subplots(1, 3, width_ratios=[3, 3, 2])
         for axes, metric, label in ((left, "auc", "ROC-AUC"), (middle, "ap", "average precision")):
             _accuracy(axes, runs, metric)
@@ -77,7 +78,7 @@ def privacy_figure(
 def sites_figure(results: Results, sets: Sequence[str], folder: Path) -> list[Path]:
     """Draw accuracy against the number of sites, a panel for each set; return the files."""
     figure, found = panels(sets, 2.6, 3.0, sharey=True)
-    looks = ((_BLUE, "o"), (_GREEN, "^"), (_ORANGE, "s"))
+    looks = ((ROWS, "o"), (THIRD, "^"), (FLAG, "s"))
     for axes, data in zip(found, sets, strict=False):
         for system, look in zip(bench_sites.CURVES, looks, strict=True):
             curve = results.curve("sites", data, system)
@@ -111,7 +112,7 @@ def _membership(axes: Any, membership: Mapping[str, list[dict[str, float]]]) -> 
     names = [c.removeprefix("outliers, ") for c in columns]
     for at, column in enumerate(columns):
         heights = [np.mean([f[column] for f in seeds]) for seeds in membership.values()]
-        colour = _ORANGE if at == 0 else _BLUE
+        colour = FLAG if at == 0 else ROWS
         offsets = np.linspace(-0.12, 0.12, len(heights))
         axes.plot(at + offsets, heights, "o", color=colour, ms=5, alpha=0.8, mew=0)
     axes.axhline(0.5, color="0.4", ls="--", lw=0.9)
@@ -163,7 +164,7 @@ def _ranks_panel(axes: Any, comparison: Comparison, ours: set[str]) -> None:
         left = place < half
         height = top - 0.65 * (place if left else k - 1 - place)
         end = low - 0.1 if left else high + 0.1
-        colour = _BLUE if comparison.systems[at] in ours else "0.25"
+        colour = ROWS if comparison.systems[at] in ours else "0.25"
         axes.plot([ranks[at], ranks[at], end], [0, height, height], color=colour, lw=0.9)
         name = comparison.systems[at]
         text = f"{name}  {ranks[at]:.1f}" if left else f"{ranks[at]:.1f}  {name}"

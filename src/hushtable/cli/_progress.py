@@ -26,6 +26,9 @@ from hushtable.progress import compile_notice
 
 T = TypeVar("T")
 
+#: The colour of rows in the report; a terminal of fewer colours shows its nearest.
+BLUE = "#1f6fb2"
+
 
 class Watch:
     """Counts what a reader reads, and shows it: ``reader`` has the same rows, watched.
@@ -124,7 +127,7 @@ def _bar(done: Callable[[Any], str]) -> Any:
 
     return Progress(
         TextColumn("{task.description}"),
-        BarColumn(complete_style="green", pulse_style="green"),
+        BarColumn(complete_style=BLUE, finished_style=BLUE, pulse_style=BLUE),
         Done(),
         TimeRemainingColumn(compact=True),
         console=Console(stderr=True, highlight=False),

@@ -91,7 +91,9 @@ class Report:
         """The few numbers that matter first."""
         ledger, scores, sites = self.model.counts.ledger, self.scores, self.sites
         counted = "rows counted" if ledger is None else "rows counted, estimated"
-        glance = {counted: f"{self.model.counts.n_rows:,}"}
+        # A second pass leaves out rows that lie apart: the first counted all.
+        first = 0 if self.model.plan is None else self.model.plan.first_rows
+        glance = {counted: f"{first or self.model.counts.n_rows:,}"}
         if scores is not None:
             glance["rows scored"] = f"{scores.n_rows:,}"
             if scores.n_outliers is not None:
@@ -162,9 +164,12 @@ def _about(model: Model, threshold: float | None) -> dict[str, str]:
     counts, plan = model.counts, model.plan
     estimated = "" if counts.ledger is None else ", estimated from counts with noise"
     lines = {"File": f"{model.name} ({model.size})"} if model.size else {}
+    passes = (
+        f" in the second pass, {plan.first_rows:,} in the first" if plan and plan.first_rows else ""
+    )
     lines |= {
         "Kind": model.kind,
-        "Rows counted": f"{counts.n_rows:,}{estimated}"
+        "Rows counted": f"{counts.n_rows:,}{passes}{estimated}"
         + (" in each table, a random sample" if counts.sampled else ""),
         "Detector": counts.detector,
         "Plan": counts.plan_id,

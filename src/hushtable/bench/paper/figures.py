@@ -4,16 +4,16 @@ import math
 from pathlib import Path
 from typing import Any
 
-from hushtable.bench.figures import draw_curve, panels, save
+from hushtable.bench.figures import FLAG, ROWS, THIRD, draw_curve, panels, save
 from hushtable.bench.paper.experiments import LOCAL_SETS, NOISE_SETS
 from hushtable.bench.paper.tables import true_total
 from hushtable.bench.results import Results
 
-# Okabe and Ito's colours: distinct to colour-blind readers, and in grey.
+# The last two are Okabe and Ito's: distinct to colour-blind readers, and in grey.
 _LOOKS = {
-    "LSH iTables": ("#0072B2", "o"),
-    "RS-H": ("#D55E00", "s"),
-    "ACE": ("#009E73", "^"),
+    "LSH iTables": (ROWS, "o"),
+    "RS-H": (FLAG, "s"),
+    "ACE": (THIRD, "^"),
     "iForest": ("#E69F00", "D"),
     "LODA": ("#CC79A7", "v"),
 }

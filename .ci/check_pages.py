@@ -1,0 +1,121 @@
+"""Open every page of the built site in Chromium, and refuse what a reader would stumble over.
+
+Each page is looked at on a desk in the light, and on a telephone in the dark. It may not be wider
+than the window, may write nothing to the console, and may ask for nothing but files of the site.
+axe-core judges contrast, headings, names of links, language and the rest. Needs no network; without
+Chromium a line says that nothing was looked at.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib import resources
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "report"))
+
+from chromium import Chromium, found  # noqa: E402
+
+DESK, TELEPHONE = 1280, 360
+
+#: What axe-core does not ask. What scrolls or is cut off inside the page does not widen it.
+LOOK = """(() => {
+    const wrong = [], page = document.documentElement, main = document.querySelector("main");
+    const inside = (e) => e === document.body
+        || (getComputedStyle(e).overflowX === "visible" && inside(e.parentElement));
+    if (page.scrollWidth > innerWidth) {
+        const wide = [...document.body.querySelectorAll("*")].filter((e) => e.checkVisibility()
+            && e.getBoundingClientRect().right > innerWidth + 0.5 && inside(e.parentElement));
+        const names = wide.slice(0, 3).map((e) => e.outerHTML.slice(0, 80)).join(" and ");
+        wrong.push(`is ${page.scrollWidth} px wide: ${names}`);
+    }
+    for (const image of document.images) {
+        const name = image.src.split("/").pop().slice(0, 80), alt = image.alt.trim();
+        const titled = image.closest(".sphx-glr-thumbcontainer")?.textContent.trim();
+        if (!alt && !titled && main?.contains(image))
+            wrong.push(`has no words for the image ${name}`);
+        if (/\\.\\w{3,4}$/.test(alt)) wrong.push(`has a file's name as the words for ${name}`);
+        if (!image.naturalWidth) wrong.push(`cannot show the image ${name}`);
+    }
+    const headings = document.querySelectorAll("h1").length;
+    if (headings !== 1) wrong.push(`has ${headings} headings of the first level`);
+    if (!document.querySelector("meta[name=viewport]")) wrong.push("sets no viewport");
+    return wrong;
+})()"""
+
+#: Rules of axe-core by window. Those of the first have to do with its size and its colours; the
+#: theme lets the keyboard reach what scrolls as it loads a page, so the narrow window comes first.
+RULES = {
+    (TELEPHONE, "dark"): ["color-contrast", "scrollable-region-focusable"],
+    (DESK, "light"): ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"],
+}
+
+#: What stands on every page, and is judged on the front page alone.
+EVERYWHERE = [[".bd-header"], [".bd-sidebar-primary"], [".bd-footer"]]
+
+AXE = """axe.run({exclude: EXCLUDE}, {
+    runOnly: RULES, resultTypes: ["violations"], preload: false, iframes: false,
+}).then(({violations}) => violations.flatMap(
+    ({id, help, nodes}) => nodes.slice(0, 3).map(({any, html}) => {
+        const {contrastRatio, fgColor, bgColor} = any[0]?.data ?? {};
+        const colours = contrastRatio ? ` (${fgColor} on ${bgColor})` : "";
+        return `${help}${colours} [${id}]: ${html.slice(0, 120)}`;
+    })
+))"""
+
+
+def stumbles(browser: Chromium, page: Path, site: Path, axe: str) -> Iterator[str]:
+    """Yield what is wrong with one page, each thing after the window that shows it."""
+    browser.complaints.clear()
+    browser.asked.clear()
+    browser.show(page, TELEPHONE, dark=True)
+    browser.run(axe)
+    exclude = [] if page == site / "index.html" else EVERYWHERE
+    for (width, theme), rules in RULES.items():
+        browser.resize(width, dark=theme == "dark")
+        browser.run(f"document.documentElement.dataset.theme = '{theme}'")
+        judge = AXE.replace("EXCLUDE", str(exclude)).replace("RULES", str(rules))
+        for wrong in [*browser.run(LOOK), *browser.run(judge)]:
+            yield f"at {width} px, {theme}: {wrong}"
+    for line in map(json.loads, browser.complaints):
+        said = " ".join(str(part.get("value")) for part in line.get("args", ()))
+        if not said.startswith("[PST]: "):  # what the theme says of itself
+            yield f"says to the console: {said or line}"
+    for address in browser.asked:
+        if not address.startswith((f"{site.as_uri()}/", "data:")):
+            yield f"asks for {address}"
+
+
+def look_at(pages: Iterable[Path], site: Path) -> list[str]:
+    """Return what is wrong with these pages, seen in one browser."""
+    axe = (resources.files("axe_core_python") / "axe.min.js").read_text("utf-8")
+    with TemporaryDirectory() as profile, Chromium(profile) as browser:
+        return [
+            f"{page.relative_to(site)} {wrong}"
+            for page in pages
+            for wrong in stumbles(browser, page, site, axe)
+        ]
+
+
+def main() -> None:
+    """Check the site in the folder that is named."""
+    if found() is None:
+        print("No page was looked at: no Chromium here (apt-get install chromium)")
+        return
+    site = Path(sys.argv[1]).resolve()
+    pages = sorted(p for p in site.rglob("*.html") if "_static" not in p.parts)
+    if not pages:
+        sys.exit(f"no page in {sys.argv[1]}: run make docs first")
+    browsers = min(len(pages), os.cpu_count() or 1, 4)
+    with ThreadPoolExecutor(browsers) as pool:
+        parts = pool.map(look_at, (pages[k::browsers] for k in range(browsers)), [site] * browsers)
+        wrong = sorted(line for part in parts for line in part)
+    sys.exit("\n".join(wrong) or 0)
+
+
+if __name__ == "__main__":
+    main()
