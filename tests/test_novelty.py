@@ -136,3 +136,17 @@ def test_a_model_of_one_kind_does_not_go_on_as_the_other(X, detector):
 def test_one_clean_row_is_not_enough(X):
     with pytest.raises(DataError, match="1 sample"):
         HushTable(novelty=True).fit(X[:1])
+
+
+@pytest.mark.parametrize(("n", "d"), [(214, 5), (214, 30), (3000, 30)])
+def test_the_threshold_is_for_rows_that_were_not_counted(n, d):
+    """A counted row meets itself in each table; of few rows, a new one scores far below it."""
+    rng = np.random.default_rng(0)
+    detector = HushTable(novelty=True, random_state=0).fit(rng.normal(size=(n, d)))
+    new = rng.normal(size=(1000, d))
+    odd = new[:300].copy()
+    odd[:, : d // 5] += 5.0
+    flagged, found = (detector.predict(rows) == -1 for rows in (new, odd))
+    print(f"{n} x {d}: {flagged.mean():.1%} of new clean rows flagged, {found.mean():.1%} of others")
+    assert flagged.mean() < 0.2
+    assert found.mean() > 0.97

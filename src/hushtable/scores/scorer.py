@@ -313,6 +313,8 @@ class Scorer:
         is at most the mean score of the rarer half of the rows themselves: never more than
         half of the counted rows lie below.
 
+        For novelty, what a row's own count adds to a score is taken off: new rows were not counted.
+
         From noised counts the same is estimated; NaN if the noise leaves it too uncertain.
         """
         if self.row_noise > 0.0:
@@ -327,7 +329,16 @@ class Scorer:
             share = np.diff(np.minimum(rows, worst), prepend=0.0) / worst
             # Not with @: BLAS adds in an order that depends on the processor.
             shortfalls.append((share * self.values[first:last][order]).sum())
-        return float(np.mean(shortfalls))
+        return float(np.mean(shortfalls)) - self._own_part()
+
+    def _own_part(self) -> float:
+        """Return what its own count adds to the score of a counted row, in the mean; for novelty."""
+        rule, counts = self.plan.score, self.row_counts
+        if rule.name != "pseudocount_log2":
+            return 0.0
+        without = rule.values(np.maximum(counts - 1, 0), self._n_rows)
+        added = (counts * (rule.values(counts, self._n_rows) - without)).sum()
+        return float(added / self._n_rows / self.plan.family.n_histograms)
 
     def _noisy_offset(self) -> float:
         """Estimate the threshold from counts with noise.
