@@ -20,6 +20,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch
+from hushtable.bench import figures
 from hushtable.bench.data import LabelledSet, auc_and_ap, data_folder, load
 from hushtable.federation import Book, Card, Collection, Keys, Reply, Round
 from hushtable.privacy import Design
@@ -36,10 +37,10 @@ ALONE, MERGED = "its own counts", "merged counts"
 PRIVATE = {f"merged, total epsilon {e:g}": e for e in (1.0, 0.3, 0.1)}
 DELTA = 1e-6
 STYLES = {
-    ALONE: ("#c2410c", "o--"),
-    MERGED: ("#1f6fb2", "o-"),
-    "merged, total epsilon 1": ("#0f7b6c", "s-"),
-    "merged, total epsilon 0.1": ("#8a6d00", "^:"),
+    ALONE: (figures.FLAG, "o--"),
+    MERGED: (figures.ROWS, "o-"),
+    "merged, total epsilon 1": (figures.THIRD, "s-"),
+    "merged, total epsilon 0.1": ("#666666", "^:"),
 }
 TITLES = {
     "general": "General hospital",
@@ -174,9 +175,11 @@ def draw(found: pd.DataFrame) -> Figure:
             ax.plot(line.index, line, style, color=colour, label=name, markersize=5)
         ax.set(title=TITLES[site], xlabel="year", xticks=range(1, YEARS + 1), xlim=(0.7, 3.3))
         ax.spines[["top", "right"]].set_visible(False)
-        ax.grid(axis="y", alpha=0.3)
+        ax.grid(axis="y", color="#666666", alpha=0.2)
     axes[0].set_ylabel("ROC-AUC of its own patients")
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    figure.legend(
+        *axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False
+    )
     return figure
 
 

@@ -386,3 +386,21 @@ def test_a_plan_error_names_the_feature():
     feature = Feature.numeric("age", low=0, high=1)
     with pytest.raises(PlanError, match="'age'"):
         UsualValues.from_dict({"missing": 0.0, "shares": {"x": 0.1}}, feature)
+
+
+def test_a_date_that_is_kept_is_a_date(tmp_path, rng):
+    days = [f"2026-{1 + i // 28:02}-{1 + i % 28:02}" for i in range(200)]
+    hours = [f"{day} {i % 24:02}:30" for i, day in enumerate(days)]
+    rows = pd.DataFrame({"day": days, "at": hours, "a": rng.normal(size=200)})
+    rows.loc[3, "day"] = None
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    detector = HushTable(random_state=0).fit(tmp_path / "rows.csv")
+    for X in (rows, tmp_path / "rows.csv"):
+        found = detector.outliers(X, n=200, keep=["day", "at"])
+        found = found if isinstance(found, pd.DataFrame) else found.to_pandas()
+        found = found.set_index("row").sort_index()
+        assert (
+            found["day"].dt.strftime("%Y-%m-%d").fillna("").tolist()
+            == rows["day"].fillna("").tolist()
+        )
+        assert found["at"].dt.strftime("%Y-%m-%d %H:%M").tolist() == hours

@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable.data.columns import as_column, texts_column
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import taken
+from hushtable.data.values import DATE
 from hushtable.data.weights import Numbered
 from hushtable.errors import DataTypeError
 from hushtable.scores.distributions import Distributions
@@ -21,6 +24,9 @@ from hushtable.scores.scorer import Scorer
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")
+
+#: The year 9999 in milliseconds since 1970: no calendar goes further.
+_LAST_DATE = 253402300799999.0
 
 
 @dataclass(frozen=True)
@@ -110,6 +116,11 @@ class Details:
     #: Columns whose values stay beside the scores: features, or others that the rows have.
     keep: Sequence[str] = ()
 
+    @cached_property
+    def _dates(self) -> set[str]:
+        """The names of features that are points in time."""
+        return {f.name for f in self.scorer.plan.schema.features if f.unit == DATE}
+
     def batches(
         self, X: Any, reduce: Callable[[Scored], T], *, n_jobs: int | None = None
     ) -> Iterator[T]:
@@ -146,7 +157,7 @@ class Details:
         # Of the codes, what is kept while others are scored is that of the lowest rows alone.
         lowest = lowest_rows(scores, self.most)
         few, names = codes.take(lowest), self.scorer.plan.schema.names
-        kept = [_plain(rows.column(name), name) for name in self.keep]
+        kept = [_plain(rows.column(name), name, name in self._dates) for name in self.keep]
         kept_few = taken(pa.RecordBatch.from_arrays(kept, list(self.keep)), lowest) if kept else ()
 
         def detail(k: int) -> Detail:
@@ -168,8 +179,11 @@ class Details:
         return Scored(scores, codes.tally, lowest, ranks, top or [], words, detail, kept)
 
 
-def _plain(column: pa.Array, name: str) -> pa.Array:
-    """Return a column without a dictionary, which differs from batch to batch, and no views."""
+def _plain(column: pa.Array, name: str, dates: bool) -> pa.Array:
+    """Return a column without a dictionary, which differs from batch to batch, and no views.
+
+    ``dates`` says that it is a feature of points in time, which are counted as seconds since 1970.
+    """
     if pa.types.is_nested(column.type):
         raise DataTypeError(
             f"column {name!r} has type {column.type}: needs single values to stand beside scores; "
@@ -177,6 +191,11 @@ def _plain(column: pa.Array, name: str) -> pa.Array:
         )
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if dates and pa.types.is_floating(column.type):
+        milliseconds = pc.round(pc.multiply(column, 1000.0))
+        in_calendar = pc.less_equal(pc.abs(milliseconds), _LAST_DATE)
+        dated = pc.if_else(in_calendar, milliseconds, None)
+        return dated.cast(pa.int64()).cast(pa.timestamp("ms"))
     return column.cast(pa.string()) if pa.types.is_string_view(column.type) else column
 
 

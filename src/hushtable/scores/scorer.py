@@ -308,13 +308,10 @@ class Scorer:
 
         In each table, take the mean score of the rarer half of the counted rows (behind a gate and
         for novelty, of the rarer third: scores fall further there); return the mean over the
-        tables, in bits. A mean over the worst of the rows is a coherent measure
-        of risk (expected shortfall: Acerbi and Tasche, 2002), so that the mean over the tables
-        is at most the mean score of the rarer half of the rows themselves: never more than
-        half of the counted rows lie below.
-
-        For novelty, what a row's own count adds to a score is taken off: new rows were not counted.
-
+        tables, in bits. A mean over the worst of the rows is a coherent measure of risk (expected
+        shortfall: Acerbi and Tasche, 2002), so that the mean over the tables is at most that of
+        the rarer half of the rows themselves: at most half of the counted rows lie below. For
+        novelty, what a row's own count adds to it is taken off: new rows were not counted.
         From noised counts the same is estimated; NaN if the noise leaves it too uncertain.
         """
         if self.row_noise > 0.0:
@@ -332,20 +329,18 @@ class Scorer:
         return float(np.mean(shortfalls)) - self._own_part()
 
     def _own_part(self) -> float:
-        """Return what its own count adds to the score of a counted row, in the mean; for novelty."""
+        """Return what a counted row adds to its own score in the mean, for novelty; else 0."""
         rule, counts = self.plan.score, self.row_counts
         if rule.name != "pseudocount_log2":
             return 0.0
-        without = rule.values(np.maximum(counts - 1, 0), self._n_rows)
-        added = (counts * (rule.values(counts, self._n_rows) - without)).sum()
-        return float(added / self._n_rows / self.plan.family.n_histograms)
+        added = counts * (rule.values(counts, 0) - rule.values(np.maximum(counts - 1, 0), 0))
+        return float(added.sum() / self._n_rows / self.plan.family.n_histograms)
 
     def _noisy_offset(self) -> float:
         """Estimate the threshold from counts with noise.
 
-        The mean takes the place of the median: q + 2 E min(score - q, 0), q the mean score, is
-        at most the mean of the rarer half. For Laplace noise, `histogram_means` and this hold
-        roughly.
+        The mean takes the place of the median: q + 2 E min(score - q, 0), q the mean score, is at
+        most the mean of the rarer half. For Laplace noise, `histogram_means` and this hold roughly.
         """
         family, means = self.plan.family, self.histogram_means()
         mean = np.repeat(means, np.diff(family.offsets))
