@@ -147,8 +147,6 @@ def test_the_threshold_is_for_rows_that_were_not_counted(n, d):
     odd = new[:300].copy()
     odd[:, : d // 5] += 5.0
     flagged, found = (detector.predict(rows) == -1 for rows in (new, odd))
-    print(
-        f"{n} x {d}: {flagged.mean():.1%} of new clean rows flagged, {found.mean():.1%} of odd"
-    )
+    print(f"{n} x {d}: {flagged.mean():.1%} of new clean rows flagged, {found.mean():.1%} of odd")
     assert flagged.mean() < 0.2
     assert found.mean() > 0.97
