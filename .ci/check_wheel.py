@@ -113,7 +113,7 @@ def use(pure: Path, platform: Path, folder: Path, base: str) -> None:
         [*offline(), python.with_name("hushtable"), "demo"],
     ):
         subprocess.run(command, cwd=folder, env=env, check=True)
-    first_use("without built kernels", python, env | {"XDG_CACHE_HOME": str(folder / "empty")}, True)
+    first_use("compiled on use", python, env | {"XDG_CACHE_HOME": str(folder / "empty")}, True)
     again = [*install, "--no-deps", "--force-reinstall", platform]
     subprocess.run(again, cwd=folder, env=env, check=True)
     if base == sys.executable:  # whose kernels they are
