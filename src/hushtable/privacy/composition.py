@@ -96,6 +96,13 @@ class Spent:
     pool: str | None = None
     parts: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        # What has no pure epsilon is Gaussian (`hushtable.privacy.mechanisms.register`). An entry
+        # does not say of how many tables; that of one covers all.
+        if math.isinf(self.cost.pure):
+            one = Sensitivity(1, self.adjacency, self.rows_per_person)
+            object.__setattr__(self, "cost", one.gaussian_cost(self.cost.rho))
+
     @property
     def charge(self) -> Charge:
         """Its cost to a person at one site, and the noise that it came through."""
@@ -112,6 +119,7 @@ class Spent:
         return (
             total.rho <= self.cost.rho
             and total.pure <= self.cost.pure
+            and total.spread <= self.cost.spread
             and terms <= {(self.pool, self.adjacency, self.rows_per_person)}
         )
 
@@ -189,20 +197,27 @@ def at_sites(histories: Sequence[Sequence[Charge]], sites: int) -> Cost:
     if sites == 1:
         return Cost.largest(totals)
     sites = min(sites, len(histories))
+    pure = sum(sorted(total.pure for total in totals)[-sites:])
+    return Cost(_dearest(histories, sites, "rho"), pure, _dearest(histories, sites, "spread"))
+
+
+def _dearest(histories: Sequence[Sequence[Charge]], sites: int, currency: str) -> float:
+    """Return the cost to the person at so many sites who pays most, in rho or spread.
+
+    Both grow with the square of what a person's rows change.
+    """
     names = {c.noise: 0 for history in histories for c in history if c.noise is not None}
     columns = {name: column for column, name in enumerate(names)}
     own, shared = np.zeros(len(histories)), np.zeros((len(histories), len(columns)))
     for site, history in enumerate(histories):
         for cost, noise in history:
             if noise is None:
-                own[site] += cost.rho
+                own[site] += getattr(cost, currency)
             else:
-                shared[site, columns[noise]] += cost.rho
+                shared[site, columns[noise]] += getattr(cost, currency)
     shifts = np.sqrt(shared)  # what that person's rows change in the sum, in units of its noise
     if math.comb(len(histories), sites) <= _SETS:
         chosen = map(list, combinations(range(len(histories)), sites))
-        rho = max(float(own[s].sum() + (shifts[s].sum(axis=0) ** 2).sum()) for s in chosen)
-    else:
-        dearest = np.sort(shifts, axis=0)[-sites:]
-        rho = float(np.sort(own)[-sites:].sum() + (dearest.sum(axis=0) ** 2).sum())
-    return Cost(rho, sum(sorted(total.pure for total in totals)[-sites:]))
+        return max(float(own[s].sum() + (shifts[s].sum(axis=0) ** 2).sum()) for s in chosen)
+    dearest = np.sort(shifts, axis=0)[-sites:]
+    return float(np.sort(own)[-sites:].sum() + (dearest.sum(axis=0) ** 2).sum())
