@@ -79,6 +79,9 @@ class Spent:
     parts : tuple of str
         Ids of the shares that it consists of, its own id where it is one site's. Empty in older
         files, which do not say, nor whether the noise was shared.
+    tables : int
+        Tables at least that hold a row: a site's own book and ledger say how many. 1 where
+        nobody does, as behind a plan: with Gaussian noise, that costs a little more.
 
     Examples
     --------
@@ -95,13 +98,13 @@ class Spent:
     rows_per_person: int
     pool: str | None = None
     parts: tuple[str, ...] = ()
+    tables: int = 1
 
     def __post_init__(self) -> None:
-        # What has no pure epsilon is Gaussian (`hushtable.privacy.mechanisms.register`). An entry
-        # does not say of how many tables; that of one covers all.
+        # What has no pure epsilon is Gaussian (`hushtable.privacy.mechanisms.register`).
         if math.isinf(self.cost.pure):
-            one = Sensitivity(1, self.adjacency, self.rows_per_person)
-            object.__setattr__(self, "cost", one.gaussian_cost(self.cost.rho))
+            changed = Sensitivity(self.tables, self.adjacency, self.rows_per_person)
+            object.__setattr__(self, "cost", changed.gaussian_cost(self.cost.rho))
 
     @property
     def charge(self) -> Charge:
@@ -134,6 +137,7 @@ class Spent:
             "rows_per_person": self.rows_per_person,
             **({} if self.pool is None else {"pool": self.pool}),
             **({"parts": list(self.parts)} if self.parts else {}),
+            **({"tables": self.tables} if self.tables > 1 else {}),
         }
 
     @classmethod
@@ -143,7 +147,7 @@ class Spent:
             "release": str, "what": str, "rho": float, "pure_epsilon": float | None,
             "adjacency": object, "rows_per_person": object,
         }  # fmt: skip
-        optional = {"pool": str | None, "parts": list[str]}
+        optional = {"pool": str | None, "parts": list[str], "tables": int}
         entries(content, "an earlier release", kinds, optional)
         pure = math.inf if content["pure_epsilon"] is None else content["pure_epsilon"]
         if not (content["rho"] > 0.0 and pure > 0.0):
@@ -153,12 +157,12 @@ class Spent:
             raise PlanError("an earlier release: pool needs an id, and parts a list of ids")
         rows, adjacency = content["rows_per_person"], content["adjacency"]
         try:
-            Sensitivity(1, adjacency, rows)
+            tables = Sensitivity(content.get("tables", 1), adjacency, rows).tables
         except UsageError as error:
             raise PlanError(f"an earlier release: {error}") from None
         cost = Cost(float(content["rho"]), float(pure))
         release, what = content["release"], content["what"]
-        return cls(release, what, cost, adjacency, rows, pool, tuple(parts))
+        return cls(release, what, cost, adjacency, rows, pool, tuple(parts), tables)
 
 
 def split_history(

@@ -2,9 +2,8 @@
 
 Releases with continuous Gaussian noise, each chosen in the light of those before, are together
 mu^2 = 2 (rho_1 + rho_2 + ...) Gaussian: delta(epsilon) is known in closed form (Balle and Wang,
-2018; Dong, Roth and Su, 2022). Noise here is discrete. A release costs ``spread`` besides, in which
-the lattice of whole numbers is hidden; `epsilon_bound` holds for discrete noise, and docs/privacy.md
-proves it.
+2018; Dong, Roth and Su, 2022). Noise here is discrete, for which a release costs a ``spread``
+besides: it hides the lattice of whole numbers. docs/privacy.md proves that `epsilon_bound` holds.
 """
 
 import math
@@ -12,9 +11,9 @@ import math
 from hushtable.privacy.zcdp import epsilon_from_rho, rho_from_epsilon
 
 #: Factor of delta, per mu^2, that spreads and smaller terms leave: ln of it, at most.
-_EXCESS = 0.005
+_EXCESS = 0.001
 #: That of spreads alone: what is left of it covers the cells of a release beyond its first.
-_SPREADS = 0.004
+_SPREADS = 0.0008
 #: Far above what rounding makes of an error function, and sums of parts of one Gaussian.
 _ROUNDING, _PARTS = 1e-13, 1e-10
 #: Below it, error functions vanish: there, zCDP has the word.
