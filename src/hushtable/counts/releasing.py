@@ -136,4 +136,5 @@ def _dearest_past(ledger: Ledger) -> tuple[Spent, ...]:
     ]
     by_rho = max(past, key=lambda one: one[0].rho)[1]
     by_pure = max(past, key=lambda one: one[0].pure)[1]
-    return tuple(dict.fromkeys((*by_rho, *by_pure)))
+    by_spread = max(past, key=lambda one: one[0].spread)[1]
+    return tuple(dict.fromkeys((*by_rho, *by_pure, *by_spread)))

@@ -108,7 +108,7 @@ def calibrated_scale(
     noise = named(mechanism)
     if (fixed := noise.fixed_scale(epsilon)) is not None:
         return fixed
-    wanted = _wanted(noise, epsilon, delta, before, share)
+    wanted = _wanted(noise, sensitivity, epsilon, delta, before, share)
     exact = noise.scale(sensitivity, wanted) if wanted > 0.0 else math.inf
     if exact <= MAX_SCALE:
         scale = _least(
@@ -126,18 +126,23 @@ def calibrated_scale(
 
 
 def _wanted(
-    noise: Mechanism, epsilon: float, delta: float, before: Cost, share: float | None
+    noise: Mechanism,
+    sensitivity: Sensitivity,
+    epsilon: float,
+    delta: float,
+    before: Cost,
+    share: float | None,
 ) -> float:
     """Return what a release may cost, in its currency; raises `PrivacyError` if nothing is left."""
     check_pure(before, delta)
-    total, most = _budget(noise, epsilon, delta, before)
+    total, most = _budget(noise, sensitivity, epsilon, delta, before)
     spent = noise.spent(before)
     left = total - spent
     wanted = left if share is None else share * most
     # What is left by the rounding of scales is nothing to release with, and what they exceed a
     # share by nothing to refuse over: the loop in `calibrated_scale` has the last word.
     rounding = 1e-4 * total
-    if spent > 0.0 and (left <= rounding or wanted > left + rounding + most - total):
+    if spent > 0.0 and (left <= rounding or wanted > left + rounding + max(0.0, most - total)):
         at = "" if noise.pure else f" (delta={delta:g})"
         this = f", and this one is to cost {share:.1%} of the budget" if share else ""
         raise PrivacyError(
@@ -148,16 +153,21 @@ def _wanted(
     return min(wanted, left)
 
 
-def _budget(noise: Mechanism, epsilon: float, delta: float, before: Cost) -> tuple[float, float]:
+def _budget(
+    noise: Mechanism, sensitivity: Sensitivity, epsilon: float, delta: float, before: Cost
+) -> tuple[float, float]:
     """Return what all may cost after what came before, and what if nothing had been spent.
 
     They differ where earlier Gaussian noise, being discrete, costs more than its rho.
     """
     if noise.pure:
         return epsilon, epsilon
+    by_zcdp, most = rho_from_epsilon(epsilon, delta), rho_bound(epsilon, 0.0, delta)
     if not noise.gaussian or math.isinf(before.spread):
-        return (rho_from_epsilon(epsilon, delta),) * 2
-    return rho_bound(epsilon, before.spread, delta), rho_bound(epsilon, 0.0, delta)
+        return by_zcdp, by_zcdp
+    # Where the whole would be too coarse to be Gaussian, later shares may have to go by zCDP.
+    coarse = most > 0.0 and math.isinf(sensitivity.gaussian_cost(most).spread)
+    return rho_bound(epsilon, before.spread, delta), by_zcdp if coarse else most
 
 
 def _least(fits: Callable[[float], bool], scale: float) -> float:

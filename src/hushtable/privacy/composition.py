@@ -80,8 +80,8 @@ class Spent:
         Ids of the shares that it consists of, its own id where it is one site's. Empty in older
         files, which do not say, nor whether the noise was shared.
     tables : int
-        Tables at least that hold a row: a site's own book and ledger say how many. 1 where
-        nobody does, as behind a plan: with Gaussian noise, that costs a little more.
+        Tables that hold a row; 1 where nobody says, as before 0.2, which with Gaussian noise
+        costs a little more.
 
     Examples
     --------

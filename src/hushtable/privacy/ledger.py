@@ -195,7 +195,9 @@ class Ledger(Displayed):
         earlier = self.shares[0].earlier if len(self.shares) == 1 else ()
         adjacency, rows = self.sensitivity.adjacency, self.sensitivity.rows_per_person
         parts = tuple(sorted(share.release for share in self.shares))
-        spent = Spent(release, what, self.own, adjacency, rows, self._shared_noise, parts)
+        # What was released before 0.2 is named as before 0.2: plans drawn from it stay the same.
+        tables = self.sensitivity.tables if self.accounting == GAUSSIAN else 1
+        spent = Spent(release, what, self.own, adjacency, rows, self._shared_noise, parts, tables)
         return (*self.behind_plan, *earlier, spent)
 
     # --- algebra ----------------------------------------------------------------------------
