@@ -111,7 +111,7 @@ def calibrated_scale(
     wanted = _wanted(noise, sensitivity, epsilon, delta, before, share)
     exact = noise.scale(sensitivity, wanted) if wanted > 0.0 else math.inf
     if exact <= MAX_SCALE:
-        scale = _least(
+        scale = _least_scale(
             lambda scale: (before + noise.cost(sensitivity, scale)).epsilon(delta) <= epsilon,
             _rounded_up(exact),
         )
@@ -170,7 +170,7 @@ def _budget(
     return rho_bound(epsilon, before.spread, delta), by_zcdp if coarse else most
 
 
-def _least(fits: Callable[[float], bool], scale: float) -> float:
+def _least_scale(fits: Callable[[float], bool], scale: float) -> float:
     """Return the least scale that fits from this one on, rounded up to six digits; or one beyond.
 
     A scale that is a rounding error too small needs one step; where noise that is discrete costs

@@ -14,8 +14,8 @@ from hushtable.privacy.zcdp import epsilon_from_rho, rho_from_epsilon
 _EXCESS = 0.001
 #: That of spreads alone: what is left of it covers the cells of a release beyond its first.
 _SPREADS = 0.0008
-#: Far above what rounding makes of an error function, and sums of parts of one Gaussian.
-_ROUNDING, _PARTS = 1e-13, 1e-10
+#: Above what rounding makes of an error function, and what sums of parts are off one Gaussian.
+_ROUNDING, _PARTS = 1e-12, 1e-10
 #: Below it, error functions vanish: there, zCDP has the word.
 _LEAST_DELTA = 1e-280
 

@@ -221,8 +221,8 @@ class Ledger(Displayed):
                     "again under the terms that all sites agreed on"
                 )
         shares, delta = self.shares + other.shares, max(self.delta, other.delta)
-        # The finer account holds for all: it is of the same noise.
-        accounting = min(self.accounting, other.accounting)
+        # The finer account holds for both: noise is noise, whoever accounts for it.
+        accounting = GAUSSIAN if GAUSSIAN in (self.accounting, other.accounting) else ZCDP
         return replace(self, delta=delta, shares=shares, accounting=accounting)
 
     # --- in words and in files --------------------------------------------------------------
