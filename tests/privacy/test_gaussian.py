@@ -59,7 +59,7 @@ def cases():
     for epsilon, delta, tables, rows in itertools.product(EPSILONS, DELTAS, TABLES, ROWS):
         sensitivity = Sensitivity(tables, rows_per_person=rows)
         scale = calibrated_scale(GAUSSIAN, sensitivity, epsilon=epsilon, delta=delta)
-        if scale * math.sqrt(tables) < 3e5:  # beyond, the truth is too long to add up
+        if scale * math.sqrt(tables) < 2e4:  # beyond, the truth is too long to add up
             yield epsilon, delta, tables, rows, scale
 
 
@@ -70,16 +70,15 @@ def test_over_a_grid_the_truth_is_never_above_the_asked_epsilon_and_near_it():
             continue
         checked += 1
         assert true_delta(epsilon, scale, tables, rows) <= delta
-        # Where one cell is a small part of the whole, as everywhere in use.
+        # Of 30 tables and more; of fewer, where one cell is a small part of the whole.
         mu = rows * math.sqrt(tables) / scale
-        if mu <= min(0.1 * tables * rows, 3.0):
+        if tables >= 30 or mu <= min(0.1 * tables * rows, 3.0):
             near += 1
             assert true_delta(0.995 * epsilon, scale, tables, rows) > delta
-    assert (checked, near) == (534, 454)
+    assert (checked, near) == (470, 406)
 
 
 def test_google_s_accountant_finds_no_more_than_was_asked():
-    worst = 0.0
     for epsilon, delta, tables, rows, scale in cases():
         interval = 1e-4 * epsilon
         if rows > 1 or tables not in (1, 10, 100) or not 2.0 < scale * math.sqrt(tables) < 3e4:
@@ -89,15 +88,10 @@ def test_google_s_accountant_finds_no_more_than_was_asked():
         )
         found = one.get_epsilon_for_delta(delta)  # rounded up to the interval
         assert found <= epsilon + interval
-        worst = max(worst, epsilon / found - 1.0)
-    print(f"largest distance: {worst:.2%}")
 
 
-@pytest.mark.parametrize(
-    ("scales", "epsilon"),
-    [((8.0,), 1.0), ((9.0, 14.0), 1.0), ((3.0, 5.5, 21.0), 2.0), ((40.0,) * 12, 0.5)],
-)
-def test_releases_of_different_scales_compose(scales, epsilon):
+@pytest.mark.parametrize("scales", [(8.0,), (9.0, 14.0), (3.0, 5.5, 21.0), (40.0,) * 12])
+def test_releases_of_different_scales_compose(scales):
     """Each of one table, whose lattices do not go together: the sum of their losses, by FFT."""
     total = None
     for scale in scales:
@@ -109,12 +103,11 @@ def test_releases_of_different_scales_compose(scales, epsilon):
         # The accountant rounds each loss up.
         assert true <= said + 1e-4 * len(scales)
         assert said < epsilon_from_rho(cost.rho, delta)
-    assert epsilon < 20.0
 
 
 def test_rows_in_different_numbers_in_each_cell_are_covered():
     """Three rows of a person, over two tables: any way to lay them into cells."""
-    scale, epsilon, delta = 9.0, 1.6, 1e-5
+    scale, delta = 9.0, 1e-5
     sensitivity = Sensitivity(2, rows_per_person=3)
     said = sensitivity.cost(GAUSSIAN, scale).epsilon(delta)
     logs = logs_of_noise(scale, 120)
@@ -129,7 +122,6 @@ def test_rows_in_different_numbers_in_each_cell_are_covered():
             masses = np.outer(masses, np.exp(logs)).ravel()
             losses = np.add.outer(losses, loss).ravel()
         assert (masses * -np.expm1(np.minimum(said - losses, 0.0))).sum() <= delta
-    assert epsilon > 0
 
 
 def test_sigma_for_a_hundred_tables_at_epsilon_one():
