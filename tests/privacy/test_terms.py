@@ -5,7 +5,7 @@ import pytest
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.federation import terms as rounds
-from hushtable.privacy import Terms
+from hushtable.privacy import Cost, Sensitivity, Terms
 
 
 @pytest.fixture
@@ -51,9 +51,27 @@ def test_the_terms_of_a_round_come_back_and_keep_their_entries():
     content = terms.to_dict()
     assert list(content) == [
         "epsilon", "delta", "adjacency", "rows_per_person", "share", "masked", "least", "k_min",
+        "accounting",
     ]  # fmt: skip
     assert rounds.Terms.from_dict(content) == terms
-    for wrong in ({"least": 6.0}, {"masked": 1}, {"mechanism": "discrete-laplace"}):
+    for wrong in (
+        {"accounting": "exact"},
+        {"least": 6.0},
+        {"masked": 1},
+        {"mechanism": "discrete-laplace"},
+    ):
         with pytest.raises(PlanError, match="terms"):
             rounds.Terms.from_dict(content | wrong)
     assert rounds.Terms.agreed(6, epsilon=1.0, masked=False).colluders == 0
+
+
+def test_terms_from_before_say_nothing_of_accounting_and_keep_their_noise():
+    """A round of version 0.1, at sites of today: the noise and the entries that it had."""
+    terms = rounds.Terms.agreed(6, epsilon=1.0)
+    content = terms.to_dict()
+    del content["accounting"]
+    old = rounds.Terms.from_dict(content)
+    assert old.to_dict() == content
+    nothing = Cost(0.0, 0.0, 0.0)
+    assert old.scale(Sensitivity(100), nothing) == 45.3088
+    assert terms.scale(Sensitivity(100), nothing) < 42.4

@@ -27,7 +27,7 @@ from hushtable.federation.collect import total
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round, now
 from hushtable.plans.plan import Plan
-from hushtable.privacy.budget import rho_from_epsilon
+from hushtable.privacy.gaussian import rho_bound
 from hushtable.privacy.ledger import Share
 from hushtable.privacy.noise import add_noise
 
@@ -238,7 +238,7 @@ class Outcome:
         """The same, given that the noise is Gaussian: that of the likelihood ratio."""
         if self.epsilon is None:
             return 1.0
-        return float(stats.norm.cdf(np.sqrt(rho_from_epsilon(self.epsilon, DELTA))))
+        return float(stats.norm.cdf(np.sqrt(rho_bound(self.epsilon, 0.0, DELTA))))
 
     @property
     def above_best(self) -> float | None:

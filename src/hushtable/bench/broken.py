@@ -57,7 +57,7 @@ def nothing_before() -> AbstractContextManager[Any]:
     """Leave out what the plan's marginals cost."""
 
     def forgetful(*given: Any, **terms: Any) -> float:
-        return calibrated_scale(*given, **terms | {"before": Cost(0.0, 0.0)})
+        return calibrated_scale(*given, **terms | {"before": Cost(0.0, 0.0, 0.0)})
 
     return patch("hushtable.privacy.terms.calibrated_scale", forgetful)
 

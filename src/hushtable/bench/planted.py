@@ -18,6 +18,7 @@ from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.schema import Feature, Schema
 from hushtable.plans.plan import Plan
+from hushtable.privacy.accounting import GAUSSIAN
 from hushtable.privacy.budget import Sensitivity, calibrated_scale
 from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.noise import add_noise
@@ -87,9 +88,8 @@ class Mistake:
         family = sketch.plan.family
         table = np.repeat(np.arange(family.n_tables), np.diff(family.offsets))
         share = Share(secrets.token_hex(32), _scale(family.n_tables), "planted")
-        ledger = Ledger(
-            "discrete-gaussian", Sensitivity(family.n_tables), DELTA, (share,), sketch.plan.behind
-        )
+        terms = "discrete-gaussian", Sensitivity(family.n_tables), DELTA
+        ledger = Ledger(*terms, (share,), sketch.plan.behind, accounting=GAUSSIAN)
         return Release(sketch.plan, self.noise(sketch.counts, table), ledger)
 
     def publish(self, X: NDArray[np.float64]) -> Release:

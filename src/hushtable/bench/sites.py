@@ -19,6 +19,7 @@ from hushtable.counts.local import LocalModel
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
+from hushtable.privacy.accounting import GAUSSIAN
 from hushtable.privacy.budget import Cost, Sensitivity, calibrated_scale, part_scale
 from hushtable.privacy.ledger import Ledger, Pool, Share
 from hushtable.privacy.noise import add_noise
@@ -93,7 +94,7 @@ def _noised(
     if masked:
         scale = part_scale(scale, k - 1)
     shares = tuple(Share(f"site {i}", scale, "") for i in range(k))
-    ledger = Ledger("discrete-gaussian", sensitivity, DELTA, shares, plan.behind, pool)
+    ledger = Ledger("discrete-gaussian", sensitivity, DELTA, shares, plan.behind, pool, GAUSSIAN)
     nothing = np.zeros_like(sketch.counts)
     parts = [
         add_noise(nothing, "discrete-gaussian", scale * np.sqrt(1 if apart else k))

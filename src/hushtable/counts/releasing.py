@@ -10,6 +10,7 @@ from hushtable.errors import PrivacyError, UsageError
 from hushtable.plans.draws import Purpose, purpose_of
 from hushtable.plans.plan import Plan
 from hushtable.privacy import noise
+from hushtable.privacy.accounting import GAUSSIAN, ZCDP
 from hushtable.privacy.budget import check_public_delta, check_share
 from hushtable.privacy.composition import Spent, split_history
 from hushtable.privacy.ledger import Ledger, Share
@@ -39,7 +40,9 @@ def release_counts(
     scale = _scale(terms, plan, sensitivity, before)
     part = Share(secrets.token_hex(32), scale, noise.library(), earlier)
     # The ledger checks the terms: before any noise is drawn.
-    ledger = Ledger(terms.mechanism, sensitivity, terms.delta, (part,), plan.behind)
+    accounting = GAUSSIAN if named(terms.mechanism).gaussian else ZCDP
+    about = terms.mechanism, sensitivity, terms.delta, (part,), plan.behind
+    ledger = Ledger(*about, accounting=accounting)
     noised = noise.add_noise(sketch.counts, terms.mechanism, scale, progress=progress)
     return Release(plan, noised, ledger)
 
@@ -133,4 +136,5 @@ def _dearest_past(ledger: Ledger) -> tuple[Spent, ...]:
     ]
     by_rho = max(past, key=lambda one: one[0].rho)[1]
     by_pure = max(past, key=lambda one: one[0].pure)[1]
-    return tuple(dict.fromkeys((*by_rho, *by_pure)))
+    by_spread = max(past, key=lambda one: one[0].spread)[1]
+    return tuple(dict.fromkeys((*by_rho, *by_pure, *by_spread)))

@@ -267,7 +267,10 @@ class Round(Displayed):
                 "was made for other terms"
             )
         terms, behind = self.terms, self.layout.behind
-        return Ledger(terms.mechanism, self.sensitivity, terms.delta, (share,), behind, self.pool)
+        return Ledger(
+            terms.mechanism, self.sensitivity, terms.delta, (share,), behind, self.pool,
+            terms.accounting,
+        )  # fmt: skip
 
 
 def _check_asked(

@@ -291,7 +291,8 @@ class Reply:
         cost = self.round.ledger(share).cost_of(share)
         terms, pool = self.round.terms, self.round.pool
         about = release, self.round.layout.detector, cost, terms.adjacency, terms.rows_per_person
-        return Spent(*about, None if pool is None else pool.round, (release,))
+        tables = self.round.sensitivity.tables
+        return Spent(*about, None if pool is None else pool.round, (release,), tables)
 
 
 def trust(book: Book, round_: Round, cards: Sequence[Card]) -> None:

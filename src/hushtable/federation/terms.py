@@ -7,7 +7,8 @@ from hushtable.arguments import whole
 from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy import terms
-from hushtable.privacy.mechanisms import DEFAULT, Adjacency
+from hushtable.privacy.accounting import GAUSSIAN, ZCDP, check_accounting
+from hushtable.privacy.mechanisms import DEFAULT, Adjacency, Cost, Sensitivity
 from hushtable.privacy.shares import Pool
 
 MAX_SITES = 1000
@@ -44,6 +45,8 @@ class Terms(terms.Terms):
         Sites without which there is no result.
     k_min : int
         In a masked round: parts of the noise that the bound counts on.
+    accounting : str
+        As in `hushtable.privacy.Ledger`: rounds from before 0.2 say nothing, and mean zCDP.
 
     Examples
     --------
@@ -55,11 +58,13 @@ class Terms(terms.Terms):
     masked: bool = True
     least: int = 2
     k_min: int = 1
+    accounting: str = ZCDP
     #: A round's file has no entry for it.
     mechanism: str = field(default=DEFAULT, init=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_accounting(self.accounting)
         if not isinstance(self.masked, bool):
             raise UsageError(f"masked={self.masked!r}: needs True or False")
         if self.masked:
@@ -86,7 +91,14 @@ class Terms(terms.Terms):
         least = whole("least", least, 1, MAX_SITES)
         colluders = whole("colluders", colluders, 0, MAX_SITES)
         k_min = Pool.against(colluders, least).counted if masked else 1
+        others = {"accounting": GAUSSIAN} | others
         return cls(masked=masked, least=least, k_min=k_min, **others)
+
+    def scale(self, sensitivity: Sensitivity, before: Cost) -> float:
+        """Return the scale of the noise, given what earlier releases cost."""
+        return super().scale(
+            sensitivity, before if self.accounting == GAUSSIAN else before.by_zcdp()
+        )
 
     def pool(self, round_id: str) -> Pool | None:
         """Return how the sites of this round share the noise; None without masks."""
@@ -117,16 +129,17 @@ class Terms(terms.Terms):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the terms as JSON carries them."""
-        return {name: getattr(self, name) for name in _NAMES}
+        said = {name: getattr(self, name) for name in _NAMES}
+        return said if self.accounting == ZCDP else said | {"accounting": self.accounting}
 
     @classmethod
     def from_dict(cls, content: Any) -> "Terms":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         kinds = dict.fromkeys(_NAMES, object) | {"least": int, "k_min": int}
         try:
-            return cls(**entries(content, "a round's terms", kinds))
+            return cls(**entries(content, "a round's terms", kinds, {"accounting": object}))
         except (UsageError, PrivacyError) as error:
             raise PlanError(f"terms: {error}") from None
 
 
-_NAMES = [one.name for one in fields(Terms) if one.init]
+_NAMES = [one.name for one in fields(Terms) if one.init and one.name != "accounting"]

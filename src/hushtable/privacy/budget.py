@@ -1,12 +1,14 @@
 """From a budget to a scale of noise: which budgets protect, and the noise that one buys."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.privacy.composition import Spent
+from hushtable.privacy.gaussian import rho_bound
 from hushtable.privacy.mechanisms import DEFAULT, MAX_SCALE, Cost, Mechanism, Sensitivity, named
 from hushtable.privacy.zcdp import epsilon_from_rho, rho_from_epsilon
 
@@ -17,7 +19,7 @@ MAX_EPSILON = 20.0
 #: Delta at most where no public number of rows sets the bound.
 MAX_DELTA = 1e-5
 
-_NOTHING = Cost(0.0, 0.0)
+_NOTHING = Cost(0.0, 0.0, 0.0)
 
 
 def _is_number(value: Any) -> bool:
@@ -106,12 +108,13 @@ def calibrated_scale(
     noise = named(mechanism)
     if (fixed := noise.fixed_scale(epsilon)) is not None:
         return fixed
-    wanted = _wanted(noise, epsilon, delta, before, share)
+    wanted = _wanted(noise, sensitivity, epsilon, delta, before, share)
     exact = noise.scale(sensitivity, wanted) if wanted > 0.0 else math.inf
     if exact <= MAX_SCALE:
-        scale = _rounded_up(exact)
-        while (before + noise.cost(sensitivity, scale)).epsilon(delta) > epsilon:
-            scale = _rounded_up(scale * (1.0 + 1e-6))
+        scale = _least_scale(
+            lambda scale: (before + noise.cost(sensitivity, scale)).epsilon(delta) <= epsilon,
+            _rounded_up(exact),
+        )
         if scale <= MAX_SCALE:
             return scale
     raise PrivacyError(
@@ -123,18 +126,23 @@ def calibrated_scale(
 
 
 def _wanted(
-    noise: Mechanism, epsilon: float, delta: float, before: Cost, share: float | None
+    noise: Mechanism,
+    sensitivity: Sensitivity,
+    epsilon: float,
+    delta: float,
+    before: Cost,
+    share: float | None,
 ) -> float:
     """Return what a release may cost, in its currency; raises `PrivacyError` if nothing is left."""
     check_pure(before, delta)
-    total = epsilon if noise.pure else rho_from_epsilon(epsilon, delta)
+    total, most = _budget(noise, sensitivity, epsilon, delta, before)
     spent = noise.spent(before)
     left = total - spent
-    wanted = left if share is None else share * total
+    wanted = left if share is None else share * most
     # What is left by the rounding of scales is nothing to release with, and what they exceed a
     # share by nothing to refuse over: the loop in `calibrated_scale` has the last word.
     rounding = 1e-4 * total
-    if spent > 0.0 and (left <= rounding or wanted > left + rounding):
+    if spent > 0.0 and (left <= rounding or wanted > left + rounding + max(0.0, most - total)):
         at = "" if noise.pure else f" (delta={delta:g})"
         this = f", and this one is to cost {share:.1%} of the budget" if share else ""
         raise PrivacyError(
@@ -143,6 +151,42 @@ def _wanted(
             "more about these rows"
         )
     return min(wanted, left)
+
+
+def _budget(
+    noise: Mechanism, sensitivity: Sensitivity, epsilon: float, delta: float, before: Cost
+) -> tuple[float, float]:
+    """Return what all may cost after what came before, and what if nothing had been spent.
+
+    They differ where earlier Gaussian noise, being discrete, costs more than its rho.
+    """
+    if noise.pure:
+        return epsilon, epsilon
+    by_zcdp, most = rho_from_epsilon(epsilon, delta), rho_bound(epsilon, 0.0, delta)
+    if not noise.gaussian or math.isinf(before.spread):
+        return by_zcdp, by_zcdp
+    # Where the whole would be too coarse to be Gaussian, later shares may have to go by zCDP.
+    coarse = most > 0.0 and math.isinf(sensitivity.gaussian_cost(most).spread)
+    return rho_bound(epsilon, before.spread, delta), by_zcdp if coarse else most
+
+
+def _least_scale(fits: Callable[[float], bool], scale: float) -> float:
+    """Return the least scale that fits from this one on, rounded up to six digits; or one beyond.
+
+    A scale that is a rounding error too small needs one step; where noise that is discrete costs
+    more than its rho, a bisection comes near.
+    """
+    if not fits(scale) and not fits(_rounded_up(scale * (1.0 + 1e-6))):
+        low, high = scale, 2.0 * scale
+        while not fits(high) and high <= MAX_SCALE:
+            low, high = high, 2.0 * high
+        while high > low * (1.0 + 1e-7):
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if fits(middle) else (middle, high)
+        scale = _rounded_up(high)
+    while not fits(scale) and scale <= MAX_SCALE:
+        scale = _rounded_up(scale * (1.0 + 1e-6))
+    return scale
 
 
 def part_scale(scale: float, parts: int) -> float:

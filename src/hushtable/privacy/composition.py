@@ -79,6 +79,9 @@ class Spent:
     parts : tuple of str
         Ids of the shares that it consists of, its own id where it is one site's. Empty in older
         files, which do not say, nor whether the noise was shared.
+    tables : int
+        Tables that hold a row; 1 where nobody says, as before 0.2, which with Gaussian noise
+        costs a little more.
 
     Examples
     --------
@@ -95,6 +98,13 @@ class Spent:
     rows_per_person: int
     pool: str | None = None
     parts: tuple[str, ...] = ()
+    tables: int = 1
+
+    def __post_init__(self) -> None:
+        # What has no pure epsilon is Gaussian (`hushtable.privacy.mechanisms.register`).
+        if math.isinf(self.cost.pure):
+            changed = Sensitivity(self.tables, self.adjacency, self.rows_per_person)
+            object.__setattr__(self, "cost", changed.gaussian_cost(self.cost.rho))
 
     @property
     def charge(self) -> Charge:
@@ -112,6 +122,7 @@ class Spent:
         return (
             total.rho <= self.cost.rho
             and total.pure <= self.cost.pure
+            and total.spread <= self.cost.spread
             and terms <= {(self.pool, self.adjacency, self.rows_per_person)}
         )
 
@@ -126,6 +137,7 @@ class Spent:
             "rows_per_person": self.rows_per_person,
             **({} if self.pool is None else {"pool": self.pool}),
             **({"parts": list(self.parts)} if self.parts else {}),
+            **({"tables": self.tables} if self.tables > 1 else {}),
         }
 
     @classmethod
@@ -135,7 +147,7 @@ class Spent:
             "release": str, "what": str, "rho": float, "pure_epsilon": float | None,
             "adjacency": object, "rows_per_person": object,
         }  # fmt: skip
-        optional = {"pool": str | None, "parts": list[str]}
+        optional = {"pool": str | None, "parts": list[str], "tables": int}
         entries(content, "an earlier release", kinds, optional)
         pure = math.inf if content["pure_epsilon"] is None else content["pure_epsilon"]
         if not (content["rho"] > 0.0 and pure > 0.0):
@@ -145,12 +157,12 @@ class Spent:
             raise PlanError("an earlier release: pool needs an id, and parts a list of ids")
         rows, adjacency = content["rows_per_person"], content["adjacency"]
         try:
-            Sensitivity(1, adjacency, rows)
+            tables = Sensitivity(content.get("tables", 1), adjacency, rows).tables
         except UsageError as error:
             raise PlanError(f"an earlier release: {error}") from None
         cost = Cost(float(content["rho"]), float(pure))
         release, what = content["release"], content["what"]
-        return cls(release, what, cost, adjacency, rows, pool, tuple(parts))
+        return cls(release, what, cost, adjacency, rows, pool, tuple(parts), tables)
 
 
 def split_history(
@@ -189,20 +201,27 @@ def at_sites(histories: Sequence[Sequence[Charge]], sites: int) -> Cost:
     if sites == 1:
         return Cost.largest(totals)
     sites = min(sites, len(histories))
+    pure = sum(sorted(total.pure for total in totals)[-sites:])
+    return Cost(_dearest(histories, sites, "rho"), pure, _dearest(histories, sites, "spread"))
+
+
+def _dearest(histories: Sequence[Sequence[Charge]], sites: int, currency: str) -> float:
+    """Return the cost to the person at so many sites who pays most, in rho or spread.
+
+    Both grow with the square of what a person's rows change.
+    """
     names = {c.noise: 0 for history in histories for c in history if c.noise is not None}
     columns = {name: column for column, name in enumerate(names)}
     own, shared = np.zeros(len(histories)), np.zeros((len(histories), len(columns)))
     for site, history in enumerate(histories):
         for cost, noise in history:
             if noise is None:
-                own[site] += cost.rho
+                own[site] += getattr(cost, currency)
             else:
-                shared[site, columns[noise]] += cost.rho
+                shared[site, columns[noise]] += getattr(cost, currency)
     shifts = np.sqrt(shared)  # what that person's rows change in the sum, in units of its noise
     if math.comb(len(histories), sites) <= _SETS:
         chosen = map(list, combinations(range(len(histories)), sites))
-        rho = max(float(own[s].sum() + (shifts[s].sum(axis=0) ** 2).sum()) for s in chosen)
-    else:
-        dearest = np.sort(shifts, axis=0)[-sites:]
-        rho = float(np.sort(own)[-sites:].sum() + (dearest.sum(axis=0) ** 2).sum())
-    return Cost(rho, sum(sorted(total.pure for total in totals)[-sites:]))
+        return max(float(own[s].sum() + (shifts[s].sum(axis=0) ** 2).sum()) for s in chosen)
+    dearest = np.sort(shifts, axis=0)[-sites:]
+    return float(np.sort(own)[-sites:].sum() + (dearest.sum(axis=0) ** 2).sum())

@@ -78,7 +78,10 @@ class Design:
 
     @property
     def rho(self) -> float:
-        """The budget in zCDP."""
+        """The budget in zCDP, by which the steps were measured.
+
+        Where all noise is Gaussian, more may be spent: T is then larger by 5 to 10%.
+        """
         return rho_from_epsilon(self.epsilon, self.delta)
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 from hushtable.display import Displayed
 from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.privacy.accounting import GAUSSIAN, ZCDP, check_accounting
 from hushtable.privacy.budget import check_pure
 from hushtable.privacy.composition import Charge, Spent, at_sites
 from hushtable.privacy.mechanisms import MECHANISMS, Cost, Sensitivity, named
@@ -36,14 +37,18 @@ class Ledger(Displayed):
         Releases that the plan was drawn from.
     pool : Pool or None
         Where the sites share the noise: the round in which they did.
+    accounting : str
+        ``"gaussian"`` if epsilon is as exact as Gaussian noise allows, where all noise is;
+        ``"zcdp"``, as in files before 0.2, if it follows from zCDP.
 
     Examples
     --------
     >>> from hushtable.privacy import Ledger, Sensitivity, Share
-    >>> share = Share("5f3c", scale=45.3, library="opendp 0.14.2")
-    >>> ledger = Ledger("discrete-gaussian", Sensitivity(100), 1e-6, (share,))
+    >>> share = Share("5f3c", scale=42.3, library="opendp 0.14.2")
+    >>> terms = "discrete-gaussian", Sensitivity(100), 1e-6
+    >>> ledger = Ledger(*terms, (share,), accounting="gaussian")
     >>> f"{ledger.epsilon:.1f} at one site, noise of {ledger.noise_sd:.1f} on each count"
-    '1.0 at one site, noise of 45.3 on each count'
+    '1.0 at one site, noise of 42.3 on each count'
     """
 
     mechanism: str
@@ -52,8 +57,10 @@ class Ledger(Displayed):
     shares: tuple[Share, ...]
     behind_plan: tuple[Spent, ...] = ()
     pool: Pool | None = None
+    accounting: str = ZCDP
 
     def __post_init__(self) -> None:
+        check_accounting(self.accounting)
         if not named(self.mechanism).shareable and self.pool is not None:
             raise PrivacyError(
                 f"{self.mechanism} noise cannot be shared: a sum of such parts is of another form; "
@@ -125,7 +132,11 @@ class Ledger(Displayed):
     @cached_property
     def cost(self) -> Cost:
         """Cost of everything to a person at one site: tables, what came before, the plan."""
-        return at_sites(self._histories, 1)
+        return self._at(1)
+
+    def _at(self, sites: int) -> Cost:
+        cost = at_sites(self._histories, sites)
+        return cost if self.accounting == GAUSSIAN else cost.by_zcdp()
 
     @cached_property
     def _histories(self) -> list[list[Charge]]:
@@ -167,7 +178,7 @@ class Ledger(Displayed):
         """
         if sites < 1:
             raise UsageError(f"sites={sites}: needs 1 or more")
-        return at_sites(self._histories, sites).epsilon(self.delta)
+        return self._at(sites).epsilon(self.delta)
 
     @cached_property
     def noise_sd(self) -> float:
@@ -184,7 +195,9 @@ class Ledger(Displayed):
         earlier = self.shares[0].earlier if len(self.shares) == 1 else ()
         adjacency, rows = self.sensitivity.adjacency, self.sensitivity.rows_per_person
         parts = tuple(sorted(share.release for share in self.shares))
-        spent = Spent(release, what, self.own, adjacency, rows, self._shared_noise, parts)
+        # What was released before 0.2 is named as before 0.2: plans drawn from it stay the same.
+        tables = self.sensitivity.tables if self.accounting == GAUSSIAN else 1
+        spent = Spent(release, what, self.own, adjacency, rows, self._shared_noise, parts, tables)
         return (*self.behind_plan, *earlier, spent)
 
     # --- algebra ----------------------------------------------------------------------------
@@ -208,7 +221,9 @@ class Ledger(Displayed):
                     "again under the terms that all sites agreed on"
                 )
         shares, delta = self.shares + other.shares, max(self.delta, other.delta)
-        return replace(self, delta=delta, shares=shares)
+        # The finer account holds for both: noise is noise, whoever accounts for it.
+        accounting = GAUSSIAN if GAUSSIAN in (self.accounting, other.accounting) else ZCDP
+        return replace(self, delta=delta, shares=shares, accounting=accounting)
 
     # --- in words and in files --------------------------------------------------------------
 
@@ -263,6 +278,7 @@ class Ledger(Displayed):
             "shares": [share.to_dict() for share in self.shares],
             "behind_plan": [spent.to_dict() for spent in self.behind_plan],
             **({} if self.pool is None else {"pool": self.pool.to_dict()}),
+            **({} if self.accounting == ZCDP else {"accounting": self.accounting}),
             "noise_sd": self.noise_sd,
             "rho": self.rho,
             "epsilon": self.epsilon,
@@ -275,7 +291,7 @@ class Ledger(Displayed):
 
         What it adds up to is worked out again, and has to be what it says.
         """
-        entries(content, "a ledger", _KINDS, {"pool": object})
+        entries(content, "a ledger", _KINDS, {"pool": object, "accounting": object})
         try:
             names = ("tables", "adjacency", "rows_per_person", "sampled")
             sensitivity = Sensitivity(*(content[name] for name in names))
@@ -288,6 +304,7 @@ class Ledger(Displayed):
                 tuple(Share.from_dict(share) for share in content["shares"]),
                 tuple(Spent.from_dict(spent) for spent in content["behind_plan"]),
                 Pool.from_dict(content["pool"]) if "pool" in content else None,
+                content.get("accounting", ZCDP),
             )
         except (UsageError, PrivacyError) as error:
             raise PlanError(f"ledger: {error}") from None

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from hushtable.privacy.accounting import ZCDP
 from hushtable.privacy.ledger import rounded_up
 from hushtable.report import words
 
@@ -175,6 +176,7 @@ def _accounting(ledger: "Ledger") -> dict[str, str]:
     unit = ledger.sensitivity
     added = (
         "Releases on the same rows add up in zCDP (rho), which is turned into epsilon at delta once"
+        + ("" if ledger.accounting == ZCDP else ", nearly exactly where all noise is Gaussian")
         if ledger.delta
         else "Releases on the same rows add up in pure epsilon"
     )

@@ -174,7 +174,8 @@ def test_a_person_at_several_sites(those, share, masked_first, masked_then):
     events = [event(first, those.sites), event(second, those.sites)]
     for sites in (1, 2, 3):
         true = paid(dict.fromkeys(those.sites, events), sites, DELTA)
-        assert ledger.epsilon_at(sites) == pytest.approx(true, rel=1e-6)
+        # Of five tables: the noise being discrete costs a little more.
+        assert true <= ledger.epsilon_at(sites) <= 1.005 * true
 
 
 # --- two campaigns ------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ ODD = (
     [None, "a", 1], {"name": []}, "numeric", "categorical", "plan", "sketch", "release", "local",
     "detector", "HushTable", "ACE", "hushtable", "marginals", "ranges", "EquiWidth", "SimHash",
     "RandomFeature", "count", "log2", "smoothed_log2", "discrete-laplace", "laplace-per-table",
-    "replace-one", "@deep", "@digits", "@huge",
+    "replace-one", "gaussian", "@deep", "@digits", "@huge",
 )  # fmt: skip
 
 #: Edits in one program, and places of a tree that is still changed.
@@ -238,6 +238,7 @@ def _fit_ledger(manifest: dict[str, Any]) -> None:
             tuple(Share.from_dict(share) for share in stated["shares"]),
             tuple(Spent.from_dict(spent) for spent in stated["behind_plan"]),
             Pool.from_dict(stated["pool"]) if "pool" in stated else None,
+            stated.get("accounting", "zcdp"),
         )
         sums = ledger.to_dict()
     except Exception:  # not such a ledger: the reader is to say so

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from hushtable.privacy.gaussian import rho_bound
 from hushtable.privacy.mechanisms._mechanism import Cost, Floats, Ints, Mechanism, Sensitivity
-from hushtable.privacy.zcdp import rho_from_epsilon
 
 
 class DiscreteGaussian(Mechanism):
-    """Accounted in zCDP (Canonne, Kamath and Steinke, 2020, theorem 4); rho is L2^2 / 2 scale^2."""
+    """Costs rho = L2^2 / 2 scale^2 (Canonne, Kamath and Steinke, 2020), and is Gaussian besides."""
 
     name = "discrete-gaussian"
     words = "the least noise from about ten tables on"
@@ -20,7 +20,7 @@ class DiscreteGaussian(Mechanism):
     excess_kurtosis = 0.0
 
     def cost(self, sensitivity: Sensitivity, scale: float) -> Cost:
-        return Cost(rho=sensitivity.l2_squared / (2.0 * scale**2))
+        return sensitivity.gaussian_cost(sensitivity.l2_squared / (2.0 * scale**2))
 
     def scale(self, sensitivity: Sensitivity, budget: float) -> float:
         return math.sqrt(sensitivity.l2_squared / (2.0 * budget))
@@ -38,6 +38,6 @@ class DiscreteGaussian(Mechanism):
     def ideal_ratios(
         self, added: Ints, epsilon: float, delta: float, trials: int
     ) -> tuple[Floats, Floats]:
-        rng, mu = np.random.default_rng(0), np.sqrt(2.0 * rho_from_epsilon(epsilon, delta))
+        rng, mu = np.random.default_rng(0), np.sqrt(2.0 * rho_bound(epsilon, 0.0, delta))
         absent, present = (mu * rng.normal(m, 1.0, trials) for m in (-mu / 2.0, mu / 2.0))
         return absent, present

@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hushtable.arguments import whole
 from hushtable.errors import UsageError
+from hushtable.privacy.gaussian import epsilon_bound, spread_of
 from hushtable.privacy.zcdp import epsilon_from_rho
 
 Adjacency = Literal["add-remove", "replace-one"]
@@ -79,10 +80,14 @@ class Sensitivity:
         """Return what noise of this scale on every cell costs one person."""
         return named(mechanism).cost(self, scale)
 
+    def gaussian_cost(self, rho: float) -> "Cost":
+        """Return the cost of discrete Gaussian noise of this rho on every cell."""
+        return Cost(rho, spread=spread_of(rho, self.rows_per_person, self.l2_squared))
+
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Cost of one or several releases to one person, in two currencies at once.
+    """Cost of one or several releases to one person, in several currencies at once.
 
     Attributes
     ----------
@@ -90,6 +95,9 @@ class Cost:
         Zero-concentrated differential privacy.
     pure : float
         Pure epsilon (delta = 0); infinite where some noise needs a delta.
+    spread : float
+        Where all noise is Gaussian, what its being discrete adds to the variance of the privacy
+        loss (`hushtable.privacy.gaussian`); infinite where some is not, and zCDP alone holds.
 
     Examples
     --------
@@ -101,27 +109,34 @@ class Cost:
 
     rho: float
     pure: float = math.inf
+    spread: float = math.inf
 
     def __add__(self, other: "Cost") -> "Cost":
         """Add the costs of releases of the same rows."""
-        return Cost(self.rho + other.rho, self.pure + other.pure)
+        return Cost(self.rho + other.rho, self.pure + other.pure, self.spread + other.spread)
 
     @classmethod
     def total(cls, costs: Iterable["Cost"]) -> "Cost":
         """Return the cost of all releases on the same rows; nothing costs nothing."""
-        return sum(costs, start=cls(0.0, 0.0))
+        return sum(costs, start=cls(0.0, 0.0, 0.0))
 
     @classmethod
     def largest(cls, costs: Iterable["Cost"]) -> "Cost":
         """Return the cost to a person whose rows are behind one of the releases only."""
         costs = list(costs)
-        return cls(max(c.rho for c in costs), max(c.pure for c in costs))
+        return cls(*(max(getattr(c, name) for c in costs) for name in ("rho", "pure", "spread")))
 
     def epsilon(self, delta: float) -> float:
         """Return the smallest epsilon that holds at ``delta`` (which may be 0)."""
         if delta == 0.0:
             return self.pure
-        return min(self.pure, epsilon_from_rho(self.rho, delta))
+        if math.isinf(self.spread):
+            return min(self.pure, epsilon_from_rho(self.rho, delta))
+        return min(self.pure, epsilon_bound(self.rho, self.spread, delta))
+
+    def by_zcdp(self) -> "Cost":
+        """Return the same cost, with an epsilon that follows from zCDP, as before 0.2."""
+        return replace(self, spread=math.inf)
 
 
 class Mechanism(ABC):
@@ -135,7 +150,7 @@ class Mechanism(ABC):
     #: only then may sites share it.
     shareable: ClassVar[bool] = False
     takes_samples: ClassVar[bool] = False  # whether tables of random samples may have it
-    gaussian: ClassVar[bool] = False  # whether audits may hold it to the Gaussian trade-off
+    gaussian: ClassVar[bool] = False  # whether audits and accounts may take it as Gaussian
 
     @abstractmethod
     def cost(self, sensitivity: Sensitivity, scale: float) -> Cost:
@@ -183,7 +198,13 @@ MECHANISMS: dict[str, Mechanism] = {}
 
 
 def register(mechanism: Mechanism) -> None:
-    """Add a mechanism; raises `UsageError` if there is another one of its name."""
+    """Add a mechanism; raises `UsageError` if there is another one of its name.
+
+    One that is not accounted in pure epsilon has to be Gaussian: of an earlier release, a ledger
+    says no more than its costs.
+    """
+    if not (mechanism.pure or mechanism.gaussian):
+        raise UsageError(f"mechanism {mechanism.name!r}: needs a pure epsilon, or Gaussian noise")
     if mechanism.name in MECHANISMS:
         raise UsageError(f"there is a mechanism {mechanism.name!r} already: choose another name")
     MECHANISMS[mechanism.name] = mechanism
