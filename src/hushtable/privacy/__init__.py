@@ -10,16 +10,19 @@ from hushtable.lazy import exports
 
 if TYPE_CHECKING:
     from hushtable.privacy.composition import Spent
+    from hushtable.privacy.horizon import Horizon
     from hushtable.privacy.layout import Design
     from hushtable.privacy.ledger import Ledger
     from hushtable.privacy.mechanisms import Cost, Sensitivity
     from hushtable.privacy.shares import Pool, Share
     from hushtable.privacy.terms import Terms
 
-__all__ = ["Cost", "Design", "Ledger", "Pool", "Sensitivity", "Share", "Spent", "Terms"]
+__all__ = [
+    "Cost", "Design", "Horizon", "Ledger", "Pool", "Sensitivity", "Share", "Spent", "Terms",
+]  # fmt: skip
 
 _HOMES = {
-    "Cost": "mechanisms", "Design": "layout", "Ledger": "ledger",
+    "Cost": "mechanisms", "Design": "layout", "Horizon": "horizon", "Ledger": "ledger",
     "Pool": "shares", "Sensitivity": "mechanisms", "Share": "shares", "Spent": "composition",
     "Terms": "terms",
 }  # fmt: skip
