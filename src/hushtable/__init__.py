@@ -10,6 +10,7 @@ from hushtable.lazy import exports
 
 if TYPE_CHECKING:
     from hushtable.counts.local import LocalModel
+    from hushtable.counts.periods import Increment, Periods, decoded
     from hushtable.counts.release import Release
     from hushtable.counts.sketch import Sketch
     from hushtable.counts.verdicts import Verdicts
@@ -25,8 +26,10 @@ __all__ = [
     "Feature",
     "HushTable",
     "HushTableError",
+    "Increment",
     "LSHiTables",
     "LocalModel",
+    "Periods",
     "Plan",
     "PyODAdapter",
     "RSHash",
@@ -36,6 +39,7 @@ __all__ = [
     "Sketch",
     "SlidingWindow",
     "Verdicts",
+    "decoded",
     "drift",
     "load",
 ]
@@ -47,8 +51,10 @@ _from_home, _ = exports(
         "Feature": "data.schema",
         "HushTable": "detectors",
         "HushTableError": "errors",
+        "Increment": "counts.periods",
         "LSHiTables": "detectors",
         "LocalModel": "counts.local",
+        "Periods": "counts.periods",
         "Plan": "plans.plan",
         "PyODAdapter": "detectors",
         "RSHash": "detectors",
@@ -58,6 +64,7 @@ _from_home, _ = exports(
         "Sketch": "counts.sketch",
         "SlidingWindow": "streams",
         "Verdicts": "counts.verdicts",
+        "decoded": "counts.periods",
         "drift": "streams",
         "load": "detectors.load",
     },

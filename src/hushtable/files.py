@@ -52,6 +52,8 @@ KINDS = {
     "plan": Kind("a plan of hushtable plan draw", travels=True),
     "sketch": Kind("a sketch of hushtable sketch"),
     "release": Kind("a release of hushtable release", travels=True),
+    "increment": Kind("what a period released", travels=True),
+    "periods": Kind("the periods of a site"),
     "detector": Kind("a model of hushtable fit"),
     "layout": Kind("a layout of hushtable plan hide", travels=True, of_round=True),
     "round": Kind("a round of hushtable round open", travels=True, of_round=True),

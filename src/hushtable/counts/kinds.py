@@ -7,6 +7,7 @@ from hushtable import files
 from hushtable.counts.base import Counts
 from hushtable.counts.learned import LearnedModel, model_from_file
 from hushtable.counts.local import LocalModel
+from hushtable.counts.periods import Increment, Periods
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import Verdicts
@@ -17,6 +18,8 @@ READERS: dict[str, Callable[[files.Content], Any]] = {
     "plan": Plan.from_file,
     "sketch": Sketch.from_file,
     "release": Release.from_file,
+    "increment": Increment.from_file,
+    "periods": Periods.from_file,
     "local": LocalModel.from_file,
     "verdicts": Verdicts.from_file,
 }
@@ -29,7 +32,7 @@ def register(name: str, kind: files.Kind, reader: Callable[[files.Content], Any]
 
 def counts_from_file(content: files.Content) -> Counts:
     """Build the counts that a file carries; raises `PlanError` if it holds none."""
-    kinds: tuple[type[Counts], ...] = (Sketch, Release, LocalModel, Verdicts)
+    kinds: tuple[type[Counts], ...] = (Sketch, Release, Increment, LocalModel, Verdicts)
     made = {one.kind: one for one in kinds}.get(content.kind)
     if made is not None:
         return made.from_file(content)

@@ -65,6 +65,12 @@ class Release(Noised):
             raise PlanError("the ledger counts other tables than the plan has")
         if self.ledger.behind_plan != self.plan.behind:
             raise PlanError("the ledger leaves out, or adds to, the releases behind the plan")
+        horizon = self.ledger.sensitivity.horizon
+        if horizon != self.plan.horizon or (horizon is not None and self.ledger.window is None):
+            raise PlanError(
+                "the plan is for releases that go on: what a period released scores nothing; "
+                "decode those of all periods, with hushtable.decoded"
+            )
         pool = self.ledger.pool
         if pool is not None and len(self.ledger.shares) < pool.least:
             raise PrivacyError(

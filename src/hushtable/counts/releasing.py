@@ -30,6 +30,11 @@ def release_counts(
     """Check, calibrate, draw the noise; see `Sketch.release` for the parameters."""
     plan = sketch.plan
     check_plan(plan)
+    if plan.horizon is not None:
+        raise PrivacyError(
+            f"the plan is for {plan.horizon.periods} periods at one budget: release each of them "
+            "with hushtable.Periods"
+        )
     check_counts(sketch, terms.mechanism, terms.rows_per_person)
     if not named(terms.mechanism).pure:
         check_public_delta(terms.delta, plan.expected_rows)

@@ -20,6 +20,7 @@ from hushtable.plans.families import HashFamily, family_from_content
 from hushtable.plans.gate import GATE_BINS, PRIVATE_GATE_BINS
 from hushtable.plans.score_rule import ScoreRule
 from hushtable.privacy.budget import Spent
+from hushtable.privacy.horizon import Horizon
 from hushtable.privacy.layout import (
     FIRST_PASS_SHARE,
     GATE_SHARE,
@@ -117,6 +118,11 @@ class PlanContent(Displayed):
     def expected_rows(self) -> int | None:
         """Public number of rows that the plan was laid out for; None if it was for none."""
         return None if self.design is None else int(self.design.expected_rows)
+
+    @property
+    def horizon(self) -> Horizon | None:
+        """The periods in which rows come, of a plan for releases that go on; None of others."""
+        return None if self.design is None else self.design.horizon
 
     @property
     def first_rows(self) -> int:

@@ -14,6 +14,7 @@ from hushtable.plans.draws import DRAWS, Draw, Marginals, Purpose, draw_of
 from hushtable.plans.families import EquiWidth, Labelled, labelled
 from hushtable.plans.second import TwoPassPlan
 from hushtable.plans.verdicts import check_enough, check_takes_verdicts
+from hushtable.privacy.horizon import Horizon
 from hushtable.privacy.layout import Design
 
 
@@ -81,6 +82,7 @@ class Plan(TwoPassPlan):
         expected_rows: int | None = None,
         sites: int = 1,
         passes: int = 1,
+        horizon: Horizon | int | None = None,
         **parameters: Any,
     ) -> "Plan":
         """Draw the hash functions of a detector.
@@ -113,6 +115,9 @@ class Plan(TwoPassPlan):
             With ``epsilon``: 2 leaves budget for a gate and a second pass, in which the first
             takes half of what marginals leave (see `gate` and `second_pass`). Exact counts need
             nothing for them.
+        horizon : Horizon or int, optional
+            With ``epsilon``: the periods in which rows come, or how many there are, at one total
+            budget for all (see `hushtable.Periods`). Then ``expected_rows`` are those of all.
         **parameters
             ``n_tables`` for all; ``n_bits`` for ``"ace"``; ``n_cells``, ``min_depth``,
             ``max_depth``, ``novelty`` and ``tails`` for ``"hushtable"``; ``max_samples``, which
@@ -133,7 +138,8 @@ class Plan(TwoPassPlan):
             If epsilon or delta do not protect, the marginals of a private plan are exact, or
             there would be too few rows for a private second pass to pay.
         """
-        chosen, design = draw_of(detector), _design(epsilon, delta, expected_rows, sites, passes)
+        chosen = draw_of(detector)
+        design = Design.given(epsilon, delta, expected_rows, sites, passes, horizon)
         if passes == 2 and parameters.get("novelty"):
             raise UsageError(
                 "passes=2 with novelty=True: clean rows are all to be counted, and a second pass "
@@ -206,7 +212,7 @@ class Plan(TwoPassPlan):
             If there would be too few rows for private marginals to pay: draw in one round. Or for
             a private second pass.
         """
-        design = _design(epsilon, delta, expected_rows, sites, passes)
+        design = Design.given(epsilon, delta, expected_rows, sites, passes)
         bins = histograms.marginal_bins(schema, design)
         return cls._histograms(schema, bins, "marginals", design)
 
@@ -238,7 +244,7 @@ class Plan(TwoPassPlan):
         PrivacyError
             If there would be too few rows to find a range under the noise.
         """
-        design = _design(epsilon, delta, expected_rows, sites)
+        design = Design.given(epsilon, delta, expected_rows, sites)
         return cls._histograms(schema, histograms.range_bins(schema, design), "ranges", design)
 
     @classmethod
@@ -320,30 +326,3 @@ class Plan(TwoPassPlan):
             f"Plan({self.detector!r}, {len(self.schema)} features, {self.family.n_tables} tables, "
             f"{self.family.n_cells} cells, plan_id={self.plan_id[:12]!r})"
         )
-
-
-def _design(
-    epsilon: float | None, delta: float, expected_rows: int | None, sites: int, passes: int = 1
-) -> Design | None:
-    if epsilon is None:
-        if expected_rows is not None:
-            raise UsageError("expected_rows lays out a private plan: give epsilon with it")
-        if passes != 1:
-            raise UsageError(
-                f"passes={passes!r} shares the budget of a private plan: give epsilon with it "
-                "(exact counts need nothing for a second pass: Plan.gate of them)"
-            )
-        return None
-    if expected_rows is None:
-        raise UsageError(
-            "epsilon needs expected_rows, a public guess of the rows of all sites together: the "
-            "tables are laid out for it before any row is seen"
-        )
-    design = Design(epsilon, delta, expected_rows, sites, passes)
-    if passes == 2 and not design.pays_second_pass():
-        raise PrivacyError(
-            f"a second pass does not pay: {design.expected_rows:,} rows at epsilon "
-            f"{design.epsilon:g} leave too much noise to tell the rows that lie dense; draw it "
-            "with one pass"
-        )
-    return design

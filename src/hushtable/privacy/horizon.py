@@ -188,9 +188,8 @@ class Horizon:
     @classmethod
     def from_dict(cls, content: Any) -> "Horizon":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        said = entries(
-            content, "a horizon", {"factor": list[int]}, {"participations": int, "apart": int}
-        )
+        optional = {"participations": int, "apart": int}
+        said = dict(entries(content, "a horizon", {"factor": list[int]}, optional))
         try:
             return cls(tuple(said.pop("factor")), **said)
         except UsageError as error:

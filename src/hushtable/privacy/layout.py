@@ -14,6 +14,7 @@ from hushtable.arguments import whole
 from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy.budget import check_epsilon, check_public_delta, rho_from_epsilon
+from hushtable.privacy.horizon import Horizon
 
 #: Cells of a numeric feature's histogram, and share of the budget, in a first round under noise.
 PRIVATE_MARGINAL_BINS, MARGINAL_SHARE = 32, 0.10
@@ -53,6 +54,10 @@ class Design:
     sites : int
         Releases that will be added up, each with the whole noise; 1 where the sites share the
         noise under a secure sum.
+    passes : int
+        1 or 2.
+    horizon : Horizon or None
+        The periods in which the rows come; the budget is for all of them.
 
     Examples
     --------
@@ -67,6 +72,7 @@ class Design:
     expected_rows: int
     sites: int = 1
     passes: int = 1
+    horizon: Horizon | None = None
 
     def __post_init__(self) -> None:
         if type(self.passes) is not int or self.passes not in (1, 2):
@@ -75,6 +81,52 @@ class Design:
         for name in ("expected_rows", "sites"):
             whole(name, getattr(self, name))
         check_public_delta(self.delta, int(self.expected_rows))
+
+    @classmethod
+    def given(
+        cls,
+        epsilon: float | None,
+        delta: float,
+        expected_rows: int | None,
+        sites: int,
+        passes: int = 1,
+        horizon: Horizon | int | None = None,
+    ) -> "Design | None":
+        """Return the design that a plan is asked for; None for one without noise."""
+        if epsilon is None:
+            if expected_rows is not None:
+                raise UsageError("expected_rows lays out a private plan: give epsilon with it")
+            if passes != 1:
+                raise UsageError(
+                    f"passes={passes!r} shares the budget of a private plan: give epsilon with it "
+                    "(exact counts need nothing for a second pass: Plan.gate of them)"
+                )
+            if horizon is not None:
+                raise UsageError(
+                    "a horizon lays out a private plan: give epsilon and expected_rows with it "
+                    "(exact counts of periods add up as they are)"
+                )
+            return None
+        if expected_rows is None:
+            raise UsageError(
+                "epsilon needs expected_rows, a public guess of the rows of all sites together: "
+                "the tables are laid out for it before any row is seen"
+            )
+        if horizon is not None and not isinstance(horizon, Horizon):
+            horizon = Horizon.of(horizon)
+        if horizon is not None and passes != 1:
+            raise UsageError(
+                f"passes={passes} under a horizon: a second pass would count the rows of all "
+                "periods again; draw it with one pass"
+            )
+        design = cls(epsilon, delta, expected_rows, sites, passes, horizon)
+        if passes == 2 and not design.pays_second_pass():
+            raise PrivacyError(
+                f"a second pass does not pay: {design.expected_rows:,} rows at epsilon "
+                f"{design.epsilon:g} leave too much noise to tell the rows that lie dense; draw "
+                "it with one pass"
+            )
+        return design
 
     @property
     def rho(self) -> float:
@@ -86,8 +138,10 @@ class Design:
 
     @property
     def signal(self) -> float:
-        """T: expected rows over the noise on a row's mean count."""
-        return self.expected_rows * math.sqrt(2.0 * self.rho / self.sites)
+        """T: expected rows over the noise on a row's mean count, at the end of a horizon."""
+        horizon = self.horizon
+        releases = 1.0 if horizon is None else horizon.variance(horizon.periods)
+        return self.expected_rows * math.sqrt(2.0 * self.rho / (self.sites * releases))
 
     def pays_marginals(self, n_features: int) -> bool:
         """Return whether a first round for the marginals pays."""
@@ -133,14 +187,17 @@ class Design:
             "epsilon": self.epsilon, "delta": self.delta,
             "expected_rows": int(self.expected_rows), "sites": int(self.sites),
             **({"passes": 2} if self.passes == 2 else {}),
+            **({} if self.horizon is None else {"horizon": self.horizon.to_dict()}),
         }  # fmt: skip
 
     @classmethod
     def from_dict(cls, content: Any) -> "Design":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         kinds = dict.fromkeys(("epsilon", "delta", "expected_rows", "sites"), object)
-        entries(content, "a private plan's design", kinds, {"passes": int})
+        entries(content, "a private plan's design", kinds, {"passes": int, "horizon": dict})
+        horizon = content.get("horizon")
         try:
-            return cls(**content)
+            horizon = None if horizon is None else Horizon.from_dict(horizon)
+            return cls(**content | {"horizon": horizon})
         except (UsageError, PrivacyError) as error:
             raise PlanError(f"design: {error}") from None

@@ -11,10 +11,12 @@ from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy.accounting import GAUSSIAN, ZCDP, check_accounting
 from hushtable.privacy.budget import check_pure
 from hushtable.privacy.composition import Charge, Spent, at_sites
+from hushtable.privacy.horizon import Horizon
+from hushtable.privacy.ledger_words import words
 from hushtable.privacy.mechanisms import MECHANISMS, Cost, Sensitivity, named
 from hushtable.privacy.shares import Pool, Share
 
-__all__ = ["Ledger", "Pool", "Share", "rounded_up"]
+__all__ = ["Ledger", "Pool", "Share"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +42,10 @@ class Ledger(Displayed):
     accounting : str
         ``"gaussian"`` if epsilon is as exact as Gaussian noise allows, where all noise is;
         ``"zcdp"``, as in files before 0.2, if it follows from zCDP.
+    period : int or None
+        Under a horizon: the last period that is in it. The cost is that of all periods.
+    window : int or None
+        Of a sum that was decoded: how many periods it has; None for what a period released.
 
     Examples
     --------
@@ -58,9 +64,12 @@ class Ledger(Displayed):
     behind_plan: tuple[Spent, ...] = ()
     pool: Pool | None = None
     accounting: str = ZCDP
+    period: int | None = None
+    window: int | None = None
 
     def __post_init__(self) -> None:
         check_accounting(self.accounting)
+        self._check_period()
         if not named(self.mechanism).shareable and self.pool is not None:
             raise PrivacyError(
                 f"{self.mechanism} noise cannot be shared: a sum of such parts is of another form; "
@@ -77,6 +86,19 @@ class Ledger(Displayed):
                     "costs do not add up; give the same terms"
                 )
         check_pure(self.cost, self.delta)
+
+    def _check_period(self) -> None:
+        """Raise if the period is not one of the horizon's, or no such noise can be decoded."""
+        horizon = self.sensitivity.horizon
+        if horizon is None:
+            if self.period is not None or self.window is not None:
+                raise UsageError("a period needs a horizon: draw the plan with one")
+            return
+        if not named(self.mechanism).gaussian:
+            raise PrivacyError(
+                f"{self.mechanism} noise under a horizon is not accounted for: leave mechanism out"
+            )
+        horizon.weights(0 if self.period is None else self.period, self.window)
 
     @property
     def _shared_noise(self) -> str | None:
@@ -184,7 +206,10 @@ class Ledger(Displayed):
     def noise_sd(self) -> float:
         """Standard deviation of the noise on a cell of the sum, in counts."""
         noise_sd = named(self.mechanism).noise_sd
-        return math.hypot(*(noise_sd(share.scale) for share in self.shares))
+        added = math.hypot(*(noise_sd(share.scale) for share in self.shares))
+        if self.window is None or self.sensitivity.horizon is None or self.period is None:
+            return added
+        return added * math.hypot(*self.sensitivity.horizon.weights(self.period, self.window))
 
     def as_spent(self, what: str, release: str) -> tuple[Spent, ...]:
         """Return the releases that a plan drawn from this one has behind it.
@@ -214,6 +239,9 @@ class Ledger(Displayed):
             ("adjacencies", ours.adjacency, others.adjacency),
             ("privacy units (rows_per_person)", ours.rows_per_person, others.rows_per_person),
             ("samplings", ours.sampled, others.sampled),
+            ("horizons", ours.horizon, others.horizon),
+            ("periods", self.period, other.period),
+            ("windows", self.window, other.window),
         ):
             if mine != theirs:
                 raise PrivacyError(
@@ -229,41 +257,7 @@ class Ledger(Displayed):
 
     def words(self) -> list[str]:
         """Return sentences that a privacy officer can sign."""
-        exception = f", except with probability {self.delta:g}" if self.delta else ""
-        rows, tables = self.sensitivity.rows_per_person, self.sensitivity.tables
-        verb = "Adding or removing" if self.sensitivity.adjacency == "add-remove" else "Changing"
-        who = "one record" if rows == 1 else f"all records of one person (up to {rows})"
-        lines = [
-            f"{verb} {who} changes the probability of anything that this file shows by at "
-            f"most a factor e^{rounded_up(self.epsilon)}{exception}."
-        ]
-        what = f"all {tables:,} tables" if tables > 1 else "its one table"
-        counted = f"That is the total over {what}"
-        # A round whose noise was shared is one release, whichever site names it.
-        earlier = {s.pool or s.release: s for share in self.shares for s in share.earlier}
-        before = [*self.behind_plan, *earlier.values()]
-        if before:
-            counted += " and the earlier releases on the same rows ("
-            counted += ", ".join(f"{spent.what} {spent.release[:12]}" for spent in before) + ")"
-        lines.append(counted + ".")
-        if len(self.shares) > 1:
-            k = len(self.shares)
-            several = f"for one at 2 sites the factor is e^{rounded_up(self.epsilon_at(2))}"
-            if k > 2:
-                several += f", for one at all {k} e^{rounded_up(self.epsilon_at(k))}"
-            merged = f"{k} releases are merged." if self.pool is None else self._pooled(self.pool)
-            lines.append(f"{merged} It holds for a person at one site; {several}.")
-        return lines
-
-    def _pooled(self, pool: Pool) -> str:
-        words = (
-            f"{len(self.shares)} sites share the noise, and only their sum was to be seen. The "
-            "bound holds against everybody, each of these sites included"
-        )
-        if pool.colluders:
-            others = "another" if pool.colluders == 1 else f"{pool.colluders} others"
-            words += f", also one that learns the noise of {others}"
-        return words + "."
+        return words(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ledger as JSON carries it, with what it adds up to."""
@@ -279,11 +273,18 @@ class Ledger(Displayed):
             "behind_plan": [spent.to_dict() for spent in self.behind_plan],
             **({} if self.pool is None else {"pool": self.pool.to_dict()}),
             **({} if self.accounting == ZCDP else {"accounting": self.accounting}),
+            **self._of_horizon(),
             "noise_sd": self.noise_sd,
             "rho": self.rho,
             "epsilon": self.epsilon,
             "delta": self.delta,
         }
+
+    def _of_horizon(self) -> dict[str, Any]:
+        if self.sensitivity.horizon is None:
+            return {}
+        window = {} if self.window is None else {"window": self.window}
+        return {"horizon": self.sensitivity.horizon.to_dict(), "period": self.period, **window}
 
     @classmethod
     def from_dict(cls, content: Any) -> "Ledger":
@@ -291,10 +292,12 @@ class Ledger(Displayed):
 
         What it adds up to is worked out again, and has to be what it says.
         """
-        entries(content, "a ledger", _KINDS, {"pool": object, "accounting": object})
+        entries(content, "a ledger", _KINDS, _OPTIONAL)
         try:
             names = ("tables", "adjacency", "rows_per_person", "sampled")
-            sensitivity = Sensitivity(*(content[name] for name in names))
+            unit: dict[str, Any] = {name: content[name] for name in names}
+            horizon = Horizon.from_dict(content["horizon"]) if "horizon" in content else None
+            sensitivity = Sensitivity(**unit, horizon=horizon)
             if not 0.0 <= content["delta"] < 1.0:
                 raise PrivacyError(f"delta={content['delta']}: needs 0 or more, and below 1")
             ledger = cls(
@@ -305,6 +308,8 @@ class Ledger(Displayed):
                 tuple(Spent.from_dict(spent) for spent in content["behind_plan"]),
                 Pool.from_dict(content["pool"]) if "pool" in content else None,
                 content.get("accounting", ZCDP),
+                content.get("period"),
+                content.get("window"),
             )
         except (UsageError, PrivacyError) as error:
             raise PlanError(f"ledger: {error}") from None
@@ -330,14 +335,6 @@ _KINDS = {
     "behind_plan": list[object], "noise_sd": object, "rho": object, "epsilon": object,
     "delta": float,
 }  # fmt: skip
-
-
-def rounded_up(epsilon: float, digits: int = 3) -> str:
-    """Round up: what is signed must not be less than what is true."""
-    if epsilon == 0.0:  # with a large delta
-        return "0.0"
-    unit = 10.0 ** (math.floor(math.log10(epsilon)) - digits + 1)
-    # A billionth more is what adding up in floating point makes of 1.0.
-    rounded = math.ceil(epsilon / unit - 1e-6) * unit
-    text = f"{rounded:.{digits}g}"
-    return text if any(c in text for c in ".e") else text + ".0"
+_OPTIONAL = {
+    "pool": object, "accounting": object, "horizon": object, "period": int, "window": int,
+}  # fmt: skip

@@ -5,6 +5,7 @@ from typing import Any
 
 from hushtable.errors import UsageError
 from hushtable.privacy.budget import calibrated_scale, check_delta, check_epsilon, check_share
+from hushtable.privacy.horizon import Horizon
 from hushtable.privacy.mechanisms import DEFAULT, Adjacency, Cost, Sensitivity, named
 
 
@@ -62,9 +63,11 @@ class Terms:
             raise UsageError(f"the terms hold {', '.join(twice)} already: give it there alone")
         return epsilon
 
-    def sensitivity(self, tables: int, sampled: bool = False) -> Sensitivity:
-        """Return by how much one person changes the counts of so many tables."""
-        return Sensitivity(tables, self.adjacency, self.rows_per_person, sampled)
+    def sensitivity(
+        self, tables: int, sampled: bool = False, horizon: Horizon | None = None
+    ) -> Sensitivity:
+        """Return by how much one person changes the counts of so many tables, in all periods."""
+        return Sensitivity(tables, self.adjacency, self.rows_per_person, sampled, horizon)
 
     def scale(self, sensitivity: Sensitivity, before: Cost) -> float:
         """Return the scale of the noise, given what earlier releases cost."""

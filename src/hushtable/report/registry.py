@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from hushtable.privacy.accounting import ZCDP
-from hushtable.privacy.ledger import rounded_up
+from hushtable.privacy.ledger_words import rounded_up
 from hushtable.report import words
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hushtable.arguments import whole
 from hushtable.errors import UsageError
 from hushtable.privacy.gaussian import epsilon_bound, spread_of
+from hushtable.privacy.horizon import Horizon
 from hushtable.privacy.zcdp import epsilon_from_rho
 
 Adjacency = Literal["add-remove", "replace-one"]
@@ -37,6 +38,8 @@ class Sensitivity:
     sampled : bool
         Whether each table counts a sample of fixed size: a row more then pushes another out,
         so that two cells of a table change under either adjacency.
+    horizon : Horizon or None
+        Where rows of one period are in the releases of those that follow: how.
 
     Examples
     --------
@@ -49,6 +52,7 @@ class Sensitivity:
     adjacency: Adjacency = "add-remove"
     rows_per_person: int = 1
     sampled: bool = False
+    horizon: Horizon | None = None
 
     def __post_init__(self) -> None:
         if self.adjacency not in get_args(Adjacency):
@@ -68,13 +72,15 @@ class Sensitivity:
 
     @property
     def l1(self) -> int:
-        """L1 sensitivity of the vector of all counts."""
-        return self.rows_per_person * self._cells * self.tables
+        """L1 sensitivity of the vector of all counts, of all periods."""
+        each = 1 if self.horizon is None else int(self.horizon.columns.sum())
+        return self.rows_per_person * self._cells * self.tables * each
 
     @property
     def l2_squared(self) -> int:
-        """Square of the L2 sensitivity of the vector of all counts."""
-        return self.rows_per_person**2 * self._cells * self.tables
+        """Square of the L2 sensitivity of the vector of all counts, of all periods."""
+        each = 1 if self.horizon is None else self.horizon.sensitivity_squared
+        return self.rows_per_person**2 * self._cells * self.tables * each
 
     def cost(self, mechanism: str, scale: float) -> "Cost":
         """Return what noise of this scale on every cell costs one person."""
@@ -82,7 +88,10 @@ class Sensitivity:
 
     def gaussian_cost(self, rho: float) -> "Cost":
         """Return the cost of discrete Gaussian noise of this rho on every cell."""
-        return Cost(rho, spread=spread_of(rho, self.rows_per_person, self.l2_squared))
+        most, periods = self.rows_per_person, 1
+        if self.horizon is not None:
+            most, periods = most * self.horizon.most, self.horizon.periods
+        return Cost(rho, spread=periods * spread_of(rho, most, self.l2_squared))
 
 
 @dataclass(frozen=True, slots=True)

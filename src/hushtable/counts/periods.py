@@ -1,0 +1,313 @@
+"""Releases that go on: each period is released once, and running sums are decoded from all.
+
+A site keeps the exact counts of its periods in `Periods`. What leaves is an `Increment` a period:
+the counts of the periods so far, mixed by the plan's `Horizon`, plus noise. Increments of several
+sites add up; `decoded` makes of those of all periods so far a release that scores rows.
+"""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable import files
+from hushtable.arguments import whole
+from hushtable.counts.base import Noised
+from hushtable.counts.release import Release
+from hushtable.counts.releasing import check_counts, check_plan
+from hushtable.counts.sketch import Sketch
+from hushtable.display import Displayed
+from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.plans.plan import Plan
+from hushtable.privacy import noise
+from hushtable.privacy.accounting import GAUSSIAN
+from hushtable.privacy.budget import check_public_delta
+from hushtable.privacy.composition import Spent
+from hushtable.privacy.horizon import Horizon
+from hushtable.privacy.ledger import Ledger, Share
+from hushtable.privacy.mechanisms import Adjacency, Cost
+from hushtable.privacy.seal import Seal
+from hushtable.privacy.terms import Terms
+
+
+@dataclass(frozen=True, eq=False)
+class Increment(Noised):
+    """What one period released: mixed counts of the periods so far, plus noise.
+
+    Made by `Periods.release`. Increments of one period and of different sites add. By itself it
+    scores nothing: `decoded` takes those of all periods so far.
+
+    Attributes
+    ----------
+    plan : Plan
+        What was counted under; it has a horizon.
+    counts : ndarray of shape (n_cells,), int64
+        Mixed counts plus noise; may be negative.
+    ledger : Ledger
+        What all periods cost together, paid once. Its shares are those of every period.
+    seal : Seal or None
+        Of the result of a round that its coordinator signed.
+    """
+
+    kind: ClassVar[str] = "increment"
+    noun: ClassVar[str] = "an increment"
+    adds: ClassVar[bool] = True
+
+    plan: Plan
+    counts: NDArray[np.int64]
+    ledger: Ledger
+    seal: Seal | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        unit = self.ledger.sensitivity
+        if unit.tables != self.plan.family.n_histograms or unit.horizon != self.plan.horizon:
+            raise PlanError("the ledger counts other tables, or other periods, than the plan has")
+        if unit.horizon is None or self.ledger.window is not None:
+            raise PlanError("an increment needs a plan with a horizon, and is no sum")
+        if self.ledger.behind_plan != self.plan.behind:
+            raise PlanError("the ledger leaves out, or adds to, the releases behind the plan")
+
+    @property
+    def period(self) -> int:
+        """The period that released it, from 1."""
+        assert self.ledger.period is not None
+        return self.ledger.period
+
+    def __add__(self, other: "Increment") -> "Increment":
+        if not self._addable(other):
+            return NotImplemented
+        return Increment(self.plan, self.counts + other.counts, self.ledger + other.ledger)
+
+    def spent(self) -> tuple[Spent, ...]:
+        """Return the releases that a plan drawn from these counts has behind it."""
+        return self.ledger.as_spent(self.plan.detector, self.ledger.shares[0].release)
+
+    @classmethod
+    def from_file(cls, content: files.Content) -> "Increment":
+        """Build the increment that a file carries; raises `PlanError` if it holds none."""
+        ledger = Ledger.from_dict(content.said("increment", {"ledger": object})["ledger"])
+        plan, seal = Plan.from_file(content), Seal.from_file(content)
+        return cls(plan, content.array("counts"), ledger, seal)
+
+
+def decoded(increments: Sequence[Increment], window: int | None = None) -> Release:
+    """Return a sum of counts of periods, as a release that scores rows.
+
+    It costs nothing that the increments did not.
+
+    Parameters
+    ----------
+    increments : sequence of Increment
+        Of all periods so far, each once, in any order; those of several sites added up.
+    window : int, optional
+        How many periods the sum has, the latest ones; by default all.
+
+    Raises
+    ------
+    PlanError, PrivacyError
+        If a period is missing or there twice, or a site that took part is in no later period.
+    """
+    if not increments:
+        raise UsageError("increments=[]: needs those of all periods so far")
+    plan, period = increments[0].plan, len(increments)
+    for one in increments[1:]:
+        if one.plan_id != plan.plan_id:
+            raise PlanError(
+                f"two increments of different plans make no sum: {plan.difference(one.plan)}"
+            )
+    by_period = {one.period: one for one in increments}
+    if set(by_period) != set(range(1, period + 1)):
+        raise PlanError(
+            f"increments of the periods {sorted(one.period for one in increments)}: needs each "
+            f"from 1 to {max(by_period)} once (a sum of periods needs what all of them released)"
+        )
+    ordered = [by_period[t] for t in range(1, period + 1)]
+    last = ordered[-1].ledger
+    for one in ordered:
+        _check_sites(one, last)
+    horizon = _horizon(plan)
+    weights = horizon.weights(period, window)
+    counts = np.rint(weights @ np.array([one.counts for one in ordered], np.float64))
+    ledger = replace(last, window=period if window is None else int(window))
+    return Release(plan, counts.astype(np.int64), ledger)
+
+
+def _check_sites(one: Increment, last: Ledger) -> None:
+    """Raise `PrivacyError` unless the sites of an increment are among those of the last."""
+    if one.ledger.pool != last.pool and None in (one.ledger.pool, last.pool):
+        raise PrivacyError("increments with masks and without make no sum")
+    scales = {share.release: share.scale for share in last.shares}
+    for share in one.ledger.shares:
+        if scales.get(share.release) != share.scale:
+            raise PrivacyError(
+                f"the site whose share is {share.release[:12]} is in period {one.period}, and not "
+                f"in period {last.period} with the same noise: its mixed counts cannot be decoded; "
+                f"decode up to the last period with all sites, and begin a new plan"
+            )
+
+
+def _horizon(plan: Plan) -> Horizon:
+    if plan.horizon is None:
+        raise UsageError("the plan has no horizon: draw one with horizon=, for how many periods")
+    return plan.horizon
+
+
+class Periods(Displayed):
+    """The periods of one site so far: exact counts that stay, and what was released of them.
+
+    The total epsilon is charged once, for all periods of the horizon. Each is released once: asked
+    again, `release` returns the same increment, whatever it is given. A period without rows is
+    released, too. Keep it where the rows are, and `save` it before an increment leaves.
+
+    Parameters
+    ----------
+    plan : Plan
+        A plan with a horizon.
+    epsilon, delta, adjacency, rows_per_person
+        As in `Sketch.release`, for all periods together; ``rows_per_person`` is of one period.
+    start : int, default=1
+        The first period of a site that joins later.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import Feature, Periods, Plan, Schema, Sketch
+    >>> schema = Schema([Feature.numeric("age", low=0, high=99)])
+    >>> plan = Plan.draw(schema, epsilon=1.0, expected_rows=9000, horizon=3, random_state=0)
+    >>> north = Periods(plan, epsilon=1.0)
+    >>> for month in (30.0, 40.0, 50.0):
+    ...     increment = north.release(Sketch.from_data(plan, np.full((3000, 1), month)))
+    >>> len(north), round(increment.ledger.epsilon, 2)
+    (3, 1.0)
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        epsilon: float | Terms,
+        *,
+        delta: float = 1e-6,
+        adjacency: Adjacency = "add-remove",
+        rows_per_person: int = 1,
+        start: int = 1,
+    ) -> None:
+        horizon = _horizon(plan)
+        check_plan(plan)
+        self.start = whole("start", start, 1, horizon.periods)
+        self.plan = plan
+        self.terms = Terms.given(
+            epsilon, delta=delta, adjacency=adjacency, rows_per_person=rows_per_person
+        )
+        check_public_delta(self.terms.delta, plan.expected_rows)
+        unit = self.terms.sensitivity(plan.family.n_histograms, horizon=horizon)
+        before = Cost.total(spent.cost for spent in plan.behind)
+        scale = self.terms.scale(unit, before)
+        self.share = Share(secrets.token_hex(32), scale, noise.library())
+        # Of the periods before, a site that joins later has counted nothing and sent nothing.
+        self._counts = np.zeros((self.start - 1, plan.family.n_cells), np.int64)
+        self._released = self._counts.copy()
+        self._ledger(1)  # which checks the terms, before anything is counted
+
+    def __len__(self) -> int:
+        """Return the last period that was released, 0 before the first."""
+        return len(self._released)
+
+    def __repr__(self) -> str:
+        horizon = _horizon(self.plan)
+        return f"Periods({len(self)} of {horizon.periods}, {self.terms.words()})"
+
+    def _ledger(self, period: int) -> Ledger:
+        plan, terms = self.plan, self.terms
+        unit = terms.sensitivity(plan.family.n_histograms, horizon=plan.horizon)
+        return Ledger(
+            terms.mechanism, unit, terms.delta, (self.share,), plan.behind,
+            accounting=GAUSSIAN, period=period,
+        )  # fmt: skip
+
+    def release(self, sketch: Sketch, period: int | None = None) -> Increment:
+        """Return what leaves the site for a period.
+
+        Parameters
+        ----------
+        sketch : Sketch
+            The rows of this period, and of no other, under the plan.
+        period : int, optional
+            Which one it is, from 1; by default the next. One that was released is returned as it
+            was, and ``sketch`` is not looked at.
+
+        Raises
+        ------
+        UsageError
+            If the period is not the next one, or beyond the horizon.
+        PlanError, PrivacyError
+            If the sketch is of another plan, or may not be released.
+        """
+        upcoming, last = len(self) + 1, _horizon(self.plan).periods
+        period = upcoming if period is None else whole("period", period, 1, last)
+        if period < upcoming:
+            return self.increment(period)
+        if period > upcoming:
+            raise UsageError(
+                f"period={period}: the next one is {upcoming}; release those between first, with "
+                "Sketch.zero(plan) where there were no rows"
+            )
+        if period > last:
+            raise UsageError(
+                f"all {last} periods of the horizon are released: draw a new plan, at a budget of "
+                "its own"
+            )
+        if not isinstance(sketch, Sketch) or sketch.plan_id != self.plan.plan_id:
+            raise PlanError("the sketch is of another plan than these periods")
+        check_counts(sketch, self.terms.mechanism, self.terms.rows_per_person)
+        counts = np.vstack([self._counts, sketch.counts])
+        mixed = _horizon(self.plan).mixed(counts)
+        noised = noise.add_noise(mixed, self.terms.mechanism, self.share.scale)
+        self._counts, self._released = counts, np.vstack([self._released, noised])
+        return self.increment(period)
+
+    def increment(self, period: int) -> Increment:
+        """Return what a period released, bit for bit."""
+        period = whole("period", period, self.start, len(self))
+        return Increment(self.plan, self._released[period - 1], self._ledger(period))
+
+    # --- files --------------------------------------------------------------------------------
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the periods to a .hush file, atomically, which must not leave the site."""
+        entries, arrays = self.plan.entries()
+        entries["ledger"] = self._ledger(max(1, len(self))).to_dict()
+        entries["terms"] = {
+            "epsilon": self.terms.epsilon, "delta": self.terms.delta,
+            "adjacency": self.terms.adjacency, "rows_per_person": self.terms.rows_per_person,
+        }  # fmt: skip
+        entries["start"] = self.start
+        files.write(
+            path, "periods", entries, arrays | {"counts": self._counts, "released": self._released}
+        )
+
+    @classmethod
+    def from_file(cls, content: files.Content) -> "Periods":
+        """Build the periods that a file carries; raises `PlanError` if it holds none."""
+        said: dict[str, Any] = content.said(
+            "periods", {"ledger": object, "terms": dict, "start": int}
+        )
+        try:
+            periods = cls(Plan.from_file(content), Terms(**said["terms"]), start=said["start"])
+        except (TypeError, UsageError, PrivacyError) as error:
+            raise PlanError(f"periods: {error}") from None
+        ledger = Ledger.from_dict(said["ledger"])
+        periods.share = ledger.shares[0]
+        counts, released = content.array("counts"), content.array("released")
+        cells = periods.plan.family.n_cells
+        of_periods = (len(counts), cells) == counts.shape == released.shape
+        if not of_periods or not counts.dtype == released.dtype == np.int64:
+            raise PlanError("periods: what was counted and what was released do not fit")
+        periods._counts, periods._released = counts, released
+        if ledger != periods._ledger(max(1, len(periods))):
+            raise PlanError("periods: the ledger is of another plan, or of other terms")
+        return periods
