@@ -38,7 +38,7 @@ from hushtable.errors import DataError, DataTypeError, FileError, UsageError
 RUN_BYTES = 1 << 26
 #: Parts of all persons that are read back one after the other.
 _PARTS = 256
-#: Persons of a sample at most; those with the smallest digests.
+#: Persons, or distinct rows, of a sample at most: those with the smallest digests.
 SAMPLE = 1_024
 
 Words = NDArray[np.uint64]

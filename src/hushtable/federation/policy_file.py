@@ -89,7 +89,7 @@ def _policy(content: dict[str, Any], digest: str) -> Policy:
             "upgrade with pip install -U hushtable, or write a new one"
         )
     _known_keys(content, _TABLES, "a policy")
-    round_ = _table(content, "round", _LIMITS | {"coordinator_may_be_site"})
+    round_ = _table(content, "round", _LIMITS | {"coordinator_may_be_site", "persons"})
     unattended = _table(content, "unattended", {"answer"}).get("answer", False)
     officer = _table(content, "officer", {"fingerprint"}).get("fingerprint", "")
     lacking = sorted(_LIMITS - set(round_))

@@ -44,6 +44,7 @@ def policy(file: _File, write: _Write = False, cap: _Cap = None, as_json: Json =
         "known_sites": read.known_sites,
         "coordinator_may_be_site": read.coordinator_may_be_site,
         "unattended": read.unattended,
+        "persons": read.persons,
         "officer": read.officer or None,
         "plans": list(read.plans),
         "features": [feature.to_dict() for feature in read.features],
@@ -63,6 +64,7 @@ def _print(file: Path, read: Policy) -> None:
         "Both roles": "allowed"
         if read.coordinator_may_be_site
         else "refused: coordinator and site",
+        "Persons": "told by a column (--person)" if read.persons == "column" else "affirmed",
         "Officer": read.officer or "nobody has to sign",
         "Unattended": "answers" if read.unattended else "answers nothing",
     }
