@@ -35,7 +35,7 @@ from hushtable.data.readers import BATCH_ROWS
 from hushtable.errors import DataError, DataTypeError, FileError, UsageError
 
 #: Bytes of rows that are held in memory, until they go to the file as a run.
-RUN_BYTES = 1 << 26
+RUN_BYTES = 1 << 25
 #: Parts of all persons that are read back one after the other.
 _PARTS = 256
 #: Persons, or distinct rows, of a sample at most: those with the smallest digests.

@@ -108,7 +108,7 @@ def answers_of(step, *others):
 
 def the_others_of_three_sites():
     people_fill_in_the_schema()
-    do(*(f"round keygen {site} --cap 2" for site in THREE[1:]))
+    do(*(f"round keygen {site} --cap 2 --persons affirmed" for site in THREE[1:]))
 
 
 def a_merged_model():
@@ -147,7 +147,11 @@ def everything_for_reports():
 
 def the_end_of_a_round():
     """Make a round's result, with what its sites sent in the folder."""
-    do("round keygen north --cap 2", "round keygen south --cap 2", "round keygen lead")
+    do(
+        "round keygen north --cap 2 --persons affirmed",
+        "round keygen south --cap 2",
+        "round keygen lead",
+    )
     do("round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush")
     do(*(answer_of(site, "round") for site in ("north", "south")))
     do("round collect round.hush north.round.hush south.round.hush --key lead.key -o result.hush")
