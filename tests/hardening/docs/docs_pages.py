@@ -124,6 +124,14 @@ def somebody_looks_at_rows():
     rows.assign(verdict=["outlier", "fine"] * 10).to_csv("looked-at.csv", index=False)
 
 
+def patients_come_again():
+    """Write visits: one of most patients, three of some."""
+    rows = pd.read_csv("rows.csv")
+    rows = pd.concat([rows, rows.head(100), rows.head(100)], ignore_index=True)
+    rows.insert(0, "patient", [f"P{i:03}" for i in (*range(400), *range(100), *range(100))])
+    rows.to_csv("visits.csv", index=False)
+
+
 def people_fill_in_the_schema():
     (Path("schema.toml")).write_text(SCHEMA)
 
@@ -274,6 +282,7 @@ PAGES = {
             "hushtable merge north-first-pass": partial(
                 do, *release_of("north-first-pass"), *release_of("south-first-pass")
             ),
+            "hushtable sketch visits.csv": patients_come_again,
             "hushtable sketch looked-at.csv": somebody_looks_at_rows,
             "hushtable merge north.verdicts": partial(
                 do,
