@@ -249,6 +249,9 @@ def test_who_has_one_row_each_loses_none():
         ({"person": "who"}, "no column .*who"),
         ({"person": "patient", "rows_per_person": 0}, "rows_per_person"),
         ({"person": "patient", "key": b"short"}, "16"),
+        ({"person": "patient", "key": b""}, "16"),
+        ({"rows_per_person": 2}, "person="),
+        ({"key": KEY}, "person="),
         ({"person": "patient", "sample_weight": [1, 1]}, "sample_weight"),
         ({"person": "patient", "max_samples": 1}, "max_samples"),
     ],
@@ -256,6 +259,13 @@ def test_who_has_one_row_each_loses_none():
 def test_what_cannot_be_is_refused(options, words):
     with pytest.raises((DataError, UsageError), match=words):
         Sketch.from_data(PLAN, table(visits(2, 2)), **options)
+
+
+def test_rows_without_names_have_no_such_column():
+    plan = Plan.draw(Schema([Feature.numeric("a", low=0, high=9)]), n_tables=2, random_state=0)
+    for rows in (np.ones((3, 1)), [[1.0]]):
+        with pytest.raises(DataError, match="no names"):
+            Sketch.from_data(plan, rows, person="patient")
 
 
 def test_no_rows():

@@ -14,7 +14,7 @@ from hushtable.data.persons import PersonRows
 from hushtable.data.readers import Batch, Reader, no_rows, taken
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import Numbered, Weights, numbered
-from hushtable.errors import PlanError, UsageError
+from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.threads import FEW_TO_COUNT, for_each, n_threads
@@ -137,6 +137,11 @@ def count_persons(
         )
     with rows:
         reader = open_rows(X, plan.schema, keep=[rows.column])
+        if reader.names is None or reader.names[-1] != rows.column:
+            raise DataError(
+                f"{reader.source} has no names of columns, and so no column {rows.column!r}: give "
+                "a frame or a table"
+            )
         found = Counter(plan, rows).count(reader, None, n_jobs)
     if not allow_empty and not rows.counted.n_rows:
         raise no_rows(reader)

@@ -140,9 +140,9 @@ class Sketch(Counts):
             The column that tells persons: texts or whole numbers, none missing, no feature of the
             plan. Of each, ``rows_per_person`` rows at most are counted, the same ones in any order.
         rows_per_person : int, default=1
-            Only used with ``person``.
+            Only with ``person``.
         key : bytes, optional
-            Secret of 16 bytes or more, by which persons are hashed; by default the plan's id.
+            Secret of 16 bytes or more, by which ``person`` is hashed; by default the plan's id.
 
         Returns
         -------
@@ -157,9 +157,14 @@ class Sketch(Counts):
         if person is not None:
             if max_samples is not None or sample_weight is not None:
                 raise UsageError("person= counts whole rows: drop sample_weight and max_samples")
-            rows = PersonRows(person, rows_per_person, key or plan.plan_id.encode())
+            secret = plan.plan_id.encode() if key is None else key
+            rows = PersonRows(person, rows_per_person, secret)
             counts, tally = count_persons(plan, X, rows, n_jobs, allow_empty=allow_empty)
             return cls(plan, counts, tally, rows_per_person=rows.most, persons=rows.counted)
+        if rows_per_person != 1 or key is not None:
+            raise UsageError(
+                "rows_per_person= and key= go with person=, the column that tells them"
+            )
         reader = open_rows(X, plan.schema)
         counter = Counter(plan)
         if max_samples is not None:

@@ -103,16 +103,14 @@ def _answer(
     reply: Reply, reader: Reader, person: str | None, threads: int, quiet: bool, **allowed: bool
 ) -> tuple[Sketch, bytes, int]:
     """Return the rows counted, what is to be sent of them, and how many were read."""
+    persons: Any = {}
+    if person is not None:
+        most = reply.round.terms.rows_per_person
+        persons = {"person": person, "rows_per_person": most, "key": reply.book.persons_key}
     digester = reply.book.digester(reply.plan.schema)
     with watched(digester.watch(reader), quiet=quiet) as watch:
         counted = Sketch.from_data(
-            reply.plan,
-            watch.reader,
-            n_jobs=threads,
-            allow_empty=True,
-            person=person,
-            rows_per_person=reply.round.terms.rows_per_person,
-            key=reply.book.persons_key,
+            reply.plan, watch.reader, n_jobs=threads, allow_empty=True, **persons
         )
     seen = digester.digests() if counted.n_rows else None
     with cells_bar(len(counted.counts), quiet=quiet) as advance:
