@@ -1,7 +1,7 @@
 """``hushtable sketch``: rows to counts under a plan."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from hushtable import files
 from hushtable.cli._options import Data, Json, Output, Person, Threads, option
@@ -41,7 +41,7 @@ def sketch(
     target = Target(output, [data, plan])
     drawn = files.read(plan).expect("plan").build(Plan.from_file)
     reader = reads.open_as(data, drawn.schema, keep=kept(person, drawn.schema))
-    most = {} if rows_per_person is None else {"rows_per_person": rows_per_person}
+    most: Any = {} if rows_per_person is None else {"rows_per_person": rows_per_person}
     with watched(reader, quiet=as_json) as watch:
         counted = Sketch.from_data(drawn, watch.reader, n_jobs=threads, person=person, **most)
     target.save(counted)

@@ -157,14 +157,11 @@ class Sketch(Counts):
         if person is not None:
             if max_samples is not None or sample_weight is not None:
                 raise UsageError("person= counts whole rows: drop sample_weight and max_samples")
-            secret = plan.plan_id.encode() if key is None else key
-            rows = PersonRows(person, rows_per_person, secret)
+            rows = PersonRows(person, rows_per_person, key, plan.plan_id)
             counts, tally = count_persons(plan, X, rows, n_jobs, allow_empty=allow_empty)
             return cls(plan, counts, tally, rows_per_person=rows.most, persons=rows.counted)
         if rows_per_person != 1 or key is not None:
-            raise UsageError(
-                "rows_per_person= and key= go with person=, the column that tells them"
-            )
+            raise UsageError("rows_per_person= and key= go with person=: name the column")
         reader = open_rows(X, plan.schema)
         counter = Counter(plan)
         if max_samples is not None:

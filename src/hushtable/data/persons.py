@@ -69,12 +69,13 @@ class PersonRows:
         The column that tells persons, for messages.
     most : int
         Rows of a person at most.
-    key : bytes
-        Under which persons are hashed: 16 bytes or more.
+    key : bytes or None
+        Under which persons are hashed: 16 bytes or more. None is ``plan_id``.
     """
 
-    def __init__(self, column: str, most: int, key: bytes) -> None:
-        self.column, self.most, self._key = column, whole("rows_per_person", most), key
+    def __init__(self, column: str, most: int, key: bytes | None, plan_id: str) -> None:
+        self.column, self.most = column, whole("rows_per_person", most)
+        self._key = key = plan_id.encode() if key is None else key
         if not isinstance(key, bytes) or len(key) < 16:
             raise UsageError("key: needs 16 secret bytes or more, or None")
         self._lock = threading.Lock()
