@@ -1,14 +1,20 @@
 """A round counts at most g rows of a person, and the book knows persons again."""
 
+from dataclasses import replace
+from datetime import timedelta
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from round_helpers import SCHEMA, T0, Consortium
+from round_helpers import SCHEMA, T0, UNATTENDED, Consortium
 
 from hushtable import Plan, Sketch
 from hushtable.errors import FileError, PlanError, PrivacyError
+from hushtable.federation.clock import now
+from hushtable.federation.online.messages import Message, ask
+from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.policy import Policy
 from hushtable.federation.policy_file import load_policy, write_policy
 from hushtable.federation.refusals import Refusal, Refused
@@ -83,6 +89,17 @@ def test_sites_together_count_at_most_g_rows_of_a_person_each(sites, g):
     expected = sum(min(g, p.count(one)) for p in sites for one in set(p)) + len(sites)
     assert total.n_rows == expected
     assert total.rows_per_person == g * len(sites)
+
+
+def test_a_site_without_a_person_at_it_refuses_in_one_word(those):
+    round_ = those.open(at=now(), deadline=now() + timedelta(days=1))
+    site = those.sites["s00"]
+    strict = replace(UNATTENDED, persons="column")
+    agent = OnlineSite(site.keys, site.book, site.sketch, policy=strict)
+    answer = agent.answer(ask(round_, "keys", those.lead, {}))
+    with pytest.raises(Refused) as refused:
+        Message.read(answer, site.keys.card).check(round_, "keys")
+    assert refused.value.word is Refusal.POLICY
 
 
 # --- the same people under another name -----------------------------------------------------

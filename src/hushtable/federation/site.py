@@ -237,9 +237,11 @@ class Reply:
             agreed = agree.roster_keys(self.round, self.keys)
             masks = mask.pairwise_mask(self.keys.card.name, agreed, self.round.layout.n_cells)
         # The same people may have other rows by now.
-        seen = None if sketch.persons is None else of_persons(sketch.persons)
-        known = [one for one in (rows, seen) if one is not None and one.n_rows]
-        return self.answer(counts, masks, progress, rows=known, new_people=new_people).content
+        seen = sketch.persons
+        persons = of_persons(seen) if seen is not None and seen.n_persons else None
+        return self.answer(
+            counts, masks, progress, rows=rows, new_people=new_people, persons=persons
+        ).content
 
     def answer(
         self,
@@ -247,8 +249,9 @@ class Reply:
         masks: NDArray[np.uint64] | None,
         progress: Callable[[int], None] | None = None,
         *,
-        rows: Sequence[RowDigests] = (),
+        rows: RowDigests | None = None,
         new_people: bool = False,
+        persons: RowDigests | None = None,
     ) -> Contribution:
         """Draw the noise, sign, and write it into the book; or return what is in it.
 
@@ -261,10 +264,10 @@ class Reply:
             As `counted` returned them.
         masks : ndarray of shape (n_cells,), uint64, or None
             What hides them, in a masked round.
-        rows : sequence of RowDigests
-            By which the book knows rows and persons again.
-        progress, new_people
+        progress, rows, new_people
             As in `submission`.
+        persons : RowDigests, optional
+            By which the book knows the persons again, whatever their rows are.
         """
         if self.earlier is not None:  # an older book may lack the file
             return self.earlier.sealed(self.round, self.keys, masks)
@@ -273,15 +276,16 @@ class Reply:
         sent = noise.add_noise(counts, self.round.terms.mechanism, scale, progress=progress)
         with self.book.writing():
             self._check_cost()  # another process may have answered meanwhile
-            for some in rows if self._attended else ():  # without a person: in the first step
-                self.book.check_people(self.data_set, some, new_people)
+            for some in (rows, persons) if self._attended else ():  # else in the first step
+                if some is not None:
+                    self.book.check_people(self.data_set, some, new_people)
             share, spent = self._share(release), self._spent(release)
             about = self.round.round_id, self.round.title, self.data_set, self.at
             noised = Contribution(*about, counts, sent, share, spent, self.round.content)
             if self.policy.digest:
                 self.book.note_policy(self.policy.digest)
             sealed = noised.sealed(self.round, self.keys, masks)
-            return self.book.record(sealed, *rows, new_people=new_people)
+            return self.book.record(sealed, rows, new_people, persons)
 
     @property
     def cost_words(self) -> str:

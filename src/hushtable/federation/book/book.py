@@ -152,7 +152,11 @@ class Book(BookFile):
         return self._parsed(lambda entry: Contribution.of(entry.content, found), entry)
 
     def record(
-        self, given: Contribution, *rows: RowDigests, new_people: bool = False
+        self,
+        given: Contribution,
+        rows: RowDigests | None = None,
+        new_people: bool = False,
+        persons: RowDigests | None = None,
     ) -> Contribution:
         """Note a contribution before it is sent; return what holds from now on.
 
@@ -163,12 +167,13 @@ class Book(BookFile):
         ----------
         given : Contribution
             What is to be sent.
-        *rows : RowDigests
-            Of the rows behind it, which `digester` made, and of the persons, by `of_persons`;
-            `check_people` judges them before.
+        rows : RowDigests, optional
+            Of the rows behind it, which `digester` made; `check_people` judges them before.
         new_people : bool
             Whether somebody says that these rows are of other people than those of all other data
             sets. That is noted, and whom they look like.
+        persons : RowDigests, optional
+            Of whose rows they are, as ``of_persons`` made them; judged as the rows are.
 
         Raises
         ------
@@ -182,7 +187,7 @@ class Book(BookFile):
             if earlier is not None:
                 return earlier
             self.check_cap(given.data_set, given.spent)
-            for some in rows:
+            for some in (one for one in (rows, persons) if one is not None):
                 like = self.same_people(given.data_set, some)
                 content = {"data_set": given.data_set, "new_people": new_people, "like": like}
                 self._note("rows", content, {"rows": some.to_bytes()})

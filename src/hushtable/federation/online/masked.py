@@ -32,7 +32,7 @@ def answer(site: SiteState, body: Kept) -> tuple[bytes, Kept]:
     masks = mask.pairwise_mask(site.me, agreed, n_cells)
     masks += mask.stream(bytes.fromhex(before["own_mask"]), n_cells)
     counts, seen = site.rows()
-    reply.answer(counts, masks, rows=[] if seen is None else [seen])
+    reply.answer(counts, masks, rows=seen)
     # What is sent lies with the contribution in the book, once.
     return b"", {"shares": {name: share.hex() for name, share in sealed.items()}}
 
