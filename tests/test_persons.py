@@ -114,10 +114,20 @@ def test_runs_on_disk_threads_batches_and_files_change_nothing(monkeypatch, tmp_
         assert found == expected
         assert np.array_equal(found.persons.sample, expected.persons.sample)
         assert found.persons.cut == expected.persons.cut
+    together = sketch(rows.sort_by("patient"))  # all rows of a person in one run
+    assert together == expected
+    assert together.persons.cut == expected.persons.cut
     for i in range(4):
         pq.write_table(rows.slice(750 * (3 - i), 750), tmp_path / f"{i}.parquet")
     assert sketch(tmp_path, n_jobs=2) == expected
     assert sketch(iter_of(rows)) == expected
+
+
+@pytest.mark.parametrize("n", range(8))
+def test_rows_of_one_cell_inside_and_outside_are_told_apart(n):
+    at, beyond = (f"p{n}", 99.0, "a"), (f"p{n}", 120.0, "a")
+    other = ("other", 1.0, "a")
+    assert sketch([at, beyond, other], g=1) == sketch([beyond, at, other], g=1)
 
 
 def iter_of(rows):
