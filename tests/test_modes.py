@@ -171,8 +171,18 @@ def test_files_of_the_commands(tmp_path, rows, public, monkeypatch):
         ("merge sketch.hush -o sum.hush", "sum.hush"),
         ("merge release.hush -o all.hush",),
         ("round secret -o sites.secret", "sites.secret"),
-        ("round keygen a --cap 9 --folder .", "a.key", "a.book", "a.policy.toml"),
-        ("round keygen b --cap 9 --folder .", "b.key", "b.book", "b.policy.toml"),
+        (
+            "round keygen a --cap 9 --persons affirmed --folder .",
+            "a.key",
+            "a.book",
+            "a.policy.toml",
+        ),
+        (
+            "round keygen b --cap 9 --persons affirmed --folder .",
+            "b.key",
+            "b.book",
+            "b.policy.toml",
+        ),
         ("round keygen lead --folder .", "lead.key"),
         ("round open plan.hush a.card b.card --key lead.key --epsilon 1 -o round.hush",),
         *(

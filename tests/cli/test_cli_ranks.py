@@ -163,7 +163,12 @@ def test_ranks_of_a_round(run, site, tmp_path):
     here = {name: tmp_path / f"{name}.hush" for name in ("plan", "first", "all", "ranks", "second")}
     for name in ("north", "south", "lead"):
         put(
-            "round", "keygen", name, "--folder", tmp_path, *(() if name == "lead" else ("--cap", 3))
+            "round",
+            "keygen",
+            name,
+            "--folder",
+            tmp_path,
+            *(() if name == "lead" else ("--cap", 3, "--persons", "affirmed")),
         )
     cards = [tmp_path / f"{name}.card" for name in ("north", "south")]
 

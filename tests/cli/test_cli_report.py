@@ -23,7 +23,7 @@ def consortium(tmp_path_factory, site):
     parts.mkdir()
     for seed, name in enumerate(names):
         write_rows(here / f"{name}.csv", 200, seed)
-        do("round", "keygen", name, "--cap", 9, "--folder", here)
+        do("round", "keygen", name, "--cap", 9, "--persons", "affirmed", "--folder", here)
         do("sketch", here / f"{name}.csv", "--plan", plan, "-o", here / f"{name}.sketch.hush")
         do("release", here / f"{name}.sketch.hush", "--epsilon", 2, "-o", parts / f"{name}.hush")
     do("merge", *sorted(parts.iterdir()), "-o", here / "merged.hush")

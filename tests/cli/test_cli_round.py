@@ -21,7 +21,7 @@ def here(tmp_path, capsys):
     do("plan", "draw", tmp_path / "schema.toml", "--tables", 5, "--seed", 1,
        "-o", tmp_path / "plan.hush")  # fmt: skip
     for seed, name in enumerate(("north", "south")):
-        do("round", "keygen", name, "--cap", 3, "--folder", tmp_path)
+        do("round", "keygen", name, "--cap", 3, "--persons", "affirmed", "--folder", tmp_path)
         write_rows(tmp_path / f"{name}.csv", 200, seed)
     do("round", "keygen", "lead", "--folder", tmp_path)
     capsys.readouterr()
@@ -347,7 +347,7 @@ def test_cards_that_changed_and_are_trusted(here, run):
     submit(here, "north")
     for kind in ("key", "card", "book", "policy.toml"):
         (here / f"south.{kind}").unlink()
-    do("round", "keygen", "south", "--cap", 1, "--folder", here)
+    do("round", "keygen", "south", "--cap", 1, "--persons", "affirmed", "--folder", here)
     open_round(here, "--title", "again", name="again.hush")
     arguments = ["round", "submit", here / "again.hush", here / "north.csv", "--key",
                  here / "north.key", "--yes", "-o", here / "x.hush"]  # fmt: skip

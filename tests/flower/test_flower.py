@@ -124,7 +124,7 @@ class Federation:
         """Let a site answer by itself, about these columns; or not."""
         path = self.folder / f"{name}.policy.toml"
         path.unlink(missing_ok=True)
-        write_policy(path, name, 5.0, 1e-6)
+        write_policy(path, name, 5.0, 1e-6, "affirmed")
         text = path.read_text().replace("answer = false", f"answer = {str(answers).lower()}")
         for column in "abc":
             text += f'[[feature]]\nname = "{column}"\nkind = "numeric"\nlow = -5\nhigh = 5\n'

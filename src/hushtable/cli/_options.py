@@ -75,6 +75,13 @@ AdjacencyOption: TypeAlias = Annotated[
     typer.Option(help="Neighbouring data have one person more or less, or other values."),
 ]
 RowsPerPerson: TypeAlias = Annotated[int, option("N", "Rows that one person has at most.", min=1)]
+Person: TypeAlias = Annotated[
+    str | None,
+    option(
+        "COLUMN",
+        "Column that tells persons, and is no feature: of each, so many rows at most are counted.",
+    ),
+]
 Values: TypeAlias = Annotated[
     bool,
     typer.Option(

@@ -107,7 +107,7 @@ class Reads:
         try:
             return chosen(reader, reading, columns, keep)
         except DataError as error:
-            raise DataError(f"{error} (--columns, --drop, --as, --id, --keep)") from None
+            raise DataError(f"{error} (--columns, --drop, --as, --id, --keep, --person)") from None
 
     def open_as(
         self,

@@ -171,6 +171,7 @@ def _facts_of_counts(content: Content, counts: Counts) -> dict[str, Any]:
     learned = words.learned(counts)
     if counts.ledger is None:
         facts: dict[str, Any] = {"rows": counts.n_rows, "sampled": counts.sampled, **learned}
+        facts["rows_per_person"] = getattr(counts, "rows_per_person", None)
         if counts.plan.first_counts is not None:
             facts["rows_first_pass"] = counts.plan.first_rows
         return facts
@@ -261,6 +262,8 @@ def _lines_of_counts(facts: dict[str, Any], plan: Plan, counts: Counts) -> dict[
             about = "" if plan.first_noise_sd is None else "about "
             first = f"{about}{plan.first_rows:,} in the first"
             lines["Rows counted"] += f" in the second pass, {first}"
+        if (most := getattr(counts, "rows_per_person", None)) is not None:
+            lines["Rows a person"] = f"{most:,} at most, by a column that tells persons"
     if isinstance(facts.get("offset"), int | float):
         lines["Threshold"] = f"{facts['offset']:.4f} {plan.score.unit}: rows below are outliers"
     elif "offset" in facts:

@@ -46,6 +46,15 @@ _Budget = Annotated[
         "left for tables.",
     ),
 ]
+_Most = Annotated[
+    int | None,
+    option(
+        "N",
+        "Rows that one person has at most; by default what --person of sketch saw to, "
+        "else 1: your word.",
+        min=1,
+    ),
+]
 
 
 def release(
@@ -55,7 +64,7 @@ def release(
     delta: options.Delta = 1e-6,
     mechanism: _Noise = DEFAULT,
     adjacency: options.AdjacencyOption = "add-remove",
-    rows_per_person: options.RowsPerPerson = 1,
+    rows_per_person: _Most = None,
     after: _After = None,
     share: _Budget = None,
     as_json: options.Json = False,
@@ -68,13 +77,15 @@ def release(
       hushtable release site.sketch.hush --epsilon 1 -o site.hush
     """
     target = Target(output, [sketch, *(after or [])])
-    terms = Terms(epsilon, delta, adjacency, rows_per_person, share, mechanism=mechanism)
     counted = read_sketch(sketch)
+    most = rows_per_person or counted.rows_per_person or 1
+    terms = Terms(epsilon, delta, adjacency, most, share, mechanism=mechanism)
     earlier = [read_release(path) for path in after or []]
     with cells_bar(len(counted.counts), quiet=as_json) as advance:
         noised = counted.release(terms, after=earlier, progress=advance)
     target.save(noised)
     facts = {"command": "release", "release": str(output), **_facts(noised)}
+    facts["persons"] = "affirmed" if counted.rows_per_person is None else "column"
 
     def text() -> None:
         print(f"Added noise to each of {len(noised.counts):,} cells: {noised.ledger.noise_sd:,.1f}")

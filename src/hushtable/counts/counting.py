@@ -3,16 +3,24 @@
 import contextlib
 from collections.abc import Iterator
 from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arguments import whole
-from hushtable.data.encoding import Encoder
-from hushtable.data.readers import Batch, Reader, taken
+from hushtable.data.encoding import Codes, Encoder
+from hushtable.data.persons import PersonRows
+from hushtable.data.readers import Batch, Reader, no_rows, taken
+from hushtable.data.typed import open_rows
 from hushtable.data.weights import Numbered, Weights, numbered
+from hushtable.errors import DataError, PlanError, UsageError
+from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.threads import FEW_TO_COUNT, for_each, n_threads
+
+if TYPE_CHECKING:
+    from hushtable.counts.sketch import Sketch
 
 Ints = NDArray[np.int64]
 
@@ -20,11 +28,12 @@ Ints = NDArray[np.int64]
 class Counter:
     """Counts rows under a plan: an accumulator for each thread, added up at the end.
 
-    Under a plan of the second pass, only dense rows are counted.
+    Under a plan of the second pass, only dense rows are counted. With ``persons``, which tells
+    the column, only those of each person's rows that it chooses.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    def __init__(self, plan: Plan, persons: PersonRows | None = None) -> None:
+        self._plan, self._persons = plan, persons
         self._encoder = Encoder(plan.schema)
         self._idle: SimpleQueue[tuple[Ints, Ints]] = SimpleQueue()
         self._rows: list[int] = []
@@ -48,6 +57,9 @@ class Counter:
         for _ in range(threads):
             self._idle.put(self._nothing())
         for_each(self._add, sources, threads)
+        if self._persons is not None:
+            for codes in self._persons.chosen():
+                self._add_codes(codes, None)
         counts, tally = self._idle.get()
         while not self._idle.empty():
             some_counts, some_tally = self._idle.get()
@@ -76,11 +88,17 @@ class Counter:
         if self._sample is not None:
             self._add_sample(start, batch, self._sample)
             return
+        if self._persons is not None:
+            ids = batch[:, -1] if isinstance(batch, np.ndarray) else batch.columns[-1]
+            self._persons.add(self._encoder.encode(batch, start), ids, start)
+            return
         if weights is None and self._loop is not None:
             with self._accumulator() as (counts, tally):
                 if self._encoder.scan(batch, start, self._loop, counts, tally):
                     return
-        codes = self._encoder.encode(batch, start)
+        self._add_codes(self._encoder.encode(batch, start), weights)
+
+    def _add_codes(self, codes: Codes, weights: Weights | None) -> None:
         if self._gate is not None:
             dense = self._gate(codes)
             weights = dense.astype(np.int64) if weights is None else weights * dense
@@ -106,3 +124,45 @@ class Counter:
             yield own
         finally:
             self._idle.put(own)
+
+
+def count_persons(
+    plan: Plan, X: Any, rows: PersonRows, n_jobs: int | None, *, allow_empty: bool
+) -> tuple[Ints, Ints]:
+    """Count those rows that ``rows`` chooses of each person; see `Counter.count`."""
+    if rows.column in plan.schema.names:
+        raise UsageError(
+            f"column {rows.column!r} tells persons, and the plan counts it as a feature: an id is "
+            "no feature; leave it out of the schema (--drop), or name another column"
+        )
+    with rows:
+        reader = open_rows(X, plan.schema, keep=[rows.column])
+        if reader.names is None or reader.names[-1] != rows.column:
+            raise DataError(
+                f"{reader.source} has no names of columns, and so no column {rows.column!r}: give "
+                "a frame or a table"
+            )
+        found = Counter(plan, rows).count(reader, None, n_jobs)
+    if not allow_empty and not rows.counted.n_rows:
+        raise no_rows(reader)
+    return found
+
+
+def most_together(a: "Sketch", b: "Sketch") -> int | None:
+    """Return how many rows of a person a sum has at most: who is in both has those of both."""
+    if not (a.n_rows and b.n_rows):
+        return (a if a.n_rows else b).rows_per_person
+    one, other = a.rows_per_person, b.rows_per_person
+    return None if one is None or other is None else one + other
+
+
+def check_tables(plan: Plan, counts: Ints) -> None:
+    """Raise `PlanError` if the tables of a sketch hold different numbers of rows, or too many."""
+    rows = np.add.reduceat(counts.astype(np.float64), plan.family.offsets[:-1])
+    if plan.purpose is Purpose.VERDICTS:  # the first histogram counts rows, all others by sign
+        rows[0] = counts[1] - counts[0]
+    if abs(rows).max() > 2**52 or (rows != rows[0]).any() or plan.rows_counted(counts) < 0:
+        raise PlanError(
+            f"sketch: its tables hold {rows.min():,.0f} to {rows.max():,.0f} rows: needs the "
+            "same rows in each, at most 2^52"
+        )

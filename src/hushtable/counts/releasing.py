@@ -115,6 +115,12 @@ def check_counts(sketch: "Sketch", mechanism: str, rows_per_person: int) -> None
             f"rows were counted with sample_weight, up to {weight} times each: one person's rows "
             f"can change a count by that; give rows_per_person={weight} or more"
         )
+    if (most := sketch.rows_per_person or 0) > rows_per_person:
+        raise PrivacyError(
+            f"up to {most} rows of a person were counted, and the noise would be for "
+            f"{rows_per_person}: give rows_per_person={most} or more, or count fewer (of sketches "
+            "that were added, whoever is in several has the rows of each: sketch all rows at once)"
+        )
 
 
 def _earlier(after: Release | Sequence[Release], plan: Plan) -> tuple[Spent, ...]:

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from hushtable import files, progress
 from hushtable.arguments import generator
 from hushtable.counts.base import Counts
-from hushtable.counts.counting import Counter
+from hushtable.counts.counting import Counter, check_tables, count_persons, most_together
 from hushtable.counts.release import Release
 from hushtable.counts.releasing import release_counts
+from hushtable.data.persons import PersonRows, PersonsCounted
 from hushtable.data.readers import no_rows
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import count_rows, whole_weights
@@ -50,6 +51,10 @@ class Sketch(Counts):
     fresh_samples : bool
         Whether nobody can know how the samples were drawn: from the system's entropy, not from
         a seed or a generator.
+    rows_per_person : int or None
+        Rows of a person at most, as a column of persons told; of a sum, of its parts together.
+    persons : hushtable.data.persons.PersonsCounted or None
+        How many rows of how many persons were left out; not in files.
 
     Examples
     --------
@@ -72,6 +77,8 @@ class Sketch(Counts):
     sampled: bool = False
     largest_weight: int = 1
     fresh_samples: bool = False
+    rows_per_person: int | None = None
+    persons: PersonsCounted | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -80,14 +87,7 @@ class Sketch(Counts):
         for name, array in (("counts", self.counts), ("tally", self.tally)):
             if len(array) and array.min() < 0 and not (signed and name == "counts"):
                 raise PlanError(f"sketch: {name} holds a negative number")
-        rows = np.add.reduceat(self.counts.astype(np.float64), self.plan.family.offsets[:-1])
-        if signed:  # the first histogram counts rows, all others by sign
-            rows[0] = self.counts[1] - self.counts[0]
-        if abs(rows).max() > 2**52 or (rows != rows[0]).any() or self.n_rows < 0:
-            raise PlanError(
-                f"sketch: its tables hold {rows.min():,.0f} to {rows.max():,.0f} rows: needs the "
-                "same rows in each, at most 2^52"
-            )
+        check_tables(self.plan, self.counts)
 
     @classmethod
     def zero(cls, plan: Plan) -> "Sketch":
@@ -108,6 +108,9 @@ class Sketch(Counts):
         random_state: int | np.random.Generator | None = None,
         n_jobs: int | None = None,
         allow_empty: bool = False,
+        person: str | None = None,
+        rows_per_person: int = 1,
+        key: bytes | None = None,
     ) -> "Sketch":
         """Count rows.
 
@@ -133,6 +136,13 @@ class Sketch(Counts):
         allow_empty : bool, default=False
             Whether no rows give `Sketch.zero` instead of an error. Where others see whether
             there is a release, as in a round, an error would show that there are no rows.
+        person : str, optional
+            The column that tells persons: texts or whole numbers, none missing, no feature of the
+            plan. Of each, ``rows_per_person`` rows at most are counted, the same ones in any order.
+        rows_per_person : int, default=1
+            Only with ``person``.
+        key : bytes, optional
+            Secret of 16 bytes or more, by which ``person`` is hashed; by default the plan's id.
 
         Returns
         -------
@@ -144,6 +154,14 @@ class Sketch(Counts):
             If there are no rows (unless ``allow_empty``), the columns are not the plan's, or a
             value is of the wrong kind; the message names the column.
         """
+        if person is not None:
+            if max_samples is not None or sample_weight is not None:
+                raise UsageError("person= counts whole rows: drop sample_weight and max_samples")
+            rows = PersonRows(person, rows_per_person, key, plan.plan_id)
+            counts, tally = count_persons(plan, X, rows, n_jobs, allow_empty=allow_empty)
+            return cls(plan, counts, tally, rows_per_person=rows.most, persons=rows.counted)
+        if rows_per_person != 1 or key is not None:
+            raise UsageError("rows_per_person= and key= go with person=: name the column")
         reader = open_rows(X, plan.schema)
         counter = Counter(plan)
         if max_samples is not None:
@@ -185,7 +203,7 @@ class Sketch(Counts):
         *,
         mechanism: str = DEFAULT,
         adjacency: Adjacency = "add-remove",
-        rows_per_person: int = 1,
+        rows_per_person: int | None = None,
         after: Release | Sequence[Release] = (),
         share: float | None = None,
         random_state: None = None,
@@ -214,8 +232,9 @@ class Sketch(Counts):
         adjacency : {"add-remove", "replace-one"}
             Whether the data of two neighbours differ by one person more or less, or by one
             person's values (for data whose number of rows is public).
-        rows_per_person : int, default=1
-            Rows that one person has at most; the guarantee is for all of them together.
+        rows_per_person : int, optional
+            Rows that one person has at most; the guarantee is for all of them together. By
+            default the sketch's, else 1.
         after : Release or sequence of Release, optional
             Earlier releases about the same rows, which count towards epsilon. Those behind
             the plan count by themselves; what was released before them, where the plan was
@@ -247,14 +266,11 @@ class Sketch(Counts):
                 "noise takes no seed: whoever guesses random_state subtracts the noise; leave it "
                 "out (the seed of the hash functions belongs to Plan.draw)"
             )
-        terms = Terms.given(
-            epsilon,
-            delta=delta,
-            adjacency=adjacency,
-            rows_per_person=rows_per_person,
-            share=share,
-            mechanism=mechanism,
-        )
+        most = rows_per_person
+        if most is None:
+            most = 1 if isinstance(epsilon, Terms) else self.rows_per_person or 1
+        named = {"rows_per_person": most, "share": share, "mechanism": mechanism}
+        terms = Terms.given(epsilon, delta=delta, adjacency=adjacency, **named)
         return release_counts(self, terms, after, progress)
 
     # --- the algebra ------------------------------------------------------------------------
@@ -269,6 +285,7 @@ class Sketch(Counts):
             self.sampled or other.sampled,
             max(self.largest_weight, other.largest_weight),
             not (self.seeded or other.seeded),
+            most_together(self, other),
         )
 
     def __sub__(self, other: "Sketch") -> "Sketch":
@@ -308,18 +325,22 @@ class Sketch(Counts):
             entries["fresh_samples"] = True
         if self.largest_weight > 1:
             entries["largest_weight"] = self.largest_weight
+        if self.rows_per_person is not None:
+            entries["rows_per_person"] = self.rows_per_person
         return entries, arrays | {"tally": self.tally}
 
     @classmethod
     def from_file(cls, content: files.Content) -> "Sketch":
         """Build the sketch that a file carries; raises `PlanError` if it holds none."""
-        maybe = {"largest_weight": object, "fresh_samples": bool}
+        maybe = {"largest_weight": object, "fresh_samples": bool, "rows_per_person": object}
         said = content.said("counts", {"sampled": bool}, maybe)
         weight, fresh = said.get("largest_weight", 1), said.get("fresh_samples", False)
-        if type(weight) is not int or weight < 1:
-            raise PlanError(f"largest_weight={weight!r}: needs a whole number above 0")
+        most = said.get("rows_per_person")
+        for name, value in (("largest_weight", weight), ("rows_per_person", most)):
+            if (value is not None or name in said) and (type(value) is not int or value < 1):
+                raise PlanError(f"{name}={value!r}: needs a whole number above 0")
         counts, tally = content.array("counts"), content.array("tally")
-        return cls(Plan.from_file(content), counts, tally, said["sampled"], weight, fresh)
+        return cls(Plan.from_file(content), counts, tally, said["sampled"], weight, fresh, most)
 
     def outside(self) -> dict[str, int]:
         """Return, for each feature that has some, how many rows lay outside the plan."""

@@ -6,7 +6,7 @@ it is read by `hushtable.federation.policy_file`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from hushtable.arguments import whole
 from hushtable.data.schema import Feature
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hushtable.plans.plan import Plan
 
 Role = Literal["coordinator", "site"]
+Persons = Literal["affirmed", "column"]
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,9 @@ class Policy:
         Whether the coordinator may take part as a site.
     unattended : bool
         Whether rounds may be answered without a person.
+    persons : {"affirmed", "column"}
+        Who says that no person has more rows than a round states: whoever answers for the rows
+        affirms it here, or a column of the rows has to tell persons, and more are not counted.
     plans : tuple of str
         Ids of plans that may be counted under, whatever their columns.
     features : tuple of Feature
@@ -72,12 +76,15 @@ class Policy:
     features: tuple[Feature, ...] = ()
     officer: str = ""
     digest: str = ""
+    persons: Persons = "affirmed"
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         check_epsilon(self.total_epsilon)
         check_delta(self.delta)
         whole("known_sites", self.known_sites, 1, 1000)
+        if self.persons not in get_args(Persons):
+            raise PlanError(f"persons is {self.persons!r:.80}: needs 'column' or 'affirmed'")
         both = set(self.coordinators.values()) & set(self.sites.values())
         others = len(self.sites)
         contradictions = {
@@ -210,6 +217,23 @@ class Policy:
             allowed = {feature.name: feature for feature in self.features}
             for feature in plan.schema.features:
                 _check_feature(feature, allowed.get(feature.name))
+
+    def check_persons(self, told: bool, rows_per_person: int) -> None:
+        """Raise `Refused` if no column tells persons, and nobody affirmed how many rows they have.
+
+        Parameters
+        ----------
+        told : bool
+            Whether a column tells persons, by which the rows of each are counted.
+        rows_per_person : int
+            What the round states, for the message.
+        """
+        if not told and self.persons == "column":
+            raise _against(
+                f"nothing shows that no person has more than {rows_per_person:,} rows: name the "
+                "column that tells persons (--person), or, where whoever answers for the rows "
+                'knows it, let the policy say so (persons = "affirmed" under [round])'
+            )
 
 
 def _check_feature(feature: Feature, allowed: Feature | None) -> None:

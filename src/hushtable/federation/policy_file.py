@@ -13,7 +13,7 @@ from typing import Any
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import FileError, HushTableError, PlanError, PrivacyError
 from hushtable.federation.keys import grouped, new_private
-from hushtable.federation.policy import Policy
+from hushtable.federation.policy import Persons, Policy
 
 _VERSION = 1
 _TEMPLATE = Path(__file__).with_name("policy.toml")
@@ -68,13 +68,20 @@ def policy_beside(key: str | os.PathLike[str]) -> Path:
     return Path(key).with_suffix(".policy.toml")
 
 
-def write_policy(path: str | os.PathLike[str], name: str, epsilon: float, delta: float) -> None:
+def write_policy(
+    path: str | os.PathLike[str],
+    name: str,
+    epsilon: float,
+    delta: float,
+    persons: Persons = "column",
+) -> None:
     """Write a strict policy with comments for a site, which its owner alone may read and change.
 
-    ``epsilon`` and ``delta`` are the cap of its book.
+    ``epsilon`` and ``delta`` are the cap of its book; ``persons`` is as in `Policy`.
     """
     text = _TEMPLATE.read_text(encoding="utf-8")
     values = {"@NAME@": name, "@EPSILON@": repr(float(epsilon)), "@DELTA@": repr(float(delta))}
+    values["@PERSONS@"] = persons
     for mark, value in values.items():
         text = text.replace(mark, value)
     with new_private(path) as temporary:
@@ -89,7 +96,7 @@ def _policy(content: dict[str, Any], digest: str) -> Policy:
             "upgrade with pip install -U hushtable, or write a new one"
         )
     _known_keys(content, _TABLES, "a policy")
-    round_ = _table(content, "round", _LIMITS | {"coordinator_may_be_site"})
+    round_ = _table(content, "round", _LIMITS | {"coordinator_may_be_site", "persons"})
     unattended = _table(content, "unattended", {"answer"}).get("answer", False)
     officer = _table(content, "officer", {"fingerprint"}).get("fingerprint", "")
     lacking = sorted(_LIMITS - set(round_))

@@ -12,7 +12,7 @@ from hushtable.counts.sketch import Sketch
 from hushtable.errors import DataError, RoundError, UsageError
 from hushtable.federation.approval import Approval, check_officer
 from hushtable.federation.book.book import ALL_ROWS, Book
-from hushtable.federation.book.digests import RowDigests
+from hushtable.federation.book.digests import RowDigests, of_persons
 from hushtable.federation.clock import now
 from hushtable.federation.contribution import Contribution
 from hushtable.federation.keys import Card, Keys
@@ -157,6 +157,14 @@ class Reply:
         """Raise `Refused` if too many are still unknown; see `Policy.check_strangers`."""
         self.policy.check_strangers(self.round, self.strangers)
 
+    def check_persons(self, told: bool) -> None:
+        """Raise `Refused` if nobody but the round says how many rows a person has at most.
+
+        ``told`` is whether a column tells persons, by which the rows of each are counted.
+        """
+        if self.earlier is None:
+            self.policy.check_persons(told, self.round.terms.rows_per_person)
+
     # --- the answer -------------------------------------------------------------------------
 
     def counted(self, sketch: Sketch, *, outside_too: bool = False) -> NDArray[np.int64]:
@@ -179,6 +187,7 @@ class Reply:
         if sketch.plan.plan_id != self.plan.plan_id:
             raise RoundError(f"counted under another plan: {self.plan.difference(sketch.plan)}")
         terms = self.round.terms
+        self.check_persons(sketch.rows_per_person is not None)
         check_counts(sketch, terms.mechanism, terms.rows_per_person)
         if self._attended and not outside_too and self.earlier is None:
             n_rows = sketch.n_rows
@@ -227,7 +236,12 @@ class Reply:
         if terms.masked:
             agreed = agree.roster_keys(self.round, self.keys)
             masks = mask.pairwise_mask(self.keys.card.name, agreed, self.round.layout.n_cells)
-        return self.answer(counts, masks, progress, rows=rows, new_people=new_people).content
+        # The same people may have other rows by now.
+        seen = sketch.persons
+        persons = of_persons(seen) if seen is not None and seen.n_persons else None
+        return self.answer(
+            counts, masks, progress, rows=rows, new_people=new_people, persons=persons
+        ).content
 
     def answer(
         self,
@@ -237,6 +251,7 @@ class Reply:
         *,
         rows: RowDigests | None = None,
         new_people: bool = False,
+        persons: RowDigests | None = None,
     ) -> Contribution:
         """Draw the noise, sign, and write it into the book; or return what is in it.
 
@@ -251,6 +266,8 @@ class Reply:
             What hides them, in a masked round.
         progress, rows, new_people
             As in `submission`.
+        persons : RowDigests, optional
+            By which the book knows the persons again, whatever their rows are.
         """
         if self.earlier is not None:  # an older book may lack the file
             return self.earlier.sealed(self.round, self.keys, masks)
@@ -259,15 +276,16 @@ class Reply:
         sent = noise.add_noise(counts, self.round.terms.mechanism, scale, progress=progress)
         with self.book.writing():
             self._check_cost()  # another process may have answered meanwhile
-            if rows is not None and self._attended:  # without a person: in the first step
-                self.book.check_people(self.data_set, rows, new_people)
+            for some in (rows, persons) if self._attended else ():  # else in the first step
+                if some is not None:
+                    self.book.check_people(self.data_set, some, new_people)
             share, spent = self._share(release), self._spent(release)
             about = self.round.round_id, self.round.title, self.data_set, self.at
             noised = Contribution(*about, counts, sent, share, spent, self.round.content)
             if self.policy.digest:
                 self.book.note_policy(self.policy.digest)
             sealed = noised.sealed(self.round, self.keys, masks)
-            return self.book.record(sealed, rows, new_people=new_people)
+            return self.book.record(sealed, rows, new_people, persons)
 
     @property
     def cost_words(self) -> str:

@@ -108,7 +108,7 @@ def answers_of(step, *others):
 
 def the_others_of_three_sites():
     people_fill_in_the_schema()
-    do(*(f"round keygen {site} --cap 2" for site in THREE[1:]))
+    do(*(f"round keygen {site} --cap 2 --persons affirmed" for site in THREE[1:]))
 
 
 def a_merged_model():
@@ -122,6 +122,14 @@ def somebody_looks_at_rows():
     """Write rows with verdicts."""
     rows = pd.read_csv("rows.csv").head(20)
     rows.assign(verdict=["outlier", "fine"] * 10).to_csv("looked-at.csv", index=False)
+
+
+def patients_come_again():
+    """Write visits: one of most patients, three of some."""
+    rows = pd.read_csv("rows.csv")
+    rows = pd.concat([rows, rows.head(100), rows.head(100)], ignore_index=True)
+    rows.insert(0, "patient", [f"P{i:03}" for i in (*range(400), *range(100), *range(100))])
+    rows.to_csv("visits.csv", index=False)
 
 
 def people_fill_in_the_schema():
@@ -147,7 +155,11 @@ def everything_for_reports():
 
 def the_end_of_a_round():
     """Make a round's result, with what its sites sent in the folder."""
-    do("round keygen north --cap 2", "round keygen south --cap 2", "round keygen lead")
+    do(
+        "round keygen north --cap 2 --persons affirmed",
+        "round keygen south --cap 2",
+        "round keygen lead",
+    )
     do("round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush")
     do(*(answer_of(site, "round") for site in ("north", "south")))
     do("round collect round.hush north.round.hush south.round.hush --key lead.key -o result.hush")
@@ -270,6 +282,7 @@ PAGES = {
             "hushtable merge north-first-pass": partial(
                 do, *release_of("north-first-pass"), *release_of("south-first-pass")
             ),
+            "hushtable sketch visits.csv": patients_come_again,
             "hushtable sketch looked-at.csv": somebody_looks_at_rows,
             "hushtable merge north.verdicts": partial(
                 do,

@@ -4,11 +4,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
+import typer
+
 from hushtable.cli._options import argument, option
 from hushtable.errors import FileError, UsageError
 from hushtable.federation.collect import Collection, check_coordinator
 from hushtable.federation.hidden import read_plan
 from hushtable.federation.keys import Card, Keys
+from hushtable.federation.policy import Persons
 from hushtable.federation.round import Round, now
 from hushtable.plans.plan import Plan
 
@@ -23,6 +26,13 @@ BookFile: TypeAlias = Annotated[
 PolicyFile: TypeAlias = Annotated[
     Path | None,
     option("FILE", "This site's policy; by default the one beside the keys.", "--policy"),
+]
+PersonsOption: TypeAlias = Annotated[
+    Persons,
+    typer.Option(
+        help="With --cap, for the policy. Who says that nobody has more rows than a round states: "
+        "a column that each answer names, or you."
+    ),
 ]
 HiddenPlan: TypeAlias = Annotated[
     Path | None, option("FILE", "The sites' plan, where the round hides it.")

@@ -7,9 +7,11 @@ from typing import Annotated, Any
 
 from hushtable.cli._options import Delta, Json, argument, option
 from hushtable.cli._output import Target, finish
+from hushtable.cli.round._common import PersonsOption
 from hushtable.errors import UsageError
 from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys, check_name
+from hushtable.federation.policy import Persons
 from hushtable.federation.policy_file import policy_beside, write_policy
 
 _Name = Annotated[str, argument("NAME", "As others see you.")]
@@ -24,6 +26,7 @@ def keygen(
     name: _Name,
     cap: _Cap = None,
     delta: Delta = 1e-6,
+    persons: PersonsOption = "column",
     folder: _Folder = Path(),
     as_json: Json = False,
 ) -> None:
@@ -42,7 +45,7 @@ def keygen(
     if cap is not None:
         files["policy"] = policy_beside(files["key"])
         files["book"] = folder / f"{name}.book"
-    keys = _made(name, files, cap, delta)
+    keys = _made(name, files, cap, delta, persons)
     facts: dict[str, Any] = {
         "command": "round keygen",
         "name": name,
@@ -61,7 +64,9 @@ def keygen(
     finish(as_json, facts, text)
 
 
-def _made(name: str, files: dict[str, Path], cap: float | None, delta: float) -> Keys:
+def _made(
+    name: str, files: dict[str, Path], cap: float | None, delta: float, persons: Persons
+) -> Keys:
     """Write the files that are not there yet: the card last."""
     keys = _begun(files, cap, delta)
     for kind, path in files.items():
@@ -81,7 +86,7 @@ def _made(name: str, files: dict[str, Path], cap: float | None, delta: float) ->
         Book.open(files["book"], keys.card).close()  # not that of a call at the same time
         if not files["policy"].exists():
             with targets["policy"].writing():
-                write_policy(files["policy"], name, cap, delta)
+                write_policy(files["policy"], name, cap, delta, persons)
     targets["card"].save(keys.card)
     return keys
 

@@ -7,6 +7,7 @@ import typer
 
 from hushtable.cli._options import Json, argument, option
 from hushtable.cli._output import Target, finish, print_table, shown
+from hushtable.cli.round._common import PersonsOption
 from hushtable.errors import UsageError
 from hushtable.federation.policy import Policy
 from hushtable.federation.policy_file import load_policy, write_policy
@@ -19,7 +20,13 @@ _Write = Annotated[
 _Cap = Annotated[float | None, option("E", "With --write: the most that all rounds may cost.")]
 
 
-def policy(file: _File, write: _Write = False, cap: _Cap = None, as_json: Json = False) -> None:
+def policy(
+    file: _File,
+    write: _Write = False,
+    cap: _Cap = None,
+    persons: PersonsOption = "column",
+    as_json: Json = False,
+) -> None:
     """Check the policy of a site, and show what it allows.
 
     Example:
@@ -30,7 +37,7 @@ def policy(file: _File, write: _Write = False, cap: _Cap = None, as_json: Json =
     if cap is not None:
         target = Target(file)
         with target.writing():
-            write_policy(file, file.name.removesuffix(".policy.toml"), cap, 1e-6)
+            write_policy(file, file.name.removesuffix(".policy.toml"), cap, 1e-6, persons)
     read = load_policy(file)
     facts: dict[str, Any] = {
         "command": "round policy",
@@ -44,6 +51,7 @@ def policy(file: _File, write: _Write = False, cap: _Cap = None, as_json: Json =
         "known_sites": read.known_sites,
         "coordinator_may_be_site": read.coordinator_may_be_site,
         "unattended": read.unattended,
+        "persons": read.persons,
         "officer": read.officer or None,
         "plans": list(read.plans),
         "features": [feature.to_dict() for feature in read.features],
@@ -63,6 +71,7 @@ def _print(file: Path, read: Policy) -> None:
         "Both roles": "allowed"
         if read.coordinator_may_be_site
         else "refused: coordinator and site",
+        "Persons": "told by a column (--person)" if read.persons == "column" else "affirmed",
         "Officer": read.officer or "nobody has to sign",
         "Unattended": "answers" if read.unattended else "answers nothing",
     }

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 import typer
 
 from hushtable import files
-from hushtable.cli._options import Data, Json, Output, Threads, option
+from hushtable.cli._options import Data, Json, Output, Person, Threads, option
 from hushtable.cli._output import Target, finish, print_sentences, print_tally, tally
+from hushtable.cli._persons import facts_of, kept, print_persons
 from hushtable.cli._progress import cells_bar, watched
 from hushtable.cli._rows import READS, Reads
 from hushtable.cli.round import _common as common
@@ -57,6 +58,7 @@ def submit(
     plan: common.HiddenPlan = None,
     approval: _Approval = None,
     trust: _Trust = None,
+    person: Person = None,
     data_set: _DataSet = "all rows",
     new_people: _NewPeople = False,
     outside_too: _OutsideToo = False,
@@ -87,23 +89,29 @@ def submit(
         reply = site.Reply(
             asked, keys, notes, policy=allowed, data_set=data_set, plan=shared, approval=approved
         )
-        reader = reads.open_as(data, reply.plan.schema)
+        reply.check_persons(person is not None)
+        reader = reads.open_as(data, reply.plan.schema, keep=kept(person, reply.plan.schema))
         _confirm(reply, show=not as_json, ask=not yes)
-        counted, content, n_read = _answer(
-            reply, reader, threads, as_json, new_people=new_people, outside_too=outside_too
-        )
+        said = {"new_people": new_people, "outside_too": outside_too}
+        counted, content, n_read = _answer(reply, reader, person, threads, as_json, **said)
         with target.writing():
             files.write_bytes(output, content, private=not files.travels("submission"))
     finish(as_json, _facts(reply, counted, output), lambda: _print(reply, counted, n_read, target))
 
 
 def _answer(
-    reply: Reply, reader: Reader, threads: int, quiet: bool, **allowed: bool
+    reply: Reply, reader: Reader, person: str | None, threads: int, quiet: bool, **allowed: bool
 ) -> tuple[Sketch, bytes, int]:
     """Return the rows counted, what is to be sent of them, and how many were read."""
+    persons: Any = {}
+    if person is not None:
+        most = reply.round.terms.rows_per_person
+        persons = {"person": person, "rows_per_person": most, "key": reply.book.persons_key}
     digester = reply.book.digester(reply.plan.schema)
     with watched(digester.watch(reader), quiet=quiet) as watch:
-        counted = Sketch.from_data(reply.plan, watch.reader, n_jobs=threads, allow_empty=True)
+        counted = Sketch.from_data(
+            reply.plan, watch.reader, n_jobs=threads, allow_empty=True, **persons
+        )
     seen = digester.digests() if counted.n_rows else None
     with cells_bar(len(counted.counts), quiet=quiet) as advance:
         content = reply.submission(counted, advance, rows=seen, **allowed)
@@ -120,6 +128,7 @@ def _facts(reply: Reply, counted: Sketch, output: Path) -> dict[str, Any]:
         "again": reply.earlier is not None,
         "epsilon_so_far": reply.epsilon,
         "tally": tally(reply.plan.schema, counted.tally),
+        **facts_of(counted),
     }
 
 
@@ -127,7 +136,8 @@ def _print(reply: Reply, counted: Sketch, n_read: int, target: Target) -> None:
     if reply.earlier is not None:
         print("The round was answered before: this is the same answer, noise and all.")
     print(f"Counted {counted.n_rows:,} rows.")
-    print_tally(reply.plan.schema, counted.tally, n_read)
+    print_persons(counted)
+    print_tally(reply.plan.schema, counted.tally, n_read if not counted.persons else counted.n_rows)
     print(f"Wrote {target}: send it to {reply.round.coordinator.name}. Keep the book.")
 
 

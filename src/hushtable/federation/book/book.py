@@ -8,6 +8,7 @@ It is a chain of entries (`hushtable.federation.book.chain`), to which a book on
 answers and data sets are what the entries come to (`hushtable.federation.book.contents`).
 """
 
+import hmac
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -151,7 +152,11 @@ class Book(BookFile):
         return self._parsed(lambda entry: Contribution.of(entry.content, found), entry)
 
     def record(
-        self, given: Contribution, rows: RowDigests | None = None, new_people: bool = False
+        self,
+        given: Contribution,
+        rows: RowDigests | None = None,
+        new_people: bool = False,
+        persons: RowDigests | None = None,
     ) -> Contribution:
         """Note a contribution before it is sent; return what holds from now on.
 
@@ -167,6 +172,8 @@ class Book(BookFile):
         new_people : bool
             Whether somebody says that these rows are of other people than those of all other data
             sets. That is noted, and whom they look like.
+        persons : RowDigests, optional
+            Of whose rows they are, as ``of_persons`` made them; judged as the rows are.
 
         Raises
         ------
@@ -180,10 +187,10 @@ class Book(BookFile):
             if earlier is not None:
                 return earlier
             self.check_cap(given.data_set, given.spent)
-            if rows is not None:
-                like = self.same_people(given.data_set, rows)
+            for some in (one for one in (rows, persons) if one is not None):
+                like = self.same_people(given.data_set, some)
                 content = {"data_set": given.data_set, "new_people": new_people, "like": like}
-                self._note("rows", content, {"rows": rows.to_bytes()})
+                self._note("rows", content, {"rows": some.to_bytes()})
             self._note("answer", *given.noted())
         return given
 
@@ -192,6 +199,11 @@ class Book(BookFile):
     def digester(self, schema: Schema) -> RowDigester:
         """Return what makes digests of rows under this book's key."""
         return RowDigester(schema, self._now().key)
+
+    @property
+    def persons_key(self) -> bytes:
+        """The secret by which persons are hashed: 32 bytes, of this book alone."""
+        return hmac.digest(self._now().key, b"persons", "sha256")
 
     def same_people(self, data_set: str, rows: RowDigests) -> str | None:
         """Return the name of another data set that these rows seem to be of, if there is one."""

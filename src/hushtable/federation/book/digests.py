@@ -27,13 +27,12 @@ from numpy.typing import NDArray
 from hushtable import kernels
 from hushtable.arguments import whole
 from hushtable.data.columns import as_numbers, as_texts, filled
+from hushtable.data.persons import SAMPLE, PersonsCounted
 from hushtable.data.readers import Batch, Reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, PlanError, UsageError
 
-#: Distinct rows of a sample at most.
-SAMPLE = 1_024
 #: Bytes of a row's digest.
 DIGEST_BYTES = 16
 #: Distinct rows below which a sample says nothing: so few are alike by chance.
@@ -51,7 +50,7 @@ _TEXT_BITS = 0x3FFF_FFFF_FFFF_FFFF
 class RowDigests:
     """A sample of the distinct rows of a table, by which another table can be compared with it."""
 
-    #: Names of the columns, sorted.
+    #: Names of the columns, sorted; of persons, none.
     features: tuple[str, ...]
     n_rows: int
     #: Keyed digest of all rows in any order, 32 hexadecimal digits.
@@ -124,6 +123,14 @@ class RowDigests:
             return cls(features, read["n_rows"], str(read["whole"]), hashes, values)
         except (KeyError, TypeError, ValueError, RecursionError):
             raise PlanError("holds no digests of rows") from None
+
+
+def of_persons(seen: PersonsCounted) -> RowDigests:
+    """Return the persons of a table as its rows, of which each is one person's id alone."""
+    values = seen.sample.astype(">u8").view(np.uint8).reshape(-1, DIGEST_BYTES)
+    digest = hashlib.sha256(b"%d persons:" % seen.n_persons + values.tobytes())
+    whole = digest.hexdigest()[: 2 * DIGEST_BYTES]
+    return RowDigests((), seen.n_persons, whole, seen.sample[:, 0].copy(), values)
 
 
 class RowDigester:

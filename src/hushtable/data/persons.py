@@ -1,0 +1,281 @@
+"""At most so many rows of each person, out of core.
+
+Of each person, those rows are taken whose keyed hash is smallest. The hash is of the person and of
+what the row counts as, so that the choice is the same in any order, in batches of any size, from
+any number of files and by any number of threads; rows of one person with one hash count the same.
+
+Whether a person's row is taken depends on that person's rows and on the key alone. So a person more
+or less changes the counts by that person's rows alone, at most so many: for any choice of this
+kind, also one that a person can foresee. This is why rows are told apart by a fast hash. Persons
+are told apart by HMAC-SHA256, cut to 128 bits: two persons taken for one would change more.
+
+Rows are kept in runs of a temporary file that has no name, or one for its owner alone, and goes
+with the process. A run holds its persons in order, so that those of one 256th of all persons are
+read back together, from all runs.
+"""
+
+import hmac
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from hushtable import kernels
+from hushtable.arguments import whole
+from hushtable.data.columns import as_column, as_numbers, as_texts, is_text, null, scalar
+from hushtable.data.encoding import Codes
+from hushtable.data.readers import BATCH_ROWS
+from hushtable.errors import DataError, DataTypeError, FileError, UsageError
+
+#: Bytes of rows that are held in memory, until they go to the file as a run.
+RUN_BYTES = 1 << 25
+#: Parts of all persons that are read back one after the other.
+_PARTS = 256
+#: Persons, or distinct rows, of a sample at most: those with the smallest digests.
+SAMPLE = 1_024
+
+Words = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+Records = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class PersonsCounted:
+    """Whose rows were counted: exact, for whoever has the rows."""
+
+    #: Rows that were read, and those of them that were not counted.
+    n_rows: int
+    left_out: int
+    #: Persons, and those of them with rows left out.
+    n_persons: int
+    cut: int
+    #: The smallest keyed digests, rising: of shape (k, 2), 128 bits each.
+    sample: Words
+
+
+class PersonRows:
+    """Takes encoded rows with their persons, and gives back at most ``most`` of each person.
+
+    Parameters
+    ----------
+    column : str
+        The column that tells persons, for messages.
+    most : int
+        Rows of a person at most.
+    key : bytes or None
+        Under which persons are hashed: 16 bytes or more. None is ``plan_id``.
+    """
+
+    def __init__(self, column: str, most: int, key: bytes | None, plan_id: str) -> None:
+        self.column, self.most = column, whole("rows_per_person", most)
+        self._key = key = plan_id.encode() if key is None else key
+        if not isinstance(key, bytes) or len(key) < 16:
+            raise UsageError("key: needs 16 secret bytes or more, or None")
+        self._lock = threading.Lock()
+        self._pending: list[Records] = []
+        self._size = self._n_rows = self._missing = 0
+        self._kinds: set[str] = set()
+        self._open = ExitStack()
+        self._file: Any = None
+        #: Of each run: where it begins, and its rows before each part of the persons.
+        self._runs: list[tuple[int, Ints]] = []
+
+    def __enter__(self) -> "PersonRows":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
+
+    def add(self, codes: Codes, persons: Any, start: int) -> None:
+        """Take in encoded rows and the column that tells whose they are; from any thread.
+
+        ``start`` is the number of the first row, for messages.
+        """
+        kind, ids = _ids(persons, self.column, start)
+        records = None if ids.null_count or not len(ids) else self._records(codes, ids)
+        with self._lock:
+            self._n_rows += len(ids)
+            self._missing += ids.null_count
+            if ids.null_count < len(ids):
+                self._kinds.add(kind)
+            if records is not None:  # else nothing, or refused when all have been read
+                self._pending.append(records)
+                self._size += records.nbytes
+                if self._size >= RUN_BYTES:
+                    self._write(self._together())
+
+    def _records(self, codes: Codes, ids: pa.Array) -> Records:
+        d = len(codes.tally)
+        flags = np.zeros((codes.n_rows, d), np.uint8)
+        flags[codes.outside.rows, codes.outside.features] = 1
+        self._layout = _layout(d)
+        records = np.empty(codes.n_rows, self._layout)
+        records["person"] = self._digests(ids)
+        records["codes"] = codes.codes[:d].T
+        records["outside"] = np.packbits(flags, axis=1)
+        words = records["codes"].astype(np.uint64) | flags.astype(np.uint64) << np.uint64(16)
+        order = records["person"][:, 0] ^ records["person"][:, 1]
+        kernels.fold_words(words, np.arange(d), order)
+        kernels.finish_hashes(order)
+        records["order"] = order
+        return records
+
+    def _digests(self, ids: pa.Array) -> Words:
+        """Return the keyed digests of persons: one HMAC for each that the batch has."""
+        coded = ids.dictionary_encode()
+        macs = [
+            hmac.digest(self._key, text.encode(), "sha256")[:16]
+            for text in coded.dictionary.to_pylist()
+        ]
+        words: Words = np.frombuffer(b"".join(macs), ">u8").astype(np.uint64).reshape(-1, 2)
+        digests: Words = words[np.from_dlpack(coded.indices)]
+        return digests
+
+    # --- runs -------------------------------------------------------------------------------
+
+    def _together(self) -> Records:
+        records = np.concatenate(self._pending)
+        self._pending, self._size = [], 0
+        return records
+
+    def _write(self, records: Records) -> None:
+        """Write a run, with one row more of each person than is taken, which tells of more."""
+        records, _ = smallest(records, self.most + 1)
+        firsts = np.arange(_PARTS, dtype=np.uint64) << np.uint64(56)
+        before = np.searchsorted(records["person"][:, 0], firsts)
+        try:
+            if self._file is None:
+                self._file = self._open.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+            self._runs.append((self._file.seek(0, 2), np.append(before, len(records))))
+            self._file.write(records)
+        except OSError as error:
+            raise FileError(
+                f"rows cannot be kept in a temporary file in {tempfile.gettempdir()} "
+                f"({error.strerror}): they need about {records.itemsize} bytes each there; free "
+                "some, or set TMPDIR to a folder that has it"
+            ) from error
+
+    def _parts(self) -> Iterator[Records]:
+        """Yield all rows: those of a person together, persons by rising digests."""
+        if not self._runs:
+            if self._pending:
+                yield self._together()
+            return
+        if self._pending:
+            self._write(self._together())
+        for part in range(_PARTS):
+            found = []
+            for begin, before in self._runs:
+                first, last = before[part : part + 2].tolist()
+                self._file.seek(begin + first * self._layout.itemsize)
+                content = self._file.read((last - first) * self._layout.itemsize)
+                found.append(np.frombuffer(content, self._layout))
+            yield np.concatenate(found)
+
+    # --- what is taken ----------------------------------------------------------------------
+
+    def chosen(self) -> Iterator[Codes]:
+        """Yield the rows that are taken, once all have been added.
+
+        Raises `DataError`, at the end at the latest, if the column tells no persons.
+        """
+        self._check_ids()
+        n_persons = cut = taken = in_sample = 0
+        sample: list[Words] = []
+        for part in self._parts():
+            rows, rank = smallest(part, self.most + 1)
+            firsts = rows["person"][rank == 0]
+            n_persons, cut = n_persons + len(firsts), cut + int((rank == self.most).sum())
+            sample.append(firsts[: SAMPLE - in_sample])
+            in_sample += len(sample[-1])
+            rows = rows[rank < self.most]
+            taken += len(rows)
+            for at in range(0, len(rows), BATCH_ROWS):
+                yield _codes(rows[at : at + BATCH_ROWS])
+        found = np.concatenate([*sample, np.empty((0, 2), np.uint64)])
+        self.counted = PersonsCounted(self._n_rows, self._n_rows - taken, n_persons, cut, found)
+        if n_persons == 1 and self._n_rows > self.most:
+            raise DataError(
+                f"column {self.column!r} says that all {self._n_rows:,} rows are one person's, of "
+                f"which {self.most:,} would be counted: name the column that tells persons apart"
+            )
+
+    def _check_ids(self) -> None:
+        if self._missing:
+            raise DataError(
+                f"column {self.column!r} is empty in {self._missing:,} of {self._n_rows:,} rows: "
+                "whose they are is not known; give each an id, its own where it is nobody else's, "
+                "or leave these rows out"
+            )
+        if len(self._kinds) > 1:
+            raise DataError(
+                f"column {self.column!r} holds numbers in some rows and texts in others: 7 and "
+                "'007' may be one person; store it as text everywhere"
+            )
+
+
+def smallest(records: Records, most: int) -> tuple[Records, Ints]:
+    """Return, person by person, the rows with the smallest hashes, and which of them each is.
+
+    At most ``most`` of each person, numbered from 0. Of several lots of rows, those of what is
+    left of each are those of all.
+    """
+    person = records["person"]
+    records = records[np.lexsort((records["order"], person[:, 1], person[:, 0]))]
+    first, person = np.ones(len(records), bool), records["person"]
+    first[1:] = (person[1:] != person[:-1]).any(axis=1)
+    place = np.arange(len(records))
+    rank = place - np.maximum.accumulate(np.where(first, place, 0))
+    return records[rank < most], rank[rank < most]
+
+
+def _layout(d: int) -> np.dtype[Any]:
+    return np.dtype([
+        ("person", "<u8", (2,)), ("order", "<u8"), ("codes", "<u2", (d,)),
+        ("outside", "u1", (-(-d // 8),)),
+    ])  # fmt: skip
+
+
+def _codes(rows: Records) -> Codes:
+    """Return rows as they were encoded; which values lay outside is in the tally alone."""
+    codes = np.ascontiguousarray(rows["codes"].T)
+    missing = codes == kernels.MISSING_LOW
+    outside = np.unpackbits(rows["outside"], axis=1, count=len(codes))
+    tally = np.stack([missing.sum(axis=1), outside.sum(axis=0, dtype=np.int64)], axis=1)
+    if missing.any():
+        codes = np.concatenate([codes, np.where(missing, np.uint16(kernels.MISSING_HIGH), codes)])
+    return Codes(codes, tally)
+
+
+def _ids(column: Any, name: str, start: int) -> tuple[str, pa.Array]:
+    """Return whether persons have texts or numbers, and the ids as texts, null where missing."""
+    if isinstance(column, np.ndarray):
+        column = as_column(column)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if is_text(kind):
+        texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
+        return "text", pc.if_else(pc.equal(texts, scalar("")), null(pa.string()), texts)
+    if pa.types.is_null(kind):
+        return "text", pa.nulls(len(column), pa.string())
+    if pa.types.is_floating(kind):
+        values = as_numbers(column, name)
+        exact = 2.0 ** (np.finfo(values.dtype).nmant + 1)
+        fits = (np.rint(values) == values) & (np.abs(values) < exact)
+        for row in np.flatnonzero(~fits & ~np.isnan(values))[:1].tolist():
+            raise DataError(
+                f"column {name!r} holds the number {values[row]} in row {start + row}, which is "
+                "no whole number, or one too large to be told from the next: an id needs texts or "
+                "whole numbers; store it as text"
+            )
+    elif not pa.types.is_integer(kind):
+        raise DataTypeError(f"column {name!r} has type {kind}: an id needs texts or whole numbers")
+    return "number", as_texts(column, name)

@@ -1,0 +1,121 @@
+"""A column that tells persons, on the command line."""
+
+import pytest
+from cli_helpers import SCHEMA, do, write_rows
+
+from hushtable import load
+from hushtable.federation.book.book import Book
+from hushtable.federation.keys import Card
+
+
+@pytest.fixture
+def here(tmp_path, capsys):
+    """Visits of 40 patients, five each, and what a round of two sites needs."""
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    do("plan", "draw", tmp_path / "schema.toml", "--tables", 5, "--seed", 1,
+       "-o", tmp_path / "plan.hush")  # fmt: skip
+    for seed, name in enumerate(("north", "south")):
+        do("round", "keygen", name, "--cap", 9, "--folder", tmp_path)
+        visits(write_rows(tmp_path / f"{name}.csv", 200, seed))
+    do("round", "keygen", "lead", "--folder", tmp_path)
+    do("round", "open", tmp_path / "plan.hush", tmp_path / "north.card", tmp_path / "south.card",
+       "--key", tmp_path / "lead.key", "--epsilon", 1, "--rows-per-person", 2,
+       "-o", tmp_path / "round.hush")  # fmt: skip
+    cards = [Card.load(tmp_path / f"{name}.card") for name in ("lead", "north", "south")]
+    for name in ("north", "south"):  # as if all had compared their fingerprints
+        with Book.open(tmp_path / f"{name}.book") as book:
+            book.trust(cards[:1], "coordinator")
+            book.trust(cards[1:], "site")
+    capsys.readouterr()
+    return tmp_path
+
+
+def visits(path, ids=None):
+    """Put patients before the rows of a file."""
+    header, *rows = path.read_text().splitlines()
+    ids = ids or [f"P{i % 40}" for i in range(len(rows))]
+    lines = [f"patient,{header}", *map(",".join, zip(ids, rows, strict=True))]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def submit(here, *options, name="north"):
+    return ["round", "submit", here / "round.hush", here / f"{name}.csv", "--key",
+            here / f"{name}.key", "--yes", *options, "-o", here / f"{name}.hush"]  # fmt: skip
+
+
+def test_a_sketch_of_persons_and_its_release(here, run):
+    sketch = ("sketch", here / "north.csv", "--plan", here / "plan.hush", "-o", here / "s.hush")
+    printed = run(*sketch, "--person", "patient", "--rows-per-person", 3)
+    assert "Counted 120 rows" in printed.out
+    assert "Persons: 40, in 200 rows. Left out: 80 rows of 40 who had more than 3." in printed.out
+    assert "patient" not in printed.err  # it is not left out
+    facts = run(*sketch, "--person", "patient", "--drop", "patient", "--json").json
+    assert facts["rows"] == 40
+    assert facts["persons"] == {
+        "persons": 40, "rows_per_person": 1, "rows_left_out": 160, "persons_cut": 40,
+    }  # fmt: skip
+    run(*sketch, "--person", "patient", "--rows-per-person", 3)
+    assert run("inspect", here / "s.hush", "--json").json["rows_per_person"] == 3
+    assert "3 at most, by a column" in run("inspect", here / "s.hush").out
+
+
+def test_a_release_takes_the_number_from_the_sketch(here, run, refused):
+    pytest.importorskip("opendp")
+    sketch = ("sketch", here / "north.csv", "--plan", here / "plan.hush", "-o", here / "s.hush")
+    release = ("release", here / "s.hush", "--epsilon", 5, "-o", here / "r.hush")
+    run(*sketch)
+    assert run(*release, "--json").json["persons"] == "affirmed"
+    run(*sketch, "--person", "patient", "--rows-per-person", 3)
+    assert run(*release, "--json").json["persons"] == "column"
+    assert load(here / "r.hush").ledger.sensitivity.rows_per_person == 3
+    refused(*release, "--rows-per-person", 2, says="up to 3 rows of a person")
+
+
+def test_a_new_policy_wants_the_column_and_an_affirmed_one_does_not(here, run, refused):
+    pytest.importorskip("opendp")
+    refused(*submit(here), says=["more than 2 rows", "--person", 'persons = "affirmed"'])
+    assert not (here / "north.hush").exists()
+    facts = run(*submit(here, "--person", "patient"), "--json").json
+    assert facts["persons"]["rows_left_out"] == 120
+    sent = (here / "north.hush").read_bytes()
+    assert b"left" not in sent
+    again = run(*submit(here), "--json").json  # noted in the book: sent again
+    assert again["again"]
+    assert (here / "north.hush").read_bytes() == sent
+    policy = here / "south.policy.toml"
+    assert run("round", "policy", policy, "--json").json["persons"] == "column"
+    policy.write_text(policy.read_text().replace('"column"', '"affirmed"'))
+    assert "Persons       affirmed" in run("round", "policy", policy).out
+    run(*submit(here, name="south"))
+
+
+@pytest.mark.parametrize(
+    ("column", "ids", "says"),
+    [
+        ("who", None, "no column"),
+        ("age", None, "an id is no feature"),
+        ("patient", [""] + ["P1", "P2"] * 99 + ["P1"], "empty in 1 of 200 rows"),
+        ("patient", ["P1"] * 200, "one person's"),
+    ],
+)
+def test_a_column_that_tells_nobody_is_refused_and_nothing_noted(here, run, column, ids, says):
+    if ids is not None:
+        visits(write_rows(here / "north.csv", 200), ids)
+    printed = run(*submit(here, "--person", column))
+    assert printed.code == (2 if column == "age" else 1)
+    assert says in printed.err
+    assert not (here / "north.hush").exists()
+    with Book.open(here / "north.book") as book:
+        assert book.data_sets() == []
+
+
+def test_the_book_of_somebody_else_has_no_key_to_hash_persons_by(here, refused):
+    other = ("--book", here / "south.book")
+    refused(*submit(here, "--person", "patient", *other), says="south")
+    assert not (here / "north.hush").exists()
+
+
+def test_a_number_of_rows_without_a_column_is_refused(here, refused):
+    refused("sketch", here / "north.csv", "--plan", here / "plan.hush", "--rows-per-person", 2,
+            "-o", here / "s.hush", code=2, says="--person")  # fmt: skip
