@@ -36,7 +36,7 @@ from hushtable.privacy.terms import Terms
 
 @dataclass(frozen=True, eq=False)
 class Increment(Noised):
-    """What one period released: mixed counts of the periods so far, plus noise.
+    """Mixed counts of the periods so far, plus noise: all that a period releases.
 
     Made by `Periods.release`. Increments of one period and of different sites add. By itself it
     scores nothing: `decoded` takes those of all periods so far.

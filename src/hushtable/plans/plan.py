@@ -145,22 +145,20 @@ class Plan(TwoPassPlan):
                 "passes=2 with novelty=True: clean rows are all to be counted, and a second pass "
                 "would leave some of them out, which loses accuracy: draw it with one pass"
             )
-        if design is not None:
-            laid_out = design.parameters()
-            if not set(laid_out) <= set(chosen.parameters):
-                raise UsageError(f"detector {detector!r} has one layout: leave epsilon out")
-            parameters = laid_out | parameters
-        behind = {spent.release: spent for spent in schema.paid}
+        laid_out = {} if design is None else design.parameters()
+        if not set(laid_out) <= set(chosen.parameters):
+            raise UsageError(f"detector {detector!r} has one layout: leave epsilon out")
+        parameters, behind = laid_out | parameters, {spent.release: spent for spent in schema.paid}
         if marginals is not None:
             parameters["marginals"] = cls._checked_marginals(chosen, schema, marginals, design)
             behind |= {spent.release: spent for spent in marginals.spent()}
-        raw_marginals = marginals is not None and not marginals.may_leave
+        raw = marginals is not None and not marginals.may_leave
         return cls(
             schema,
             chosen.draw(schema, generator(random_state, rng), **parameters),
             chosen.score_for(parameters),
             detector,
-            data_dependent=not schema.public or raw_marginals,
+            data_dependent=not schema.public or raw,
             behind=tuple(behind.values()),
             design=design,
         )

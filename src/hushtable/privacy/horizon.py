@@ -107,7 +107,7 @@ class Horizon:
 
     @property
     def columns(self) -> NDArray[np.int64]:
-        """What a row in each of a person's periods adds over all releases, (T,), at the most.
+        """The most that a row in each of a person's periods adds to each release, (T,).
 
         Of a Toeplitz matrix whose entries fall, the columns that begin first and lie closest have
         the largest sum, in the sum of squares (Kalinin and Lampert, 2024, theorem 2).

@@ -94,25 +94,14 @@ class Design:
     ) -> "Design | None":
         """Return the design that a plan is asked for; None for one without noise."""
         if epsilon is None:
-            if expected_rows is not None:
-                raise UsageError("expected_rows lays out a private plan: give epsilon with it")
-            if passes != 1:
-                raise UsageError(
-                    f"passes={passes!r} shares the budget of a private plan: give epsilon with it "
-                    "(exact counts need nothing for a second pass: Plan.gate of them)"
-                )
-            if horizon is not None:
-                raise UsageError(
-                    "a horizon lays out a private plan: give epsilon and expected_rows with it "
-                    "(exact counts of periods add up as they are)"
-                )
+            _check_exact(expected_rows, passes, horizon)
             return None
         if expected_rows is None:
             raise UsageError(
                 "epsilon needs expected_rows, a public guess of the rows of all sites together: "
                 "the tables are laid out for it before any row is seen"
             )
-        if horizon is not None and not isinstance(horizon, Horizon):
+        if not isinstance(horizon, Horizon | None):
             horizon = Horizon.of(horizon)
         if horizon is not None and passes != 1:
             raise UsageError(
@@ -201,3 +190,19 @@ class Design:
             return cls(**content | {"horizon": horizon})
         except (UsageError, PrivacyError) as error:
             raise PlanError(f"design: {error}") from None
+
+
+def _check_exact(expected_rows: int | None, passes: int, horizon: object) -> None:
+    """Raise `UsageError` if a plan for exact counts is asked for what only noise needs."""
+    if expected_rows is not None:
+        raise UsageError("expected_rows lays out a private plan: give epsilon with it")
+    if passes != 1:
+        raise UsageError(
+            f"passes={passes!r} shares the budget of a private plan: give epsilon with it "
+            "(exact counts need nothing for a second pass: Plan.gate of them)"
+        )
+    if horizon is not None:
+        raise UsageError(
+            "a horizon lays out a private plan: give epsilon and expected_rows with it (exact "
+            "counts of periods add up as they are)"
+        )
