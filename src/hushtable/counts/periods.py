@@ -51,6 +51,16 @@ class Increment(Noised):
         What all periods cost together, paid once. Its shares are those of every period.
     seal : Seal or None
         Of the result of a round that its coordinator signed.
+
+    Examples
+    --------
+    >>> from hushtable import Feature, Periods, Plan, Schema, Sketch
+    >>> schema = Schema([Feature.numeric("age", low=0, high=99)])
+    >>> plan = Plan.draw(schema, epsilon=1.0, expected_rows=9000, horizon=3, random_state=0)
+    >>> north, south = (Periods(plan, epsilon=1.0) for _ in range(2))
+    >>> both = north.release(Sketch.zero(plan)) + south.release(Sketch.zero(plan))
+    >>> both.period
+    1
     """
 
     kind: ClassVar[str] = "increment"
@@ -111,6 +121,18 @@ def decoded(increments: Sequence[Increment], window: int | None = None) -> Relea
     ------
     PlanError, PrivacyError
         If a period is missing or there twice, or a site that took part is in no later period.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import Feature, Periods, Plan, Schema, Sketch, decoded
+    >>> schema = Schema([Feature.numeric("age", low=0, high=99)])
+    >>> plan = Plan.draw(schema, epsilon=1.0, expected_rows=9000, horizon=3, random_state=0)
+    >>> north, month = Periods(plan, epsilon=1.0), np.full((3000, 1), 40.0)
+    >>> increments = [north.release(Sketch.from_data(plan, month)) for _ in range(3)]
+    >>> model, latest = decoded(increments), decoded(increments, window=1)
+    >>> 8900 < model.n_rows < 9100, round(model.ledger.epsilon, 2)
+    (True, 1.0)
     """
     if not increments:
         raise UsageError("increments=[]: needs those of all periods so far")

@@ -268,6 +268,7 @@ PAGES = {
     "docs/install.md": Page(),
     "docs/maths.md": Page(needs=("opendp",)),
     "docs/paper.md": Page(),
+    "docs/periods.md": Page(needs=("opendp",)),
     "docs/privacy-officer.md": Page(needs=ROUNDS + LOOKS, slow=True),
     "docs/registry.md": Page(needs=("opendp",), names=a_release),
     "docs/releases.md": Page(
