@@ -62,7 +62,7 @@ def write_rows(path: Path, seed: int = 0) -> None:
     """Write 2,000 rows, of which the last is odd."""
     rng = random.Random(seed)
     rows = [
-        f"{rng.gauss(37, 12):.1f},{rng.gauss(75, 9):.0f},{rng.choice('ab')}" for _ in range(1999)
+        f"{rng.uniform(18, 95):.1f},{rng.gauss(75, 9):.0f},{rng.choice('ab')}" for _ in range(1999)
     ]
     path.write_text("\n".join(["age,pulse,ward", *rows, "37.0,210,a"]) + "\n")
 
