@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "report"))
 
-from chromium import Chromium, found  # noqa: E402
+from chromium import Chromium, found  # noqa: E402 (its folder is on the path only now)
 
 DESK, TELEPHONE = 1280, 360
 

@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "report"))
 
-from chromium import Chromium, found  # noqa: E402
+from chromium import Chromium, found  # noqa: E402 (its folder is on the path only now)
 
 #: The README's rows, with the names that it gives them.
 PATIENTS = """
