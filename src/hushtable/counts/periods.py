@@ -5,6 +5,7 @@ the counts of the periods so far, mixed by the plan's `Horizon`, plus noise. Inc
 sites add up; `decoded` makes of those of all periods so far a release that scores rows.
 """
 
+import itertools
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -79,6 +80,7 @@ class Increment(Noised):
             raise PlanError("the ledger counts other tables, or other periods, than the plan has")
         if unit.horizon is None or self.ledger.window is not None:
             raise PlanError("an increment needs a plan with a horizon, and is no sum")
+        self.ledger.check_parts()
         if self.ledger.behind_plan != self.plan.behind:
             raise PlanError("the ledger leaves out, or adds to, the releases behind the plan")
 
@@ -150,8 +152,8 @@ def decoded(increments: Sequence[Increment], window: int | None = None) -> Relea
         )
     ordered = [by_period[t] for t in range(1, period + 1)]
     last = ordered[-1].ledger
-    for one in ordered:
-        _check_sites(one, last)
+    for one, following in itertools.pairwise(ordered):
+        _check_sites(one, following.ledger)
     horizon = _horizon(plan)
     weights = horizon.weights(period, window)
     counts = np.rint(weights @ np.array([one.counts for one in ordered], np.float64))
@@ -159,17 +161,21 @@ def decoded(increments: Sequence[Increment], window: int | None = None) -> Relea
     return Release(plan, counts.astype(np.int64), ledger)
 
 
-def _check_sites(one: Increment, last: Ledger) -> None:
-    """Raise `PrivacyError` unless the sites of an increment are among those of the last."""
-    if one.ledger.pool != last.pool and None in (one.ledger.pool, last.pool):
-        raise PrivacyError("increments with masks and without make no sum")
-    scales = {share.release: share.scale for share in last.shares}
+def _check_sites(one: Increment, following: Ledger) -> None:
+    """Raise `PrivacyError` unless the sites of an increment are among those of the following."""
+    if one.ledger.pool != following.pool:
+        raise PrivacyError(
+            "increments of two streams of rounds, or with masks and without, make no sum"
+        )
+    scales = {share.release: share.scale for share in following.shares}
     for share in one.ledger.shares:
         if scales.get(share.release) != share.scale:
             raise PrivacyError(
                 f"the site whose share is {share.release[:12]} is in period {one.period}, and not "
-                f"in period {last.period} with the same noise: its mixed counts cannot be decoded; "
-                f"decode up to the last period with all sites, and begin a new plan"
+                f"in period {following.period} with the same noise: its mixed counts cannot be "
+                f"decoded. If what it sent for period {following.period} came late, add it (in a "
+                "round: collect again). If it left for good, decode up to period "
+                f"{one.period}, and begin a new plan"
             )
 
 

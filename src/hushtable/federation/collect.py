@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.counts.base import Noised
+from hushtable.counts.periods import Increment
 from hushtable.counts.release import Release
 from hushtable.errors import HushTableError, PrivacyError, RoundError
 from hushtable.federation.clock import now
 from hushtable.federation.keys import Keys
+from hushtable.federation.roster import check_coordinator
 from hushtable.federation.round import Round
 from hushtable.federation.sealed import Sealed
 from hushtable.federation.submission import Submission
@@ -111,7 +113,8 @@ class Collection:
             reason = layout.implausible(counts, submission.ledger.noise_sd)
             if reason is not None:
                 raise RoundError(f"{site!r} sent counts that cannot be: {reason}")
-            rows = round(float(counts.sum()) / len(layout.cells))
+            if self.round.period is None:  # else weighed, with those of the periods before
+                rows = round(float(counts.sum()) / len(layout.cells))
         self.accepted[site] = submission.accepted(content, rows)
         if self._sum is not None:
             self._sum += submission.words
@@ -135,7 +138,7 @@ class Collection:
             raise RoundError(
                 f"no result: {_named(missing)} missing, and a masked sum can only be read when all "
                 f"{len(self.round.sites)} sites are in it. Ask for what is missing before "
-                "the deadline, or open a new round without it"
+                f"the deadline, or {self._or_else}"
             )
         if len(self.accepted) < terms.least:
             raise RoundError(
@@ -150,6 +153,12 @@ class Collection:
             return result
         digests = {site: one.digest for site, one in self.accepted.items()}
         return with_seal(self.round, result, digests, keys)
+
+    @property
+    def _or_else(self) -> str:
+        if self.round.period is None:
+            return "open a new round without it"
+        return "open the period again (hushtable round next --again)"
 
     def _added_again(self) -> NDArray[np.uint64]:
         words = np.zeros(self.round.layout.n_cells, np.uint64)
@@ -182,6 +191,8 @@ def total(round_: Round, words: NDArray[np.uint64], ledgers: Mapping[str, Ledger
         if ledger.pool is not None and len(ledgers) < ledger.pool.least:
             raise PrivacyError("too few sites for the noise that the bound counts on")
         return Sealed(round_.layout, counts, ledger)
+    if round_.period is not None:
+        return Increment(round_.plan, counts, ledger)
     return Release(round_.plan, counts, ledger)
 
 
@@ -196,16 +207,6 @@ def with_seal(round_: Round, result: Noised, submissions: Mapping[str, str], key
     entries |= Seal.entry(round_.round_id, keys.card.to_dict(), submissions)
     content = files.unpack(files.pack(result.kind, entries, arrays, keys.sign), "the result")
     return content.build(type(result).from_file)
-
-
-def check_coordinator(round_: Round, keys: Keys) -> None:
-    """Raise `RoundError` unless these are the keys that opened the round."""
-    if keys.card != round_.coordinator:
-        raise RoundError(
-            f"these are the keys of {keys.card.name!r} ({keys.card.fingerprint}), and the round "
-            f"was opened by {round_.coordinator.name!r} ({round_.coordinator.fingerprint}): the "
-            "sites follow its coordinator alone; give --key of the one who opened it"
-        )
 
 
 def _bytes(content: bytes | Path) -> bytes:

@@ -1,6 +1,6 @@
 """A site's contribution to a round, from its counts with noise to the file that was sent."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,9 @@ from hushtable.federation.clock import stamp
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round
 from hushtable.federation.submission import Submission
+from hushtable.privacy import noise
 from hushtable.privacy.budget import Spent
+from hushtable.privacy.composition import split_history
 from hushtable.privacy.ledger import Share
 
 
@@ -40,6 +42,10 @@ class Contribution:
     #: The file that was sent, bit for bit; empty where it is not sealed, or was sent in a form
     #: that an older book did not keep.
     content: bytes = b""
+    #: Of a round about a period: the stream's id, and which one it is. What was sent then holds
+    #: the periods before, too, and counts are those of this one.
+    stream: str = ""
+    period: int | None = None
 
     def sealed(self, round_: Round, keys: Keys, masks: NDArray[np.uint64] | None) -> "Contribution":
         """Return it with the file to send, under masks in a masked round; the same, if it has one.
@@ -62,6 +68,7 @@ class Contribution:
             "made": stamp(self.made),
             "share": self.share.to_dict(),
             "spent": self.spent.to_dict(),
+            **({} if self.period is None else {"stream": self.stream, "period": self.period}),
         }
         blobs = {
             "counts": self.counts.astype("<i8").tobytes(),
@@ -85,4 +92,31 @@ class Contribution:
             Spent.from_dict(content["spent"]),
             blobs.get("round", b""),
             blobs.get("content", b""),
+            content.get("stream", ""),
+            content.get("period"),
         )
+
+
+def charged(round_: Round, release: str, mine: Sequence[Spent]) -> tuple[Share, Spent]:
+    """Return a site's line of the ledger of a round, and the cost to a person in its rows.
+
+    What the plan was drawn from is counted with the plan, as far as its entries prove that they
+    contain what the book says. What a coordinator says beside it proves nothing. Under a plan with
+    a horizon, both are for all of its periods.
+
+    Parameters
+    ----------
+    round_ : Round
+        What is answered.
+    release : str
+        Random id of the answer.
+    mine : sequence of Spent
+        What the site's book says that earlier rounds about these rows cost.
+    """
+    earlier, apart = split_history(round_.layout.behind, mine)
+    share = Share(release, round_.site_scale, noise.library(), earlier, apart)
+    cost = round_.ledger(replace(share, earlier=(), apart=())).cost_of(share)
+    terms, pool = round_.terms, round_.pool
+    about = release, round_.layout.detector, cost, terms.adjacency, terms.rows_per_person
+    tables = round_.sensitivity.tables
+    return share, Spent(*about, None if pool is None else pool.round, (release,), tables)

@@ -14,6 +14,7 @@ from hushtable.errors import PlanError, UsageError
 from hushtable.plans.draws import Purpose, purpose_of
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import Spent, check_share
+from hushtable.privacy.horizon import Horizon
 
 _ENTRIES = {
     "plan_id": str, "detector": str, "cells": list[int], "behind": list[object], "share": object
@@ -40,6 +41,8 @@ class Layout:
         What the plan was drawn from.
     share : float or None
         Share of the budget that a release takes if nobody says otherwise.
+    horizon : Horizon or None
+        The periods for which the plan was drawn.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class Layout:
     cells: tuple[int, ...]
     behind: tuple[Spent, ...]
     share: float | None
+    horizon: Horizon | None = None
 
     #: Only the plan says for how many rows it was laid out.
     expected_rows: ClassVar[None] = None
@@ -68,7 +72,8 @@ class Layout:
         """Return the layout of a plan; raises `PrivacyError` if no release under it is private."""
         check_plan(plan)
         cells = tuple(np.diff(plan.family.offsets).tolist())
-        return cls(plan.plan_id, plan.detector, cells, plan.behind, plan.share_of_budget)
+        about = plan.plan_id, plan.detector, cells, plan.behind, plan.share_of_budget
+        return cls(*about, plan.horizon)
 
     @property
     def purpose(self) -> Purpose:
@@ -98,7 +103,8 @@ class Layout:
         """Say what cannot be if these are honest counts with this noise; None if all can.
 
         All tables count the same rows, so that their totals agree up to the noise; and no cell
-        holds fewer rows than none, or more than all. A bound of 8 standard deviations is broken
+        holds fewer rows than none, or more than all. So it is with rows of several periods that a
+        horizon weighs, for no weight is below 0. A bound of 8 standard deviations is broken
         by chance once in 10^15 cells.
 
         Parameters
@@ -137,18 +143,22 @@ class Layout:
     def to_dict(self) -> dict[str, Any]:
         """Return the layout as JSON carries it."""
         behind = [spent.to_dict() for spent in self.behind]
-        return vars(self) | {"cells": list(self.cells), "behind": behind}
+        said = vars(self) | {"cells": list(self.cells), "behind": behind}
+        horizon = said.pop("horizon")
+        return said if horizon is None else said | {"horizon": horizon.to_dict()}
 
     @classmethod
     def from_dict(cls, content: Any) -> "Layout":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        said = entries(content, "a layout", _ENTRIES)
+        said = entries(content, "a layout", _ENTRIES, {"horizon": object})
         try:
             check_share(said["share"])
         except UsageError as error:
             raise PlanError(f"a layout needs a share: {error}") from None
         behind = tuple(Spent.from_dict(spent) for spent in said["behind"])
-        return cls(**said | {"cells": tuple(said["cells"]), "behind": behind})
+        horizon = Horizon.from_dict(said["horizon"]) if "horizon" in said else None
+        made = {"cells": tuple(said["cells"]), "behind": behind, "horizon": horizon}
+        return cls(**said | made)
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the layout to a .hush file, atomically: for a coordinator."""

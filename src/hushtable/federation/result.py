@@ -10,6 +10,7 @@ import numpy as np
 
 from hushtable import files
 from hushtable.counts.base import Noised
+from hushtable.counts.periods import Increment
 from hushtable.counts.release import Release
 from hushtable.display import Displayed
 from hushtable.errors import RoundError, UsageError
@@ -32,7 +33,7 @@ class Result(Displayed):
     ----------
     path : str
         Of the file, in messages.
-    counts : Release or Sealed
+    counts : Release, Sealed or Increment
         What it holds.
     seal : Seal
         Round, submissions and signature.
@@ -89,10 +90,10 @@ class Result(Displayed):
                 "get the result from the coordinator itself"
             )
         strangers = [name for name in self.sites if name not in round_.names]
-        if strangers or len(self.sites) < round_.terms.least:
+        if strangers or len(self.sites) < round_.needed:
             raise self._wrong(
                 f"it names submissions of {self.sites}, and the round asks for at least "
-                f"{round_.terms.least} of {round_.names}"
+                f"{round_.needed} of {round_.names}"
             )
         same = self.counts.counted_under(round_.layout)
         if not same or self.counts.hidden != (round_.plan is None):
@@ -116,7 +117,7 @@ class Result(Displayed):
                 raise self._wrong(f"its ledger: {error}") from None
             differing = [
                 name
-                for name in ("mechanism", "sensitivity", "delta", "behind_plan", "pool")
+                for name in ("mechanism", "sensitivity", "delta", "behind_plan", "pool", "period")
                 if getattr(asked, name) != getattr(ledger, name)
             ]
             if differing:
@@ -188,7 +189,7 @@ class Result(Displayed):
                 f"the submissions of {', '.join(map(repr, missing))} are missing: give all that "
                 f"{self.path} names, or none"
             )
-        if round_.terms.masked and round_.terms.least < len(round_.sites):
+        if round_.terms.masked and round_.needed < len(round_.sites):
             return False
         try:
             again = collection.result()
@@ -237,6 +238,7 @@ def open_result(path: str | os.PathLike[str]) -> Noised:
 
     Raises `FileError` if it is no intact file of one, or its signature does not hold.
     """
-    content = files.read(path).expect("sealed", "release")
-    made: dict[str, type[Noised]] = {"sealed": Sealed, "release": Release}
+    kinds: tuple[type[Noised], ...] = (Sealed, Release, Increment)
+    made = {one.kind: one for one in kinds}
+    content = files.read(path).expect(*made)
     return content.build(made[content.kind].from_file)

@@ -1,27 +1,34 @@
 """The roster of a round: names, keys, and how many of its sites are enough."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from hushtable.errors import PlanError, RoundError
-from hushtable.federation.keys import Card
+from hushtable.federation.keys import Card, Keys
 from hushtable.federation.terms import MAX_SITES, Terms
+
+if TYPE_CHECKING:  # a round checks its roster itself
+    from hushtable.federation.round import Round
 
 #: What the eye passes over in a name.
 _UNSEEN = str.maketrans("", "", " ._-")
 
 
-def check_least(terms: Terms, sites: Sequence[Card], coordinator: Card) -> None:
+def check_least(
+    terms: Terms, sites: Sequence[Card], coordinator: Card, by_file: bool = False
+) -> None:
     """Raise `PlanError` if two lists of who dropped out could each find enough signatures.
 
     The coordinator may show one list to some sites and another to others, and get both secrets of
     a site that is on one of them only. An honest site signs one list; a site in league with the
     coordinator signs both, and so does the coordinator itself where it is a site. Two lists then
-    need ``2 least`` signatures of at most n + c (+ 1).
+    need ``2 least`` signatures of at most n + c (+ 1). A round that goes ``by_file`` alone knows no
+    such lists.
     """
     n = len(sites)
     if terms.least > n:
         raise PlanError(f"{n} sites cannot be at least {terms.least}")
-    if not terms.masked:
+    if not terms.masked or by_file:
         return
     colluders = terms.colluders
     twice = colluders + (coordinator in sites)
@@ -62,3 +69,13 @@ def check_roster(sites: Sequence[Card], coordinator: Card) -> None:
         )
     if not 2 <= len(sites) <= MAX_SITES:
         raise RoundError(f"{len(sites)} sites: a round needs 2 to {MAX_SITES:,}")
+
+
+def check_coordinator(round_: "Round", keys: Keys) -> None:
+    """Raise `RoundError` unless these are the keys that opened the round."""
+    if keys.card != round_.coordinator:
+        raise RoundError(
+            f"these are the keys of {keys.card.name!r} ({keys.card.fingerprint}), and the round "
+            f"was opened by {round_.coordinator.name!r} ({round_.coordinator.fingerprint}): the "
+            "sites follow its coordinator alone; give --key of the one who opened it"
+        )

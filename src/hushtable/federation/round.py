@@ -3,12 +3,11 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from os import PathLike
-from typing import Unpack
+from typing import Any, Unpack
 
 from hushtable import files
-from hushtable.arguments import is_text
 from hushtable.counts.releasing import check_adjacency
 from hushtable.display import Displayed
 from hushtable.entries import entries
@@ -16,7 +15,15 @@ from hushtable.errors import PlanError, PrivacyError, RoundError, UsageError
 from hushtable.federation.clock import CLOCKS, now, parsed, shown_time, stamp
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.layout import Layout
-from hushtable.federation.roster import check_least, check_roster
+from hushtable.federation.opening import (
+    HIDDEN_PERIODS,
+    check_asked,
+    following,
+    pack,
+    signed_entries,
+)
+from hushtable.federation.roster import check_coordinator, check_least, check_roster
+from hushtable.federation.stream import ENTRIES, Every, Place
 from hushtable.federation.terms import Asked, Terms
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import Cost, Sensitivity, check_public_delta, part_scale
@@ -59,6 +66,8 @@ class Round(Displayed):
         Ids of the rounds whose results the plan was drawn from.
     content : bytes
         The file.
+    place : Place or None
+        Under a plan with a horizon: the period that it is about, and its stream.
 
     Examples
     --------
@@ -84,6 +93,7 @@ class Round(Displayed):
     plan: Plan | None
     previous: tuple[str, ...]
     content: bytes
+    place: Place | None = None
 
     @classmethod
     def open(
@@ -96,9 +106,11 @@ class Round(Displayed):
         title: str = "",
         previous: Sequence[str] = (),
         at: datetime | None = None,
+        every: Every | None = None,
+        starts: date | None = None,
         **terms: Unpack[Asked],
     ) -> "Round":
-        """Sign a round.
+        """Sign a round; under a plan with a horizon, that of the first period.
 
         Parameters
         ----------
@@ -116,6 +128,10 @@ class Round(Displayed):
             Ids of the rounds whose results the plan was drawn from.
         at : datetime, optional
             When; now by default.
+        every : {"day", "week", "month", "quarter", "year"}, optional
+            How long a period of the plan's horizon is, for words alone.
+        starts : date, optional
+            A day in the first period; the day of opening by default.
         **terms
             ``epsilon`` and, if need be, ``delta``, ``adjacency``, ``rows_per_person`` and
             ``share``, as in `Sketch.release`; and how the noise is shared: ``masked`` (default
@@ -131,30 +147,62 @@ class Round(Displayed):
         UsageError, RoundError, PrivacyError
             If roster, deadline or terms cannot be.
         """
-        _check_asked(plan, deadline, title, previous)
+        check_asked(plan, deadline, title, previous)
         layout = plan if isinstance(plan, Layout) else Layout.of(plan)
         if terms.get("share") is None:
             terms["share"] = layout.share
         agreed = Terms.agreed(len(sites), **terms)
         check_public_delta(agreed.delta, plan.expected_rows)
-        said = {
-            "title": title,
-            "opened": stamp(at or now()),
-            "deadline": stamp(deadline),
-            "coordinator": keys.card.to_dict(),
-            "sites": [card.to_dict() for card in sorted(sites, key=lambda card: card.name)],
-            "terms": agreed.to_dict(),
-            "previous": list(previous),
-        }
-        if isinstance(plan, Plan):
-            mine, arrays = plan.entries()
-        else:
-            mine, arrays = {"layout": layout.to_dict()}, {}
-        content = files.pack("round", {"round": said} | mine, arrays, keys.sign)
-        opened = cls.from_bytes(content, "the round")
+        place = Place.first(layout.horizon, every, starts, at or now())
+        said = signed_entries(
+            title, at or now(), deadline, keys.card, sites, agreed.to_dict(), previous, place
+        )
+        return cls._signed(said, plan, keys)
+
+    def next(
+        self,
+        keys: Keys,
+        *,
+        deadline: datetime,
+        joining: Sequence[Card] = (),
+        again: bool = False,
+        at: datetime | None = None,
+        title: str | None = None,
+    ) -> "Round":
+        """Sign the round of the next period of the stream: same plan, same terms, same sites.
+
+        A site that leaves ends the stream (`hushtable.decoded`), and so stays on the roster.
+
+        Parameters
+        ----------
+        keys, deadline, at, title
+            As in `open`; the title is that of this round by default.
+        joining : sequence of Card
+            Sites that begin with this period.
+        again : bool
+            Whether to ask for the same period once more, of the same sites.
+
+        Raises
+        ------
+        UsageError, RoundError
+            If this round is about no period, was that of the last one, or was opened by others.
+        """
+        check_coordinator(self, keys)
+        check_asked(self.plan or self.layout, deadline, self.title if title is None else title, ())
+        terms, previous, sites = self.terms.to_dict(), self.previous, (*self.sites, *joining)
+        place = following(self.place, self.layout.horizon, self.stream, again, joining)
+        said = signed_entries(
+            self.title if title is None else title, at or now(), deadline, keys.card, sites, terms,
+            previous, place,
+        )  # fmt: skip
+        return self._signed(said, self.plan or self.layout, keys)
+
+    @classmethod
+    def _signed(cls, said: dict[str, Any], plan: Plan | Layout, keys: Keys) -> "Round":
+        opened = cls.from_bytes(pack(said, plan, keys), "the round")
         if opened.deadline <= opened.opened:
             raise UsageError(
-                f"the deadline {shown_time(deadline)} has passed: give one in the future"
+                f"the deadline {shown_time(opened.deadline)} has passed: give one in the future"
             )
         return opened
 
@@ -180,14 +228,14 @@ class Round(Displayed):
 
     @classmethod
     def _from_file(cls, read: files.Content, content: bytes) -> "Round":
-        said = entries(read.manifest.get("round"), "a round", _ENTRIES)
+        said = entries(read.manifest.get("round"), "a round", _ENTRIES, ENTRIES)
         terms, layout = Terms.from_dict(said["terms"]), Layout.from_file(read)
         plan = Plan.from_file(read) if "plan" in read.manifest else None
         try:
             sites = tuple(Card.from_dict(card) for card in said["sites"])
             coordinator = Card.from_dict(said["coordinator"])
             check_roster(sites, coordinator)
-            check_least(terms, sites, coordinator)
+            check_least(terms, sites, coordinator, by_file=layout.horizon is not None)
             opened, deadline = parsed(said["opened"]), parsed(said["deadline"])
         except (RoundError, ValueError) as error:
             raise PlanError(str(error)) from None
@@ -196,8 +244,11 @@ class Round(Displayed):
         except PrivacyError as error:
             raise PlanError(f"terms: {error}") from None
         about = read.digest, said["title"], opened, deadline
+        place = Place.from_dict(said, layout.horizon)
+        if place is not None and plan is None:
+            raise PlanError(HIDDEN_PERIODS)
         previous = tuple(said["previous"])
-        made = cls(*about, coordinator, sites, terms, layout, plan, previous, content)
+        made = cls(*about, coordinator, sites, terms, layout, plan, previous, content, place)
         made.site_scale  # noqa: B018 (a budget that is exhausted already is refused here)
         return made
 
@@ -234,18 +285,39 @@ class Round(Displayed):
                 f"{whose} ({shown_time(at)}): correct the clock"
             )
 
+    # --- which period -------------------------------------------------------------------------
+
+    @property
+    def period(self) -> int | None:
+        """The period that it is about, from 1; None where the plan has no horizon."""
+        return None if self.place is None else self.place.period
+
+    @property
+    def stream(self) -> str:
+        """Id of the first round of its stream, which is its own where no other is."""
+        return (self.place.stream if self.place else "") or self.round_id
+
+    @property
+    def needed(self) -> int:
+        """Sites without which there is no result.
+
+        Of a masked round about a period, which goes by file, these are all of them.
+        """
+        by_file = self.terms.masked and self.place is not None
+        return len(self.sites) if by_file else self.terms.least
+
     # --- what it costs ------------------------------------------------------------------------
 
     @property
     def sensitivity(self) -> Sensitivity:
         """By how much one person changes the counts."""
         check_adjacency(self.layout.detector, self.terms.adjacency)
-        return self.terms.sensitivity(len(self.layout.cells))
+        return self.terms.sensitivity(len(self.layout.cells), horizon=self.layout.horizon)
 
     @property
     def pool(self) -> Pool | None:
         """How the noise is shared, in a masked round."""
-        return self.terms.pool(self.round_id)
+        return self.terms.pool(self.stream)
 
     @property
     def site_scale(self) -> float:
@@ -269,23 +341,5 @@ class Round(Displayed):
         terms, behind = self.terms, self.layout.behind
         return Ledger(
             terms.mechanism, self.sensitivity, terms.delta, (share,), behind, self.pool,
-            terms.accounting,
+            terms.accounting, self.period,
         )  # fmt: skip
-
-
-def _check_asked(
-    plan: Plan | Layout, deadline: datetime, title: str, previous: Sequence[str]
-) -> None:
-    """Raise `UsageError` or `PrivacyError` if a round cannot be opened with these arguments."""
-    if deadline.tzinfo is None:
-        raise UsageError("the deadline needs a time zone")
-    if not is_text(title):
-        raise UsageError(f"title={title!r}: needs a text")
-    several = isinstance(previous, Sequence) and not isinstance(previous, str)
-    if not several or not all(map(is_text, previous)):
-        raise UsageError(f"previous={previous!r}: needs a list of ids of rounds")
-    if isinstance(plan, Plan) and plan.hidden:
-        raise PrivacyError(
-            "the plan's hash functions are hidden from the coordinator, and a round holds its "
-            "plan: open it with the layout (hushtable plan hide PLAN -o layout.hush)"
-        )

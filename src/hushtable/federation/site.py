@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 import numpy as np
@@ -14,17 +15,16 @@ from hushtable.federation.approval import Approval, check_officer
 from hushtable.federation.book.book import ALL_ROWS, Book
 from hushtable.federation.book.digests import RowDigests, of_persons
 from hushtable.federation.clock import now
-from hushtable.federation.contribution import Contribution
+from hushtable.federation.contribution import Contribution, charged
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.masks import agree, mask
+from hushtable.federation.past import Past
 from hushtable.federation.policy import Policy, Role
 from hushtable.federation.refusals import Refusal, Refused, refusing
 from hushtable.federation.round import Round
 from hushtable.plans.plan import Plan
 from hushtable.privacy import noise
-from hushtable.privacy.budget import Spent, check_public_delta
-from hushtable.privacy.composition import split_history
-from hushtable.privacy.ledger import Share
+from hushtable.privacy.budget import check_public_delta
 
 
 class Reply:
@@ -60,7 +60,8 @@ class Reply:
     epsilon : float
         What the site's rows will have cost after it, over all rounds in the book.
     earlier : Contribution or None
-        What was contributed to this round before, and will be sent again.
+        What was contributed to this round before, or to another about the same period, and will be
+        sent again.
 
     Raises
     ------
@@ -118,8 +119,11 @@ class Reply:
         self.policy.check(round_, self.plan, attended=attended)
         check_officer(self.policy.officer, approval, round_)
         self.strangers: list[tuple[Role, Card]] = self._strangers()
-        self.earlier = book.answer(round_.round_id)
-        self.epsilon = self._check_cost() if self.earlier is None else book.total(data_set)
+        self.past = Past(book, round_)
+        self.past.check(data_set)
+        self.earlier = book.answer(round_.round_id) or self.past.same_period
+        paid = self.earlier is not None or self.past.paid
+        self.epsilon = book.total(data_set) if paid else self._check_cost()
 
     def _strangers(self) -> list[tuple[Role, Card]]:
         roles: tuple[Role, ...] = ("coordinator", "site")
@@ -128,7 +132,7 @@ class Reply:
 
     def _check_cost(self) -> float:
         with refusing(Refusal.BUDGET):
-            after = self.book.check_cap(self.data_set, self._spent("to come"))
+            after = self.book.check_cap(self.data_set, charged(self.round, "to come", ())[1])
         most = self.policy.total_epsilon
         if after > most * (1.0 + 1e-9):
             raise Refused(
@@ -226,7 +230,7 @@ class Reply:
             As in `counted`.
         """
         terms = self.round.terms
-        if terms.masked and terms.least < len(self.round.sites):
+        if terms.masked and self.round.needed < len(self.round.sites):
             raise UsageError(
                 f"the round wants {terms.least} of {len(self.round.sites)} sites under masks: that "
                 "needs the online form; by file, all sites take part, or none is masked"
@@ -269,48 +273,56 @@ class Reply:
         persons : RowDigests, optional
             By which the book knows the persons again, whatever their rows are.
         """
-        if self.earlier is not None:  # an older book may lack the file
-            return self.earlier.sealed(self.round, self.keys, masks)
+        if self.earlier is not None:
+            return self._again(self.earlier, masks)
         self.check_known()
         release, scale = secrets.token_hex(32), self.round.site_scale
-        sent = noise.add_noise(counts, self.round.terms.mechanism, scale, progress=progress)
+        mixed, mechanism = self.past.mixed(counts), self.round.terms.mechanism
+        sent = noise.add_noise(mixed, mechanism, scale, progress=progress)
         with self.book.writing():
-            self._check_cost()  # another process may have answered meanwhile
+            # Another process may have answered meanwhile.
+            self.past.check_still()
+            if self.past.paid is None:
+                self._check_cost()
             for some in (rows, persons) if self._attended else ():  # else in the first step
                 if some is not None:
                     self.book.check_people(self.data_set, some, new_people)
-            share, spent = self._share(release), self._spent(release)
+            share, spent = self.past.paid or charged(
+                self.round, release, self.book.spent(self.data_set)
+            )
             about = self.round.round_id, self.round.title, self.data_set, self.at
             noised = Contribution(*about, counts, sent, share, spent, self.round.content)
+            if self.round.period is not None:
+                noised = replace(noised, stream=self.round.stream, period=self.round.period)
             if self.policy.digest:
                 self.book.note_policy(self.policy.digest)
             sealed = noised.sealed(self.round, self.keys, masks)
             return self.book.record(sealed, rows, new_people, persons)
 
+    def _again(self, earlier: Contribution, masks: NDArray[np.uint64] | None) -> Contribution:
+        """Return the answer that was given; to another round about the same period, its counts.
+
+        In that, they go under other masks, with the same noise.
+        """
+        if earlier.round_id == self.round.round_id:  # an older book may lack the file
+            return earlier.sealed(self.round, self.keys, masks)
+        self.check_known()
+        about = {"round_id": self.round.round_id, "title": self.round.title, "made": self.at}
+        same = replace(earlier, **about, round=self.round.content, content=b"")
+        return self.book.record(same.sealed(self.round, self.keys, masks))
+
     @property
     def cost_words(self) -> str:
         """The cost to the site's rows; what leaves, `report.words.officer_words` says."""
+        if self.past.paid:
+            return (
+                f"It costs {self.data_set!r} nothing more: all periods were paid for with the "
+                f"answer to period {min(self.past.periods)}."
+            )
         return (
             f"With it, all rounds about {self.data_set!r} will have cost epsilon "
             f"{self.epsilon:.3g} of {self.book.epsilon:g}, the cap (delta {self.book.delta:g})."
         )
-
-    def _share(self, release: str) -> Share:
-        """Return the site's part of the ledger, with what its book says of these rows.
-
-        What the plan was drawn from is counted with the plan, as far as its entries prove that
-        they contain what the book says. What a coordinator says beside it proves nothing.
-        """
-        earlier, apart = split_history(self.round.layout.behind, self.book.spent(self.data_set))
-        return Share(release, self.round.site_scale, noise.library(), earlier, apart)
-
-    def _spent(self, release: str) -> Spent:
-        share = Share(release, self.round.site_scale, "")
-        cost = self.round.ledger(share).cost_of(share)
-        terms, pool = self.round.terms, self.round.pool
-        about = release, self.round.layout.detector, cost, terms.adjacency, terms.rows_per_person
-        tables = self.round.sensitivity.tables
-        return Spent(*about, None if pool is None else pool.round, (release,), tables)
 
 
 def trust(book: Book, round_: Round, cards: Sequence[Card]) -> None:

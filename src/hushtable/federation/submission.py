@@ -37,7 +37,7 @@ class Submission:
     content : bytes or Path
         Of an accepted one, what is in the file, or where it lies.
     rows : int or None
-        Of an accepted one, rows counted, as estimated; None under masks.
+        Of an accepted one, rows counted, as estimated; None under masks, and in a stream.
 
     Examples
     --------

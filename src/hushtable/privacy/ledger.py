@@ -135,6 +135,14 @@ class Ledger(Displayed):
                 "behind the plan: get the release again from its source"
             )
 
+    def check_parts(self) -> None:
+        """Raise `PrivacyError` if a noise that sites share lacks parts: no release holds that."""
+        if self.pool is not None and len(self.shares) < self.pool.least:
+            raise PrivacyError(
+                f"{len(self.shares)} of at least {self.pool.least} parts of a shared noise: too "
+                "little noise for a release"
+            )
+
     # --- what it adds up to -----------------------------------------------------------------
 
     @cached_property

@@ -8,10 +8,11 @@ import typer
 
 from hushtable.cli._options import argument, option
 from hushtable.errors import FileError, UsageError
-from hushtable.federation.collect import Collection, check_coordinator
+from hushtable.federation.collect import Collection
 from hushtable.federation.hidden import read_plan
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.policy import Persons
+from hushtable.federation.roster import check_coordinator
 from hushtable.federation.round import Round, now
 from hushtable.plans.plan import Plan
 

@@ -78,7 +78,8 @@ class Book(BookFile):
 
     def total(self, data_set: str, *more: Spent) -> float:
         """Return the epsilon, at the delta of the cap, of all rounds about these rows."""
-        spent = (*self.spent(data_set), *more)
+        # A stream is charged once, for all of its periods.
+        spent = dict.fromkeys((*self.spent(data_set), *more))
         if len({(s.adjacency, s.rows_per_person) for s in spent}) > 1:
             terms = sorted({f"{s.adjacency}, {s.rows_per_person} rows a person" for s in spent})
             raise PrivacyError(
@@ -142,6 +143,14 @@ class Book(BookFile):
         entry = self._now().answers.get(round_id)
         return None if entry is None else self._answer(entry)
 
+    def periods(self, stream: str) -> dict[int, str]:
+        """Return the periods of a stream that were answered, each with the id of its first round.
+
+        ``stream`` is the id of the first round of all.
+        """
+        found = self._now().streams.get(stream, {})
+        return {period: entry.content["round_id"] for period, entry in found.items()}
+
     def answers(self) -> list[Contribution]:
         """Return the contributions to all rounds, oldest first."""
         return [self._answer(entry) for entry in self._now().answers.values()]
@@ -186,7 +195,8 @@ class Book(BookFile):
             earlier = self.answer(given.round_id)
             if earlier is not None:
                 return earlier
-            self.check_cap(given.data_set, given.spent)
+            if given.spent not in self.spent(given.data_set):  # of a stream, paid once
+                self.check_cap(given.data_set, given.spent)
             for some in (one for one in (rows, persons) if one is not None):
                 like = self.same_people(given.data_set, some)
                 content = {"data_set": given.data_set, "new_people": new_people, "like": like}

@@ -33,6 +33,8 @@ class Contents:
     #: By id of the round, in the order of answers; and by data set, what these cost.
     answers: dict[str, Entry] = field(default_factory=dict)
     spent: dict[str, list[Spent]] = field(default_factory=dict)
+    #: By stream of rounds and period: the first answer.
+    streams: dict[str, dict[int, Entry]] = field(default_factory=dict)
     #: By data set: digests of its rows.
     rows: dict[str, list[Entry]] = field(default_factory=dict)
     #: SHA-256 of the policy file in force; empty without.
@@ -102,7 +104,24 @@ def _answer(said: Contents, entry: Entry) -> None:
     datetime.fromisoformat(content["made"])
     spent = Spent.from_dict(content["spent"])
     said.answers[content["round_id"]] = entry
-    said.spent.setdefault(_text(content["data_set"]), []).append(spent)
+    charged = said.spent.setdefault(_text(content["data_set"]), [])
+    # All periods of a stream are charged with the first answer.
+    if not ("stream" in content and _of_stream(said, entry) and spent in charged):
+        charged.append(spent)
+
+
+def _of_stream(said: Contents, entry: Entry) -> bool:
+    """Note the period that an answer is about; return whether its stream was answered before."""
+    content = entry.content
+    period = content["period"]
+    if type(period) is not int or period < 1:
+        raise ValueError("no period")
+    periods = said.streams.setdefault(_text(content["stream"]), {})
+    before = bool(periods)
+    first = periods.setdefault(period, entry)
+    if first.content["blobs"]["sent"] != content["blobs"]["sent"]:
+        raise ValueError("noise is drawn once for each period")
+    return before
 
 
 def _verified(said: Contents, entry: Entry) -> None:

@@ -97,6 +97,10 @@ class OnlineSite:
             with refusing(Refusal.REQUEST):
                 round_ = self._round(request)
                 round_id = round_.round_id
+                if round_.period is not None:
+                    raise Refused(
+                        Refusal.ROUND, f"period {round_.period} of a stream: it goes by file"
+                    )
                 asked = Message.read(request, round_.coordinator)
             step = asked.step
             return self._answer(round_, asked)
