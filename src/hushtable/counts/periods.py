@@ -80,7 +80,7 @@ class Increment(Noised):
             raise PlanError("the ledger counts other tables, or other periods, than the plan has")
         if unit.horizon is None or self.ledger.window is not None:
             raise PlanError("an increment needs a plan with a horizon, and is no sum")
-        self.ledger.check_parts()
+        self._check_parts()
         if self.ledger.behind_plan != self.plan.behind:
             raise PlanError("the ledger leaves out, or adds to, the releases behind the plan")
 

@@ -71,7 +71,7 @@ class Release(Noised):
                 "the plan is for releases that go on: what a period released scores nothing; "
                 "decode those of all periods, with hushtable.decoded"
             )
-        self.ledger.check_parts()
+        self._check_parts()
 
     @cached_property
     def release_id(self) -> str:  # type: ignore[override] # computed once, never assigned

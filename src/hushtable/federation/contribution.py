@@ -118,5 +118,5 @@ def charged(round_: Round, release: str, mine: Sequence[Spent]) -> tuple[Share, 
     cost = round_.ledger(replace(share, earlier=(), apart=())).cost_of(share)
     terms, pool = round_.terms, round_.pool
     about = release, round_.layout.detector, cost, terms.adjacency, terms.rows_per_person
-    tables = round_.sensitivity.tables
-    return share, Spent(*about, None if pool is None else pool.round, (release,), tables)
+    noise_of, unit = None if pool is None else pool.round, round_.sensitivity
+    return share, Spent(*about, noise_of, (release,), unit.tables, unit.horizon)

@@ -307,9 +307,12 @@ class Reply:
         if earlier.round_id == self.round.round_id:  # an older book may lack the file
             return earlier.sealed(self.round, self.keys, masks)
         self.check_known()
-        about = {"round_id": self.round.round_id, "title": self.round.title, "made": self.at}
-        same = replace(earlier, **about, round=self.round.content, content=b"")
-        return self.book.record(same.sealed(self.round, self.keys, masks))
+        asked = self.round
+        same = replace(
+            earlier, round_id=asked.round_id, title=asked.title, made=self.at, round=asked.content,
+            content=b"",
+        )  # fmt: skip
+        return self.book.record(same.sealed(asked, self.keys, masks))
 
     @property
     def cost_words(self) -> str:

@@ -42,6 +42,7 @@ import numpy as np
 from hushtable.arguments import is_text
 from hushtable.entries import entries
 from hushtable.errors import PlanError, UsageError
+from hushtable.privacy.horizon import Horizon
 from hushtable.privacy.mechanisms import Adjacency, Cost, Sensitivity
 
 #: Sets of sites that are looked at one by one; of more, a bound over all of them is taken.
@@ -82,6 +83,8 @@ class Spent:
     tables : int
         Tables that hold a row; 1 where nobody says, as before 0.2, which with Gaussian noise
         costs a little more.
+    horizon : Horizon or None
+        Of a release that goes on: for how many periods it cost that.
 
     Examples
     --------
@@ -99,11 +102,13 @@ class Spent:
     pool: str | None = None
     parts: tuple[str, ...] = ()
     tables: int = 1
+    horizon: Horizon | None = None
 
     def __post_init__(self) -> None:
         # What has no pure epsilon is Gaussian (`hushtable.privacy.mechanisms.register`).
         if math.isinf(self.cost.pure):
-            changed = Sensitivity(self.tables, self.adjacency, self.rows_per_person)
+            rows, horizon = self.rows_per_person, self.horizon
+            changed = Sensitivity(self.tables, self.adjacency, rows, horizon=horizon)
             object.__setattr__(self, "cost", changed.gaussian_cost(self.cost.rho))
 
     @property
@@ -138,6 +143,7 @@ class Spent:
             **({} if self.pool is None else {"pool": self.pool}),
             **({"parts": list(self.parts)} if self.parts else {}),
             **({"tables": self.tables} if self.tables > 1 else {}),
+            **({} if self.horizon is None else {"horizon": self.horizon.to_dict()}),
         }
 
     @classmethod
@@ -147,7 +153,7 @@ class Spent:
             "release": str, "what": str, "rho": float, "pure_epsilon": float | None,
             "adjacency": object, "rows_per_person": object,
         }  # fmt: skip
-        optional = {"pool": str | None, "parts": list[str], "tables": int}
+        optional = {"pool": str | None, "parts": list[str], "tables": int, "horizon": object}
         entries(content, "an earlier release", kinds, optional)
         pure = math.inf if content["pure_epsilon"] is None else content["pure_epsilon"]
         if not (content["rho"] > 0.0 and pure > 0.0):
@@ -162,7 +168,9 @@ class Spent:
             raise PlanError(f"an earlier release: {error}") from None
         cost = Cost(float(content["rho"]), float(pure))
         release, what = content["release"], content["what"]
-        return cls(release, what, cost, adjacency, rows, pool, tuple(parts), tables)
+        horizon = Horizon.from_dict(content["horizon"]) if "horizon" in content else None
+        about = release, what, cost, adjacency, rows
+        return cls(*about, pool, tuple(parts), tables, horizon)
 
 
 def split_history(

@@ -135,14 +135,6 @@ class Ledger(Displayed):
                 "behind the plan: get the release again from its source"
             )
 
-    def check_parts(self) -> None:
-        """Raise `PrivacyError` if a noise that sites share lacks parts: no release holds that."""
-        if self.pool is not None and len(self.shares) < self.pool.least:
-            raise PrivacyError(
-                f"{len(self.shares)} of at least {self.pool.least} parts of a shared noise: too "
-                "little noise for a release"
-            )
-
     # --- what it adds up to -----------------------------------------------------------------
 
     @cached_property
@@ -230,7 +222,8 @@ class Ledger(Displayed):
         parts = tuple(sorted(share.release for share in self.shares))
         # What was released before 0.2 is named as before 0.2: plans drawn from it stay the same.
         tables = self.sensitivity.tables if self.accounting == GAUSSIAN else 1
-        spent = Spent(release, what, self.own, adjacency, rows, self._shared_noise, parts, tables)
+        about = release, what, self.own, adjacency, rows, self._shared_noise, parts, tables
+        spent = Spent(*about, self.sensitivity.horizon)
         return (*self.behind_plan, *earlier, spent)
 
     # --- algebra ----------------------------------------------------------------------------
