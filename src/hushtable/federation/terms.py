@@ -110,13 +110,13 @@ class Terms(terms.Terms):
         pool = self.pool("")
         return 0 if pool is None else pool.colluders
 
-    def sentences(self, scale: float, n_sites: int) -> list[str]:
+    def sentences(self, scale: float, n_sites: int, needed: int) -> list[str]:
         """Say in sentences what the terms mean for so many sites with noise of this scale."""
         takes = "all that is left." if self.share is None else f"{self.share:.0%} of it."
         budget = (
             f"Epsilon {self.epsilon:g} at delta {self.delta:g} in all; this round takes {takes}"
         )
-        who = "all" if self.least == n_sites else f"at least {self.least}"
+        who = "all" if needed == n_sites else f"at least {needed}"
         also = f", also with {self.colluders} of the others" if self.colluders else ""
         noise = (
             f"Masked: each site adds noise of {scale:,.1f}, and only the sum of {who} can be read. "

@@ -165,16 +165,30 @@ def officer_words(round_: "Round", plan: "Plan | None") -> list[str]:
         what = f"{len(names):,} {columns} ({', '.join(names[:8])}{more})"
     noise = f"noise of {round_.site_scale:,.1f} (standard deviation) is added to each"
     if terms.masked:
-        least = "all" if terms.least == k else f"at least {terms.least} of"
+        least = "all" if round_.needed == k else f"at least {terms.least} of"
         noise += f", and a mask that only the sum of {least} {k} sites is free of"
     ledger = round_.ledger(Share("", round_.site_scale, ""))
+    rows = "rows" if round_.place is None else "rows of this period"
     return [
+        *(f"{line}." for line in [period_words(round_)] if line),
         f"Until {shown_time(round_.deadline)}, {round_.coordinator.name} asks {k} sites to count "
-        f"their rows by {what}.",
+        f"their {rows} by {what}.",
         f"From each site, {layout.n_cells:,} counts leave, in {n_tables(len(layout.cells))} "
         f"({layout.detector}); {noise}. No row leaves, no number of rows and no score.",
         *ledger.words()[:2],
     ]
+
+
+def period_words(round_: "Round") -> str:
+    """Return which period a round is about, and what all of them cost; empty outside a stream."""
+    place, horizon, terms = round_.place, round_.layout.horizon, round_.terms
+    if place is None or horizon is None:
+        return ""
+    one = terms.rows_per_person == 1 and horizon.participations == 1
+    return (
+        f"P{place.words(horizon)[1:]}; until {place.end(horizon)}, a total of {terms.epsilon:g} "
+        f"for one {'row' if one else 'person'}"
+    )
 
 
 def round_lines(round_: "Round", n_accepted: int | None = None) -> dict[str, str]:
@@ -184,14 +198,16 @@ def round_lines(round_: "Round", n_accepted: int | None = None) -> dict[str, str
     terms = round_.terms
     hidden = ", hash functions hidden from the coordinator" if round_.plan is None else ""
     over = " (over)" if now() > round_.deadline else ""
+    period = period_words(round_).removeprefix("Period ")
     return {
         "Round": f"{round_.round_id[:12]} {round_.title}".rstrip(),
+        **({"Period": period} if period else {}),
         "Coordinator": f"{round_.coordinator.name}, {round_.coordinator.fingerprint}",
         "Open": f"{shown_time(round_.opened)} to {shown_time(round_.deadline)}{over}",
         "Plan": f"{round_.layout.plan_id[:12]}, {round_.layout.detector}{hidden}",
         "Cost": terms.words(),
         "Noise": f"{round_.site_scale:,.4g} a site, "
         + (f"under masks, k_min {terms.k_min}" if terms.masked else "the whole, no masks"),
-        "Needs": f"{terms.least} of {len(round_.sites)} sites"
+        "Needs": f"{round_.needed} of {len(round_.sites)} sites"
         + ("" if n_accepted is None else f"; {n_accepted} are in"),
     }

@@ -94,6 +94,16 @@ def state(collection: Collection) -> dict[str, Any]:
     }
 
 
+def period_facts(round_: Round) -> dict[str, Any]:
+    """Return which period a round is about, for machines; nothing outside a stream."""
+    horizon, place = round_.layout.horizon, round_.place
+    if horizon is None or place is None:
+        return {}
+    called = None if place.every is None else place.called(place.period)
+    of = {"period": place.period, "periods": horizon.periods, "called": called}
+    return of | {"stream": round_.stream}
+
+
 def roles(round_: Round) -> list[tuple[str, Card]]:
     """Return the coordinator and the sites, each with its role."""
     return [("coordinator", round_.coordinator), *(("site", card) for card in round_.sites)]

@@ -118,7 +118,8 @@ def _facts(notes: Book, history: bool) -> dict[str, Any]:
 def _round(entry: Entry) -> dict[str, Any]:
     said = entry.content
     facts = {key: said[key] for key in ("round_id", "title", "data_set", "made")}
-    return facts | {key: said["spent"][key] for key in ("what", "rho")}
+    facts |= {key: said["spent"][key] for key in ("what", "rho")}
+    return facts | {key: said[key] for key in ("stream", "period") if key in said}
 
 
 def _what(entry: Entry) -> str:
@@ -136,10 +137,18 @@ def _what(entry: Entry) -> str:
         return f"{said['data_set']}{said_so}{like}"
     if entry.kind == "answer":
         title = f" ({said['title']})" if said["title"] else ""
-        return f"round {said['round_id'][:12]}{title} about {said['data_set']}"
+        period = f", period {said['period']}," if "period" in said else ""
+        return f"round {said['round_id'][:12]}{title}{period} about {said['data_set']}"
     if entry.kind == "verified":
         return f"result {said['digest'][:12]} of round {said['round_id'][:12]}"
     return f"policy {said['digest'][:12]}"
+
+
+def _periods(rounds: list[dict[str, Any]], stream: str) -> str:
+    """Say which periods of a stream were answered; they follow on each other."""
+    periods = {one["period"] for one in rounds if one.get("stream") == stream}
+    first, last = min(periods), max(periods)
+    return f"period {first}" if first == last else f"periods {first} to {last}"
 
 
 def _print(facts: dict[str, Any]) -> None:
@@ -149,11 +158,14 @@ def _print(facts: dict[str, Any]) -> None:
     if not facts["rounds"]:
         print("No round was answered.")
         return
-    rounds = []
-    for one in facts["rounds"]:
-        names = [one["round_id"][:12], shown(one["title"]), shown(one["data_set"])]
-        rounds.append([*names, one["what"], one["made"], f"{one['rho']:.4g}"])
-    print_table(["round", "title", "rows", "what", "answered", "rho"], rounds, left=5)
+    rounds: dict[str, list[str]] = {}
+    for one in facts["rounds"]:  # a stream once, for it is paid once
+        round_id, what = one.get("stream", one["round_id"]), one["what"]
+        if "period" in one:
+            what += f", {_periods(facts['rounds'], round_id)}"
+        names = [round_id[:12], shown(one["title"]), shown(one["data_set"])]
+        rounds[round_id] = [*names, what, one["made"], f"{one['rho']:.4g}"]
+    print_table(["round", "title", "rows", "what", "answered", "rho"], [*rounds.values()], left=5)
     print()
     rows = [[shown(name), f"{spent:.3g}", f"{most:g}"] for name, spent in facts["spent"].items()]
     print_table(["rows", "epsilon spent", "of at most"], rows)

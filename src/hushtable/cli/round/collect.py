@@ -44,6 +44,7 @@ def collect(
         "command": "round collect",
         "result": str(output),
         "round_id": asked.round_id,
+        **common.period_facts(asked),
         **common.state(collection),
         "signed_by": signed_by(result),
         "digest": None if result.seal is None else result.seal.digest,
@@ -57,6 +58,10 @@ def collect(
         print_roster(asked, collection)
         if collection.missing:
             print(f"\nA partial result, of {len(collection.accepted)} sites.")
+            if asked.period is not None:
+                print("If a site that is missing answered periods before, no sum can be decoded")
+                print("with this one: ask it, and collect again (after the deadline:")
+                print("hushtable round next --again).")
         print()
         print_sentences(ledger.words())
         print()
@@ -68,7 +73,11 @@ def collect(
 
 
 def _print_next(asked: Round, output: Path) -> None:
-    if asked.plan is None:
+    if asked.period is not None:
+        print("Decode it with those of the periods before: the sum of all is a model.")
+        before = "" if asked.period == 1 else "EARLIER... "
+        print(f"  hushtable decode {before}{output} -o model.hush")
+    elif asked.plan is None:
         print("Each opens it with the plan that they share:")
         print(f"  hushtable round model {output} --plan plan.hush -o model.hush")
     elif asked.layout.purpose.refines:

@@ -1,5 +1,6 @@
 """``hushtable round open``: a round that every site is to answer, signed."""
 
+import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -10,13 +11,22 @@ from hushtable.cli import _options as options
 from hushtable.cli._options import argument, option
 from hushtable.cli._output import Target, finish, print_sentences, print_table
 from hushtable.cli.plan import read_schema
-from hushtable.cli.round._common import Days, KeyFile, cards, days_on, read_round
+from hushtable.cli.round._common import (
+    Days,
+    KeyFile,
+    cards,
+    days_on,
+    period_facts,
+    read_round,
+)
 from hushtable.errors import UsageError
 from hushtable.federation.keys import Keys
 from hushtable.federation.layout import Layout
 from hushtable.federation.round import Round, shown_time, stamp
+from hushtable.federation.stream import Every
 from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import Design
+from hushtable.report.words import period_words
 
 _Plan = Annotated[
     Path,
@@ -37,6 +47,17 @@ _Least = Annotated[int | None, option("N", "Sites without which there is no resu
 _Colluders = Annotated[
     int, option("C", "Sites that may leak their noise without breaking the bound.", min=0)
 ]
+_EveryOption = Annotated[
+    Every | None,
+    typer.Option(help="How long a period is, of a plan that has a horizon: for words alone."),
+]
+_Times = Annotated[
+    int | None,
+    option("N", "Periods: those of the plan's horizon; of a schema, draws one.", min=1),
+]
+_Starts = Annotated[
+    str | None, option("DAY", "A day in the first period, as 2027-03-01; today by default.")
+]
 _Previous = Annotated[list[Path] | None, option("ROUND", "Round that the plan was drawn from.")]
 
 
@@ -56,12 +77,16 @@ def open_(
     adjacency: options.AdjacencyOption = "add-remove",
     rows_per_person: options.RowsPerPerson = 1,
     previous: _Previous = None,
+    every: _EveryOption = None,
+    times: _Times = None,
+    starts: _Starts = None,
     as_json: options.Json = False,
 ) -> None:
     """Open a round: sign what is counted, by whom, on which terms.
 
     With a schema in the place of a plan, the round is about the marginals if they pay for the
-    rows expected, and "hushtable round next" goes on from there.
+    rows expected, and "hushtable round next" goes on from there. Under a plan with a horizon, it
+    is about the first period; "hushtable round next" opens the others, at no further cost.
 
     Example:
       hushtable round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush
@@ -70,7 +95,7 @@ def open_(
     sites = cards(roster)
     keys = Keys.load(key)
     round_ = Round.open(
-        _what(plan, expected_rows, epsilon, delta, 1 if masks else len(sites)),
+        _what(plan, expected_rows, epsilon, delta, 1 if masks else len(sites), times),
         sites,
         keys,
         epsilon=epsilon,
@@ -83,30 +108,58 @@ def open_(
         rows_per_person=rows_per_person,
         title=title,
         previous=[read_round(path).round_id for path in previous or []],
+        every=every,
+        starts=_day(starts),
     )
     report(round_, target, "round open", as_json)
 
 
+def _day(text: str | None) -> datetime.date | None:
+    try:
+        return None if text is None else datetime.date.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"--starts {text[:40]!r}: needs a day as 2027-03-01") from None
+
+
 def _what(
-    path: Path, expected_rows: int | None, epsilon: float, delta: float, releases: int
+    path: Path,
+    expected_rows: int | None,
+    epsilon: float,
+    delta: float,
+    releases: int,
+    times: int | None,
 ) -> Plan | Layout:
     """Return what is to be counted: as the file says, or as suits the schema."""
     if path.suffix != ".toml":
         if expected_rows is not None:
             raise UsageError("--expected-rows goes with a schema; a plan has its own layout")
         content = files.read(path)
-        if content.kind == "layout":
-            return content.build(Layout.from_file)
-        return content.build(Plan.from_file)
+        what = Layout if content.kind == "layout" else Plan
+        return _of_times(content.build(what.from_file), path, times)
     if expected_rows is None:
         raise UsageError(
             f"{path} is a schema: give --expected-rows, a public guess of the rows of all sites"
+            + ("" if times is None else ", in all periods")
         )
 
     schema = read_schema(path)
     design = Design(epsilon, delta, expected_rows, releases)
+    if times is not None:
+        return Plan.draw(schema, horizon=times, **design.to_dict())
     kind = Plan.marginals if design.pays_marginals(len(schema)) else Plan.draw
     return kind(schema, **design.to_dict())
+
+
+def _of_times(plan: Plan | Layout, path: Path, times: int | None) -> Plan | Layout:
+    """Return the plan if it is for so many periods; raises `UsageError` otherwise."""
+    periods = None if plan.horizon is None else plan.horizon.periods
+    if times not in (None, periods):
+        has = "no horizon" if periods is None else f"a horizon of {periods} periods"
+        raise UsageError(
+            f"--times {times}, and {path} has {has}: leave --times out, or draw a plan for "
+            f"{times} (hushtable plan draw --horizon {times})"
+        )
+    return plan
 
 
 def report(round_: Round, target: Target, command: str, as_json: bool) -> None:
@@ -123,14 +176,17 @@ def report(round_: Round, target: Target, command: str, as_json: bool) -> None:
         "terms": terms.to_dict(),
         "site_scale": round_.site_scale,
         "deadline": stamp(round_.deadline),
+        **period_facts(round_),
     }
 
     def text() -> None:
         print(f"Round {round_.round_id[:12]}, until {shown_time(round_.deadline)}.\n")
+        if period := period_words(round_):
+            print(f"{period}.\n")
         roster = [[card.name, card.fingerprint] for card in round_.sites]
         print_table(["site", "fingerprint"], roster, left=2)
         print()
-        print_sentences(terms.sentences(round_.site_scale, len(round_.sites)))
+        print_sentences(terms.sentences(round_.site_scale, len(round_.sites), round_.needed))
         if round_.coordinator in round_.sites:
             print(f"\n{round_.coordinator.name} is a site, too: the others refuse that, unless")
             print("their policies allow it (coordinator_may_be_site).")

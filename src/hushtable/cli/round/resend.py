@@ -5,7 +5,14 @@ from typing import Any
 from hushtable import files
 from hushtable.cli._options import Json, Output
 from hushtable.cli._output import Target, finish
-from hushtable.cli.round._common import BookFile, KeyFile, RoundFile, book_beside, read_round
+from hushtable.cli.round._common import (
+    BookFile,
+    KeyFile,
+    RoundFile,
+    book_beside,
+    period_facts,
+    read_round,
+)
 from hushtable.errors import RoundError
 from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys
@@ -46,12 +53,14 @@ def resend(
         "command": "round resend",
         "submission": str(output),
         "round_id": asked.round_id,
+        **period_facts(asked),
         "site": keys.card.name,
         "made": stamp(answer.made),
     }
 
     def text() -> None:
-        print(f"The answer of {stamp(answer.made)}, noise and all: nothing more was spent.")
+        about = "" if asked.period is None else f" about period {asked.period}"
+        print(f"The answer{about} of {stamp(answer.made)}, noise and all: nothing more was spent.")
         print(f"Wrote {target}: send it to {asked.coordinator.name}.")
 
     finish(as_json, facts, text)

@@ -47,6 +47,7 @@ def show(
         "command": "round show",
         "round_id": asked.round_id,
         "title": asked.title,
+        **common.period_facts(asked),
         "words": officer_words(asked, drawn),
         "features": None if drawn is None else [f.to_dict() for f in drawn.schema.features],
         "terms": asked.terms.to_dict(),

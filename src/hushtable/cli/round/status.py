@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from hushtable.cli._options import Json, argument
 from hushtable.cli._output import finish, shown
-from hushtable.cli.round._common import RoundFile, collected, read_round, state
+from hushtable.cli.round._common import RoundFile, collected, period_facts, read_round, state
 from hushtable.cli.round.collect import print_roster
 from hushtable.federation.round import now, stamp
 from hushtable.report.words import round_lines
@@ -26,6 +26,7 @@ def status(round_: RoundFile, submissions: _Submissions = None, as_json: Json = 
         "command": "round status",
         "round_id": asked.round_id,
         "title": asked.title,
+        **period_facts(asked),
         "opened": stamp(asked.opened),
         "deadline": stamp(asked.deadline),
         "over": now() > asked.deadline,

@@ -123,6 +123,7 @@ def _facts(reply: Reply, counted: Sketch, output: Path) -> dict[str, Any]:
         "command": "round submit",
         "submission": str(output),
         "round_id": reply.round.round_id,
+        **common.period_facts(reply.round),
         "site": reply.keys.card.name,
         "data_set": reply.data_set,
         "again": reply.earlier is not None,
@@ -134,7 +135,9 @@ def _facts(reply: Reply, counted: Sketch, output: Path) -> dict[str, Any]:
 
 def _print(reply: Reply, counted: Sketch, n_read: int, target: Target) -> None:
     if reply.earlier is not None:
-        print("The round was answered before: this is the same answer, noise and all.")
+        period = reply.round.period
+        what = "The round" if period is None else f"Period {period}"
+        print(f"{what} was answered before: this is the same answer, noise and all.")
     print(f"Counted {counted.n_rows:,} rows.")
     print_persons(counted)
     print_tally(reply.plan.schema, counted.tally, n_read if not counted.persons else counted.n_rows)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from hushtable.cli._options import Json, argument, option
 from hushtable.cli._output import finish, print_sentences, shown
 from hushtable.cli._signed import signed_by
-from hushtable.cli.round._common import present, read_round
+from hushtable.cli.round._common import period_facts, present, read_round
 from hushtable.errors import RoundError, UsageError
 from hushtable.federation.book.book import Book
 from hushtable.federation.keys import grouped
@@ -61,6 +61,7 @@ def verify(
         "command": "round verify",
         "result": str(result),
         "round_id": opened.seal.round_id,
+        **({} if checks.asked is None else period_facts(checks.asked)),
         "signed_by": signed_by(opened.counts),
         "submissions": dict(opened.seal.submissions),
         "digest": opened.seal.digest,
@@ -114,8 +115,9 @@ class _Checks:
         """Check against the round."""
         self.result.check_round(asked)
         self.asked = asked
+        about = "" if asked.period is None else f" about period {asked.period}"
         self.done.append(
-            f"It ends round {asked.round_id[:12]}, which {shown(asked.coordinator.name)} opened; "
+            f"It ends round {asked.round_id[:12]}{about}, which {shown(asked.coordinator.name)} opened; "
             "plan, sites, noise and ledger are what its terms ask for."
         )
 
