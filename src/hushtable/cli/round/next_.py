@@ -45,7 +45,7 @@ def next_(
     site: _Joining = None,
     as_json: Json = False,
 ) -> None:
-    """Open the round that follows: about the next period, or after marginals.
+    """Open the round of the next period, or the one after marginals.
 
     Of a stream, it takes no submissions: roster and terms stay, and the period is the next one, or
     the same --again. Of marginals, it collects them and draws the refined plan; the total epsilon

@@ -115,8 +115,10 @@ def open_(
 
 
 def _day(text: str | None) -> datetime.date | None:
+    if text is None:
+        return None
     try:
-        return None if text is None else datetime.date.fromisoformat(text)
+        return datetime.date.fromisoformat(text)
     except ValueError:
         raise UsageError(f"--starts {text[:40]!r}: needs a day as 2027-03-01") from None
 
@@ -134,8 +136,9 @@ def _what(
         if expected_rows is not None:
             raise UsageError("--expected-rows goes with a schema; a plan has its own layout")
         content = files.read(path)
-        what = Layout if content.kind == "layout" else Plan
-        return _of_times(content.build(what.from_file), path, times)
+        layout = content.kind == "layout"
+        what = content.build(Layout.from_file) if layout else content.build(Plan.from_file)
+        return _of_times(what, path, times)
     if expected_rows is None:
         raise UsageError(
             f"{path} is a schema: give --expected-rows, a public guess of the rows of all sites"

@@ -117,8 +117,8 @@ class _Checks:
         self.asked = asked
         about = "" if asked.period is None else f" about period {asked.period}"
         self.done.append(
-            f"It ends round {asked.round_id[:12]}{about}, which {shown(asked.coordinator.name)} opened; "
-            "plan, sites, noise and ledger are what its terms ask for."
+            f"It ends round {asked.round_id[:12]}{about}, which {shown(asked.coordinator.name)} "
+            "opened; plan, sites, noise and ledger are what its terms ask for."
         )
 
     def book(self, path: Path) -> None:
