@@ -1,4 +1,4 @@
-"""What a coordinator says in a round: checked, put into entries, signed."""
+"""Rounds as a coordinator opens them: checked, put into entries, signed."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -27,16 +27,32 @@ class Past:
         The site's.
     round_ : Round
         What is asked now.
+    data_set : str
+        Which rows.
 
     Attributes
     ----------
     periods : dict of int to str
         By period, the id of the round in which it was answered first.
+    answer : Contribution or None
+        What was answered to this round, or to another about the same period: it is sent again.
+
+    Raises
+    ------
+    RoundError
+        Unless the round goes on with what was answered before: the same rows, terms, plan,
+        coordinator, the next period or one that was answered; in a masked round, of the same sites.
     """
 
-    def __init__(self, book: Book, round_: Round) -> None:
+    def __init__(self, book: Book, round_: Round, data_set: str) -> None:
         self._book, self._round = book, round_
-        self.periods = {} if round_.period is None else book.periods(round_.stream)
+        self.periods = self._now()
+        self._check(data_set)
+        self.answer = book.answer(round_.round_id) or self._same_period()
+
+    def _now(self) -> dict[int, str]:
+        asked = self._round
+        return {} if asked.period is None else self._book.periods(asked.stream)
 
     @cached_property
     def first(self) -> Contribution | None:
@@ -48,8 +64,7 @@ class Past:
         """The site's line of the ledger and the cost, if it has answered before."""
         return None if self.first is None else (self.first.share, self.first.spent)
 
-    def check(self, data_set: str) -> None:
-        """Raise `Refused` unless the round goes on with what the site answered before."""
+    def _check(self, data_set: str) -> None:
         if self.first is None or self._round.period is None:
             return
         with refusing(Refusal.ROUND):
@@ -90,12 +105,11 @@ class Past:
                 "for a stream of its own. Nothing was recorded or spent"
             )
 
-    @property
-    def same_period(self) -> Contribution | None:
-        """What was answered to another round about this period, which is to be sent again.
+    def _same_period(self) -> Contribution | None:
+        """Return the answer to another round about this period, if there is one.
 
-        Raises `Refused` if the round is masked and of other sites than then: two sums that differ
-        by one site would show its counts under its own part of the noise alone.
+        In a masked round, only one of the same sites: two sums that differ by one site would show
+        its counts under its own part of the noise alone.
         """
         if self._round.period not in self.periods:
             return None
@@ -126,8 +140,7 @@ class Past:
 
     def check_still(self) -> None:
         """Raise `RoundError` if another process answered meanwhile; in the book's transaction."""
-        now = Past(self._book, self._round).periods
-        if now != self.periods and self._book.answer(self._round.round_id) is None:
+        if self._now() != self.periods and self._book.answer(self._round.round_id) is None:
             raise RoundError(
                 f"period {self._round.period} was answered by another process meanwhile: give the "
                 "command again, which sends what was noted"

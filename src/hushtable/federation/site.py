@@ -119,11 +119,8 @@ class Reply:
         self.policy.check(round_, self.plan, attended=attended)
         check_officer(self.policy.officer, approval, round_)
         self.strangers: list[tuple[Role, Card]] = self._strangers()
-        self.past = Past(book, round_)
-        self.past.check(data_set)
-        self.earlier = book.answer(round_.round_id) or self.past.same_period
-        paid = self.earlier is not None or self.past.paid
-        self.epsilon = book.total(data_set) if paid else self._check_cost()
+        self.past = Past(book, round_, data_set)
+        self.earlier, self.epsilon = self.past.answer, self._check_cost()
 
     def _strangers(self) -> list[tuple[Role, Card]]:
         roles: tuple[Role, ...] = ("coordinator", "site")
@@ -131,6 +128,8 @@ class Reply:
         return self.policy.strangers(self.round, self.keys.card, known)
 
     def _check_cost(self) -> float:
+        if self.earlier is not None or self.past.paid:
+            return self.book.total(self.data_set)
         with refusing(Refusal.BUDGET):
             after = self.book.check_cap(self.data_set, charged(self.round, "to come", ())[1])
         most = self.policy.total_epsilon
@@ -282,8 +281,7 @@ class Reply:
         with self.book.writing():
             # Another process may have answered meanwhile.
             self.past.check_still()
-            if self.past.paid is None:
-                self._check_cost()
+            self._check_cost()
             for some in (rows, persons) if self._attended else ():  # else in the first step
                 if some is not None:
                     self.book.check_people(self.data_set, some, new_people)

@@ -39,10 +39,29 @@ def collect(
     collection = common.collected(asked, submissions)
     result = result_of(collection, keys)
     target.save(result)
-    ledger = result.ledger
     facts: dict[str, Any] = {
         "command": "round collect",
         "result": str(output),
+        **_facts(asked, collection, result),
+    }
+
+    def text() -> None:
+        print_roster(asked, collection)
+        if collection.missing:
+            _print_partial(asked, collection)
+        print()
+        print_sentences(result.ledger.words())
+        print()
+        print_sentences([standing(result)])
+        print(f"\nWrote {target}: for every site.")
+        _print_next(asked, output)
+
+    finish(as_json, facts, text)
+
+
+def _facts(asked: Round, collection: Collection, result: Any) -> dict[str, Any]:
+    ledger = result.ledger
+    return {
         "round_id": asked.round_id,
         **common.period_facts(asked),
         **common.state(collection),
@@ -54,22 +73,14 @@ def collect(
         "words": ledger.words(),
     }
 
-    def text() -> None:
-        print_roster(asked, collection)
-        if collection.missing:
-            print(f"\nA partial result, of {len(collection.accepted)} sites.")
-            if asked.period is not None:
-                print("If a site that is missing answered periods before, no sum can be decoded")
-                print("with this one: ask it, and collect again (after the deadline:")
-                print("hushtable round next --again).")
-        print()
-        print_sentences(ledger.words())
-        print()
-        print_sentences([standing(result)])
-        print(f"\nWrote {target}: for every site.")
-        _print_next(asked, output)
 
-    finish(as_json, facts, text)
+def _print_partial(asked: Round, collection: Collection) -> None:
+    print(f"\nA partial result, of {len(collection.accepted)} sites.")
+    if asked.period is not None:
+        print_sentences([
+            "If a site that is missing answered periods before, no sum can be decoded with this "
+            "one: ask it, and collect again (after the deadline: hushtable round next --again)."
+        ])  # fmt: skip
 
 
 def _print_next(asked: Round, output: Path) -> None:

@@ -40,11 +40,6 @@ def model(
             "open a result with hidden hash functions"
         )
     read = open_result(result)
-    if read.ledger.sensitivity.horizon is not None:
-        raise UsageError(
-            f"{result} is of a plan for several periods: local models are made of rounds without; "
-            "decode the results of all periods so far (hushtable decode), and score with that"
-        )
     opened = _opened(result, read, plan)
     made: Counts = opened if book is None else _local(opened, book)
     verified = None if book is None else _verified(read, book)
@@ -76,6 +71,11 @@ def model(
 
 
 def _opened(path: Path, read: Noised, plan: Path | None) -> Noised:
+    if read.ledger.sensitivity.horizon is not None:
+        raise UsageError(
+            f"{path} is of a plan for several periods, of which no local models are made: decode "
+            "the results of all periods so far (hushtable decode), and score with the sum"
+        )
     if not read.hidden:
         return read
     if plan is None:

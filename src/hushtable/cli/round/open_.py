@@ -2,7 +2,7 @@
 
 import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -92,8 +92,7 @@ def open_(
       hushtable round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush
     """
     target = Target(output, [plan, *roster])
-    sites = cards(roster)
-    keys = Keys.load(key)
+    sites, keys = cards(roster), Keys.load(key)
     round_ = Round.open(
         _what(plan, expected_rows, epsilon, delta, 1 if masks else len(sites), times),
         sites,
@@ -108,19 +107,17 @@ def open_(
         rows_per_person=rows_per_person,
         title=title,
         previous=[read_round(path).round_id for path in previous or []],
-        every=every,
-        starts=_day(starts),
+        **_calendar(every, starts),
     )
     report(round_, target, "round open", as_json)
 
 
-def _day(text: str | None) -> datetime.date | None:
-    if text is None:
-        return None
+def _calendar(every: Every | None, starts: str | None) -> dict[str, Any]:
     try:
-        return datetime.date.fromisoformat(text)
+        day = None if starts is None else datetime.date.fromisoformat(starts)
     except ValueError:
-        raise UsageError(f"--starts {text[:40]!r}: needs a day as 2027-03-01") from None
+        raise UsageError(f"--starts {starts!r:.40}: needs a day as 2027-03-01") from None
+    return {"every": every, "starts": day}
 
 
 def _what(
