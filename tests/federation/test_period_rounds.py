@@ -3,7 +3,9 @@
 import dataclasses
 import json
 from datetime import date, timedelta
+from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 from round_helpers import DEADLINE, SCHEMA, T0, UNATTENDED, Consortium, Online
@@ -209,6 +211,28 @@ def test_a_result_of_another_period_is_found_out(consortium):
     forged = with_seal(second, first, names, those.lead)
     with pytest.raises(RoundError, match="states another period"):
         Result("forged.hush", forged, forged.seal, those.lead.card).check_round(second)
+
+
+def test_files_of_a_stream_keep_the_published_schema(consortium, tmp_path):
+    those = consortium(2)
+    here = Stream(those, every="month")
+    one = here.result(keys=those.lead)
+    here.next()
+    here.submit("s00")
+    later = those.open(at=here.at, deadline=here.at + MONTH)
+    sent = those.sites["s00"].submit(later, at=here.at)  # with the stream as an earlier release
+    one.save(tmp_path / "1.hush")
+    Layout.of(here.plan).save(tmp_path / "layout.hush")
+    path = Path(__file__).parents[2] / "docs" / "hush-manifest-1.schema.json"
+    validator = jsonschema.Draft202012Validator(json.loads(path.read_text()))
+    contents = [here.round.content, sent]
+    contents += [(tmp_path / name).read_bytes() for name in ("1.hush", "layout.hush")]
+    manifests = [files.unpack(content, "file").manifest for content in contents]
+    for manifest in manifests:
+        validator.validate(manifest)
+    for change in ({"period": 0}, {"stream": "id"}, {"every": "decade"}):
+        wrong = manifests[0] | {"round": manifests[0]["round"] | change}
+        assert list(validator.iter_errors(wrong)), change
 
 
 # --- periods in and out of order --------------------------------------------------------------
