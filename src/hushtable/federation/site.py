@@ -120,7 +120,12 @@ class Reply:
         check_officer(self.policy.officer, approval, round_)
         self.strangers: list[tuple[Role, Card]] = self._strangers()
         self.past = Past(book, round_, data_set)
-        self.earlier, self.epsilon = self.past.answer, self._check_cost()
+        self.epsilon = self._check_cost()
+
+    @property
+    def earlier(self) -> Contribution | None:
+        """What was contributed before, and will be sent again."""
+        return self.past.answer
 
     def _strangers(self) -> list[tuple[Role, Card]]:
         roles: tuple[Role, ...] = ("coordinator", "site")
