@@ -72,7 +72,7 @@ def test_a_stream_from_a_schema_to_a_model(here, run):
     assert facts["spent"]["all rows"] <= 1.0
     assert [one["period"] for one in facts["rounds"]] == [1, 2]
     shown = run("round", "show", here / "2.hush", "--key", here / "north.key")
-    assert "nothing more: all periods were paid for with the answer to period 1" in " ".join(
+    assert "Nothing more: all periods were paid for with the answer to period 1" in " ".join(
         shown.out.split()
     )
     sent = run("round", "resend", here / "2.hush", "--key", here / "north.key",

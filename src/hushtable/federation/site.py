@@ -60,8 +60,7 @@ class Reply:
     epsilon : float
         What the site's rows will have cost after it, over all rounds in the book.
     earlier : Contribution or None
-        What was contributed to this round before, or to another about the same period, and will be
-        sent again.
+        What was contributed before, to it or about the same period, and will be sent again.
 
     Raises
     ------
@@ -124,7 +123,7 @@ class Reply:
 
     @property
     def earlier(self) -> Contribution | None:
-        """What was contributed before, and will be sent again."""
+        """The answer that was given before, and will be sent again."""
         return self.past.answer
 
     def _strangers(self) -> list[tuple[Role, Card]]:
@@ -321,10 +320,8 @@ class Reply:
     def cost_words(self) -> str:
         """The cost to the site's rows; what leaves, `report.words.officer_words` says."""
         if self.past.paid:
-            return (
-                f"It costs {self.data_set!r} nothing more: all periods were paid for with the "
-                f"answer to period {min(self.past.periods)}."
-            )
+            first = min(self.past.periods)
+            return f"Nothing more: all periods were paid for with the answer to period {first}."
         return (
             f"With it, all rounds about {self.data_set!r} will have cost epsilon "
             f"{self.epsilon:.3g} of {self.book.epsilon:g}, the cap (delta {self.book.delta:g})."
