@@ -268,7 +268,18 @@ PAGES = {
     "docs/install.md": Page(),
     "docs/maths.md": Page(needs=("opendp",)),
     "docs/paper.md": Page(),
-    "docs/periods.md": Page(needs=("opendp",)),
+    "docs/periods.md": Page(
+        needs=ROUNDS,
+        before={
+            "hushtable round open": partial(
+                do,
+                *(f"round keygen {name} --cap 2 --persons affirmed" for name in ("north", "south")),
+                "round keygen lead",
+            ),
+            "hushtable round collect march": partial(do, answer_of("south", "march")),
+            "hushtable round collect april": partial(do, answer_of("south", "april")),
+        },
+    ),
     "docs/privacy-officer.md": Page(needs=ROUNDS + LOOKS, slow=True),
     "docs/registry.md": Page(needs=("opendp",), names=a_release),
     "docs/releases.md": Page(
