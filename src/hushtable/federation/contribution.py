@@ -115,8 +115,14 @@ def charged(round_: Round, release: str, mine: Sequence[Spent]) -> tuple[Share, 
     """
     earlier, apart = split_history(round_.layout.behind, mine)
     share = Share(release, round_.site_scale, noise.library(), earlier, apart)
-    cost = round_.ledger(replace(share, earlier=(), apart=())).cost_of(share)
-    terms, pool = round_.terms, round_.pool
-    about = release, round_.layout.detector, cost, terms.adjacency, terms.rows_per_person
-    noise_of, unit = None if pool is None else pool.round, round_.sensitivity
-    return share, Spent(*about, noise_of, (release,), unit.tables, unit.horizon)
+    return share, cost(round_, release)
+
+
+def cost(round_: Round, release: str) -> Spent:
+    """Return what an answer to a round costs a person in a site's rows."""
+    share = Share(release, round_.site_scale, "")
+    terms, pool, unit = round_.terms, round_.pool, round_.sensitivity
+    own = round_.ledger(share).cost_of(share)
+    about = release, round_.layout.detector, own, terms.adjacency, terms.rows_per_person
+    noise_of = None if pool is None else pool.round
+    return Spent(*about, noise_of, (release,), unit.tables, unit.horizon)

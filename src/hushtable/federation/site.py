@@ -15,7 +15,7 @@ from hushtable.federation.approval import Approval, check_officer
 from hushtable.federation.book.book import ALL_ROWS, Book
 from hushtable.federation.book.digests import RowDigests, of_persons
 from hushtable.federation.clock import now
-from hushtable.federation.contribution import Contribution, charged
+from hushtable.federation.contribution import Contribution, charged, cost
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.masks import agree, mask
 from hushtable.federation.past import Past
@@ -135,7 +135,7 @@ class Reply:
         if self.earlier is not None or self.past.paid:
             return self.book.total(self.data_set)
         with refusing(Refusal.BUDGET):
-            after = self.book.check_cap(self.data_set, charged(self.round, "to come", ())[1])
+            after = self.book.check_cap(self.data_set, cost(self.round, "to come"))
         most = self.policy.total_epsilon
         if after > most * (1.0 + 1e-9):
             raise Refused(
