@@ -325,6 +325,7 @@ class Reply:
         return (
             f"With it, all rounds about {self.data_set!r} will have cost epsilon "
             f"{self.epsilon:.3g} of {self.book.epsilon:g}, the cap (delta {self.book.delta:g})."
+            + ("" if self.round.period is None else " That pays for all periods.")
         )
 
 
