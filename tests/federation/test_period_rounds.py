@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from round_helpers import DEADLINE, SCHEMA, T0, UNATTENDED, Consortium, Online
 
-from hushtable import Increment, Plan, Release, Sketch, decoded, files, load
+from hushtable import Increment, Periods, Plan, Release, Sketch, decoded, files, load
 from hushtable.errors import HushTableError, PlanError, PrivacyError, RoundError, UsageError
 from hushtable.federation.collect import with_seal
 from hushtable.federation.keys import Keys
@@ -233,6 +233,46 @@ def test_files_of_a_stream_keep_the_published_schema(consortium, tmp_path):
     for change in ({"period": 0}, {"stream": "id"}, {"every": "decade"}):
         wrong = manifests[0] | {"round": manifests[0]["round"] | change}
         assert list(validator.iter_errors(wrong)), change
+
+
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_whatever_happens_in_a_stream_sums_are_right(consortium, quiet, masked, seed):
+    """Sites are late, join, send twice; periods are asked for again, until all are in."""
+    rng = np.random.default_rng(seed)
+    those = consortium(4, cap=1.0)
+    here = Stream(those, periods=5, names=["s00", "s01"], masked=masked)
+    waiting, increments = ["s02", "s03"], []
+    while len(increments) < 5:
+        sent = {name: here.submit(name) for name in here.round.names if rng.random() < 0.6}
+        while len(sent) < len(here.round.names):
+            here.next(again=True)  # what was sent to the round before does not fit this one
+            sent = {name: here.submit(name) for name in here.round.names if rng.random() < 0.8}
+        increments.append(those.collect(here.round, sent, here.at).result())
+        if len(increments) < 5:
+            joining = [waiting.pop()] if waiting and rng.random() < 0.5 else []
+            here.next(*joining)
+    for last in range(1, 6):
+        for window in range(1, last + 1):
+            total = decoded(increments[:last], window)
+            exact = here.total(*range(last - window + 1, last + 1))
+            assert np.abs(total.counts - exact).max() < 4, (last, window)
+    for name in here.round.names:
+        book = those.sites[name].book
+        assert 0.9999 < book.total("all rows") <= 1.0
+        assert len({answer.sent.tobytes() for answer in book.answers()}) == len(
+            book.periods(here.round.stream)
+        )
+
+
+def test_the_noise_of_a_site_is_that_of_its_periods(consortium):
+    """By file and by `Periods`, the same terms ask for the same noise."""
+    here = Stream(consortium(2), masked=False)
+    alone = Periods(here.plan, epsilon=1.0)
+    assert here.round.site_scale == alone.share.scale
+    assert (
+        here.result("s00", "s01").ledger.epsilon == alone.release(here.rows("s00")).ledger.epsilon
+    )
 
 
 # --- periods in and out of order --------------------------------------------------------------
