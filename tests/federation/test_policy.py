@@ -20,7 +20,8 @@ from hushtable.federation.policy import Policy
 from hushtable.federation.policy_file import load_policy, policy_beside, write_policy
 from hushtable.federation.refusals import Refusal, Refused
 from hushtable.federation.round import Round
-from hushtable.federation.site import Reply, trust
+from hushtable.federation.site import Reply
+from hushtable.federation.trusting import trust
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from hushtable.federation.past import Past
 from hushtable.federation.policy import Policy, Role
 from hushtable.federation.refusals import Refusal, Refused, refusing
 from hushtable.federation.round import Round
+from hushtable.federation.trusting import trust
 from hushtable.plans.plan import Plan
 from hushtable.privacy import noise
 from hushtable.privacy.budget import check_public_delta
@@ -327,24 +328,3 @@ class Reply:
             f"{self.epsilon:.3g} of {self.book.epsilon:g}, the cap (delta {self.book.delta:g})."
             + ("" if self.round.period is None else " That pays for all periods.")
         )
-
-
-def trust(book: Book, round_: Round, cards: Sequence[Card]) -> None:
-    """Take cards for true from now on, each in the roles that it has in a round.
-
-    For a person who compared their fingerprints, or got the cards from their owners. A card that
-    is not in the round is that of a site. Raises `UsageError` if the round has another card under
-    the same name.
-    """
-    roles = {"site": round_.sites, "coordinator": (round_.coordinator,)}
-    inside = {card.name: card for those in roles.values() for card in those}
-    for card in cards:
-        if inside.get(card.name, card) != card:
-            raise UsageError(
-                f"the card of {card.name!r} has the fingerprint {card.fingerprint}, and in this "
-                f"round {inside[card.name].fingerprint}: ask {card.name!r} itself which of the two "
-                "is its own"
-            )
-    for role, those in roles.items():
-        book.trust([card for card in cards if card in those], role)
-    book.trust([card for card in cards if card.name not in inside])

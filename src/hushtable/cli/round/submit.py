@@ -17,7 +17,7 @@ from hushtable.cli.round.show import print_round
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader
 from hushtable.errors import UsageError
-from hushtable.federation import site
+from hushtable.federation import site, trusting
 from hushtable.federation.approval import Approval
 from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys
@@ -82,7 +82,7 @@ def submit(
     asked, keys = common.read_round(round_), Keys.load(key)
     with Book.open(common.book_beside(key, book), keys.card) as notes:
         if trust:
-            site.trust(notes, asked, common.cards(trust))
+            trusting.trust(notes, asked, common.cards(trust))
         allowed = load_policy(policy or policy_beside(key))
         shared = common.hidden_plan(plan)
         approved = None if approval is None else Approval.load(approval)
