@@ -211,6 +211,9 @@ def test_a_result_of_another_period_is_found_out(consortium):
     forged = with_seal(second, first, names, those.lead)
     with pytest.raises(RoundError, match="states another period"):
         Result("forged.hush", forged, forged.seal, those.lead.card).check_round(second)
+    sums = with_seal(here.round, decoded([first, here.result()]), names, those.lead)
+    with pytest.raises(RoundError, match="states another window"):
+        Result("sum.hush", sums, sums.seal, those.lead.card).check_round(second)
 
 
 def test_files_of_a_stream_keep_the_published_schema(consortium, tmp_path):

@@ -22,6 +22,10 @@ from hushtable.privacy.ledger import Share
 from hushtable.privacy.seal import Seal
 
 
+#: Of a ledger, what the terms of a round determine.
+_STATED = ("mechanism", "sensitivity", "delta", "behind_plan", "pool", "period", "window")
+
+
 @dataclass(frozen=True, eq=False)
 class Result(Displayed):
     """The signed result of a round, as a file carries it.
@@ -115,11 +119,7 @@ class Result(Displayed):
                 asked = round_.ledger(share)
             except RoundError as error:
                 raise self._wrong(f"its ledger: {error}") from None
-            differing = [
-                name
-                for name in ("mechanism", "sensitivity", "delta", "behind_plan", "pool", "period")
-                if getattr(asked, name) != getattr(ledger, name)
-            ]
+            differing = [name for name in _STATED if getattr(asked, name) != getattr(ledger, name)]
             if differing:
                 raise self._wrong(
                     "its ledger is not what the round's terms ask for: it states another "
