@@ -21,7 +21,6 @@ from hushtable.federation.sealed import Sealed
 from hushtable.privacy.ledger import Share
 from hushtable.privacy.seal import Seal
 
-
 #: Of a ledger, what the terms of a round determine.
 _STATED = ("mechanism", "sensitivity", "delta", "behind_plan", "pool", "period", "window")
 
