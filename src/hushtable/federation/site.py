@@ -294,9 +294,10 @@ class Reply:
                 self.round, release, self.book.spent(self.data_set)
             )
             about = self.round.round_id, self.round.title, self.data_set, self.at
-            noised = Contribution(*about, counts, sent, share, spent, self.round.content)
-            if self.round.period is not None:
-                noised = replace(noised, stream=self.round.stream, period=self.round.period)
+            noised = Contribution(
+                *about, counts, sent, share, spent, self.round.content,
+                stream=self.round.stream, period=self.round.period,
+            )  # fmt: skip
             if self.policy.digest:
                 self.book.note_policy(self.policy.digest)
             sealed = noised.sealed(self.round, self.keys, masks)
