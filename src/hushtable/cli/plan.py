@@ -19,6 +19,7 @@ from hushtable.errors import FileError, PlanError, UsageError
 from hushtable.federation.hidden import draw_hidden, read_secret
 from hushtable.federation.layout import Layout
 from hushtable.plans.plan import Plan
+from hushtable.privacy.horizon import Horizon
 
 _SchemaFile = Annotated[Path, argument("SCHEMA", "Schema in TOML, with its ranges filled in.")]
 _Ranges = Annotated[
@@ -37,6 +38,17 @@ _Marginals = Annotated[
         "Merged sketch or release under hushtable plan marginals: refines it (hushtable only).",
     ),
 ]
+_Horizon = Annotated[
+    int | None,
+    option(
+        "T",
+        "With --epsilon: rows come in so many periods, at one total for all; --expected-rows are "
+        "those of all.",
+        min=1,
+    ),
+]
+_Participations = Annotated[int, option("K", "Periods at most in which a person has rows.", min=1)]
+_Apart = Annotated[int, option("A", "Periods at least from one of these to the next.", min=1)]
 _Secret = Annotated[
     Path | None,
     option(
@@ -78,6 +90,9 @@ def draw(
     expected_rows: options.ExpectedRows = None,
     sites: options.Sites = 1,
     passes: options.PlanPasses = 1,
+    horizon: _Horizon = None,
+    participations: _Participations = 1,
+    apart: _Apart = 1,
     novelty: _Novelty = False,
     secret: _Secret = None,
     as_json: options.Json = False,
@@ -103,6 +118,7 @@ def draw(
         "expected_rows": expected_rows,
         "sites": sites,
         "passes": passes,
+        "horizon": _periods(horizon, participations, apart),
     }
     if novelty:
         terms["novelty"] = True
@@ -113,6 +129,14 @@ def draw(
     else:
         plan = draw_hidden(read_secret(secret), features, **terms)
     save_plan(plan, target, "plan draw", as_json, _notes(plan, counts))
+
+
+def _periods(horizon: int | None, participations: int, apart: int) -> Horizon | None:
+    if horizon is not None:
+        return Horizon.of(horizon, participations, apart)
+    if (participations, apart) != (1, 1):
+        raise UsageError("--participations and --apart are about periods: give --horizon, too")
+    return None
 
 
 def _notes(plan: Plan, counts: Any) -> Sequence[str]:

@@ -5,6 +5,7 @@ the counts of the periods so far, mixed by the plan's `Horizon`, plus noise. Inc
 sites add up; `decoded` makes of those of all periods so far a release that scores rows.
 """
 
+import itertools
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -66,6 +67,7 @@ class Increment(Noised):
     kind: ClassVar[str] = "increment"
     noun: ClassVar[str] = "an increment"
     adds: ClassVar[bool] = True
+    mixed: ClassVar[bool] = True
 
     plan: Plan
     counts: NDArray[np.int64]
@@ -150,8 +152,8 @@ def decoded(increments: Sequence[Increment], window: int | None = None) -> Relea
         )
     ordered = [by_period[t] for t in range(1, period + 1)]
     last = ordered[-1].ledger
-    for one in ordered:
-        _check_sites(one, last)
+    for one, following in itertools.pairwise(ordered):
+        _check_sites(one, following)
     horizon = _horizon(plan)
     weights = horizon.weights(period, window)
     counts = np.rint(weights @ np.array([one.counts for one in ordered], np.float64))
@@ -159,23 +161,30 @@ def decoded(increments: Sequence[Increment], window: int | None = None) -> Relea
     return Release(plan, counts.astype(np.int64), ledger)
 
 
-def _check_sites(one: Increment, last: Ledger) -> None:
-    """Raise `PrivacyError` unless the sites of an increment are among those of the last."""
-    if one.ledger.pool != last.pool and None in (one.ledger.pool, last.pool):
+def _check_sites(one: Increment, following: Increment) -> None:
+    """Raise `PrivacyError` unless the sites of a period are among those of the next."""
+    if one.ledger.pool != following.ledger.pool and None in (
+        one.ledger.pool,
+        following.ledger.pool,
+    ):
         raise PrivacyError("increments with masks and without make no sum")
-    scales = {share.release: share.scale for share in last.shares}
+    scales = {share.release: share.scale for share in following.ledger.shares}
     for share in one.ledger.shares:
         if scales.get(share.release) != share.scale:
             raise PrivacyError(
                 f"the site whose share is {share.release[:12]} is in period {one.period}, and not "
-                f"in period {last.period} with the same noise: its mixed counts cannot be decoded; "
-                f"decode up to the last period with all sites, and begin a new plan"
+                f"in period {following.period} with the same noise: its mixed counts cannot be "
+                "decoded; get what it released, or decode up to the last period with all sites and "
+                "begin a new plan"
             )
 
 
 def _horizon(plan: Plan) -> Horizon:
     if plan.horizon is None:
-        raise UsageError("the plan has no horizon: draw one with horizon=, for how many periods")
+        raise UsageError(
+            "the plan has no horizon: draw one that says for how many periods (horizon=, hushtable "
+            "plan draw --horizon)"
+        )
     return plan.horizon
 
 
@@ -218,15 +227,15 @@ class Periods(Displayed):
         rows_per_person: int = 1,
         start: int = 1,
     ) -> None:
-        horizon = _horizon(plan)
+        self.horizon = _horizon(plan)
         check_plan(plan)
-        self.start = whole("start", start, 1, horizon.periods)
+        self.start = whole("start", start, 1, self.horizon.periods)
         self.plan = plan
         self.terms = Terms.given(
             epsilon, delta=delta, adjacency=adjacency, rows_per_person=rows_per_person
         )
         check_public_delta(self.terms.delta, plan.expected_rows)
-        unit = self.terms.sensitivity(plan.family.n_histograms, horizon=horizon)
+        unit = self.terms.sensitivity(plan.family.n_histograms, horizon=self.horizon)
         before = Cost.total(spent.cost for spent in plan.behind)
         scale = self.terms.scale(unit, before)
         self.share = Share(secrets.token_hex(32), scale, noise.library())
@@ -240,16 +249,13 @@ class Periods(Displayed):
         return len(self._released)
 
     def __repr__(self) -> str:
-        horizon = _horizon(self.plan)
-        return f"Periods({len(self)} of {horizon.periods}, {self.terms.words()})"
+        return f"Periods({len(self)} of {self.horizon.periods}, {self.terms.words()})"
 
     def _ledger(self, period: int) -> Ledger:
         plan, terms = self.plan, self.terms
         unit = terms.sensitivity(plan.family.n_histograms, horizon=plan.horizon)
-        return Ledger(
-            terms.mechanism, unit, terms.delta, (self.share,), plan.behind,
-            accounting=GAUSSIAN, period=period,
-        )  # fmt: skip
+        about = terms.mechanism, unit, terms.delta, (self.share,), plan.behind
+        return Ledger(*about, accounting=GAUSSIAN, period=period)
 
     def release(self, sketch: Sketch, period: int | None = None) -> Increment:
         """Return what leaves the site for a period.
@@ -269,7 +275,7 @@ class Periods(Displayed):
         PlanError, PrivacyError
             If the sketch is of another plan, or may not be released.
         """
-        upcoming, last = len(self) + 1, _horizon(self.plan).periods
+        upcoming, last = len(self) + 1, self.horizon.periods
         period = upcoming if period is None else whole("period", period, 1, last)
         if period < upcoming:
             return self.increment(period)
@@ -287,10 +293,15 @@ class Periods(Displayed):
             raise PlanError("the sketch is of another plan than these periods")
         check_counts(sketch, self.terms.mechanism, self.terms.rows_per_person)
         counts = np.vstack([self._counts, sketch.counts])
-        mixed = _horizon(self.plan).mixed(counts)
+        mixed = self.horizon.mixed(counts)
         noised = noise.add_noise(mixed, self.terms.mechanism, self.share.scale)
         self._counts, self._released = counts, np.vstack([self._released, noised])
         return self.increment(period)
+
+    def held(self, sketch: Sketch) -> int:
+        """Return the last period with the counts of a sketch, to the bit; 0 if there is none."""
+        found = np.flatnonzero((self._counts == sketch.counts).all(axis=1))
+        return int(found[-1]) + 1 if len(found) and sketch.counts.any() else 0
 
     def increment(self, period: int) -> Increment:
         """Return what a period released, bit for bit."""
@@ -325,11 +336,14 @@ class Periods(Displayed):
         ledger = Ledger.from_dict(said["ledger"])
         periods.share = ledger.shares[0]
         counts, released = content.array("counts"), content.array("released")
-        cells = periods.plan.family.n_cells
-        of_periods = (len(counts), cells) == counts.shape == released.shape
-        if not of_periods or not counts.dtype == released.dtype == np.int64:
+        n, cells = counts.shape if counts.ndim == 2 else (0, 0)
+        of_periods = periods.start - 1 <= n <= periods.horizon.periods
+        fit = counts.shape == released.shape and cells == periods.plan.family.n_cells
+        if not (of_periods and fit):
             raise PlanError("periods: what was counted and what was released do not fit")
+        if not counts.dtype == released.dtype == np.int64 or (counts < 0).any():
+            raise PlanError("periods: what was counted is no count")
         periods._counts, periods._released = counts, released
-        if ledger != periods._ledger(max(1, len(periods))):
+        if ledger != periods._ledger(max(1, n)):
             raise PlanError("periods: the ledger is of another plan, or of other terms")
         return periods
