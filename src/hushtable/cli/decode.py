@@ -11,6 +11,7 @@ from hushtable.cli._options import Json, Output, option
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.counts.periods import Increment, decoded
 from hushtable.errors import HushTableError, PlanError, UsageError
+from hushtable.privacy.ledger_words import in_file
 
 _Increments = Annotated[
     list[Path],
@@ -59,12 +60,12 @@ def decode(
     }  # fmt: skip
 
     def text() -> None:
-        first, last = ledger.period - ledger.window + 1, ledger.period
-        which = f"period {last}" if first == last else f"the periods {first} to {last}"
-        print(f"Decoded {which}: about {total.n_rows:,} rows, noise of {total.noise_sd:,.1f} on")
-        print("each count (standard deviation).\n")
+        print_sentences([
+            f"Wrote {target}: {in_file(ledger)}. It has about {total.n_rows:,} rows, and noise of "
+            f"{total.noise_sd:,.1f} on each count (standard deviation)."
+        ])  # fmt: skip
+        print()
         print_sentences(ledger.words())
-        print(f"\nWrote {target}: it scores rows.")
 
     finish(as_json, facts, text)
 

@@ -142,7 +142,11 @@ def _periods(horizon: int | None, participations: int, apart: int) -> Horizon | 
 def _notes(plan: Plan, counts: Any) -> Sequence[str]:
     """Say what follows from the marginals, or from their absence."""
     if counts is None:
-        if plan.design is None or not plan.design.pays_marginals(len(plan.schema)):
+        if (
+            plan.design is None
+            or plan.horizon is not None
+            or not plan.design.pays_marginals(len(plan.schema))
+        ):
             return ()
         return (
             "A first round for the marginals would pay: hushtable plan marginals with the same",

@@ -7,6 +7,8 @@ made again of the file, and no period ever has two noises.
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from hushtable import files
 from hushtable.counts.periods import Increment, Periods
 from hushtable.counts.sketch import Sketch
@@ -44,11 +46,18 @@ def release_period(
     """
     with files.locked(path):
         periods = _opened(path, sketch, terms, start)
-        again = periods.held(sketch) if sketch.plan_id == periods.plan.plan_id else 0
+        last = periods.horizon.periods
+        if period is not None and period > last:
+            raise UsageError(
+                f"period {period}: the plan is for {last} periods; draw a new plan, at a budget of "
+                "its own"
+            )
+        again = _held(periods, sketch)
         if period is None and again:
             raise UsageError(
-                f"the sketch has the counts of period {again}, to the bit: of the same rows, ask "
-                f"for that again (period {again}); of others, name the next ({len(periods) + 1})"
+                f"the sketch has the counts of period {again}, to the bit: if it is of the same "
+                f"rows, ask for that period again (period {again}); if not, name the next one "
+                f"({len(periods) + 1} of {last})"
             )
         before = len(periods)
         increment = periods.release(sketch, period)
@@ -77,3 +86,9 @@ def _opened(path: Path, sketch: Sketch, terms: Terms | None, start: int | None) 
             f"{terms.words()}: leave the terms out"
         )
     return periods
+
+
+def _held(periods: Periods, sketch: Sketch) -> int:
+    """Return the last period with the counts of a sketch, to the bit; 0 if there is none."""
+    found = np.flatnonzero((periods.counts == sketch.counts).all(axis=1))
+    return int(found[-1]) + 1 if len(found) and sketch.counts.any() else 0

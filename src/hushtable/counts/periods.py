@@ -153,7 +153,7 @@ def decoded(increments: Sequence[Increment], window: int | None = None) -> Relea
     ordered = [by_period[t] for t in range(1, period + 1)]
     last = ordered[-1].ledger
     for one, following in itertools.pairwise(ordered):
-        _check_sites(one, following)
+        _check_sites(one, following.ledger)
     horizon = _horizon(plan)
     weights = horizon.weights(period, window)
     counts = np.rint(weights @ np.array([one.counts for one in ordered], np.float64))
@@ -161,21 +161,21 @@ def decoded(increments: Sequence[Increment], window: int | None = None) -> Relea
     return Release(plan, counts.astype(np.int64), ledger)
 
 
-def _check_sites(one: Increment, following: Increment) -> None:
-    """Raise `PrivacyError` unless the sites of a period are among those of the next."""
-    if one.ledger.pool != following.ledger.pool and None in (
-        one.ledger.pool,
-        following.ledger.pool,
-    ):
-        raise PrivacyError("increments with masks and without make no sum")
-    scales = {share.release: share.scale for share in following.ledger.shares}
+def _check_sites(one: Increment, following: Ledger) -> None:
+    """Raise `PrivacyError` unless the sites of an increment are among those of the following."""
+    if one.ledger.pool != following.pool:
+        raise PrivacyError(
+            "increments of two streams of rounds, or with masks and without, make no sum"
+        )
+    scales = {share.release: share.scale for share in following.shares}
     for share in one.ledger.shares:
         if scales.get(share.release) != share.scale:
             raise PrivacyError(
                 f"the site whose share is {share.release[:12]} is in period {one.period}, and not "
                 f"in period {following.period} with the same noise: its mixed counts cannot be "
-                "decoded; get what it released, or decode up to the last period with all sites and "
-                "begin a new plan"
+                f"decoded. If what it sent for period {following.period} came late, add it (in a "
+                "round: collect again). If it left for good, decode up to period "
+                f"{one.period}, and begin a new plan"
             )
 
 
@@ -203,6 +203,11 @@ class Periods(Displayed):
         As in `Sketch.release`, for all periods together; ``rows_per_person`` is of one period.
     start : int, default=1
         The first period of a site that joins later.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (t, n_cells), int64
+        Exact counts of the t periods so far.
 
     Examples
     --------
@@ -240,9 +245,9 @@ class Periods(Displayed):
         scale = self.terms.scale(unit, before)
         self.share = Share(secrets.token_hex(32), scale, noise.library())
         # Of the periods before, a site that joins later has counted nothing and sent nothing.
-        self._counts = np.zeros((self.start - 1, plan.family.n_cells), np.int64)
-        self._released = self._counts.copy()
-        self._ledger(1)  # which checks the terms, before anything is counted
+        self.counts = np.zeros((self.start - 1, plan.family.n_cells), np.int64)
+        self._released = self.counts.copy()
+        self.ledger(1)  # which checks the terms, before anything is counted
 
     def __len__(self) -> int:
         """Return the last period that was released, 0 before the first."""
@@ -251,7 +256,8 @@ class Periods(Displayed):
     def __repr__(self) -> str:
         return f"Periods({len(self)} of {self.horizon.periods}, {self.terms.words()})"
 
-    def _ledger(self, period: int) -> Ledger:
+    def ledger(self, period: int) -> Ledger:
+        """Return what all periods cost together, as the increment of one states it."""
         plan, terms = self.plan, self.terms
         unit = terms.sensitivity(plan.family.n_histograms, horizon=plan.horizon)
         about = terms.mechanism, unit, terms.delta, (self.share,), plan.behind
@@ -292,35 +298,30 @@ class Periods(Displayed):
         if not isinstance(sketch, Sketch) or sketch.plan_id != self.plan.plan_id:
             raise PlanError("the sketch is of another plan than these periods")
         check_counts(sketch, self.terms.mechanism, self.terms.rows_per_person)
-        counts = np.vstack([self._counts, sketch.counts])
+        counts = np.vstack([self.counts, sketch.counts])
         mixed = self.horizon.mixed(counts)
         noised = noise.add_noise(mixed, self.terms.mechanism, self.share.scale)
-        self._counts, self._released = counts, np.vstack([self._released, noised])
+        self.counts, self._released = counts, np.vstack([self._released, noised])
         return self.increment(period)
-
-    def held(self, sketch: Sketch) -> int:
-        """Return the last period with the counts of a sketch, to the bit; 0 if there is none."""
-        found = np.flatnonzero((self._counts == sketch.counts).all(axis=1))
-        return int(found[-1]) + 1 if len(found) and sketch.counts.any() else 0
 
     def increment(self, period: int) -> Increment:
         """Return what a period released, bit for bit."""
         period = whole("period", period, self.start, len(self))
-        return Increment(self.plan, self._released[period - 1], self._ledger(period))
+        return Increment(self.plan, self._released[period - 1], self.ledger(period))
 
     # --- files --------------------------------------------------------------------------------
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the periods to a .hush file, atomically, which must not leave the site."""
         entries, arrays = self.plan.entries()
-        entries["ledger"] = self._ledger(max(1, len(self))).to_dict()
+        entries["ledger"] = self.ledger(max(1, len(self))).to_dict()
         entries["terms"] = {
             "epsilon": self.terms.epsilon, "delta": self.terms.delta,
             "adjacency": self.terms.adjacency, "rows_per_person": self.terms.rows_per_person,
         }  # fmt: skip
         entries["start"] = self.start
         files.write(
-            path, "periods", entries, arrays | {"counts": self._counts, "released": self._released}
+            path, "periods", entries, arrays | {"counts": self.counts, "released": self._released}
         )
 
     @classmethod
@@ -337,13 +338,11 @@ class Periods(Displayed):
         periods.share = ledger.shares[0]
         counts, released = content.array("counts"), content.array("released")
         n, cells = counts.shape if counts.ndim == 2 else (0, 0)
-        of_periods = periods.start - 1 <= n <= periods.horizon.periods
         fit = counts.shape == released.shape and cells == periods.plan.family.n_cells
-        if not (of_periods and fit):
+        fit &= counts.dtype == released.dtype == np.int64
+        if not (fit and periods.start - 1 <= n <= periods.horizon.periods and (counts >= 0).all()):
             raise PlanError("periods: what was counted and what was released do not fit")
-        if not counts.dtype == released.dtype == np.int64 or (counts < 0).any():
-            raise PlanError("periods: what was counted is no count")
-        periods._counts, periods._released = counts, released
-        if ledger != periods._ledger(max(1, n)):
+        periods.counts, periods._released = counts, released
+        if ledger != periods.ledger(max(1, n)):
             raise PlanError("periods: the ledger is of another plan, or of other terms")
         return periods
