@@ -176,11 +176,12 @@ def _use_periods(loaded: Periods | Increment, rows: pa.Table) -> None:
     """Go on from a site's periods, and decode what they released."""
     if isinstance(loaded, Increment):
         loaded.ledger.words()
-        decoded([loaded])
+        if loaded.period == 1:
+            decoded([loaded])
         return
     if len(loaded) < loaded.horizon.periods:
         loaded.release(Sketch.from_data(loaded.plan, rows))
-    if loaded.start == 1:
+    if loaded.start == 1 and len(loaded):
         decoded([loaded.increment(n) for n in range(1, len(loaded) + 1)])
 
 
