@@ -205,20 +205,29 @@ def replacing(path: str | os.PathLike[str], *, private: bool = True) -> Iterator
 def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     """Let one process at a time go on with a file; raise `FileError` if another is at it.
 
-    The lock is one of the system's, and ends with the process, however that ends. It is on
-    ``.NAME.lock`` beside the file, which stays: were it removed, the next two could each hold one.
+    The lock is one of the system's, on ``.NAME.lock`` beside the file, and ends with the process,
+    however that ends.
     """
-    path = Path(path)
-    descriptor = os.open(path.with_name(f".{path.name}.lock"), os.O_RDWR | os.O_CREAT, 0o600)
-    try:
+    lock = Path(path).with_name(f".{Path(path).name}.lock")
+    while True:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             _lock(descriptor)
         except OSError:
+            os.close(descriptor)
             raise FileError(
                 f"{path}: another process is at work on it: call again once that is done"
             ) from None
+        # Whoever had it before may have removed it just now: then it locks nobody out.
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), lock.stat()):
+                break
+        os.close(descriptor)
+    try:
         yield
     finally:
+        with contextlib.suppress(OSError):  # not while it is open, says one system
+            lock.unlink()
         os.close(descriptor)
 
 
@@ -233,14 +242,7 @@ def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def remove_leftovers(folder: Path, name: str, *, below: bool = False) -> None:
-    """Remove what writers that were killed left, once nobody has written to it for a day.
-
-    ``name`` is that of the file, or a glob pattern of names; ``below`` looks in the folders
-    within, too.
-    """
-    pattern = f".{name}.????????.part"
-    for left in folder.rglob(pattern) if below else folder.glob(pattern):
+e folder.glob(pattern):
         with contextlib.suppress(OSError):  # another's, or removed by another just now
             if time.time() - left.stat().st_mtime > _A_DAY:
                 left.unlink()
