@@ -242,7 +242,14 @@ def _lock(descriptor: int) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-e folder.glob(pattern):
+def remove_leftovers(folder: Path, name: str, *, below: bool = False) -> None:
+    """Remove what writers that were killed left, once nobody has written to it for a day.
+
+    ``name`` is that of the file, or a glob pattern of names; ``below`` looks in the folders
+    within, too.
+    """
+    pattern = f".{name}.????????.part"
+    for left in folder.rglob(pattern) if below else folder.glob(pattern):
         with contextlib.suppress(OSError):  # another's, or removed by another just now
             if time.time() - left.stat().st_mtime > _A_DAY:
                 left.unlink()
