@@ -181,7 +181,8 @@ def _release_period(
 
     def text() -> None:
         print_sentences([
-            f"Period {increment.period} of {horizon.periods}: mixed with the periods before, plus "
+            f"Period {increment.period} of {horizon.periods}: its counts"
+            f"{', mixed with those of the periods before,' if increment.period > 1 else ''} plus "
             f"noise of {increment.noise_sd:,.1f} (standard deviation) on each of "
             f"{len(increment.counts):,} cells."
         ])  # fmt: skip
