@@ -111,15 +111,10 @@ def draw(
     counts = None if marginals is None else read_counts(marginals)
     features = _schema(schema, ranges)
     terms: dict[str, Any] = {
-        "detector": detector.draw,
-        "marginals": counts,
-        "epsilon": epsilon,
-        "delta": delta,
-        "expected_rows": expected_rows,
-        "sites": sites,
-        "passes": passes,
+        "detector": detector.draw, "marginals": counts, "epsilon": epsilon, "delta": delta,
+        "expected_rows": expected_rows, "sites": sites, "passes": passes,
         "horizon": _periods(horizon, participations, apart),
-    }
+    }  # fmt: skip
     if novelty:
         terms["novelty"] = True
     if tables is not None or epsilon is None:

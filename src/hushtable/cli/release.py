@@ -113,9 +113,9 @@ def release(
     """
     target = Target(output, [sketch, *(after or []), among.periods])
     counted = read_sketch(sketch)
+    most = rows_per_person or counted.rows_per_person or 1
     terms = None
     if epsilon is not None:
-        most = rows_per_person or counted.rows_per_person or 1
         terms = Terms(epsilon, delta, adjacency, most, share, mechanism=mechanism)
     elif (rows_per_person, delta, adjacency) != (None, 1e-6, "add-remove"):
         raise UsageError("--rows-per-person, --delta and --adjacency go with --epsilon: give it")
@@ -124,14 +124,11 @@ def release(
             raise UsageError("--after, --share and --mechanism do not go with --periods")
         _release_period(sketch, counted, terms, among, target, as_json)
         return
-    _refuse_period(counted.plan, among, terms)
-    assert terms is not None
+    terms = _checked(terms, counted.plan, among)
     earlier = [read_release(path) for path in after or []]
     with cells_bar(len(counted.counts), quiet=as_json) as advance:
         noised = counted.release(terms, after=earlier, progress=advance)
     target.save(noised)
-    facts = {"command": "release", "release": str(output), **_facts(noised)}
-    facts["persons"] = _persons(counted)
 
     def text() -> None:
         print(f"Added noise to each of {len(noised.counts):,} cells: {noised.ledger.noise_sd:,.1f}")
@@ -139,11 +136,11 @@ def release(
         print_sentences(noised.ledger.words())
         print(f"\nWrote {target}: this file may leave the site. {sketch} may not.")
 
-    finish(as_json, facts, text)
+    finish(as_json, {"command": "release", "release": str(output)} | _facts(noised, counted), text)
 
 
-def _refuse_period(plan: Plan, among: InPeriods, terms: Terms | None) -> None:
-    """Refuse to release by itself what is one of several periods, or has no budget."""
+def _checked(terms: Terms | None, plan: Plan, among: InPeriods) -> Terms:
+    """Return the terms; refuse to release by itself what is one of several periods."""
     if plan.horizon is not None:
         raise PrivacyError(
             f"the plan is for {plan.horizon.periods} periods at one budget: name the file that "
@@ -153,6 +150,7 @@ def _refuse_period(plan: Plan, among: InPeriods, terms: Terms | None) -> None:
         raise UsageError("--period and --start are about periods: give --periods, too")
     if terms is None:
         raise UsageError("the release needs a budget: give --epsilon")
+    return terms
 
 
 def _release_period(
@@ -175,8 +173,7 @@ def _release_period(
     horizon = periods.horizon
     facts = {
         "command": "release", "increment": str(target.path), "periods": str(kept),
-        "period": increment.period, "horizon": horizon.periods, **_facts(increment),
-        "persons": _persons(counted),
+        "period": increment.period, "horizon": horizon.periods, **_facts(increment, counted),
     }  # fmt: skip
 
     def text() -> None:
@@ -194,15 +191,12 @@ def _release_period(
     finish(as_json, facts, text)
 
 
-def _persons(counted: Sketch) -> str:
-    return "affirmed" if counted.rows_per_person is None else "column"
-
-
-def _facts(noised: Noised) -> dict[str, Any]:
+def _facts(noised: Noised, counted: Sketch) -> dict[str, Any]:
     return {
         "release_id": noised.ledger.shares[0].release,
         "plan_id": noised.plan.plan_id,
         "cells": len(noised.counts),
         **cost(noised),
         "words": noised.ledger.words(),
+        "persons": "affirmed" if counted.rows_per_person is None else "column",
     }

@@ -98,5 +98,5 @@ def shared_noise(before: Counts, after: Counts) -> float:
         )
     noise_sd = named(a.mechanism).noise_sd
     n = min(a.period, b.period)
-    weights = [horizon.weights(one.period, one.window)[:n] for one in (a, b)]
-    return float(weights[0] @ weights[1]) * sum(noise_sd(scale) ** 2 for scale in shared)
+    ours, others = horizon.weights(a.period, a.window), horizon.weights(b.period, b.window)
+    return float(ours[:n] @ others[:n]) * sum(noise_sd(scale) ** 2 for scale in shared)
