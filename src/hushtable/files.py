@@ -94,17 +94,21 @@ class Content:
         """Signature of the digest, in a file of a kind that is signed."""
         return self.manifest.get("signature")
 
+    @property
+    def held(self) -> str:
+        """The kind with its article, for sentences."""
+        article = "an" if self.kind[0] in "aeiou" else "a"
+        return self.kind if self.kind.endswith("s") else f"{article} {self.kind}"
+
     def expect(self, *kinds: str) -> "Content":
         """Return the content if it is of one of these kinds; raises `FileError` otherwise."""
         if self.kind not in kinds:
             *most, last = (KINDS[kind].words for kind in kinds)
             needed = f"{', '.join(most)} or {last}" if most else last
-            article = "an" if self.kind[0] in "aeiou" else "a"
-            held = self.kind if self.kind.endswith("s") else f"{article} {self.kind}"
             more = ""
             if self.kind == "increment" and "release" in kinds:
                 more = " (hushtable decode makes one of the increments of all periods)"
-            raise FileError(f"{self.path}: holds {held}: give {needed}{more}")
+            raise FileError(f"{self.path}: holds {self.held}: give {needed}{more}")
         return self
 
     def said(self, what: str, needed: Kinds, optional: Kinds | None = None) -> dict[str, Any]:

@@ -58,8 +58,8 @@ def inspect(
     content = files.read(file)
     if target is not None and content.kind != Release.kind:
         raise UsageError(
-            f"--registry describes the ledger of a release, and {file} holds no such thing, but "
-            f"{files.KINDS[content.kind].words}: name a release (hushtable release, decode)"
+            f"--registry describes the ledger of a release, and {file} is {content.held}: name "
+            "a release (hushtable release makes one, or hushtable decode)"
         )
     if files.KINDS[content.kind].of_round:
         _finish_of_a_round(file, content, as_json)

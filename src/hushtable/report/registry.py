@@ -120,6 +120,7 @@ def _privacy_loss(ledger: "Ledger") -> dict[str, Any]:
     records = "record" if rows == 1 else f"{rows:,} records"
     unit_is_record = rows == 1 and (horizon is None or horizon.participations == 1)
     if horizon is not None and not unit_is_record:
+        records = "one record" if rows == 1 else records
         records += f" in each of {horizon.participations} periods"
     differ = (
         f"one has the {records} of one person more than the other"
