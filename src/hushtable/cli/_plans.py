@@ -31,6 +31,8 @@ def save_plan(
     plan: Plan, target: Target, command: str, as_json: bool, notes: Sequence[str] = ()
 ) -> None:
     """Write a plan, and say what it is, with further notes."""
+    # Before it is written: it says whether anything can be released under it.
+    about_periods = [] if plan.horizon is None else [_at_the_end(plan)]
     target.save(plan)
     design = plan.design
     facts = {
@@ -49,10 +51,10 @@ def save_plan(
         "passes": 1 if plan.first_counts is None else 2,
         "novelty": plan.score == NOVELTY,
     }
-    finish(as_json, facts, lambda: _print(plan, target, notes))
+    finish(as_json, facts, lambda: _print(plan, target, notes, about_periods))
 
 
-def _print(plan: Plan, target: Target, notes: Sequence[str]) -> None:
+def _print(plan: Plan, target: Target, notes: Sequence[str], periods: Sequence[str]) -> None:
     print(
         f"Plan {plan.plan_id[:12]}: {plan.detector}, {len(plan.schema):,} features, "
         f"{n_tables(plan.family.n_tables)}, {plan.family.n_cells:,} cells."
@@ -68,8 +70,7 @@ def _print(plan: Plan, target: Target, notes: Sequence[str]) -> None:
     design = plan.design
     if design is not None and plan.purpose.scores_rows:
         print_sentences([design.words()])
-    if plan.horizon is not None:
-        print_sentences([_at_the_end(plan)])
+    print_sentences(periods)
     if said := _second_round(plan):
         print_sentences(said)
     for line in notes:

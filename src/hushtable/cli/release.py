@@ -186,7 +186,7 @@ def _release_period(
         print()
         print_sentences(increment.ledger.words())
         print(f"\nWrote {target}: this file may leave the site. {path} and")
-        print(f"{kept} may not: keep both.")
+        print(f"{kept} may not; the next period needs {kept}.")
 
     finish(as_json, facts, text)
 

@@ -246,22 +246,16 @@ def _left(model: Model) -> list[str]:
     assert ledger is not None
     k = len(ledger.shares)
     cells = f"{len(counts.counts):,} whole numbers in {n_tables(counts.n_tables)}"
-    if ledger.period is not None:
-        sites = "the site" if k == 1 else f"each of {k} sites"
+    when = "" if ledger.period is None else f", in each of {ledger.period} periods"
+    mixed = "" if ledger.period is None else ", mixed from its periods so far"
+    if ledger.pool is not None:
         left = [
-            f"From {sites}, in each of {ledger.period} periods: {cells}, mixed from its periods so "
-            "far, each with noise of its own."
-        ]
-    elif ledger.pool is not None:
-        left = [
-            f"From each of {k} sites: {cells}, with a part of the noise, under masks that cancel "
-            "only in the sum of all."
+            f"From each of {k} sites{when}: {cells}{mixed}, with a part of the noise, under masks "
+            "that cancel only in the sum of all."
         ]
     else:
         sites = "From the site" if k == 1 else f"From each of {k} sites"
-        left = [f"{sites}: {cells}, each with noise of its own."]
-    if ledger.period is not None and ledger.pool is not None:
-        left[0] = left[0].removesuffix(".") + ": a part of it, under masks."
+        left = [f"{sites}{when}: {cells}{mixed}, each with noise of its own."]
     left.append("What the ledger below says, with random ids of the releases.")
     if counts.hidden:
         left.append("No hash function: whoever adds up sees the sizes of the tables only.")
