@@ -21,7 +21,9 @@ from hushtable import (
     ACE,
     Feature,
     HushTable,
+    Increment,
     LSHiTables,
+    Periods,
     Plan,
     Release,
     RotatedRSHash,
@@ -29,6 +31,7 @@ from hushtable import (
     Schema,
     Sketch,
     Verdicts,
+    decoded,
     files,
     load,
 )
@@ -38,6 +41,7 @@ from hushtable.data import read
 from hushtable.detectors._by_draw import BY_DRAW
 from hushtable.errors import FileError, HushTableError
 from hushtable.plans.draws import Purpose
+from hushtable.privacy import Horizon
 
 GOLDEN = Path(__file__).parent / "golden"
 SCHEMA = Schema((
@@ -135,6 +139,27 @@ def releases():
     }
 
 
+def stream_plan():
+    layout = {"n_tables": 3, "n_cells": 16, "random_state": 1}
+    horizon = Horizon.of(6, participations=2, apart=2)
+    return Plan.draw(SCHEMA, epsilon=1.0, expected_rows=100_000, horizon=horizon, **layout)
+
+
+def stream():
+    """The plan, two increments and the periods of a site that a stream has, and a decoded sum."""
+    plan = stream_plan()
+    site = Periods(plan, epsilon=1.0, rows_per_person=2)
+    months = Sketch.from_data(plan, table()), Sketch.zero(plan)
+    first, second = (site.release(month) for month in months)
+    return {
+        "stream.plan": plan,
+        "first.increment": first,
+        "second.increment": second,
+        "some.periods": site,
+        "window.release": decoded([first, second], window=1),
+    }
+
+
 @pytest.fixture
 def sketch_file(tmp_path):
     path = tmp_path / "a.hush"
@@ -219,6 +244,8 @@ def test_the_manifest_keeps_its_published_schema(tmp_path, X):
         if name in ("hushtable", "merged"):
             release.plan.save(tmp_path / f"{name}.private.hush")
             HushTable.from_counts(release).save(tmp_path / f"{name}.detector.hush")
+    for name, thing in stream().items():
+        thing.save(tmp_path / f"{name}.hush")
     weights = Sketch.from_data(plan, table(), sample_weight=[3, 1, 1, 1])
     weights.save(tmp_path / "w.hush")
     Sketch.from_data(plan, table(), max_samples=2).save(tmp_path / "fresh.hush")
@@ -241,6 +268,14 @@ def test_the_manifest_keeps_its_published_schema(tmp_path, X):
     for key in manifest["ledger"].keys() - {"accounting"}:  # files from before 0.2 have none
         broken = {k: v for k, v in manifest["ledger"].items() if k != key}
         assert list(validator.iter_errors(manifest | {"ledger": broken})), key
+    kept = files.read(tmp_path / "some.periods.hush").manifest
+    for key in ("terms", "start", "ledger", "plan"):
+        assert list(validator.iter_errors({k: v for k, v in kept.items() if k != key})), key
+        if key in ("terms", "start"):
+            assert list(validator.iter_errors(manifest | {key: kept[key]})), key
+    mixed = files.read(tmp_path / "first.increment.hush").manifest
+    for odd in ({"window": 1}, {"period": 0}, {"horizon": {"factor": []}}):
+        assert list(validator.iter_errors(mixed | {"ledger": mixed["ledger"] | odd})), odd
     assert list(validator.iter_errors(manifest | {"sampled": False}))
     assert list(validator.iter_errors(manifest | {"fresh_samples": True}))
     validator.validate(manifest | {"hidden": True})
@@ -263,6 +298,13 @@ def test_golden_files_are_read(file):
         model, judged = verdicts()
         assert loaded == judged
         assert score_digest(LearnedModel(model, loaded)) == expected["scores"]
+    if isinstance(loaded, Periods):
+        assert [one.sum() for one in loaded.counts] == expected["rows"]
+        loaded = loaded.increment(len(loaded))
+        assert loaded.period == expected["period"]
+    if isinstance(loaded, Increment):
+        assert loaded.counts.sum() == expected["sum"]
+        assert loaded.ledger.epsilon == pytest.approx(expected["epsilon"], abs=1e-6)
     if isinstance(loaded, Release):
         assert loaded.release_id == expected["release_id"]
         assert loaded.counts.sum() == expected["sum"]
@@ -273,8 +315,19 @@ def test_golden_files_are_what_is_written_today(tmp_path):
     """The same seed draws the same functions, on every platform and version."""
     folder = GOLDEN / f"protocol-{files.PROTOCOL}"
     expected = json.loads((folder / "expected.json").read_text())
-    for name, plan in plans().items():
+    for name, plan in (plans() | {"stream": stream_plan()}).items():
         assert plan.plan_id == expected[f"{name}.plan.hush"]["plan_id"], name
+
+
+def test_golden_increments_decode_to_the_golden_sum():
+    folder = GOLDEN / f"protocol-{files.PROTOCOL}"
+    increments = [load(folder / f"{name}.increment.hush") for name in ("first", "second")]
+    np.testing.assert_array_equal(
+        decoded(increments, window=1).counts, load(folder / "window.release.hush").counts
+    )
+    kept = load(folder / "some.periods.hush")
+    for period, increment in enumerate(increments, 1):
+        np.testing.assert_array_equal(kept.increment(period).counts, increment.counts)
 
 
 # --- damage ----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import secrets
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -52,8 +53,8 @@ KINDS = {
     "plan": Kind("a plan of hushtable plan draw", travels=True),
     "sketch": Kind("a sketch of hushtable sketch"),
     "release": Kind("a release of hushtable release", travels=True),
-    "increment": Kind("what a period released", travels=True),
-    "periods": Kind("the periods of a site"),
+    "increment": Kind("an increment of hushtable release --periods", travels=True),
+    "periods": Kind("the periods of a site, of hushtable release --periods"),
     "detector": Kind("a model of hushtable fit"),
     "layout": Kind("a layout of hushtable plan hide", travels=True, of_round=True),
     "round": Kind("a round of hushtable round open", travels=True, of_round=True),
@@ -93,13 +94,21 @@ class Content:
         """Signature of the digest, in a file of a kind that is signed."""
         return self.manifest.get("signature")
 
+    @property
+    def held(self) -> str:
+        """The kind with its article, for sentences."""
+        article = "an" if self.kind[0] in "aeiou" else "a"
+        return self.kind if self.kind.endswith("s") else f"{article} {self.kind}"
+
     def expect(self, *kinds: str) -> "Content":
         """Return the content if it is of one of these kinds; raises `FileError` otherwise."""
         if self.kind not in kinds:
             *most, last = (KINDS[kind].words for kind in kinds)
             needed = f"{', '.join(most)} or {last}" if most else last
-            held = self.kind if self.kind.endswith("s") else f"a {self.kind}"
-            raise FileError(f"{self.path}: holds {held}: give {needed}")
+            more = ""
+            if self.kind == "increment" and "release" in kinds:
+                more = " (hushtable decode makes one of the increments of all periods)"
+            raise FileError(f"{self.path}: holds {self.held}: give {needed}{more}")
         return self
 
     def said(self, what: str, needed: Kinds, optional: Kinds | None = None) -> dict[str, Any]:
@@ -194,6 +203,47 @@ def replacing(path: str | os.PathLike[str], *, private: bool = True) -> Iterator
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextlib.contextmanager
+def locked(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let one process at a time go on with a file; raise `FileError` if another is at it.
+
+    The lock is one of the system's, on ``.NAME.lock`` beside the file, and ends with the process,
+    however that ends.
+    """
+    lock = Path(path).with_name(f".{Path(path).name}.lock")
+    while True:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _lock(descriptor)
+        except OSError:
+            os.close(descriptor)
+            raise FileError(
+                f"{path}: another process is at work on it: call again once that is done"
+            ) from None
+        # Whoever had it before may have removed it just now: then it locks nobody out.
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(descriptor), lock.stat()):
+                break
+        os.close(descriptor)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # not while it is open, says one system
+            lock.unlink()
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    if sys.platform == "win32":
+        import msvcrt  # of one system each
+
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def remove_leftovers(folder: Path, name: str, *, below: bool = False) -> None:

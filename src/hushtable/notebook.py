@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hushtable.counts.base import Counts, Noised
     from hushtable.counts.learned import LearnedModel
     from hushtable.counts.local import LocalModel
+    from hushtable.counts.periods import Periods
     from hushtable.counts.sketch import Sketch
     from hushtable.counts.verdicts import Verdicts
     from hushtable.data.schema import Schema
@@ -70,6 +71,8 @@ def _plan(plan: "Plan") -> View:
         "Depends on data": words.dependence(plan),
         "Tables": f"{plan.family.n_tables:,} ({plan.family.n_cells:,} cells)",
     }
+    if plan.horizon is not None:
+        figures["Periods"] = words.n_periods(plan.horizon)
     return View("Plan", says, figures, _FEATURES, _features(plan.schema))
 
 
@@ -102,9 +105,17 @@ def _figures(counts: "Counts") -> dict[str, str]:
 
 def _release(counts: "Noised") -> View:
     made = _ledger(counts.ledger)
-    figures = _figures(counts) | {"Rows, estimated": f"{counts.n_rows:,}"} | dict(made.figures)
-    kind = counts.noun.removeprefix("a ").capitalize()
+    rows = {} if counts.mixed else {"Rows, estimated": f"{counts.n_rows:,}"}
+    figures = _figures(counts) | rows | dict(made.figures)
+    kind = counts.noun.removeprefix("an ").removeprefix("a ").capitalize()
     return View(kind, made.sentences, figures, made.headers, made.rows)
+
+
+def _periods(periods: "Periods") -> View:
+    cost = periods.ledger(max(1, len(periods))).words()[:2]
+    says = ["This must not leave the site: it holds exact counts of rows.", *cost]
+    figures = {"Plan": periods.plan.plan_id[:12], "Terms": periods.terms.words()}
+    return View("Periods", says, words.periods_lines(periods) | figures)
 
 
 def _ledger(ledger: "Ledger") -> View:
@@ -159,5 +170,5 @@ def _learned(model: "LearnedModel") -> View:
 VIEWS: dict[str, Callable[[Any], View]] = {
     "Schema": _schema, "Plan": _plan, "Sketch": _sketch, "LocalModel": _local,
     "Noised": _release, "Verdicts": _verdicts, "LearnedModel": _learned, "Ledger": _ledger,
-    "Round": _round, "Result": _result, "Shown": _shown,
+    "Periods": _periods, "Round": _round, "Result": _result, "Shown": _shown,
 }  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from test_files import plans, releases, rows_for, score_digest, verdicts
+from test_files import plans, releases, rows_for, score_digest, stream, verdicts
 
 from hushtable import Sketch, files
 from hushtable.counts.learned import LearnedModel
@@ -38,6 +38,24 @@ for name, release in releases().items():
         sum=int(release.counts.sum()),
         epsilon=round(release.ledger.epsilon, 6),
     )
+if "stream.plan.hush" not in expected:  # one stream: what it released is in its periods
+    made = stream()
+    site, window = made["some.periods"], made["window.release"]
+    keep("stream.plan.hush", site.plan, plan_id=site.plan.plan_id)
+    for name in ("first.increment", "second.increment", "window.release", "some.periods"):
+        what = made[name]
+        increment = what.increment(len(what)) if what is site else what
+        facts = {
+            "plan_id": what.plan.plan_id,
+            "sum": int(increment.counts.sum()),
+            "epsilon": round(increment.ledger.epsilon, 6),
+        }
+        if what is site:
+            rows = [int(one.sum()) for one in site.counts]
+            facts |= {"rows": rows, "period": len(site)}
+        if what is window:
+            facts["release_id"] = window.release_id
+        keep(f"{name}.hush", what, **facts)
 model, judged = verdicts()
 keep(
     "some.verdicts.hush",

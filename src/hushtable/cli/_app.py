@@ -38,6 +38,7 @@ plan hide       plan               Take the hash functions off a plan, for the c
 sketch          sketch             Count rows under a plan and write the counts as a sketch.
 release         release            Add noise to a sketch: the result may leave the site.
 merge           merge              Add up sketches, or releases, of the same plan.
+decode          decode             Decode the increments of all periods so far: the sum is a model.
 round           -                  Count with others: each sends one file, only the sum can be read.
 round keygen    round.keygen       Make the keys of a site (with --cap) or of a coordinator.
 round policy    round.policy       Check the policy of a site, and show what it allows.

@@ -1,6 +1,8 @@
 """Read files of counts: raw sketches, and releases."""
 
 import math
+import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from hushtable import files
@@ -9,13 +11,13 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import Verdicts
-from hushtable.errors import FileError, PrivacyError
+from hushtable.errors import FileError, PrivacyError, UsageError
 from hushtable.files import Content
 from hushtable.scores.scorer import Scorer
 
 
-def read_counts(path: Path) -> Counts:
-    """Read a file that must hold a sketch or a release."""
+def read_counts(path: Path, *more: str) -> Counts:
+    """Read a file that must hold a sketch or a release, or one of more kinds."""
     content = files.read(path)
     if content.kind == Verdicts.kind:
         raise PrivacyError(
@@ -23,7 +25,7 @@ def read_counts(path: Path) -> Counts:
             "rows. Those of one site are added by hushtable learn; of several, by releases under "
             "hushtable plan verdicts"
         )
-    return content.expect("sketch", "release").build(counts_from_file)
+    return content.expect("sketch", "release", *more).build(counts_from_file)
 
 
 def read_sketch(path: Path) -> Sketch:
@@ -64,3 +66,13 @@ def threshold(content: Content, scorer: Scorer) -> float:
     if isinstance(offset, bool) or not isinstance(offset, int | float) or not math.isfinite(offset):
         raise FileError(f"{content.path}: the threshold is not a number: get the file again")
     return float(offset)
+
+
+def refuse_repeated(paths: Sequence[Path]) -> None:
+    """Raise `UsageError` if a file is given twice."""
+    seen: dict[str, Path] = {}
+    for path in paths:
+        real = os.path.realpath(path)
+        if real in seen:
+            raise UsageError(f"{path} is given twice, and its rows would count twice: give it once")
+        seen[real] = path

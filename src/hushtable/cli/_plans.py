@@ -1,11 +1,14 @@
 """Plans as the commands that make them write and describe them."""
 
+import math
 from collections.abc import Sequence
 
 from hushtable.cli._detectors import HUSHTABLE
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.plans.draws import NOVELTY
 from hushtable.plans.plan import Plan
+from hushtable.privacy.mechanisms import Cost
+from hushtable.privacy.terms import Terms
 from hushtable.report.words import n_tables
 
 _EXACT = (
@@ -28,6 +31,8 @@ def save_plan(
     plan: Plan, target: Target, command: str, as_json: bool, notes: Sequence[str] = ()
 ) -> None:
     """Write a plan, and say what it is, with further notes."""
+    # Before it is written: it says whether anything can be released under it.
+    about_periods = [] if plan.horizon is None else [_at_the_end(plan)]
     target.save(plan)
     design = plan.design
     facts = {
@@ -46,10 +51,10 @@ def save_plan(
         "passes": 1 if plan.first_counts is None else 2,
         "novelty": plan.score == NOVELTY,
     }
-    finish(as_json, facts, lambda: _print(plan, target, notes))
+    finish(as_json, facts, lambda: _print(plan, target, notes, about_periods))
 
 
-def _print(plan: Plan, target: Target, notes: Sequence[str]) -> None:
+def _print(plan: Plan, target: Target, notes: Sequence[str], periods: Sequence[str]) -> None:
     print(
         f"Plan {plan.plan_id[:12]}: {plan.detector}, {len(plan.schema):,} features, "
         f"{n_tables(plan.family.n_tables)}, {plan.family.n_cells:,} cells."
@@ -65,6 +70,7 @@ def _print(plan: Plan, target: Target, notes: Sequence[str]) -> None:
     design = plan.design
     if design is not None and plan.purpose.scores_rows:
         print_sentences([design.words()])
+    print_sentences(periods)
     if said := _second_round(plan):
         print_sentences(said)
     for line in notes:
@@ -75,12 +81,37 @@ def _print(plan: Plan, target: Target, notes: Sequence[str]) -> None:
     print(f"Wrote {target}. At each site:")
     print(f"  hushtable sketch DATA --plan {target.path} -o site.sketch.hush")
     if design is not None:
-        print(f"  hushtable release site.sketch.hush --epsilon {design.epsilon:g} -o site.hush")
+        which = "" if plan.horizon is None else " --periods site.periods.hush"
+        print(
+            f"  hushtable release site.sketch.hush{which} --epsilon {design.epsilon:g} -o site.hush"
+        )
+
+
+def _at_the_end(plan: Plan) -> str:
+    """Say how noisy the sum of all periods is."""
+    design, horizon = plan.design, plan.horizon
+    assert design is not None
+    assert horizon is not None
+    terms, tables = Terms(design.epsilon, design.delta), plan.family.n_histograms
+    before = Cost.total(spent.cost for spent in plan.behind)
+    scale = terms.scale(terms.sensitivity(tables, horizon=horizon), before) * design.sites**0.5
+    last = scale * math.hypot(*horizon.weights(horizon.periods))
+    once = terms.scale(terms.sensitivity(tables), before) * design.sites**0.5
+    who = ""
+    if horizon.participations > 1:
+        who = f", for a person in {horizon.participations} of them at most"
+    return (
+        f"It is for {horizon.periods} periods at one total{who}. The noise on a count of the sum "
+        f"of all is {last:,.0f} (standard deviation, one row a person in a period): "
+        f"{last / once:.2g} times that of one release of all rows at once."
+    )
 
 
 def _second_round(plan: Plan) -> list[str]:
     """Say what a second round gives and costs; nothing of plans that have none."""
     if plan.detector != HUSHTABLE.draw or plan.score == NOVELTY or plan.first_counts is not None:
+        return []
+    if plan.horizon is not None:
         return []
     design = plan.design
     if design is None:

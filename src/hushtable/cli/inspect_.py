@@ -12,6 +12,7 @@ from hushtable.cli._output import Target, finish, print_sentences, print_table, 
 from hushtable.cli._signed import signed_by, signed_lines
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
+from hushtable.counts.periods import Periods
 from hushtable.counts.release import Release
 from hushtable.counts.verdicts import Verdicts
 from hushtable.data.schema import Schema
@@ -57,22 +58,23 @@ def inspect(
     content = files.read(file)
     if target is not None and content.kind != Release.kind:
         raise UsageError(
-            f"--registry describes the ledger of a release, and {file} is a {content.kind}: name "
-            "a release (hushtable release makes one)"
+            f"--registry describes the ledger of a release, and {file} is {content.held}: name "
+            "a release (hushtable release makes one, or hushtable decode)"
         )
     if files.KINDS[content.kind].of_round:
         _finish_of_a_round(file, content, as_json)
         return
     plan = content.build(Plan.from_file)
-    counts = None if content.kind == "plan" else content.build(counts_from_file)
+    kept = content.build(Periods.from_file) if content.kind == "periods" else None
+    counts = None if content.kind in ("plan", "periods") else content.build(counts_from_file)
     full = with_values or plan.schema.public
     facts: dict[str, Any] = {"command": "inspect", "file": str(file)}
-    facts |= _facts(content, plan, counts, full)
+    facts |= _facts(content, plan, counts, full) | ({} if kept is None else _facts_of_periods(kept))
     if target is not None and isinstance(counts, Release):
         facts |= _write_entry(target, counts)
 
     def text() -> None:
-        _print(file, facts, plan, counts, full)
+        _print(file, facts, plan, kept or counts, full)
         if target is not None:
             _print_left_open(target, facts["registry_left_open"])
 
@@ -97,7 +99,7 @@ def _print_left_open(target: Target, places: list[str]) -> None:
 #: Facts in the order in which they are printed; who signed follows.
 _LABELS = (
     *("File", "Kind", "Plan", "Detector", "Depends on data", "Tables", "Values of rows"),
-    *("Rows counted", "Verdicts", "Laid out for", "Threshold", "Features", "May leave"),
+    *("Rows counted", "Verdicts", "Laid out for", "Periods", "Threshold", "Features", "May leave"),
 )
 
 #: By kind of file, the command that goes on with it.
@@ -181,16 +183,27 @@ def _facts_of_counts(content: Content, counts: Counts) -> dict[str, Any]:
         facts["result"] = content.manifest.get("result")
     if counts.plan.first_counts is not None:
         facts["rows_first_pass_estimated"] = counts.plan.first_rows
+    if (period := counts.ledger.period) is not None:
+        facts |= {"period": period, "window": counts.ledger.window}
     return (
         facts
         | learned
         | {
-            "rows_estimated": counts.n_rows,
+            **({} if counts.mixed else {"rows_estimated": counts.n_rows}),
             "noise_sd": counts.noise_sd,
             "ledger": counts.ledger.to_dict(),
             "words": counts.ledger.words(),
         }
     )
+
+
+def _facts_of_periods(periods: Periods) -> dict[str, Any]:
+    ledger = periods.ledger(max(1, len(periods)))
+    return {
+        "period": len(periods), "horizon": periods.horizon.to_dict(), "start": periods.start,
+        "rows": words.rows_of_periods(periods), "ledger": ledger.to_dict(),
+        "words": ledger.words()[:2],
+    }  # fmt: skip
 
 
 def _features(schema: Schema, full: bool) -> list[dict[str, Any]]:
@@ -204,16 +217,22 @@ def _features(schema: Schema, full: bool) -> list[dict[str, Any]]:
 
 
 def _print(
-    file: Path, facts: dict[str, Any], plan: Plan, counts: Counts | None, full: bool
+    file: Path, facts: dict[str, Any], plan: Plan, given: Counts | Periods | None, full: bool
 ) -> None:
     lines = dict.fromkeys(_LABELS, "") | _lines_of_plan(file, facts, plan, full)
+    counts = given if isinstance(given, Counts) else None
     if counts is not None:
         lines |= _lines_of_counts(facts, plan, counts)
+    elif isinstance(given, Periods):
+        lines |= words.periods_lines(given) | {"May leave": "no: it holds exact counts"}
     for label, value in lines.items():
         if value:
             print(f"{label:<17}{value}")
     if counts is not None and counts.ledger is not None:
         _print_ledger(counts, counts.ledger)
+    elif isinstance(given, Periods):
+        print("\nWhat all periods cost a person\n")
+        print_sentences(given.ledger(max(1, len(given))).words()[:2], indent="  ")
     headers = ["feature", "kind", "range or categories"]
     rows = [[shown(f.name), f.kind, shown(words.values(f, full))] for f in plan.schema.features]
     if counts is not None and counts.tally is not None:
@@ -243,6 +262,7 @@ def _lines_of_plan(file: Path, facts: dict[str, Any], plan: Plan, full: bool) ->
             f"epsilon {design.epsilon:g}, delta {design.delta:g}, {design.expected_rows:,} rows"
             + (f", {design.sites} releases" if design.sites > 1 else "")
             + (", two passes" if design.passes == 2 else "")
+            + ("" if plan.horizon is None else f", {words.n_periods(plan.horizon)}")
         )
     return lines
 
@@ -281,7 +301,9 @@ def _print_ledger(counts: Counts, ledger: Ledger) -> None:
     """Show the ledger: first in words that somebody can sign, then in numbers."""
     print("\nWhat this costs a person\n")
     print_sentences(ledger.words(), indent="  ")
-    lines = words.ledger_lines(ledger, counts.noise_sd) | {"Rows, estimated": f"{counts.n_rows:,}"}
+    lines = words.ledger_lines(ledger, counts.noise_sd)
+    if not counts.mixed:
+        lines["Rows, estimated"] = f"{counts.n_rows:,}"
     print()
     for label, value in lines.items():
         print(f"  {label:<17}{value}")

@@ -1,23 +1,24 @@
 """``hushtable merge``: add up sketches, or releases."""
 
 import hashlib
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli._counts import cost, read_counts
+from hushtable.cli._counts import cost, read_counts, refuse_repeated
 from hushtable.cli._options import Json, Output
 from hushtable.cli._output import Target, finish, print_sentences, print_table, shown
 from hushtable.cli._signed import signed_by, standing
 from hushtable.counts.base import Counts
-from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.counts.periods import Increment
+from hushtable.errors import PlanError, PrivacyError
 
 
 def merge(
     counts: Annotated[
-        list[Path], typer.Argument(metavar="FILE", help="Sketches, or releases, to add up.")
+        list[Path],
+        typer.Argument(metavar="FILE", help="Sketches, releases, or increments, to add up."),
     ],
     output: Output,
     as_json: Json = False,
@@ -26,14 +27,15 @@ def merge(
 
     The sum of sketches is, to the bit, the sketch of all rows in one place. The sum of releases
     is a release: noise and ledgers add up too. No sum is signed: whoever gets one takes it on
-    trust. A round ends in a result that its coordinator signs (hushtable round collect).
+    trust. A round ends in a result that its coordinator signs (hushtable round collect). Increments
+    add up if they are of one period; of several, see hushtable decode.
 
     Example:
       hushtable merge north.hush south.hush -o all.hush
     """
     # A pattern such as *.hush may take in the last sum, and count its rows a second time.
     target = Target(output, counts)
-    _refuse_repeated(counts)
+    refuse_repeated(counts)
     total, inputs, alike = _added(counts)
     private = total.ledger is not None
     with target.writing():
@@ -41,13 +43,14 @@ def merge(
     facts = {
         "command": "merge",
         total.kind: str(output),
-        "rows": total.n_rows,
+        **_size(total),
         "inputs": inputs,
         "alike": alike,
         "plan_id": total.plan.plan_id,
     }
     if private:
-        facts |= {"release_id": total.release_id, **cost(total), "words": total.ledger.words()}
+        facts |= {"release_id": total.release_id} if total.release_id else {}
+        facts |= {**cost(total), "words": total.ledger.words()}
         facts |= {"signed_by": signed_by(total)}
 
     def text() -> None:
@@ -67,13 +70,13 @@ def merge(
 def _added(paths: list[Path]) -> tuple[Any, list[dict[str, Any]], list[list[str]]]:
     """Return the sum, the facts of what is in it, and pairs of files with the same counts."""
     first, *others = paths
-    total: Any = read_counts(first)
+    total: Any = read_counts(first, Increment.kind)
     seen = {hashlib.sha256(total.counts.data).digest(): first}
     # Of each file its line only: the sum of a hundred takes no more memory than that of two.
     inputs = [_facts(str(first), total)]
     alike = []
     for path in others:
-        other = read_counts(path)
+        other = read_counts(path, Increment.kind)
         total = _add(total, first, other, path)
         inputs.append(_facts(str(path), other))
         twin = seen.setdefault(hashlib.sha256(other.counts.data).digest(), path)
@@ -84,7 +87,9 @@ def _added(paths: list[Path]) -> tuple[Any, list[dict[str, Any]], list[list[str]
 
 def _add(total: Any, first: Path, other: Any, path: Path) -> Any:
     """Add, or say in words which two files do not go together."""
-    if total.kind != other.kind:
+    if isinstance(total, Increment) or isinstance(other, Increment):
+        _check_period(total, first, other, path)
+    elif total.kind != other.kind:
         raw, released = (first, path) if total.ledger is None else (path, first)
         raise PrivacyError(
             f"{raw} is a raw sketch and {released} a release: their sum would be neither exact nor "
@@ -102,8 +107,27 @@ def _add(total: Any, first: Path, other: Any, path: Path) -> Any:
         raise PrivacyError(f"{path} and the files before it: {error}") from None
 
 
+def _check_period(total: Any, first: Path, other: Any, path: Path) -> None:
+    """Refuse to add what a period released to anything but the same period's."""
+    if total.kind != other.kind:
+        raise PrivacyError(
+            f"{first} is {total.noun} and {path} {other.noun}: decode the increments of all "
+            "periods first (hushtable decode), or release the sketch in its period"
+        )
+    if total.period != other.period:
+        raise PrivacyError(
+            f"{first} is of period {total.period} and {path} of period {other.period}: what two "
+            "periods released makes no sum; give those of all periods to hushtable decode"
+        )
+
+
+def _size(counts: Counts) -> dict[str, int]:
+    """Return the rows; of an increment, which mixes them, the period."""
+    return {"period": counts.period} if isinstance(counts, Increment) else {"rows": counts.n_rows}
+
+
 def _facts(name: str, counts: Counts) -> dict[str, Any]:
-    facts: dict[str, Any] = {counts.kind: name, "rows": counts.n_rows}
+    facts: dict[str, Any] = {counts.kind: name, **_size(counts)}
     if counts.ledger is not None:
         facts |= {"epsilon": counts.ledger.epsilon, "noise_sd": counts.noise_sd}
     return facts
@@ -114,16 +138,14 @@ def _table(inputs: list[dict[str, Any]], total: Any) -> tuple[list[str], list[li
     lines = [(shown(one[kind]), one) for one in inputs] + [("sum", _facts("sum", total))]
     if total.ledger is None:
         return [kind, "rows"], [[name, f"{one['rows']:,}"] for name, one in lines]
-    return [kind, "rows, estimated", "epsilon, total", "noise a cell"], [
-        [name, f"{one['rows']:,}", f"{one['epsilon']:.3g}", f"{one['noise_sd']:,.1f}"]
+    mixed = isinstance(total, Increment)
+    size = "period" if mixed else "rows, estimated"
+    return [kind, size, "epsilon, total", "noise a cell"], [
+        [
+            name,
+            f"{one['period' if mixed else 'rows']:,}",
+            f"{one['epsilon']:.3g}",
+            f"{one['noise_sd']:,.1f}",
+        ]
         for name, one in lines
     ]
-
-
-def _refuse_repeated(paths: list[Path]) -> None:
-    seen: dict[str, Path] = {}
-    for path in paths:
-        real = os.path.realpath(path)
-        if real in seen:
-            raise UsageError(f"{path} is given twice, and its rows would count twice: give it once")
-        seen[real] = path

@@ -19,6 +19,7 @@ from hushtable.errors import FileError, PlanError, UsageError
 from hushtable.federation.hidden import draw_hidden, read_secret
 from hushtable.federation.layout import Layout
 from hushtable.plans.plan import Plan
+from hushtable.privacy.horizon import Horizon
 
 _SchemaFile = Annotated[Path, argument("SCHEMA", "Schema in TOML, with its ranges filled in.")]
 _Ranges = Annotated[
@@ -37,6 +38,17 @@ _Marginals = Annotated[
         "Merged sketch or release under hushtable plan marginals: refines it (hushtable only).",
     ),
 ]
+_Horizon = Annotated[
+    int | None,
+    option(
+        "T",
+        "With --epsilon: rows come in so many periods, at one total for all; --expected-rows are "
+        "those of all.",
+        min=1,
+    ),
+]
+_Participations = Annotated[int, option("K", "Periods at most in which a person has rows.", min=1)]
+_Apart = Annotated[int, option("A", "Periods at least from one of these to the next.", min=1)]
 _Secret = Annotated[
     Path | None,
     option(
@@ -78,6 +90,9 @@ def draw(
     expected_rows: options.ExpectedRows = None,
     sites: options.Sites = 1,
     passes: options.PlanPasses = 1,
+    horizon: _Horizon = None,
+    participations: _Participations = 1,
+    apart: _Apart = 1,
     novelty: _Novelty = False,
     secret: _Secret = None,
     as_json: options.Json = False,
@@ -96,14 +111,10 @@ def draw(
     counts = None if marginals is None else read_counts(marginals)
     features = _schema(schema, ranges)
     terms: dict[str, Any] = {
-        "detector": detector.draw,
-        "marginals": counts,
-        "epsilon": epsilon,
-        "delta": delta,
-        "expected_rows": expected_rows,
-        "sites": sites,
-        "passes": passes,
-    }
+        "detector": detector.draw, "marginals": counts, "epsilon": epsilon, "delta": delta,
+        "expected_rows": expected_rows, "sites": sites, "passes": passes,
+        "horizon": _periods(horizon, participations, apart),
+    }  # fmt: skip
     if novelty:
         terms["novelty"] = True
     if tables is not None or epsilon is None:
@@ -115,10 +126,22 @@ def draw(
     save_plan(plan, target, "plan draw", as_json, _notes(plan, counts))
 
 
+def _periods(horizon: int | None, participations: int, apart: int) -> Horizon | None:
+    if horizon is not None:
+        return Horizon.of(horizon, participations, apart)
+    if (participations, apart) != (1, 1):
+        raise UsageError("--participations and --apart are about periods: give --horizon, too")
+    return None
+
+
 def _notes(plan: Plan, counts: Any) -> Sequence[str]:
     """Say what follows from the marginals, or from their absence."""
     if counts is None:
-        if plan.design is None or not plan.design.pays_marginals(len(plan.schema)):
+        if (
+            plan.design is None
+            or plan.horizon is not None
+            or not plan.design.pays_marginals(len(plan.schema))
+        ):
             return ()
         return (
             "A first round for the marginals would pay: hushtable plan marginals with the same",

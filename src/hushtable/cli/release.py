@@ -1,5 +1,6 @@
 """``hushtable release``: a sketch to what may leave the site."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,16 +8,26 @@ import typer
 
 from hushtable.cli import _options as options
 from hushtable.cli._counts import cost, read_release, read_sketch
+from hushtable.cli._errors import written
 from hushtable.cli._options import argument, option
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.cli._progress import cells_bar
-from hushtable.counts.release import Release
+from hushtable.counts.base import Noised
+from hushtable.counts.period_files import release_period
+from hushtable.counts.sketch import Sketch
+from hushtable.errors import PrivacyError, UsageError
+from hushtable.plans.plan import Plan
 from hushtable.privacy.mechanisms import DEFAULT, MECHANISMS
 from hushtable.privacy.terms import Terms
 
 _Sketch = Annotated[Path, argument("SKETCH", "Sketch of hushtable sketch.")]
 _Total = Annotated[
-    float, option("E", "Total for one person, over all tables and all that came before.")
+    float | None,
+    option(
+        "E",
+        "Total for one person, over all tables, all that came before, and all periods; needed, but "
+        "for periods that were begun.",
+    ),
 ]
 
 
@@ -57,35 +68,67 @@ _Most = Annotated[
 ]
 
 
+@dataclass(frozen=True)
+class InPeriods:
+    """The file of periods that the sketch is one of, and which."""
+
+    periods: Annotated[
+        Path | None,
+        option(
+            "FILE",
+            "The site's periods, under a plan with a horizon: the sketch is of the next one. Begun "
+            "with the first; it stays here.",
+        ),
+    ] = None
+    period: Annotated[
+        int | None, option("N", "Which period; one that was released is written again.", min=1)
+    ] = None
+    start: Annotated[int | None, option("N", "First period of a site that joins later.", min=1)] = (
+        None
+    )
+
+
 def release(
     sketch: _Sketch,
-    epsilon: _Total,
     output: options.Output,
+    epsilon: _Total = None,
     delta: options.Delta = 1e-6,
     mechanism: _Noise = DEFAULT,
     adjacency: options.AdjacencyOption = "add-remove",
     rows_per_person: _Most = None,
     after: _After = None,
     share: _Budget = None,
+    *,
+    among: InPeriods,
     as_json: options.Json = False,
 ) -> None:
     """Add noise to a sketch: the result may leave the site.
 
-    The ledger in the file says what it costs a person. Send the release, never the sketch.
+    The ledger in the file says what it costs a person. Send the release, never the sketch. Under a
+    plan with a horizon, give --periods: what leaves is then an increment.
 
     Example:
       hushtable release site.sketch.hush --epsilon 1 -o site.hush
+      hushtable release march.sketch.hush --periods site.periods.hush -o march.hush
     """
-    target = Target(output, [sketch, *(after or [])])
+    target = Target(output, [sketch, *(after or []), among.periods])
     counted = read_sketch(sketch)
     most = rows_per_person or counted.rows_per_person or 1
-    terms = Terms(epsilon, delta, adjacency, most, share, mechanism=mechanism)
+    terms = None
+    if epsilon is not None:
+        terms = Terms(epsilon, delta, adjacency, most, share, mechanism=mechanism)
+    elif (rows_per_person, delta, adjacency) != (None, 1e-6, "add-remove"):
+        raise UsageError("--rows-per-person, --delta and --adjacency go with --epsilon: give it")
+    if among.periods is not None:
+        if after or share is not None or mechanism != DEFAULT:
+            raise UsageError("--after, --share and --mechanism do not go with --periods")
+        _release_period(sketch, counted, terms, among, target, as_json)
+        return
+    terms = _checked(terms, counted.plan, among)
     earlier = [read_release(path) for path in after or []]
     with cells_bar(len(counted.counts), quiet=as_json) as advance:
         noised = counted.release(terms, after=earlier, progress=advance)
     target.save(noised)
-    facts = {"command": "release", "release": str(output), **_facts(noised)}
-    facts["persons"] = "affirmed" if counted.rows_per_person is None else "column"
 
     def text() -> None:
         print(f"Added noise to each of {len(noised.counts):,} cells: {noised.ledger.noise_sd:,.1f}")
@@ -93,14 +136,67 @@ def release(
         print_sentences(noised.ledger.words())
         print(f"\nWrote {target}: this file may leave the site. {sketch} may not.")
 
+    finish(as_json, {"command": "release", "release": str(output)} | _facts(noised, counted), text)
+
+
+def _checked(terms: Terms | None, plan: Plan, among: InPeriods) -> Terms:
+    """Return the terms; refuse to release by itself what is one of several periods."""
+    if plan.horizon is not None:
+        raise PrivacyError(
+            f"the plan is for {plan.horizon.periods} periods at one budget: name the file that "
+            "keeps those of this site (--periods site.periods.hush)"
+        )
+    if among.period is not None or among.start is not None:
+        raise UsageError("--period and --start are about periods: give --periods, too")
+    if terms is None:
+        raise UsageError("the release needs a budget: give --epsilon")
+    return terms
+
+
+def _release_period(
+    path: Path,
+    counted: Sketch,
+    terms: Terms | None,
+    among: InPeriods,
+    target: Target,
+    as_json: bool,
+) -> None:
+    """Release a period: first into the file of all, then by itself."""
+    kept = among.periods
+    assert kept is not None
+    Target(kept, [path])
+    increment, periods = release_period(
+        kept, counted, terms, start=among.start, period=among.period
+    )
+    written.append(str(kept))
+    target.save(increment)
+    horizon = periods.horizon
+    facts = {
+        "command": "release", "increment": str(target.path), "periods": str(kept),
+        "period": increment.period, "horizon": horizon.periods, **_facts(increment, counted),
+    }  # fmt: skip
+
+    def text() -> None:
+        print_sentences([
+            f"Period {increment.period} of {horizon.periods}: its counts"
+            f"{', mixed with those of the periods before,' if increment.period > 1 else ''} plus "
+            f"noise of {increment.noise_sd:,.1f} (standard deviation) on each of "
+            f"{len(increment.counts):,} cells."
+        ])  # fmt: skip
+        print()
+        print_sentences(increment.ledger.words())
+        print(f"\nWrote {target}: this file may leave the site. {path} and")
+        print(f"{kept} may not; the next period needs {kept}.")
+
     finish(as_json, facts, text)
 
 
-def _facts(noised: Release) -> dict[str, Any]:
+def _facts(noised: Noised, counted: Sketch) -> dict[str, Any]:
     return {
-        "release_id": noised.release_id,
+        "release_id": noised.ledger.shares[0].release,
         "plan_id": noised.plan.plan_id,
         "cells": len(noised.counts),
         **cost(noised),
         "words": noised.ledger.words(),
+        "persons": "affirmed" if counted.rows_per_person is None else "column",
     }

@@ -61,6 +61,7 @@ def sketch(
         print(f"Wrote {target}. It holds exact counts and is not private: keep it here.")
         if not drawn.data_dependent:
             print("What may leave is its release:")
-            print(f"  hushtable release {output} --epsilon 1 -o site.hush")
+            which = "" if drawn.horizon is None else " --periods site.periods.hush"
+            print(f"  hushtable release {output}{which} --epsilon 1 -o site.hush")
 
     finish(as_json, facts, text)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.display import Displayed
-from hushtable.errors import PlanError, PrivacyError
+from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import Purpose, purpose_of
 from hushtable.plans.families import TOTALS
 from hushtable.plans.plan import Plan
@@ -29,6 +29,7 @@ class Counts(Displayed, ABC):
     adds: ClassVar[bool] = False  # whether counts of other rows can be added
     may_leave: ClassVar[bool] = False  # whether no exact counts are in them
     hidden: ClassVar[bool] = False  # whether the hash functions are unknown: nothing is scored
+    mixed: ClassVar[bool] = False  # whether they count rows only once they are decoded
 
     plan: Plan
     counts: NDArray[np.int64]  # rows in each cell, shape (n_cells,)
@@ -87,6 +88,7 @@ class Counts(Displayed, ABC):
 
     def cell_scores(self) -> NDArray[np.float64]:
         """Return the score of every cell (n_cells,), in the unit of the plan's score rule."""
+        check_decoded(self)
         return self.plan.cell_scores(self.counts, self.noise_sd)
 
     def spent(self) -> tuple[Spent, ...]:
@@ -171,5 +173,20 @@ class Noised(Counts):
 
 
 def mergeable(given: object) -> Counts | None:
-    """Return what is given if it is a sketch or a release, else None."""
-    return given if isinstance(given, Counts) and given.adds else None
+    """Return what is given if it is a sketch or a release, else None.
+
+    Raises `UsageError` if it is an increment.
+    """
+    if not isinstance(given, Counts) or not given.adds:
+        return None
+    check_decoded(given)
+    return given
+
+
+def check_decoded(counts: Counts) -> None:
+    """Raise `UsageError` if counts mix those of several periods."""
+    if counts.mixed:
+        raise UsageError(
+            f"{counts.noun} mixes the counts of its periods, and shows nothing by itself: decode "
+            "those of all periods so far (hushtable.decoded, hushtable decode)"
+        )

@@ -67,6 +67,7 @@ class Increment(Noised):
     kind: ClassVar[str] = "increment"
     noun: ClassVar[str] = "an increment"
     adds: ClassVar[bool] = True
+    mixed: ClassVar[bool] = True
 
     plan: Plan
     counts: NDArray[np.int64]
@@ -181,7 +182,10 @@ def _check_sites(one: Increment, following: Ledger) -> None:
 
 def _horizon(plan: Plan) -> Horizon:
     if plan.horizon is None:
-        raise UsageError("the plan has no horizon: draw one with horizon=, for how many periods")
+        raise UsageError(
+            "the plan has no horizon: draw one that says for how many periods (horizon=, hushtable "
+            "plan draw --horizon)"
+        )
     return plan.horizon
 
 
@@ -200,6 +204,11 @@ class Periods(Displayed):
         As in `Sketch.release`, for all periods together; ``rows_per_person`` is of one period.
     start : int, default=1
         The first period of a site that joins later.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (t, n_cells), int64
+        Exact counts of the t periods so far.
 
     Examples
     --------
@@ -224,38 +233,36 @@ class Periods(Displayed):
         rows_per_person: int = 1,
         start: int = 1,
     ) -> None:
-        horizon = _horizon(plan)
+        self.horizon = _horizon(plan)
         check_plan(plan)
-        self.start = whole("start", start, 1, horizon.periods)
+        self.start = whole("start", start, 1, self.horizon.periods)
         self.plan = plan
         self.terms = Terms.given(
             epsilon, delta=delta, adjacency=adjacency, rows_per_person=rows_per_person
         )
         check_public_delta(self.terms.delta, plan.expected_rows)
-        unit = self.terms.sensitivity(plan.family.n_histograms, horizon=horizon)
+        unit = self.terms.sensitivity(plan.family.n_histograms, horizon=self.horizon)
         before = Cost.total(spent.cost for spent in plan.behind)
         scale = self.terms.scale(unit, before)
         self.share = Share(secrets.token_hex(32), scale, noise.library())
         # Of the periods before, a site that joins later has counted nothing and sent nothing.
-        self._counts = np.zeros((self.start - 1, plan.family.n_cells), np.int64)
-        self._released = self._counts.copy()
-        self._ledger(1)  # which checks the terms, before anything is counted
+        self.counts = np.zeros((self.start - 1, plan.family.n_cells), np.int64)
+        self._released = self.counts.copy()
+        self.ledger(1)  # which checks the terms, before anything is counted
 
     def __len__(self) -> int:
         """Return the last period that was released, 0 before the first."""
         return len(self._released)
 
     def __repr__(self) -> str:
-        horizon = _horizon(self.plan)
-        return f"Periods({len(self)} of {horizon.periods}, {self.terms.words()})"
+        return f"Periods({len(self)} of {self.horizon.periods}, {self.terms.words()})"
 
-    def _ledger(self, period: int) -> Ledger:
+    def ledger(self, period: int) -> Ledger:
+        """Return what all periods cost together, as the increment of one states it."""
         plan, terms = self.plan, self.terms
         unit = terms.sensitivity(plan.family.n_histograms, horizon=plan.horizon)
-        return Ledger(
-            terms.mechanism, unit, terms.delta, (self.share,), plan.behind,
-            accounting=GAUSSIAN, period=period,
-        )  # fmt: skip
+        about = terms.mechanism, unit, terms.delta, (self.share,), plan.behind
+        return Ledger(*about, accounting=GAUSSIAN, period=period)
 
     def release(self, sketch: Sketch, period: int | None = None) -> Increment:
         """Return what leaves the site for a period.
@@ -275,7 +282,7 @@ class Periods(Displayed):
         PlanError, PrivacyError
             If the sketch is of another plan, or may not be released.
         """
-        upcoming, last = len(self) + 1, _horizon(self.plan).periods
+        upcoming, last = len(self) + 1, self.horizon.periods
         period = upcoming if period is None else whole("period", period, 1, last)
         if period < upcoming:
             return self.increment(period)
@@ -292,30 +299,30 @@ class Periods(Displayed):
         if not isinstance(sketch, Sketch) or sketch.plan_id != self.plan.plan_id:
             raise PlanError("the sketch is of another plan than these periods")
         check_counts(sketch, self.terms.mechanism, self.terms.rows_per_person)
-        counts = np.vstack([self._counts, sketch.counts])
-        mixed = _horizon(self.plan).mixed(counts)
+        counts = np.vstack([self.counts, sketch.counts])
+        mixed = self.horizon.mixed(counts)
         noised = noise.add_noise(mixed, self.terms.mechanism, self.share.scale)
-        self._counts, self._released = counts, np.vstack([self._released, noised])
+        self.counts, self._released = counts, np.vstack([self._released, noised])
         return self.increment(period)
 
     def increment(self, period: int) -> Increment:
         """Return what a period released, bit for bit."""
         period = whole("period", period, self.start, len(self))
-        return Increment(self.plan, self._released[period - 1], self._ledger(period))
+        return Increment(self.plan, self._released[period - 1], self.ledger(period))
 
     # --- files --------------------------------------------------------------------------------
 
     def save(self, path: "str | PathLike[str]") -> None:
         """Write the periods to a .hush file, atomically, which must not leave the site."""
         entries, arrays = self.plan.entries()
-        entries["ledger"] = self._ledger(max(1, len(self))).to_dict()
+        entries["ledger"] = self.ledger(max(1, len(self))).to_dict()
         entries["terms"] = {
             "epsilon": self.terms.epsilon, "delta": self.terms.delta,
             "adjacency": self.terms.adjacency, "rows_per_person": self.terms.rows_per_person,
         }  # fmt: skip
         entries["start"] = self.start
         files.write(
-            path, "periods", entries, arrays | {"counts": self._counts, "released": self._released}
+            path, "periods", entries, arrays | {"counts": self.counts, "released": self._released}
         )
 
     @classmethod
@@ -331,11 +338,13 @@ class Periods(Displayed):
         ledger = Ledger.from_dict(said["ledger"])
         periods.share = ledger.shares[0]
         counts, released = content.array("counts"), content.array("released")
-        cells = periods.plan.family.n_cells
-        of_periods = (len(counts), cells) == counts.shape == released.shape
-        if not of_periods or not counts.dtype == released.dtype == np.int64:
+        n, cells = counts.shape if counts.ndim == 2 else (0, 0)
+        fit = counts.shape == released.shape and cells == periods.plan.family.n_cells
+        fit &= counts.dtype == released.dtype == np.int64
+        if not (fit and periods.start - 1 <= n <= periods.horizon.periods and (counts >= 0).all()):
             raise PlanError("periods: what was counted and what was released do not fit")
-        periods._counts, periods._released = counts, released
-        if ledger != periods._ledger(max(1, len(periods))):
+        periods.counts, periods._released = counts, released
+        beyond = ledger.epsilon > periods.terms.epsilon * (1.0 + 1e-9)
+        if beyond or ledger != periods.ledger(max(1, n)):
             raise PlanError("periods: the ledger is of another plan, or of other terms")
         return periods

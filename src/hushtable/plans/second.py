@@ -204,6 +204,11 @@ def _check_first(first: Counted) -> None:
         )
     if plan.first_counts is not None:
         raise UsageError("this plan is of the second pass already: a third gains nothing")
+    if plan.horizon is not None:
+        raise UsageError(
+            f"no second pass follows a plan for {plan.horizon.periods} periods: it would count the "
+            "rows of all of them again, and their budget is spent"
+        )
     if not plan.purpose.scores_rows:
         raise UsageError(f"counts of a {plan.detector!r} plan do not score rows: no second pass")
     if plan.score == NOVELTY:

@@ -7,20 +7,25 @@ from hushtable.privacy.shares import Pool
 
 if TYPE_CHECKING:  # a ledger says its words itself
     from hushtable.privacy.ledger import Ledger
+    from hushtable.privacy.mechanisms import Sensitivity
 
 
 def words(ledger: "Ledger") -> list[str]:
     """Return sentences that a privacy officer can sign."""
     exception = f", except with probability {ledger.delta:g}" if ledger.delta else ""
-    rows, tables = ledger.sensitivity.rows_per_person, ledger.sensitivity.tables
+    horizon, tables = ledger.sensitivity.horizon, ledger.sensitivity.tables
     verb = "Adding or removing" if ledger.sensitivity.adjacency == "add-remove" else "Changing"
-    who = "one record" if rows == 1 else f"all records of one person (up to {rows})"
+    shows = "this file shows"
+    if horizon is not None and horizon.periods > 1:
+        shows = f"the files of all {horizon.periods} periods show together"
     lines = [
-        f"{verb} {who} changes the probability of anything that this file shows by at "
-        f"most a factor e^{rounded_up(ledger.epsilon)}{exception}."
+        f"{verb} {_records(ledger.sensitivity)} changes the probability of anything that {shows} "
+        f"by at most a factor e^{rounded_up(ledger.epsilon)}{exception}."
     ]
     what = f"all {tables:,} tables" if tables > 1 else "its one table"
     counted = f"That is the total over {what}"
+    if horizon is not None and horizon.periods > 1:
+        counted += f" of all {horizon.periods} periods"
     # A round whose noise was shared is one release, whichever site names it.
     earlier = {s.pool or s.release: s for share in ledger.shares for s in share.earlier}
     before = [*ledger.behind_plan, *earlier.values()]
@@ -28,6 +33,9 @@ def words(ledger: "Ledger") -> list[str]:
         counted += " and the earlier releases on the same rows ("
         counted += ", ".join(f"{spent.what} {spent.release[:12]}" for spent in before) + ")"
     lines.append(counted + ".")
+    if horizon is not None:
+        more = "; those of the other periods cost nothing more" if horizon.periods > 1 else ""
+        lines.append(f"This file holds {in_file(ledger)}{more}.")
     if len(ledger.shares) > 1:
         k = len(ledger.shares)
         several = f"for one at 2 sites the factor is e^{rounded_up(ledger.epsilon_at(2))}"
@@ -38,6 +46,33 @@ def words(ledger: "Ledger") -> list[str]:
         )
         lines.append(f"{merged} It holds for a person at one site; {several}.")
     return lines
+
+
+def _records(unit: "Sensitivity") -> str:
+    """Say whose rows may come or go: those of one person, in all their periods."""
+    rows, horizon = unit.rows_per_person, unit.horizon
+    if horizon is None or horizon.participations == 1:
+        if rows == 1:
+            return "one record"
+        once = "" if horizon is None or horizon.periods == 1 else ", in one period"
+        return f"all records of one person (up to {rows}{once})"
+    apart = f", {horizon.apart} or more apart" if horizon.apart > 1 else ""
+    each = "one" if rows == 1 else f"up to {rows}"
+    return (
+        f"all records of one person ({each} in a period, in up to {horizon.participations} "
+        f"periods{apart})"
+    )
+
+
+def in_file(ledger: "Ledger") -> str:
+    """Say which periods are in a file, of how many; empty if it is of none."""
+    last, window, horizon = ledger.period, ledger.window, ledger.sensitivity.horizon
+    if last is None or horizon is None:
+        return ""
+    if window is None:
+        return f"the increment of period {last} of {horizon.periods}"
+    which = f"period {last}" if window == 1 else f"periods {last - window + 1} to {last}"
+    return f"the decoded sum of {which} of {horizon.periods}"
 
 
 def _pooled(ledger: "Ledger", pool: Pool) -> str:

@@ -50,13 +50,15 @@ class Privacy:
     left: list[str]  # what left the site
     stayed: list[str]  # what did not
     noise: NoiseDisplay  # the counts beside their noise
+    decoded: bool = False  # whether the counts were decoded from those of several periods
 
     @property
     def noise_words(self) -> str:
         """The figure of the counts and their noise, in words."""
         counts = self.noise.counts
+        which = "decoded from what left" if self.decoded else "that left"
         return (
-            f"The {len(counts):,} counts that left, from the largest, {int(counts[0]):,}, to the "
+            f"The {len(counts):,} counts {which}, from the largest, {int(counts[0]):,}, to the "
             f"smallest, {int(counts[-1]):,}. The band is twice the noise, whose standard "
             f"deviation is {self.noise.noise_sd:,.4g}: {self.noise.standing_out:.1%} of the counts "
             "are above it, and if all cells were empty 2.3% would be."
@@ -225,6 +227,7 @@ def _privacy(model: Model) -> Privacy | None:
         left=_left(model),
         stayed=_STAYED,
         noise=NoiseDisplay(counts.counts, counts.noise_sd),
+        decoded=ledger.window is not None,
     )
 
 
@@ -243,14 +246,16 @@ def _left(model: Model) -> list[str]:
     assert ledger is not None
     k = len(ledger.shares)
     cells = f"{len(counts.counts):,} whole numbers in {n_tables(counts.n_tables)}"
+    when = "" if ledger.period is None else f", in each of {ledger.period} periods"
+    mixed = "" if ledger.period is None else ", mixed from its periods so far"
     if ledger.pool is not None:
         left = [
-            f"From each of {k} sites: {cells}, with a part of the noise, under masks that cancel "
-            "only in the sum of all."
+            f"From each of {k} sites{when}: {cells}{mixed}, with a part of the noise, under masks "
+            "that cancel only in the sum of all."
         ]
     else:
         sites = "From the site" if k == 1 else f"From each of {k} sites"
-        left = [f"{sites}: {cells}, each with noise of its own."]
+        left = [f"{sites}{when}: {cells}{mixed}, each with noise of its own."]
     left.append("What the ledger below says, with random ids of the releases.")
     if counts.hidden:
         left.append("No hash function: whoever adds up sees the sizes of the tables only.")

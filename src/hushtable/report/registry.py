@@ -11,7 +11,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from hushtable.privacy.accounting import ZCDP
-from hushtable.privacy.ledger_words import rounded_up
+from hushtable.privacy.ledger_words import in_file, rounded_up
 from hushtable.report import words
 
 if TYPE_CHECKING:
@@ -101,9 +101,12 @@ def _domain(release: "Release") -> str:
 
 
 def _unprotected(ledger: "Ledger") -> str:
+    released = "is a release, when, and from which sites."
+    if ledger.period is not None:
+        released = "are releases, in which periods, and from which sites."
     plan = (
         "The plan (ranges, categories, hash functions) may be known to all, and so may that there "
-        "is a release, when, and from which sites."
+        f"{released}"
     )
     if ledger.sensitivity.adjacency == "replace-one":
         return f"The number of rows, which is taken to be public. {plan}"
@@ -113,20 +116,29 @@ def _unprotected(ledger: "Ledger") -> str:
 def _privacy_loss(ledger: "Ledger") -> dict[str, Any]:
     unit = ledger.sensitivity
     rows = unit.rows_per_person
+    horizon = unit.horizon
     records = "record" if rows == 1 else f"{rows:,} records"
+    unit_is_record = rows == 1 and (horizon is None or horizon.participations == 1)
+    if horizon is not None and not unit_is_record:
+        records = "one record" if rows == 1 else records
+        records += f" in each of {horizon.participations} periods"
     differ = (
         f"one has the {records} of one person more than the other"
         if unit.adjacency == "add-remove"
         else f"they have as many rows, and differ in the {records} of one person"
     )
+    in_periods = ""
+    if horizon is not None:
+        more = "one" if horizon.participations == 1 else f"{horizon.participations}"
+        in_periods = f" of a period, or rows in more periods than {more}"
     parameters = {"epsilon": ledger.epsilon}
     if ledger.delta:
         parameters |= {"delta": ledger.delta, "rho": ledger.rho}
     return {
-        "privacy_unit": "One record" if rows == 1 else f"One person, with at most {records}",
+        "privacy_unit": "One record" if unit_is_record else f"One person, with at most {records}",
         "privacy_unit_details": (
             f"Two data sets are adjacent if {differ} ({unit.adjacency}). {TO_FILL_IN}whether "
-            f"nobody has more than {rows:,} of the rows, and how that is known."
+            f"nobody has more than {rows:,} of the rows{in_periods}, and how that is known."
         ),
         "privacy_parameters": parameters,
         "privacy_parameters_details": " ".join(ledger.words()),
@@ -144,7 +156,7 @@ def _model(ledger: "Ledger") -> dict[str, Any]:
         model = f"Each of {sites} sites adds the whole noise to its counts; then they are summed."
     else:
         model = "One site counts its own rows, adds the noise, and sends the result."
-    many = bool(ledger.behind_plan or any(share.earlier for share in ledger.shares))
+    many = bool(ledger.period or ledger.behind_plan or any(s.earlier for s in ledger.shares))
     again = f"{TO_FILL_IN}whether these rows will be released again, and up to which total."
     return {
         "model_name": "Central" if sites == 1 else "Federated",
@@ -155,11 +167,29 @@ def _model(ledger: "Ledger") -> dict[str, Any]:
             f"{TO_FILL_IN}who they are."
         ),
         "release_type": "Many releases" if many else "One release",
-        "release_type_details": f"{_before(ledger)} {again}",
-        "data_source_type": f"{TO_FILL_IN}Static or Dynamic",
+        "release_type_details": f"{_periods(ledger)}{_before(ledger)} {again}",
+        "data_source_type": "Dynamic" if ledger.period else f"{TO_FILL_IN}Static or Dynamic",
         "access_type": "Non-interactive",
-        "access_type_details": "The counts are sent once, as a file. Nobody can ask the rows more.",
+        "access_type_details": (
+            f"The counts are sent once{' in each period' if ledger.period else ''}, as a file. "
+            "Nobody can ask the rows more."
+        ),
     }
+
+
+def _periods(ledger: "Ledger") -> str:
+    """Return what is released in which periods; empty for a single release."""
+    horizon = ledger.sensitivity.horizon
+    if horizon is None:
+        return ""
+    k = horizon.participations
+    person = "one of the periods"
+    if k > 1:
+        person = f"{k} of the periods at most (at least {horizon.apart} from one to the next)"
+    return (
+        f"New rows are released in each of {horizon.periods} periods, and the totals are those of "
+        f"all of them. This is {in_file(ledger)}. A person has rows in {person}. "
+    )
 
 
 def _before(ledger: "Ledger") -> str:
@@ -186,13 +216,23 @@ def _accounting(ledger: "Ledger") -> dict[str, str]:
         if len(ledger.shares) > 1
         else ""
     )
+    vector = "All cells of all tables are one vector, noised once"
+    decoding = "None in the file: counts may be negative."
+    if ledger.period is not None:
+        vector = (
+            "All cells of all tables in all periods are one vector. A matrix of whole numbers "
+            "mixes the periods (the matrix mechanism), and the product is noised once"
+        )
+        decoding = (
+            "The counts are a weighted sum of what the periods released, and may be negative."
+        )
     return {
         "post_processing": (
-            "None in the file: counts may be negative. Recipients estimate numbers of rows and "
+            f"{decoding} Recipients estimate numbers of rows and "
             "scores from them, which costs nothing more."
         ),
         "composition": (
-            f"All cells of all tables are one vector, noised once (L1 sensitivity {unit.l1:,}, "
+            f"{vector} (L1 sensitivity {unit.l1:,}, "
             f"L2 {math.sqrt(unit.l2_squared):.4g}). {added}. {_before(ledger)}{across}"
         ),
     }

@@ -8,14 +8,17 @@ from hushtable.counts.verdicts import Verdicts
 from hushtable.data.values import range_words
 from hushtable.plans.draws import NOVELTY, Purpose
 from hushtable.plans.families import TOTALS
+from hushtable.privacy.ledger_words import in_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hushtable.counts.base import Counts
+    from hushtable.counts.periods import Periods
     from hushtable.data.schema import Feature, Schema
     from hushtable.federation.round import Round
     from hushtable.plans.plan import Plan
+    from hushtable.privacy.horizon import Horizon
     from hushtable.privacy.ledger import Ledger
 
 LEDGER_HEADERS = ["release", "what", "noise scale", "rho"]
@@ -108,6 +111,15 @@ def listed(things: "Sequence[str]") -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def n_periods(horizon: "Horizon") -> str:
+    """Return how many periods a plan is for, and in how many of them a person may have rows."""
+    many = "1 period" if horizon.periods == 1 else f"{horizon.periods} periods"
+    if horizon.participations == 1:
+        return f"{many} at one total"
+    apart = f", {horizon.apart} or more apart" if horizon.apart > 1 else ""
+    return f"{many} at one total, a person in {horizon.participations} of them at most{apart}"
+
+
 def n_tables(n: int) -> str:
     """Return how many tables there are, in words."""
     return "1 table" if n == 1 else f"{n:,} tables"
@@ -115,19 +127,34 @@ def n_tables(n: int) -> str:
 
 def ledger_lines(ledger: "Ledger", noise_sd: float) -> dict[str, str]:
     """Return what a ledger adds up to."""
-    sensitivity = ledger.sensitivity
+    sensitivity, horizon = ledger.sensitivity, ledger.sensitivity.horizon
+    in_a_period = "" if horizon is None else horizon_words(horizon)
+    periods = {} if horizon is None else {"Holds": in_file(ledger)}
+    mixed = " as mixed" if horizon is not None and ledger.window is None else ""
     return {
+        **periods,
         "Mechanism": f"{ledger.mechanism}, one scale for all cells of all tables",
-        "Noise a cell": f"{noise_sd:,.4g} counts (standard deviation)",
-        "Neighbours": f"{sensitivity.adjacency}, at most {sensitivity.rows_per_person:,} a person",
+        "Noise a cell": f"{noise_sd:,.4g} counts{mixed} (standard deviation)",
+        "Neighbours": f"{sensitivity.adjacency}, at most {sensitivity.rows_per_person:,} a person"
+        f"{in_a_period}",
         "Sensitivity": f"L1 {sensitivity.l1:,}, L2 {math.sqrt(sensitivity.l2_squared):.4g}, "
-        f"over {n_tables(sensitivity.tables)}",
+        f"over {n_tables(sensitivity.tables)}"
+        + ("" if horizon is None or horizon.periods == 1 else f" of all {horizon.periods} periods"),
         "Total": f"rho {ledger.rho:.4g}, epsilon {ledger.epsilon:.6g}, delta {ledger.delta:g}",
     }
 
 
+def horizon_words(horizon: "Horizon") -> str:
+    """Say in how many periods a person may have rows, if there are several."""
+    if horizon.participations == 1:
+        return "" if horizon.periods == 1 else f" in one of {horizon.periods} periods"
+    apart = f", {horizon.apart} or more apart" if horizon.apart > 1 else ""
+    return f" in each of {horizon.participations} of {horizon.periods} periods{apart}"
+
+
 def ledger_rows(ledger: "Ledger") -> list[list[str]]:
     """Return the releases that a ledger counts, a row each, under `LEDGER_HEADERS`."""
+    all_periods = "" if ledger.period is None else ", all periods"
     rows = [
         [spent.release[:12], f"{spent.what}, behind the plan", "", f"{spent.cost.rho:.4g}"]
         for spent in ledger.behind_plan
@@ -138,9 +165,27 @@ def ledger_rows(ledger: "Ledger") -> list[list[str]]:
             for spent in share.earlier
         ]
         own = ledger.cost_of(share)
-        what = f"these tables ({share.library})"
+        what = f"these tables{all_periods} ({share.library})"
         rows.append([share.release[:12], what, f"{share.scale:g}", f"{own.rho:.4g}"])
     return rows
+
+
+def periods_lines(periods: "Periods") -> dict[str, str]:
+    """Return how far a site's periods are, with their exact rows."""
+    last, of, start = len(periods), periods.horizon.periods, periods.start
+    if last < start:
+        return {"Periods": f"none of {of} released yet"}
+    began = f", from period {start} on" if start > 1 else ""
+    rows = [f"{n:,}" for n in rows_of_periods(periods)]
+    cut = "the last 12 periods: " if len(rows) > 12 else ""
+    counted = f"{cut}{', '.join(rows[-12:])}"
+    return {"Periods": f"{last} of {of} released{began}", "Rows counted": counted}
+
+
+def rows_of_periods(periods: "Periods") -> list[int]:
+    """Return how many rows each released period has, from the site's first on."""
+    counted = periods.counts[periods.start - 1 :].sum(axis=1)
+    return [int(n) for n in counted // periods.plan.family.n_histograms]
 
 
 def column_rows(plan: "Plan") -> list[list[str]]:

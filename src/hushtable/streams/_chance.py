@@ -71,7 +71,8 @@ def squared_kernel(plan: Plan, sample: Any) -> float:
 def _squared_kernels(pair: Pair) -> Floats:
     """Return the mean squared centred kernel in each histogram, from the counts of both."""
     a, b = pair.before, pair.after
-    n, c, variance = a.rows + b.rows, a.counts + b.counts, a.variance + b.variance
+    n, c = a.rows + b.rows, a.counts + b.counts
+    variance = a.variance + b.variance + 2.0 * pair.covariance
     first = pair.offsets[:-1]
     squares, cubes = c**2 - variance, c**3 - 3.0 * variance * c  # free of noise on average
     q = np.add.reduceat(squares - c, first) / (n * (n - 1.0))
@@ -85,8 +86,10 @@ def _noise(pair: Pair) -> Floats:
     """Return the variance that noise adds to the distance in each histogram."""
     a, b = pair.before, pair.after
     cells = np.diff(pair.offsets)
-    variance = a.variance / a.rows**2 + b.variance / b.rows**2
+    shared = pair.covariance / (a.rows * b.rows)
+    variance = a.variance / a.rows**2 + b.variance / b.rows**2 - 2.0 * shared
     fourth = a.fourth / a.rows**4 + b.fourth / b.rows**4
-    linear = a.variance / a.rows**4 + b.variance / b.rows**4  # of what is taken off for sampling
+    # Of what is taken off for sampling.
+    linear = a.variance / a.rows**4 + b.variance / b.rows**4 + 2.0 * shared / (a.rows * b.rows)
     apart = 1.0 / a.rows + 1.0 / b.rows  # squared distance of samples, at most
     return 4.0 * variance * apart + cells * (2.0 * variance**2 + fourth + linear)

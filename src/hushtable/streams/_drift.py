@@ -10,7 +10,7 @@ from hushtable.errors import PlanError, UsageError
 from hushtable.plans.families import EquiWidth, RandomFeature
 from hushtable.plans.plan import Plan
 from hushtable.streams._chance import exceeded_by_chance, squared_kernel
-from hushtable.streams._sides import Pair, Side, distance
+from hushtable.streams._sides import Pair, Side, distance, shared_noise
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,8 @@ def drift(before: Counts, after: Counts, *, rows: Any = None) -> Drift:
     ----------
     before, after : Sketch or Release
         Of different rows, such as last month's and this month's, or one site's and another's;
-        of any two sizes.
+        of any two sizes. Two sums decoded from the same increments, such as a window and what came
+        before it, share noise, which is allowed for.
     rows : array, data frame, Arrow object or path, optional
         Some hundred rows drawn at random from those of either, for an exact ``level``.
 
@@ -81,7 +82,8 @@ def drift(before: Counts, after: Counts, *, rows: Any = None) -> Drift:
     PlanError
         If their plans differ.
     UsageError
-        If one holds fewer than two rows, or counts a second pass.
+        If one holds fewer than two rows, counts a second pass, or is an increment; if a period is
+        in both.
 
     Examples
     --------
@@ -105,7 +107,8 @@ def drift(before: Counts, after: Counts, *, rows: Any = None) -> Drift:
             "(sketch.first_pass())"
         )
     offsets = plan.family.offsets
-    both = Pair(Side.of(before), Side.of(after), offsets, np.arange(len(offsets) - 1))
+    shared = shared_noise(before, after)
+    both = Pair(Side.of(before), Side.of(after), offsets, np.arange(len(offsets) - 1), shared)
     overall, level = _measured([both], None if rows is None else squared_kernel(plan, rows))
     pairs: dict[str, list[Pair]] = {}
     if isinstance(plan.family, EquiWidth):
@@ -132,7 +135,7 @@ def _histograms(plan: Plan, both: Pair) -> dict[str, list[Pair]]:
         cells = slice(offsets[j], offsets[j + 1])
         a, b = (side.histogram(side.counts[cells]) for side in (both.before, both.after))
         ends = np.array([0, offsets[j + 1] - offsets[j]])
-        found[name] = [Pair(a, b, ends, np.array([0]))]
+        found[name] = [Pair(a, b, ends, np.array([0]), both.covariance)]
     return found
 
 
@@ -153,7 +156,8 @@ def _halves(plan: Plan, family: RandomFeature, both: Pair) -> dict[str, list[Pai
                     )
                     for side in (both.before, both.after)
                 )
-                pair = Pair(a, b, np.array([0, 2]), np.array([t]))
+                shared = both.covariance * (1 << (depth - 1))
+                pair = Pair(a, b, np.array([0, 2]), np.array([t]), shared)
                 found.setdefault(name, []).append(pair)
         first += depth
     return dict(sorted(found.items(), key=lambda item: plan.schema.names.index(item[0])))

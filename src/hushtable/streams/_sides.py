@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from hushtable.counts.base import Counts
 from hushtable.errors import UsageError
+from hushtable.privacy.ledger_words import in_file
 from hushtable.privacy.mechanisms import named
 
 Floats = NDArray[np.float64]
@@ -53,6 +54,8 @@ class Pair:
     offsets: NDArray[np.int64]  # first cell of each histogram, (n_histograms + 1,)
     #: Whose noise is in it, (n_histograms,): two histograms of one table share its noise.
     tables: NDArray[np.int64]
+    #: Of the noise on a count of the one with that on the same count of the other.
+    covariance: float = 0.0
 
 
 def distance(pairs: Sequence[Pair]) -> tuple[float, float]:
@@ -61,6 +64,39 @@ def distance(pairs: Sequence[Pair]) -> tuple[float, float]:
     for pair in pairs:
         a, b = pair.before, pair.after
         own = a.collisions(pair.offsets) + b.collisions(pair.offsets)
-        found += own - 2.0 * float(a.counts @ b.counts) / (a.rows * b.rows)
+        both = float(a.counts @ b.counts) - len(a.counts) * pair.covariance
+        found += own - 2.0 * both / (a.rows * b.rows)
         scale += own
     return found, scale
+
+
+def shared_noise(before: Counts, after: Counts) -> float:
+    """Return the covariance of the noises on the same cell of both.
+
+    Two sums that were decoded from the same increments have each the same noise in it, times the
+    weights of `Horizon.weights`. A site that joined later sent nothing before, and added no noise;
+    it is taken to have sent some, so that the variance of a difference is overstated, not
+    understated.
+
+    Raises `UsageError` if a period is in both sums: its rows would be compared with themselves.
+    """
+    a, b = before.ledger, after.ledger
+    if a is None or b is None or a.window is None or b.window is None:
+        return 0.0
+    horizon = a.sensitivity.horizon
+    assert horizon is not None
+    assert a.period is not None
+    assert b.period is not None
+    scales = {share.release: share.scale for share in a.shares}
+    shared = [share.scale for share in b.shares if share.release in scales]
+    if not shared:
+        return 0.0
+    if max(a.period - a.window, b.period - b.window) < min(a.period, b.period):
+        raise UsageError(
+            f"{in_file(a)}, and {in_file(b)}: a period is in both; compare sums without a period "
+            "in common (those before a window, and the window)"
+        )
+    noise_sd = named(a.mechanism).noise_sd
+    n = min(a.period, b.period)
+    ours, others = horizon.weights(a.period, a.window), horizon.weights(b.period, b.window)
+    return float(ours[:n] @ others[:n]) * sum(noise_sd(scale) ** 2 for scale in shared)

@@ -28,11 +28,14 @@ from tomls import as_toml
 from hushtable import (
     Feature,
     HushTableError,
+    Increment,
     LocalModel,
+    Periods,
     Plan,
     Release,
     Schema,
     Sketch,
+    decoded,
     files,
     load,
 )
@@ -149,6 +152,9 @@ def _use(loaded: object) -> None:
         model = LearnedModel(Sketch.from_data(plan, rows), (loaded + loaded) - loaded)
         Scorer(model).score(rows)
         return
+    if isinstance(loaded, Periods | Increment):
+        _use_periods(loaded, rows)
+        return
     if isinstance(loaded, Release | LocalModel):
         loaded.ledger.words()
     if isinstance(loaded, Sketch | Release | LocalModel):
@@ -164,6 +170,19 @@ def _use(loaded: object) -> None:
     loaded.score_samples(rows)
     if not np.isnan(loaded.offset_):
         loaded.predict(rows)
+
+
+def _use_periods(loaded: Periods | Increment, rows: pa.Table) -> None:
+    """Go on from a site's periods, and decode what they released."""
+    if isinstance(loaded, Increment):
+        loaded.ledger.words()
+        if loaded.period == 1:
+            decoded([loaded])
+        return
+    if len(loaded) < loaded.horizon.periods:
+        loaded.release(Sketch.from_data(loaded.plan, rows))
+    if loaded.start == 1 and len(loaded):
+        decoded([loaded.increment(n) for n in range(1, len(loaded) + 1)])
 
 
 def _use_verdicts(plan: Plan, rows: pa.Table, loaded: object) -> None:
@@ -184,7 +203,7 @@ def _hush(content: bytes) -> None:
     _use(load(path))
 
 
-_HUSH = ("plan", "sketch", "release", "local", "verdicts")
+_HUSH = ("plan", "sketch", "release", "local", "verdicts", "increment", "periods")
 
 
 @cache
