@@ -7,10 +7,15 @@ mistake, too: only a benchmark or a test has any use for it.
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
+
+from hushtable.counts.periods import Increment, Periods
 from hushtable.privacy.budget import Cost, Sensitivity, calibrated_scale, part_scale
+from hushtable.privacy.horizon import Horizon
 from hushtable.privacy.noise import add_noise
 
 Plant = Callable[[], AbstractContextManager[Any]]
@@ -67,6 +72,35 @@ def all_sites_count() -> AbstractContextManager[Any]:
     return patch("hushtable.federation.round.part_scale", lambda scale, parts: part_scale(scale, 6))
 
 
+def _columns(planted: Callable[[Horizon], Any]) -> AbstractContextManager[Any]:
+    return patch.object(Horizon, "columns", property(planted))
+
+
+def one_period() -> AbstractContextManager[Any]:
+    """Charge once for all periods, with noise for one: forget that a row stays in later ones."""
+    return _columns(lambda horizon: np.array(horizon.factor[:1]))
+
+
+def one_period_less() -> AbstractContextManager[Any]:
+    """Make the noise for a person in one period, where there are rows of two."""
+    columns = Horizon.columns.fget  # type: ignore[attr-defined]
+    return _columns(lambda horizon: columns(replace(horizon, participations=1)))
+
+
+def noise_again() -> AbstractContextManager[Any]:
+    """Draw new noise each time that a period is asked for."""
+    kept = Periods.increment
+
+    def increment(site: Periods, period: int) -> Increment:
+        honest = kept(site, period)
+        assert site.plan.horizon is not None
+        mixed = site.plan.horizon.mixed(site._counts[:period])
+        counts = add_noise(mixed, honest.ledger.mechanism, site.share.scale)
+        return replace(honest, counts=counts)
+
+    return patch.object(Periods, "increment", increment)
+
+
 #: Each mistake, the case of `hushtable.bench.outside` that has to show it, and how to make it.
 BROKEN: dict[str, tuple[str, Plant]] = {
     "planted, epsilon of one table": ("one round", one_table),
@@ -75,4 +109,7 @@ BROKEN: dict[str, tuple[str, Plant]] = {
     "planted, a replaced row counted as one more": ("values replaced", one_cell),
     "planted, several rows counted as one": ("three rows a person", one_row),
     "planted, noise shared by all sites": ("masked sum, all but two parts known", all_sites_count),
+    "planted, noise for one period": ("twelve periods, a person in one", one_period),
+    "planted, a person in a period more": ("twelve periods, a person in two", one_period_less),
+    "planted, periods released twice": ("twelve periods, a person in one", noise_again),
 }
