@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from hushtable.federation.approval import Approval
     from hushtable.federation.book import Book
     from hushtable.federation.collect import Collection
-    from hushtable.federation.outlook import Outlook, forecast
     from hushtable.federation.keys import Card, Keys
     from hushtable.federation.layout import Layout
     from hushtable.federation.online.secure_sum import SecureSum
     from hushtable.federation.online.site import OnlineSite
+    from hushtable.federation.outlook import Outlook, forecast
     from hushtable.federation.policy import Policy
     from hushtable.federation.policy_file import load_policy
     from hushtable.federation.result import Result

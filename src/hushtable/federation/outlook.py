@@ -1,4 +1,4 @@
-"""What a further round would cost the people in a site's rows, by the account of its book."""
+"""Costs of further rounds to the people in a site's rows, by the account of its book."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -26,6 +26,9 @@ class Outlook(Displayed):
 
     Attributes
     ----------
+    kind : str
+        ``"round"``, ``"again"``, ``"people"``, ``"site"`` or ``"rows"``; under a horizon also
+        ``"period"`` and ``"resend"``.
     what : str
         Which round, in words.
     epsilon : float
@@ -40,10 +43,11 @@ class Outlook(Displayed):
     Examples
     --------
     >>> from hushtable.federation import Outlook
-    >>> Outlook("the same round again", 1.45, "", more=3, course=(1.45, 1.83, 2.17)).allowed
+    >>> Outlook("again", "the same round", 1.45, "", more=2, course=(1.45, 1.83)).allowed
     True
     """
 
+    kind: str
     what: str
     epsilon: float
     why_not: str
@@ -91,7 +95,7 @@ def forecast(
     >>> book = here.books["north"]
     >>> _ = Reply(here.round, here.keys["north"], book).submission(here.sketches["north"])
     >>> [f"{one.what}: {one.epsilon:.2f}" for one in forecast(book)][0]
-    'the same round again: 1.45'
+    'the round again, or next month: 1.45'
     """
     data_set = last_rows(book) if data_set is None else data_set
     asked = _last(book, data_set) if asked is None else asked
@@ -100,13 +104,14 @@ def forecast(
     if plan is not None and plan.horizon is not None:
         return _periods(book, data_set, asked, one, plan.horizon.periods)
     answered = isinstance(asked, Round) and book.answer(asked.round_id) is not None
+    again = ("again", "the round again, or next month") if answered else ("round", "this round")
     found = [
-        _outlook(book, data_set, "the same round again" if answered else "this round", one),
-        _outlook(book, _NOBODY, "the round, about other people", one),
+        _outlook(book, data_set, again, one),
+        _outlook(book, _NOBODY, ("people", "the round, about other people"), one),
     ]
     if isinstance(asked, Round):
-        more = _outlook(book, data_set, "the round with one more site", _cost(_with_site(asked)))
-        found.append(more)
+        site = "site", "the round with one more site"
+        found.append(_outlook(book, data_set, site, _cost(_with_site(asked))))
     return [*found, _twice(book, data_set, one)]
 
 
@@ -176,12 +181,12 @@ def _with_site(asked: Round) -> Round:
     return replace(asked, terms=terms)
 
 
-def _outlook(book: Book, data_set: str, what: str, one: Spent) -> Outlook:
+def _outlook(book: Book, data_set: str, what: tuple[str, str], one: Spent) -> Outlook:
     """Return what rounds of this cost would come to."""
     try:
         epsilon = book.total(data_set, one)
     except PrivacyError:  # the costs of rounds under other terms do not add up
-        return Outlook(what, book.total(_NOBODY, one), _TERMS, 0, ())
+        return Outlook(*what, book.total(_NOBODY, one), _TERMS, 0, ())
 
     def fits(n: int) -> bool:
         return _passes(lambda: book.check_cap(data_set, *_copies(one, n)))
@@ -190,25 +195,25 @@ def _outlook(book: Book, data_set: str, what: str, one: Spent) -> Outlook:
     while len(course) < AHEAD and fits(len(course)):
         course.append(book.total(data_set, *_copies(one, len(course) + 1)))
     allowed = fits(1)
-    return Outlook(what, epsilon, "" if allowed else _CAP, _largest(fits), tuple(course))
+    return Outlook(*what, epsilon, "" if allowed else _CAP, _largest(fits), tuple(course))
 
 
 def _twice(book: Book, data_set: str, one: Spent) -> Outlook:
     """Return what all rounds cost whoever has twice the rows in each, behind the same noise."""
-    before = book.spent(data_set)
-    doubled = [_of_two(spent) for spent in (*before, one)]
-    what = f"{2 * one.rows_per_person} rows a person, the same noise"
-    found = _outlook(book, _NOBODY, what, doubled[-1])
-    if before:
-        epsilon = book.total(_NOBODY, *doubled)
-        return Outlook(what, epsilon, _TERMS, 0, ())
-    return found
+    rows = 2 * one.rows_per_person
+    what = "rows", f"{rows} rows a person, the same noise"
+    wider = [_with_rows(spent, rows) for spent in (*book.spent(data_set), one)]
+    if len(wider) == 1:
+        return _outlook(book, _NOBODY, what, wider[0])
+    alike = [spent for spent in wider if spent.adjacency == one.adjacency]
+    return Outlook(*what, book.total(_NOBODY, *alike), _TERMS, 0, ())
 
 
-def _of_two(spent: Spent) -> Spent:
-    """Return the cost to a person with twice the rows: twice the shift of every count."""
-    cost = Cost(4.0 * spent.cost.rho, 2.0 * spent.cost.pure)
-    return replace(spent, cost=cost, rows_per_person=2 * spent.rows_per_person)
+def _with_rows(spent: Spent, rows: int) -> Spent:
+    """Return the cost to a person with so many rows: every count shifts in proportion."""
+    shift = max(1.0, rows / spent.rows_per_person)
+    cost = Cost(shift**2 * spent.cost.rho, shift * spent.cost.pure)
+    return replace(spent, cost=cost, rows_per_person=rows)
 
 
 def _copies(one: Spent, n: int) -> list[Spent]:
@@ -241,13 +246,18 @@ def _periods(
 ) -> list[Outlook]:
     """Return what periods of a horizon cost: all of them together, once."""
     if not _paid(book, data_set, asked):
-        first = _outlook(book, data_set, f"the first of {periods} periods, which pays for all", one)
-        return [first, _twice(book, data_set, one)]
+        first = "round", f"the first of {periods} periods, which pays for all"
+        return [_outlook(book, data_set, first, one), _twice(book, data_set, one)]
     now = book.total(data_set)
-    free = ("the next period", "the period again, as it was sent", "a site that joins")
+    free = (
+        ("period", "the next period"),
+        ("resend", "the period again, as it was sent"),
+        ("site", "a site that joins"),
+    )
+    again = "again", f"all {periods} periods again, with new noise"
     return [
-        *(Outlook(what, now, "", None, (now,) * AHEAD) for what in free),
-        _outlook(book, data_set, f"all {periods} periods again, with new noise", one),
+        *(Outlook(*what, now, "", None, (now,) * AHEAD) for what in free),
+        _outlook(book, data_set, again, one),
         _twice(book, data_set, one),
     ]
 

@@ -1,4 +1,4 @@
-"""Plots of scores, reasons, counts, accuracy and budgets, in scikit-learn's convention for displays.
+"""Plots of scores, reasons, counts, accuracy, budgets; scikit-learn's convention for displays.
 
 A display holds the numbers of a picture. ``plot`` draws them with matplotlib (extra ``report``),
 which loads only then. May import `scores` and what lies below; tested in ``tests/test_plots.py``.

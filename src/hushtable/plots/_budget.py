@@ -42,8 +42,8 @@ class BudgetDisplay(Display):
         self.cap = float(cap)
         if self.spent.ndim != 1 or self.course.ndim != 1 or not self.cap > 0.0:
             raise UsageError(
-                f"spent {spent}, course {course}, cap {cap}: needs a total after each round, and "
-                "a cap above 0"
+                f"spent {self.spent}, course {self.course}, cap {self.cap:g}: needs a "
+                "total after each round, and a cap above 0"
             )
 
     @classmethod
