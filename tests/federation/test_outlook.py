@@ -3,11 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from round_helpers import SCHEMA, T0, Consortium
+from round_helpers import DEADLINE, SCHEMA, T0, Consortium
 
 from hushtable import Plan
 from hushtable.errors import PrivacyError, RoundError, UsageError
-from hushtable.federation import Reply, forecast
+from hushtable.federation import Reply, Round, forecast
 from hushtable.federation.layout import Layout
 from hushtable.federation.outlook import MOST, _largest, last_rows, totals
 
@@ -106,16 +106,14 @@ def test_two_rows_a_person_behind_the_same_noise(those):
     """The cost of noise that was made for one row: rho is four times as large."""
     site, round_ = those.sites["s00"], those.open(epsilon=0.5)
     two = named(forecast(site.book, round_))["rows"]
-    once = Reply(round_, site.keys, site.book, at=T0)._spent("to come")
-    doubled = round_.sensitivity.cost(
-        "discrete-gaussian", round_.site_scale * round_.terms.k_min**0.5
-    )
-    assert doubled.rho == once.cost.rho
+    scale = round_.site_scale * round_.terms.k_min**0.5
     wide = replace(round_.sensitivity, rows_per_person=2)
-    cost = wide.cost("discrete-gaussian", round_.site_scale * round_.terms.k_min**0.5)
+    cost = wide.cost("discrete-gaussian", scale)
     assert two.epsilon == pytest.approx(cost.epsilon(site.book.delta), rel=1e-9)
     assert two.allowed
     site.submit(round_)
+    once = site.book.answer(round_.round_id).spent
+    assert once.cost.rho == pytest.approx(cost.rho / 4.0, rel=1e-12)
     again = named(forecast(site.book))["rows"]
     assert again.why_not == "the rounds before had other terms"
     assert again.epsilon == pytest.approx((cost + cost).epsilon(site.book.delta), rel=1e-9)
@@ -149,6 +147,30 @@ def test_a_horizon_pays_with_the_first_period(those):
     assert first.what == "the first of 12 periods, which pays for all"
     assert first.epsilon == pytest.approx(1.0, rel=1e-3)
     assert first.epsilon <= 1.0
+
+
+@pytest.mark.skipif(not hasattr(Round, "next"), reason="needs rounds about periods")
+@pytest.mark.parametrize("masked", [True, False])
+def test_later_periods_cost_nothing_more(those, masked):
+    book = those.sites["s00"].book
+    plan = Plan.draw(SCHEMA, horizon=12, **LAID)
+    first = those.open(plan=plan, masked=masked)
+    foreseen = named(forecast(book, first))["round"].epsilon
+    those.sites["s00"].submit(first)
+    paid = book.total("all rows")
+    assert paid == pytest.approx(foreseen, rel=1e-12)
+    second = first.next(those.lead, deadline=DEADLINE, at=T0)
+    for asked in (None, first, second):
+        found = named(forecast(book, asked))
+        for kind in ("period", "resend", "site"):
+            one = found[kind]
+            assert (one.epsilon, one.allowed, one.more) == (paid, True, None)
+        assert found["again"].epsilon > paid
+    those.sites["s00"].submit(second)
+    assert totals(book, "all rows") == [paid, paid]
+    # Another stream of the same plan has noise of its own, and a price.
+    other = those.open(plan=plan, masked=masked, title="once more")
+    assert named(forecast(book, other))["round"].epsilon == found["again"].epsilon
 
 
 def test_the_largest_number_that_fits():
