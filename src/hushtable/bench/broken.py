@@ -5,8 +5,8 @@ go through the package's own calls and files. Other threads of the process would
 mistake, too: only a benchmark or a test has any use for it.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -87,18 +87,22 @@ def one_period_less() -> AbstractContextManager[Any]:
     return _columns(lambda horizon: columns(replace(horizon, participations=1)))
 
 
-def noise_again() -> AbstractContextManager[Any]:
+@contextmanager
+def noise_again() -> Iterator[None]:
     """Draw new noise each time that a period is asked for."""
-    kept = Periods.increment
+    mixed, kept, latest = Horizon.mixed, Periods.increment, dict[int, Any]()
+
+    def noted(horizon: Horizon, counts: Any) -> Any:
+        latest[len(counts)] = mixed(horizon, counts)
+        return latest[len(counts)]
 
     def increment(site: Periods, period: int) -> Increment:
         honest = kept(site, period)
-        assert site.plan.horizon is not None
-        mixed = site.plan.horizon.mixed(site._counts[:period])
-        counts = add_noise(mixed, honest.ledger.mechanism, site.share.scale)
+        counts = add_noise(latest[period], honest.ledger.mechanism, site.share.scale)
         return replace(honest, counts=counts)
 
-    return patch.object(Periods, "increment", increment)
+    with patch.object(Horizon, "mixed", noted), patch.object(Periods, "increment", increment):
+        yield
 
 
 #: Each mistake, the case of `hushtable.bench.outside` that has to show it, and how to make it.
