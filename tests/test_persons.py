@@ -199,6 +199,14 @@ def test_blanks_around_an_id_are_not_part_of_it_and_zeros_are():
     assert sketch(rows, g=1).persons.n_persons == 4
 
 
+def test_an_accent_of_one_character_or_two_is_the_same():
+    """Two exports of one register may spell it either way: nobody is two persons by that."""
+    one, two = "Andr\u00e9", "Andre\u0301"
+    assert one != two
+    found = sketch([(one, 1.0, "a"), (two, 2.0, "a"), ("P7", 3.0, "a")], g=1)
+    assert (found.persons.n_persons, found.n_rows) == (2, 2)
+
+
 def test_ids_of_files_are_taken_as_they_are_written(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("age,ward,patient\n1,a,7\n2,a,007\n3,b,7\n4,b,7.0\n")

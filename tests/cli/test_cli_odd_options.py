@@ -43,7 +43,7 @@ RIGHT = {
     "round collect": "round collect {round}/round.hush {round}/a.hush {round}/b.hush "
     "-o {out}/x.hush",
     "round model": "round model {round}/result.hush --book {round}/a.book -o {out}/x.hush",
-    "round book": "round book {round}/a.book",
+    "round book": "round book {round}/a.book --forecast",
 }
 
 

@@ -386,3 +386,48 @@ def test_a_keygen_leaves_alone_what_another_is_about_to_use(here, run, refused, 
     monkeypatch.setattr(Keys, "save", saved)
     do("round", "keygen", "east", "--cap", 1, "--folder", here)
     Book.open(here / "east.book", Keys.load(here / "east.key").card).close()
+
+
+def test_a_forecast_in_words_for_machines_and_as_a_picture(here, run, refused):
+    book, plan = here / "north.book", here / "laid.hush"
+    do("plan", "draw", here / "schema.toml", "--epsilon", 1, "--expected-rows", 5000, "--seed", 1,
+       "-o", plan)  # fmt: skip
+    refused("round", "book", book, "--forecast", says="no round was answered about 'all rows'")
+    before = run("round", "book", book, plan, "--forecast", "--json").json["forecast"]["rounds"]
+    assert [one["kind"] for one in before] == ["round", "people", "rows"]
+    round_ = open_round(here)
+    ahead = run("round", "book", book, round_, "--forecast", "--json").json["forecast"]
+    submit(here, "north")
+    facts = run("round", "book", book, "--json").json
+    assert facts["spent"]["all rows"] == ahead["rounds"][0]["epsilon"]
+    assert "forecast" not in facts
+    shown = run("round", "book", book, "--forecast", "--plot", here / "budget.png", "--history")
+    assert "Forecast for all rows: epsilon 1 of 3 is spent." in shown.out
+    assert "the round again, or next month    yes" in shown.out
+    assert "no: the rounds before had other terms" in shown.out
+    assert f"Wrote {here / 'budget.png'}" in shown.out
+    assert (here / "budget.png").read_bytes().startswith(b"\x89PNG")
+    after = run("round", "book", book, round_, "--forecast", "--json").json
+    assert after["head"] == facts["head"]
+    again = after["forecast"]["rounds"][0]
+    assert again["kind"] == "again"
+    assert again["of_cap"] == again["epsilon"] / 3
+    assert (again["allowed"], again["why_not"], again["how_many"]) == (True, "", 6)
+    other = run("round", "book", book, round_, "--forecast", "--data-set", "others", "--json").json
+    assert other["forecast"]["rounds"][0]["epsilon"] == ahead["rounds"][0]["epsilon"]
+
+
+def test_forecasts_that_are_refused(here, run, refused):
+    book = here / "north.book"
+    refused("round", "book", book, "--forecast", "--data-set", "x", says="answered about 'x'")
+    refused("round", "book", book, here / "gone.hush", "--forecast", says="No such file")
+    refused("round", "book", book, here / "plan.hush", "--forecast", code=2, says="for no budget")
+    refused("round", "book", book, here / "north.csv", "--forecast", says="not a .hush file")
+    do("plan", "hide", here / "plan.hush", "-o", here / "hidden.hush")
+    refused("round", "book", book, here / "hidden.hush", "--forecast", says="hidden.hush")
+    for options in ((here / "plan.hush",), ("--data-set", "x"), ("--plot", here / "x.png")):
+        refused("round", "book", book, *options, code=2, says="go with --forecast")
+    for name in ("x.txt", "x"):
+        plot = ("--forecast", "--plot", here / name)
+        refused("round", "book", book, *plot, code=2, says="ends in .pdf, .png, .svg")
+    assert not (here / "x.txt").exists()

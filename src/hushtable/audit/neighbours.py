@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hushtable.audit.bounds import Finding, Floats, Ints, exact_cells, judge_ratios
+from hushtable.counts.base import Noised
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.errors import UsageError
@@ -44,7 +45,7 @@ def audit_neighbours(
     are releases with the rows and without them, each. ``claim`` is as `Claim` takes it, for one
     person over all that ``publish`` returns.
     """
-    people = _People(X, np.atleast_2d(np.asarray(rows, np.float64)), instead, copies)
+    people = People(X, np.atleast_2d(np.asarray(rows, np.float64)), instead, copies)
     seen: tuple[list[Floats], ...] = ([], [])
     for with_them, everybody in enumerate(people.cases):
         for _ in range(trials):
@@ -89,7 +90,7 @@ class _Changes:
         return np.asarray(self.added[self.person == most], np.int64)
 
 
-class _People:
+class People:
     """Persons in question, beside rows that are known."""
 
     def __init__(self, X: Floats, rows: Floats, instead: Floats | None, copies: int) -> None:
@@ -135,13 +136,16 @@ class _People:
             change = change - Sketch.from_data(plan, self._instead[i : i + 1]).counts
         return np.asarray(change * self._copies, np.int64)
 
-    def statistics(self, release: Release) -> list[Floats]:
-        """Return, for each person, the log likelihood ratio and the count of exact cells."""
+    def statistics(self, release: Noised, times: int = 1, known: int = 1) -> list[Floats]:
+        """Return, for each person, the log likelihood ratio and the count of exact cells.
+
+        A person's rows are in it so many ``times``, and the rows that are ``known``.
+        """
         changes, ledger = self.changes(release.plan), release.ledger
-        x = release.counts[changes.cell] - changes.without[changes.cell]
-        noise = named(ledger.mechanism)
+        x = release.counts[changes.cell] - known * changes.without[changes.cell]
+        added, noise = times * changes.added, named(ledger.mechanism)
         # With the parts of a noise that count.
         scale = noise.scale(ledger.sensitivity, noise.spent(ledger.own))
-        ratio, exact = noise.log_ratio(scale, x, changes.added), exact_cells(x, changes.added)
+        ratio, exact = noise.log_ratio(scale, x, added), exact_cells(x, added)
         values = (np.bincount(changes.person, one, self.n) for one in (ratio, exact))
         return [np.asarray(one, np.float64) for one in values]

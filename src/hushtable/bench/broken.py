@@ -5,12 +5,17 @@ go through the package's own calls and files. Other threads of the process would
 mistake, too: only a benchmark or a test has any use for it.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
+
+from hushtable.counts.periods import Increment, Periods
 from hushtable.privacy.budget import Cost, Sensitivity, calibrated_scale, part_scale
+from hushtable.privacy.horizon import Horizon
 from hushtable.privacy.noise import add_noise
 
 Plant = Callable[[], AbstractContextManager[Any]]
@@ -67,6 +72,39 @@ def all_sites_count() -> AbstractContextManager[Any]:
     return patch("hushtable.federation.round.part_scale", lambda scale, parts: part_scale(scale, 6))
 
 
+def _columns(planted: Callable[[Horizon], Any]) -> AbstractContextManager[Any]:
+    return patch.object(Horizon, "columns", property(planted))
+
+
+def one_period() -> AbstractContextManager[Any]:
+    """Charge once for all periods, with noise for one: forget that a row stays in later ones."""
+    return _columns(lambda horizon: np.array(horizon.factor[:1]))
+
+
+def one_period_less() -> AbstractContextManager[Any]:
+    """Make the noise for a person in one period, where there are rows of two."""
+    columns = Horizon.columns.fget  # type: ignore[attr-defined]
+    return _columns(lambda horizon: columns(replace(horizon, participations=1)))
+
+
+@contextmanager
+def noise_again() -> Iterator[None]:
+    """Draw new noise each time that a period is asked for."""
+    mixed, kept, latest = Horizon.mixed, Periods.increment, dict[int, Any]()
+
+    def noted(horizon: Horizon, counts: Any) -> Any:
+        latest[len(counts)] = mixed(horizon, counts)
+        return latest[len(counts)]
+
+    def increment(site: Periods, period: int) -> Increment:
+        honest = kept(site, period)
+        counts = add_noise(latest[period], honest.ledger.mechanism, site.share.scale)
+        return replace(honest, counts=counts)
+
+    with patch.object(Horizon, "mixed", noted), patch.object(Periods, "increment", increment):
+        yield
+
+
 #: Each mistake, the case of `hushtable.bench.outside` that has to show it, and how to make it.
 BROKEN: dict[str, tuple[str, Plant]] = {
     "planted, epsilon of one table": ("one round", one_table),
@@ -75,4 +113,7 @@ BROKEN: dict[str, tuple[str, Plant]] = {
     "planted, a replaced row counted as one more": ("values replaced", one_cell),
     "planted, several rows counted as one": ("three rows a person", one_row),
     "planted, noise shared by all sites": ("masked sum, all but two parts known", all_sites_count),
+    "planted, noise for one period": ("twelve periods, a person in one", one_period),
+    "planted, a person in a period more": ("twelve periods, a person in two", one_period_less),
+    "planted, periods released twice": ("twelve periods, a person in one", noise_again),
 }

@@ -18,9 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.audit.audit import Finding, apart, audit_neighbours
+from hushtable.audit.periods import audit_periods
 from hushtable.bench.broken import BROKEN, Plant, a_third_of_the_noise
 from hushtable.bench.tables import Target, judged, markdown_table
 from hushtable.counts.base import Noised
+from hushtable.counts.periods import Increment, Periods
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.schema import Feature, Schema
@@ -32,6 +34,7 @@ from hushtable.federation.round import Round, now
 from hushtable.federation.site import Reply
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import MAX_EPSILON
+from hushtable.privacy.horizon import Horizon
 
 DELTA = 1e-6
 #: Of each audit: with seven of them, the correct package is rejected in 0.7% of runs at most.
@@ -110,6 +113,38 @@ def masked_round(X: Floats, folder: Path, epsilon: float) -> list[Release]:
     return [Release(result.plan, result.counts - known, result.ledger)]
 
 
+@cache
+def stream_plan(horizon: Horizon) -> Plan:
+    """Return a plan of few deep tables, for so many periods."""
+    return Plan.draw(
+        SCHEMA, random_state=0, n_tables=2, epsilon=4.0, expected_rows=OTHERS,
+        horizon=horizon, **DEEP | {"n_cells": 256},
+    )  # fmt: skip
+
+
+def stream(months: Sequence[Floats], folder: Path, plan: Plan, epsilon: float) -> list[Increment]:
+    """Release each month, from a site's file to that of an increment; ask for each twice."""
+    path, kept = folder / "increment.hush", folder / "site.periods.hush"
+    Periods(plan, epsilon).save(kept)
+    published: list[Increment] = []
+    for month in months:
+        site = load(kept)
+        assert isinstance(site, Periods)
+        sketch = Sketch.from_data(plan, month)
+        site.release(sketch).save(path)
+        first = load(path)
+        site.save(kept)
+        site.release(sketch, period=len(site)).save(path)
+        again = load(path)
+        assert isinstance(first, Increment)
+        assert isinstance(again, Increment)
+        published.append(first)
+        # The same once more tells nothing more.
+        if not np.array_equal(first.counts, again.counts):
+            published.append(again)
+    return published
+
+
 # --- who is asked about ---------------------------------------------------------------------------
 
 
@@ -158,8 +193,31 @@ class Case:
         )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class Stream:
+    """The periods of a site, the persons asked about, and the claim."""
+
+    epsilon: float  # claimed for one person, over all periods
+    persons: int  # trials wanted of both cases
+    horizon: Horizon  # each person has a row in as many periods as it allows
+    delta: float = DELTA
+
+    def audit(
+        self, folder: Path, *, confidence: float = CONFIDENCE, effort: float = 1.0
+    ) -> Finding:
+        """Audit all increments together; ``effort`` as in `Case`."""
+        plan, rng = stream_plan(self.horizon), np.random.default_rng(1)
+        rows = apart(plan, rng.random((2000, len(SCHEMA))))
+        return audit_periods(
+            lambda months: stream(months, folder, plan, self.epsilon),
+            plan, rng.random((OTHERS, len(SCHEMA))), rows,
+            epsilon=self.epsilon, delta=self.delta, confidence=confidence,
+            trials=int(np.ceil(effort * self.persons / len(rows))),
+        )  # fmt: skip
+
+
 #: Larger epsilons let an audit of as many trials find smaller mistakes in the same accounting.
-CASES: dict[str, Case] = {
+CASES: dict[str, Case | Stream] = {
     "one round": Case(1.0, partial(one_round, epsilon=1.0), 8000),
     "two rounds, marginals and tables": Case(
         8.0, partial(marginals_then_tables, epsilon=8.0), 1920, rows=_own_bins
@@ -179,6 +237,8 @@ CASES: dict[str, Case] = {
     "masked sum, all but two parts known": Case(
         4.0, partial(masked_round, epsilon=4.0), 1500, copies=3
     ),
+    "twelve periods, a person in one": Stream(4.0, 8000, Horizon.of(12)),
+    "twelve periods, a person in two": Stream(4.0, 8000, Horizon.of(12, 2, 6)),
 }
 
 

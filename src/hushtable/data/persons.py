@@ -262,7 +262,9 @@ def _ids(column: Any, name: str, start: int) -> tuple[str, pa.Array]:
         column = column.dictionary_decode()
     kind = column.type
     if is_text(kind):
-        texts = pc.utf8_trim_whitespace(column.cast(pa.string()))
+        # An accent is one character or two, by the system that exported the rows.
+        composed = pc.utf8_normalize(column.cast(pa.string()), form="NFC")
+        texts = pc.utf8_trim_whitespace(composed)
         return "text", pc.if_else(pc.equal(texts, scalar("")), null(pa.string()), texts)
     if pa.types.is_null(kind):
         return "text", pa.nulls(len(column), pa.string())

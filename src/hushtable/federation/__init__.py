@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hushtable.federation.layout import Layout
     from hushtable.federation.online.secure_sum import SecureSum
     from hushtable.federation.online.site import OnlineSite
+    from hushtable.federation.outlook import Outlook, forecast
     from hushtable.federation.policy import Policy
     from hushtable.federation.policy_file import load_policy
     from hushtable.federation.result import Result
@@ -27,13 +28,15 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Approval": "approval", "Book": "book", "Card": "keys", "Collection": "collect",
-    "Keys": "keys", "Layout": "layout", "OnlineSite": "online.site", "Policy": "policy",
+    "Keys": "keys", "Layout": "layout", "OnlineSite": "online.site",
+    "Outlook": "outlook", "Policy": "policy",
     "Reply": "site", "Result": "result", "Round": "round", "SecureSum": "online.secure_sum",
-    "Submission": "submission", "Terms": "terms", "load_policy": "policy_file",
+    "Submission": "submission", "Terms": "terms", "forecast": "outlook",
+    "load_policy": "policy_file",
 }  # fmt: skip
 __all__ = [
-    "Approval", "Book", "Card", "Collection", "Keys", "Layout", "OnlineSite", "Policy", "Reply",
-    "Result", "Round", "SecureSum", "Submission", "Terms", "load_policy",
+    "Approval", "Book", "Card", "Collection", "Keys", "Layout", "OnlineSite", "Outlook", "Policy",
+    "Reply", "Result", "Round", "SecureSum", "Submission", "Terms", "forecast", "load_policy",
 ]  # fmt: skip
 
 __getattr__, __dir__ = exports(__name__, _HOMES)

@@ -21,7 +21,8 @@ FAMILIES = ("ace", "hushtable", "lsh_itables", "rotated_rs_hash", "rs_hash")
 @pytest.mark.parametrize("name", outside.CASES)
 def test_the_package_stands(name, tmp_path):
     """audit.py: one round, two rounds, replace-one, three rows, Laplace, masked, from files."""
-    finding = outside.CASES[name].audit(tmp_path, confidence=SURE, effort=0.1)
+    effort = 0.025 if "periods" in name else 0.1
+    finding = outside.CASES[name].audit(tmp_path, confidence=SURE, effort=effort)
     print(finding.words())
     assert not finding.rejects, finding.words()
 
@@ -33,6 +34,7 @@ def test_a_third_of_the_noise_is_found(name, tmp_path):
     A tenth to a half of the default run's trials is enough.
     """
     effort = 0.5 if "Laplace" in name else 0.25 if name == "one round" else 0.1
+    effort = 0.025 if "periods" in name else effort
     with a_third_of_the_noise():
         finding = outside.CASES[name].audit(tmp_path, confidence=0.95, effort=effort)
     assert finding.rejects, finding.words()

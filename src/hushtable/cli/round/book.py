@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from hushtable.cli._options import Json, argument, option
-from hushtable.cli._output import finish, print_table, shown
+from hushtable.cli._output import Target, finish, print_table, shown
+from hushtable.cli.round._forecast import Forecast, picture
 from hushtable.entries import is_digest
 from hushtable.errors import RoundError, UsageError
 from hushtable.federation.book.book import Book
@@ -20,6 +21,19 @@ _Delta = Annotated[float | None, option("D", "Delta of the cap; as it was by def
 _History = Annotated[
     bool, typer.Option("--history", help="List every entry, with its time and its link.")
 ]
+_Asked = Annotated[
+    Path | None,
+    argument("[ROUND_OR_PLAN]", "With --forecast: what to look ahead to; by default the last."),
+]
+_Forecast = Annotated[
+    bool, typer.Option("--forecast", help="Show what a further round would cost, and how many fit.")
+]
+_Rows = Annotated[
+    str | None, option("NAME", "With --forecast: which rows; by default those answered last.")
+]
+_Plot = Annotated[
+    Path | None, option("FILE", "With --forecast: draw what is spent, as .png, .svg or .pdf.")
+]
 _Expect = Annotated[
     str | None,
     option("HEAD", "A head that was kept apart: check that the book still holds all up to it."),
@@ -28,10 +42,14 @@ _Expect = Annotated[
 
 def book(
     file: _File,
+    asked: _Asked = None,
     cap: _Cap = None,
     delta: _Delta = None,
     history: _History = False,
     expect: _Expect = None,
+    forecast: _Forecast = False,
+    data_set: _Rows = None,
+    plot: _Plot = None,
     as_json: Json = False,
 ) -> None:
     """Show a site's book: rounds answered, and the budget spent.
@@ -41,38 +59,54 @@ def book(
 
     Example:
       hushtable round book north.book
+      hushtable round book north.book round.hush --forecast
     """
     if cap is None and delta is not None:
         raise UsageError("--delta goes with --cap")
     if cap is not None and expect is not None:
         raise UsageError("--expect looks at the book as it is: leave out --cap")
+    if not forecast and (asked, data_set, plot) != (None, None, None):
+        raise UsageError("a round or plan, --data-set and --plot go with --forecast")
+    target, ahead = picture(plot, [file, asked]), None
     with Book.open(file) as notes:
         expected = None if expect is None else _expected(notes, expect)
         if cap is not None:
             notes.set_cap(cap, notes.delta if delta is None else delta)
         facts = _facts(notes, history)
+        if forecast:
+            ahead = Forecast(notes, asked, data_set)
+            facts["forecast"] = ahead.facts()
+    if ahead is not None and target is not None:
+        ahead.draw(target)
+        facts["plot"] = str(target.path)
     if expected is not None:
         facts["expected"] = {"entry": expected, "entries_since": facts["entries"] - expected}
 
-    def text() -> None:
-        _print(facts)
-        if history:
-            print()
-            print_table(
-                ["entry", "when", "kind", "what", "link"],
-                [
-                    [f"{e['entry']:,}", e["at"], e["kind"], shown(e["what"]), e["link"][:12]]
-                    for e in facts["history"]
-                ],
-                left=5,
-            )
-        print(f"\n{facts['entries']:,} entries. Head, to be kept apart from the book:")
-        print(f"  {facts['head']}")
-        if expected is not None:
-            since = facts["expected"]["entries_since"]
-            print(f"The head that was expected is that of entry {expected:,}; {since:,} follow.")
+    finish(as_json, facts, lambda: _print_all(facts, ahead, target))
 
-    finish(as_json, facts, text)
+
+def _print_all(facts: dict[str, Any], ahead: Forecast | None, target: Target | None) -> None:
+    _print(facts)
+    if "history" in facts:
+        print()
+        print_table(
+            ["entry", "when", "kind", "what", "link"],
+            [
+                [f"{e['entry']:,}", e["at"], e["kind"], shown(e["what"]), e["link"][:12]]
+                for e in facts["history"]
+            ],
+            left=5,
+        )
+    if ahead is not None:
+        print()
+        ahead.show()
+    print(f"\n{facts['entries']:,} entries. Head, to be kept apart from the book:")
+    print(f"  {facts['head']}")
+    if "expected" in facts:
+        expected, since = (facts["expected"][name] for name in ("entry", "entries_since"))
+        print(f"The head that was expected is that of entry {expected:,}; {since:,} follow.")
+    if target is not None:
+        print(f"\nWrote {target}.")
 
 
 def _expected(notes: Book, head: str) -> int:

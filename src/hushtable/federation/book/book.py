@@ -88,9 +88,9 @@ class Book(BookFile):
             )
         return Cost.total(s.cost for s in spent).epsilon(self.delta)
 
-    def check_cap(self, data_set: str, more: Spent) -> float:
-        """Return the total after one more answer; raises `PrivacyError` if it breaks the cap."""
-        after = self.total(data_set, more)
+    def check_cap(self, data_set: str, *more: Spent) -> float:
+        """Return the total after further answers; raises `PrivacyError` if it breaks the cap."""
+        after = self.total(data_set, *more)
         if after > self.epsilon * (1.0 + 1e-9):
             before = self.total(data_set)
             raise PrivacyError(
