@@ -42,7 +42,8 @@ def save_plan(
         "cells": plan.family.n_cells,
         "behind": [spent.to_dict() for spent in plan.behind],
         "design": None if design is None else design.to_dict(),
-        "expected_loss": None if design is None else design.expected_loss,
+        "expected_loss": None if design is None else round(design.expected_loss, 2),
+        "expectation": None if design is None else design.expectation().to_dict(),
         "passes": 1 if plan.first_counts is None else 2,
         "novelty": plan.score == NOVELTY,
     }
