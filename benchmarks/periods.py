@@ -1,22 +1,20 @@
 """A model that stays current for 60 months: noise and ROC-AUC, month by month.
 
-Labelled sets of 20,000 rows and more (HUSHTABLE_DATA), at most 60,000 rows of each, come in random
-order, a sixtieth a month, at a total epsilon of .1 for all months. After some months, the model of
-all rows so far scores all rows of the set: from a plan with a horizon, from monthly releases
-merged, from a binary tree of releases, from everything released again each month, and from one
-release at that month and never another. Each way has tables laid out for its own noise, without a
-round for marginals. Seeds draw order, plans and no noise.
+Labelled sets of 20,000 rows and more (HUSHTABLE_DATA), 10,000 rows of each, come in random order,
+a sixtieth a month, at a total epsilon of .1 for all months. After some months, the model of all
+rows so far scores all rows: from a plan with a horizon, and under the noise of monthly releases
+merged, of a binary tree of releases, of everything released again each month, and of one release
+at that month and never another. Each way has tables laid out for its own noise, without a round
+for marginals. Seeds draw order, plans and no noise.
 
-    python benchmarks/periods.py            7 sets, 3 seeds: minutes
+    python benchmarks/periods.py            7 sets, 3 seeds: ten minutes
     python benchmarks/periods.py --quick    5,000 rows of each set, 1 seed
 """
 
 import argparse
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import reduce
-from itertools import pairwise
-from operator import add
 from pathlib import Path
 from typing import TypeAlias
 
@@ -31,9 +29,7 @@ from hushtable.bench.data import auc
 
 TOTAL, MONTHS = 0.1, 60
 AFTER = (6, 12, 30, 60)
-ROWS, QUICK_ROWS = 60_000, 5_000
-#: Levels of a binary tree over 60 months: a row is in one node of each.
-LEVELS = 7
+ROWS, QUICK_ROWS = 10_000, 5_000
 HORIZON, MERGED, TREE = "horizon", "increments merged", "binary tree"
 AGAIN, ONCE = "everything again", "one release at that month"
 WAYS = (AGAIN, MERGED, TREE, HORIZON, ONCE)
@@ -41,21 +37,11 @@ WAYS = (AGAIN, MERGED, TREE, HORIZON, ONCE)
 MOST, BEHIND = {12: 3.6, 60: 6.0}, 2.0
 
 Months: TypeAlias = Sequence[NDArray[np.float64]]
-#: Returns the model after each of the months asked for.
-Way: TypeAlias = Callable[[Schema, Months, int, Sequence[int]], Iterator[Release]]
 
 
 def _plan(schema: Schema, months: Months, seed: int, **terms: int) -> Plan:
     rows = sum(map(len, months))
     return Plan.draw(schema, epsilon=TOTAL, expected_rows=rows, random_state=seed, **terms)
-
-
-def _counted(plan: Plan, months: Months) -> list[Sketch]:
-    return [Sketch.from_data(plan, month) for month in months]
-
-
-def _total(sketches: Sequence[Sketch]) -> Sketch:
-    return reduce(add, sketches)
 
 
 # --- ways to stay current -----------------------------------------------------------------------
@@ -67,38 +53,31 @@ def by_horizon(
     """Release each month once, as a mix of the months so far; decode."""
     plan = _plan(schema, months, seed, horizon=len(months))
     site = Periods(plan, TOTAL)
-    increments = [site.release(one) for one in _counted(plan, months[: max(after)])]
+    increments = [site.release(Sketch.from_data(plan, one)) for one in months[: max(after)]]
     for t in after:
         yield decoded(increments[:t])
 
 
-def merged(schema: Schema, months: Months, seed: int, after: Sequence[int]) -> Iterator[Release]:
-    """Release each month by itself, and add up."""
-    plan = _plan(schema, months, seed, sites=len(months))
-    released = [one.release(TOTAL) for one in _counted(plan, months[: max(after)])]
+def noises(way: str, t: int, months: int) -> int:
+    """Return how many noises of one release at the total are in the sum of t months, summed up.
+
+    Merged, each month adds one. A row is in a node of each level of a tree, which share the
+    total, and the sum is that of the nodes that cover the months. Released again each month, a
+    row is in as many releases as there are months.
+    """
+    levels = math.ceil(math.log2(months)) + 1
+    return {MERGED: t, TREE: levels * t.bit_count(), AGAIN: months}[way]
+
+
+def by_share(
+    way: str, schema: Schema, months: Months, seed: int, after: Sequence[int]
+) -> Iterator[Release]:
+    """Release the sums of months with the noise of another way: drawn at once, not in parts."""
+    most = max(noises(way, t, len(months)) for t in after)
+    plan = _plan(schema, months, seed, sites=most)
     for t in after:
-        yield reduce(add, released[:t])
-
-
-def by_tree(schema: Schema, months: Months, seed: int, after: Sequence[int]) -> Iterator[Release]:
-    """Release the nodes of a binary tree of months, and add up those that cover the months."""
-    levels = int(np.ceil(np.log2(len(months)))) + 1
-    noises = max(levels * t.bit_count() for t in after)
-    plan = _plan(schema, months, seed, sites=noises)
-    counted = _counted(plan, months[: max(after)])
-    for t in after:
-        lengths = (1 << bit for bit in range(levels - 1, -1, -1) if t >> bit & 1)
-        ends = np.cumsum([0, *lengths]).tolist()
-        nodes = [_total(counted[start:end]) for start, end in pairwise(ends)]
-        yield reduce(add, (node.release(TOTAL, share=1 / levels) for node in nodes))
-
-
-def again(schema: Schema, months: Months, seed: int, after: Sequence[int]) -> Iterator[Release]:
-    """Release the sum of the months so far each month, with an equal share of the budget."""
-    plan = _plan(schema, months, seed, sites=len(months))
-    counted = _counted(plan, months[: max(after)])
-    for t in after:
-        yield _total(counted[:t]).release(TOTAL, share=1 / len(months))
+        so_far = Sketch.from_data(plan, np.concatenate(months[:t]))
+        yield so_far.release(TOTAL, share=1 / noises(way, t, len(months)))
 
 
 def once(schema: Schema, months: Months, seed: int, after: Sequence[int]) -> Iterator[Release]:
@@ -108,9 +87,13 @@ def once(schema: Schema, months: Months, seed: int, after: Sequence[int]) -> Ite
         yield Sketch.from_data(plan, np.concatenate(months[:t])).release(TOTAL)
 
 
-_BY_NAME: dict[str, Way] = {
-    AGAIN: again, MERGED: merged, TREE: by_tree, HORIZON: by_horizon, ONCE: once,
-}  # fmt: skip
+def models(
+    way: str, schema: Schema, months: Months, seed: int, after: Sequence[int]
+) -> Iterator[Release]:
+    """Yield a way's model after each of some months."""
+    if way in (HORIZON, ONCE):
+        return (by_horizon if way == HORIZON else once)(schema, months, seed, after)
+    return by_share(way, schema, months, seed, after)
 
 
 # --- noise --------------------------------------------------------------------------------------
@@ -143,7 +126,7 @@ def measure_noise(periods: int, rows: int = 120_000) -> Iterator[Noise]:
     months = np.array_split(rng.normal(size=(rows, 5)), periods)
     single = 1.0
     for way in reversed(WAYS):
-        (release,) = _BY_NAME[way](schema, months, 0, [periods])
+        (release,) = models(way, schema, months, 0, [periods])
         exact = Sketch.from_data(release.plan, np.concatenate(months)).counts
         tables, ledger = release.plan.family.n_tables, release.ledger
         variance = float(((release.counts - exact) ** 2).mean()) / tables
@@ -179,16 +162,15 @@ class Run:
     auc: float
 
 
-def measure(data: LabelledSet, seeds: int) -> Iterator[Run]:
+def measure(data: LabelledSet, seeds: Sequence[int]) -> Iterator[Run]:
     """Stream a set's rows in random order, and score all of them after some months."""
     schema = data.schema()
-    for seed in range(seeds):
+    for seed in seeds:
         order = np.random.default_rng(seed).permutation(len(data.X))
         months = np.array_split(data.X[order], MONTHS)
         for way in WAYS:
             common.progress(f"{data.name}, seed {seed}: {way}")
-            models = _BY_NAME[way](schema, months, seed, AFTER)
-            for t, model in zip(AFTER, models, strict=True):
+            for t, model in zip(AFTER, models(way, schema, months, seed, AFTER), strict=True):
                 scores = HushTable.from_counts(model).score_samples(data.X)
                 yield Run(data.name, len(data.X), way, seed, t, 100 * auc(data.y, scores))
 
@@ -232,7 +214,7 @@ def main(arguments: argparse.Namespace) -> int:
     rows = QUICK_ROWS if arguments.quick else arguments.rows
     seeds = 1 if arguments.quick else arguments.seeds
     sets = [data.at_most(rows) for data in large_sets(common.data_folder(arguments.data))]
-    runs = [run for data in sets for run in measure(data, seeds)]
+    runs = [run for data in sets for run in measure(data, range(seeds))]
     print(f"\nMean ROC-AUC of {len(sets)} sets, in points\n\n{accuracy_table(runs)}")
     kept = {"noise": [asdict(one) for one in noise], "runs": [asdict(run) for run in runs]}
     return common.finish(targets(noise, runs), "periods", **kept)

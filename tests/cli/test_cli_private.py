@@ -157,6 +157,8 @@ def test_one_round_points_to_the_second(run, sites, tmp_path):
     facts = run("plan", "draw", sites / "schema.toml", *few, "-o", again, "--json").json
     assert facts["expectation"]["mostly_noise"]
     assert facts["expectation"]["loss"] == facts["expected_loss"] > 10
+    assert facts["expectation"]["helps"] == {"rows": 1200, "epsilon": 1.3}
+    assert facts["expectation"]["early"] is None
 
 
 def test_ranges_are_narrowed_in_a_round_of_their_own(run, sites, tmp_path):

@@ -81,9 +81,9 @@ def test_what_helps_does_help_and_words_refuse_where_the_figures_do(design):
 
 
 def test_nothing_is_proposed_that_a_plan_would_refuse():
-    hopeless = Design(0.01, 0.01, 20, sites=20)
+    hopeless = Design(0.1, 0.01, 50)
     assert "rows" not in hopeless.helps()
-    assert "an epsilon of" in hopeless.words()
+    assert "It takes an epsilon of 1.5" in hopeless.words()
     worse = Design(1e-4, 0.05, 20, sites=1_000_000)
     assert worse.helps() == {}
     assert "Labelled sets" not in worse.words()  # none was measured under as much noise

@@ -1,11 +1,13 @@
 """Plans as the commands that make them write and describe them."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from hushtable.cli._detectors import HUSHTABLE
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.plans.draws import NOVELTY
 from hushtable.plans.plan import Plan
+from hushtable.privacy.layout import Design
 from hushtable.report.words import n_tables
 
 _EXACT = (
@@ -43,11 +45,20 @@ def save_plan(
         "behind": [spent.to_dict() for spent in plan.behind],
         "design": None if design is None else design.to_dict(),
         "expected_loss": None if design is None else round(design.expected_loss, 2),
-        "expectation": None if design is None else design.expectation().to_dict(),
+        "expectation": None if design is None else _expectation(design),
         "passes": 1 if plan.first_counts is None else 2,
         "novelty": plan.score == NOVELTY,
     }
     finish(as_json, facts, lambda: _print(plan, target, notes))
+
+
+def _expectation(design: Design) -> dict[str, Any]:
+    early = design.early
+    return {
+        **design.expectation().to_dict(),
+        "helps": design.helps(),
+        "early": early and {"period": early, **design.expectation(early).to_dict()},
+    }
 
 
 def _print(plan: Plan, target: Target, notes: Sequence[str]) -> None:
