@@ -148,11 +148,17 @@ def test_a_drowned_threshold_is_not_told(run, sites, tmp_path):
 def test_one_round_points_to_the_second(run, sites, tmp_path):
     out = run("plan", "draw", sites / "schema.toml", *TERMS, "-o", tmp_path / "p.hush").out
     assert "A first round for the marginals would pay" in out
-    assert "Expect to lose about 0.3 points" in out
+    assert "Expect to lose less than 0.1 points" in out
     few = ("--epsilon", 0.1, "--expected-rows", 100)
     out = run("plan", "draw", sites / "schema.toml", *few, "-o", tmp_path / "p.hush").out
-    assert "about 10 points" in out
+    assert "no accuracy is promised" in out
     assert "would pay" not in out
+    again = tmp_path / "again.hush"
+    facts = run("plan", "draw", sites / "schema.toml", *few, "-o", again, "--json").json
+    assert facts["expectation"]["mostly_noise"]
+    assert facts["expectation"]["loss"] == facts["expected_loss"] > 10
+    assert facts["expectation"]["helps"] == {"rows": 1200, "epsilon": 1.3}
+    assert facts["expectation"]["early"] is None
 
 
 def test_ranges_are_narrowed_in_a_round_of_their_own(run, sites, tmp_path):

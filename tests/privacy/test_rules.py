@@ -16,11 +16,11 @@ SCHEMA = Schema(tuple(Feature.numeric(f"x{j}", low=-4, high=4) for j in range(4)
 @pytest.mark.parametrize(
     ("rows", "signal", "depths", "tables", "cells", "loss"),
     [
-        (300, 7.6, (1, 4), 400, 256, 10.0),
-        (1_000, 25.3, (1, 4), 400, 256, 1.9),
-        (2_000, 51, (2, 8), 400, 256, 1.9),
-        (8_000, 203, (4, 12), 200, 256, 1.9),
-        (12_000, 304, (8, 24), 200, 64, 0.3),
+        (300, 7.6, (1, 4), 400, 256, 7.9),
+        (1_000, 25.3, (1, 4), 400, 256, 2.4),
+        (2_000, 51, (2, 8), 400, 256, 1.2),
+        (8_000, 203, (4, 12), 200, 256, 0.3),
+        (12_000, 304, (8, 24), 200, 64, 0.2),
     ],
 )
 def test_the_rule_at_a_tenth(rows, signal, depths, tables, cells, loss):
@@ -29,13 +29,13 @@ def test_the_rule_at_a_tenth(rows, signal, depths, tables, cells, loss):
     parameters = design.parameters()
     assert (parameters["min_depth"], parameters["max_depth"]) == depths
     assert (parameters["n_tables"], parameters["n_cells"]) == (tables, cells)
-    assert design.expected_loss == loss
+    assert design.expected_loss == pytest.approx(loss, abs=0.05)
 
 
 def test_a_thousand_four_hundred_rows_at_epsilon_one_are_nearly_free():
-    assert Design(1.0, 1e-6, 1400).expected_loss == 0.3
-    assert "about 0.3 points" in Design(1.0, 1e-6, 1400).words()
-    assert "about 10 points" in Design(0.1, 1e-6, 100).words()
+    assert Design(1.0, 1e-6, 1400).expected_loss < 0.2
+    assert "about 0.2 points" in Design(1.0, 1e-6, 1400).words()
+    assert "no accuracy is promised" in Design(0.1, 1e-6, 100).words()
 
 
 def test_several_whole_noises_count_as_less_signal():

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from hushtable.cli._detectors import HUSHTABLE
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.plans.draws import NOVELTY
 from hushtable.plans.plan import Plan
+from hushtable.privacy.layout import Design
 from hushtable.privacy.mechanisms import Cost
 from hushtable.privacy.terms import Terms
 from hushtable.report.words import n_tables
@@ -47,11 +49,21 @@ def save_plan(
         "cells": plan.family.n_cells,
         "behind": [spent.to_dict() for spent in plan.behind],
         "design": None if design is None else design.to_dict(),
-        "expected_loss": None if design is None else design.expected_loss,
+        "expected_loss": None if design is None else round(design.expected_loss, 2),
+        "expectation": None if design is None else _expectation(design),
         "passes": 1 if plan.first_counts is None else 2,
         "novelty": plan.score == NOVELTY,
     }
     finish(as_json, facts, lambda: _print(plan, target, notes, about_periods))
+
+
+def _expectation(design: Design) -> dict[str, Any]:
+    early = design.early
+    return {
+        **design.expectation().to_dict(),
+        "helps": design.helps(),
+        "early": early and {"period": early, **design.expectation(early).to_dict()},
+    }
 
 
 def _print(plan: Plan, target: Target, notes: Sequence[str], periods: Sequence[str]) -> None:

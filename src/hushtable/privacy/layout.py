@@ -13,7 +13,14 @@ from typing import Any
 from hushtable.arguments import whole
 from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.privacy.budget import check_epsilon, check_public_delta, rho_from_epsilon
+from hushtable.privacy.budget import (
+    MAX_EPSILON,
+    check_epsilon,
+    check_public_delta,
+    epsilon_from_rho,
+    rho_from_epsilon,
+)
+from hushtable.privacy.expectation import BEARABLE, Expectation, about, rounded_up
 from hushtable.privacy.horizon import Horizon
 
 #: Cells of a numeric feature's histogram, and share of the budget, in a first round under noise.
@@ -30,8 +37,6 @@ _STEPS = (
     (300.0, (4, 12), 200, 256),
     (math.inf, (8, 24), 200, 64),
 )
-#: T below which the row applies; loss against counts without noise, in points of ROC-AUC.
-_LOSSES = ((10.0, 10.0), (300.0, 1.9), (math.inf, 0.3))
 #: T / sqrt(d) from which a first round for the marginals pays.
 _TWO_ROUNDS = 30.0
 #: T / sqrt(d) from which ranges are found that serve better than ones ten times too wide.
@@ -63,8 +68,8 @@ class Design:
     --------
     >>> from hushtable.privacy import Design
     >>> design = Design(epsilon=1.0, delta=1e-6, expected_rows=50_000)
-    >>> design.parameters()["n_tables"], design.expected_loss
-    (200, 0.3)
+    >>> design.parameters()["n_tables"], round(design.expected_loss, 2)
+    (200, 0.01)
     """
 
     epsilon: float
@@ -128,9 +133,14 @@ class Design:
     @property
     def signal(self) -> float:
         """T: expected rows over the noise on a row's mean count, at the end of a horizon."""
-        horizon = self.horizon
-        releases = 1.0 if horizon is None else horizon.variance(horizon.periods)
-        return self.expected_rows * math.sqrt(2.0 * self.rho / (self.sites * releases))
+        return self._signal(None if self.horizon is None else self.horizon.periods)
+
+    def _signal(self, period: int | None) -> float:
+        share, releases = 1.0, 1.0
+        if self.horizon is not None and period is not None:
+            share = period / self.horizon.periods
+            releases = self.horizon.variance(period)
+        return share * self.expected_rows * math.sqrt(2.0 * self.rho / (self.sites * releases))
 
     def pays_marginals(self, n_features: int) -> bool:
         """Return whether a first round for the marginals pays."""
@@ -149,26 +159,94 @@ class Design:
         (low, high), tables, cells = next(step[1:] for step in _STEPS if self.signal < step[0])
         return {"n_tables": tables, "n_cells": cells, "min_depth": low, "max_depth": high}
 
+    def expectation(self, period: int | None = None) -> Expectation:
+        """Return what accuracy the noise costs, as measured on labelled sets.
+
+        Parameters
+        ----------
+        period : int, optional
+            Of a horizon, with as many rows in each period; by default the last.
+        """
+        if period is None:
+            return Expectation(self.signal)
+        last = 1 if self.horizon is None else self.horizon.periods
+        return Expectation(self._signal(whole("period", period, 1, last)))
+
     @property
     def expected_loss(self) -> float:
-        """Points of ROC-AUC (of 100) that the noise costs, at most, as measured on labelled data.
+        """Points of ROC-AUC (of 100) that the noise costs on average.
 
-        Where `pays_marginals` says so, with the marginals' round.
+        As measured on labelled sets, against the same tables without noise; where
+        `pays_marginals` says so, with the marginals' round. Of a horizon, in its last period.
         """
-        return next(loss for bound, loss in _LOSSES if self.signal < bound)
+        return self.expectation().loss
+
+    def helps(self) -> dict[str, float]:
+        """Return what brings the expected loss to two points, each by itself.
+
+        Returns
+        -------
+        dict of str to float
+            ``"rows"`` and ``"epsilon"``, rounded up, as far as they are allowed; nothing where
+            the loss is less already.
+        """
+        lacking = self.expectation().lacking
+        if lacking == 1.0:
+            return {}
+        rows = rounded_up(lacking * self.expected_rows)
+        epsilon = rounded_up(epsilon_from_rho(lacking**2 * self.rho, self.delta))
+        return {
+            **({"rows": rows} if rows * self.delta <= 1.0 else {}),
+            **({"epsilon": epsilon} if epsilon <= MAX_EPSILON else {}),
+        }
+
+    @property
+    def early(self) -> int | None:
+        """The period after a fifth of a horizon; None where there are not several periods."""
+        if self.horizon is None or self.horizon.periods == 1:
+            return None
+        return max(1, round(self.horizon.periods / 5))
 
     def words(self) -> str:
-        """Say in a sentence what accuracy to expect."""
-        if self.signal < _LOSSES[0][0]:
-            return (
-                f"With {self.expected_rows:,} rows at epsilon {self.epsilon:g}, noise drowns most "
-                "of what the counts say: expect to lose about 10 points of ROC-AUC. More rows or "
-                "a larger epsilon help."
-            )
-        return (
-            f"Expect to lose about {self.expected_loss:g} points of ROC-AUC (of 100) or less to "
-            f"the noise, for {self.expected_rows:,} rows at epsilon {self.epsilon:g}."
-        )
+        """Say what accuracy to expect; promise none where it is mostly noise."""
+        expected = self.expectation()
+        plan = f"{self.expected_rows:,} rows at epsilon {self.epsilon:g}"
+        if self.sites > 1:
+            plan += f" with the noises of {self.sites} sites"
+        lost = f"{about(expected.loss)} points of ROC-AUC (of 100)"
+        tenth = f"one in ten lost more than {expected.one_in_ten:.1g}"
+        if expected.one_in_ten >= 10.0:
+            tenth = f"one in ten lost more than {expected.one_in_ten:.0f}"
+        if expected.mostly_noise:
+            said = f"Mostly noise: no accuracy is promised for {plan}."
+            if expected.measured:
+                said += f" Labelled sets lost {lost} on average, and {tenth}."
+        else:
+            said = f"Expect to lose {lost} to the noise, for {plan}; of labelled sets, {tenth}."
+        return " ".join((said, *self._early_words(), *self._help_words()))
+
+    def _early_words(self) -> list[str]:
+        if self.horizon is None or self.early is None:
+            return []
+        expected = self.expectation(self.early)
+        noise = ", which is mostly noise" if expected.mostly_noise else ""
+        return [
+            f"That is after all {self.horizon.periods} periods; after {self.early}, "
+            f"{about(expected.loss)} are lost{noise}."
+        ]
+
+    def _help_words(self) -> list[str]:
+        """Say what would help, and for which noise all this holds."""
+        said = []
+        if self.expectation().lacking > 1.0:
+            names = {"rows": "about {:,.0f} rows of all sites", "epsilon": "an epsilon of {:g}"}
+            ways = [names[name].format(number) for name, number in self.helps().items()]
+            ways = ways or ["more rows, more sites or a larger epsilon"]
+            said = [f"It takes {' or '.join(ways)} to lose about {BEARABLE:g}."]
+        if self.sites == 1:
+            return [*said, "This is for one noise: of one site, or of sites with masks."]
+        masked = Expectation(self.signal * math.sqrt(self.sites))
+        return [*said, f"With masks, sites share one noise, and {about(masked.loss)} are lost."]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the design as JSON carries it."""

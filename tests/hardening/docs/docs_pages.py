@@ -254,6 +254,7 @@ PAGES = {
             ),
         },
     ),
+    "docs/epsilon.md": Page(),
     "docs/flower.md": Page(
         needs=ROUNDS,
         before={

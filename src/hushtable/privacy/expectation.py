@@ -1,0 +1,81 @@
+"""Accuracy that noise costs: as measured on labelled sets, by T alone.
+
+The points of ROC-AUC that releases lose, against the same tables without noise, fall as 1/T (of
+the numbers of columns, rows and tables, none tells more). The numbers below were fitted by
+``python benchmarks/expectations.py``, which holds them to sets kept out of the fit.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+#: Points of ROC-AUC (of 100) lost on average, times T.
+LOSS = 60.0
+#: Points that one labelled set in ten lost, or more: the first over T, plus the second.
+ONE_IN_TEN = 180.0, 0.5
+#: T from which accuracy is promised: below, one set in ten loses more than nine points.
+PROMISED = 20.0
+#: Both at most: what the same tables have above chance without noise, on average and in a tenth.
+_ALL = 30.0, 40.0
+#: T from which labelled sets were measured.
+_MEASURED = 4.0
+#: Points of loss that may be borne, for which rows and epsilons are proposed.
+BEARABLE = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """The cost of a release's noise, in points of ROC-AUC (of 100).
+
+    Attributes
+    ----------
+    signal : float
+        T: expected rows over the noise on a row's mean count.
+    """
+
+    signal: float
+
+    @property
+    def loss(self) -> float:
+        """Points that labelled sets lost on average, against the same tables without noise."""
+        return min(LOSS / self.signal, _ALL[0])
+
+    @property
+    def one_in_ten(self) -> float:
+        """Points that one labelled set in ten lost, or more."""
+        return min(ONE_IN_TEN[0] / self.signal + ONE_IN_TEN[1], _ALL[1])
+
+    @property
+    def mostly_noise(self) -> bool:
+        """Whether no accuracy is promised."""
+        return self.signal < PROMISED
+
+    @property
+    def measured(self) -> bool:
+        """Whether labelled sets were measured under as much noise."""
+        return self.signal >= _MEASURED
+
+    @property
+    def lacking(self) -> float:
+        """By what to multiply T, that a bearable loss is expected; 1 where it is."""
+        return max(1.0, LOSS / BEARABLE / self.signal)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the expectation as JSON carries it."""
+        return {
+            "loss": round(self.loss, 2), "one_in_ten": round(self.one_in_ten, 2),
+            "mostly_noise": self.mostly_noise,
+        }  # fmt: skip
+
+
+def about(points: float) -> str:
+    """Write points of ROC-AUC as far as they are known."""
+    if points < 0.05:
+        return "less than 0.1"
+    return f"about {points:.1f}" if points < 2.95 else f"about {points:.0f}"
+
+
+def rounded_up(number: float) -> float:
+    """Round up to two significant digits."""
+    unit = 10.0 ** (math.floor(math.log10(number)) - 1)
+    return float(f"{math.ceil(number / unit - 1e-9) * unit:.2g}")

@@ -1,0 +1,106 @@
+"""What a design says beforehand about accuracy, and when it promises none."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hushtable.errors import UsageError
+from hushtable.privacy import Design, Horizon
+from hushtable.privacy.expectation import BEARABLE, LOSS, PROMISED, Expectation, rounded_up
+
+DELTA = 1e-6
+DESIGNS = st.builds(
+    Design,
+    st.floats(0.01, 10.0),
+    st.just(DELTA),
+    st.integers(20, 1_000_000),
+    st.integers(1, 20),
+    horizon=st.none() | st.integers(1, 60).map(Horizon.of),
+)
+
+
+def test_expectations_at_a_tenth():
+    few = Design(0.1, DELTA, 300)
+    assert few.expectation().mostly_noise
+    assert few.words() == (
+        "Mostly noise: no accuracy is promised for 300 rows at epsilon 0.1. Labelled sets lost "
+        "about 8 points of ROC-AUC (of 100) on average, and one in ten lost more than 24. It takes "
+        "about 1,200 rows of all sites or an epsilon of 0.43 to lose about 2. This is for one "
+        "noise: of one site, or of sites with masks."
+    )
+    some = Design(0.1, DELTA, 1500)
+    assert not some.expectation().mostly_noise
+    assert some.words() == (
+        "Expect to lose about 1.6 points of ROC-AUC (of 100) to the noise, for 1,500 rows at "
+        "epsilon 0.1; of labelled sets, one in ten lost more than 5. This is for one noise: of "
+        "one site, or of sites with masks."
+    )
+    assert "less than 0.1 points" in Design(1.0, DELTA, 50_000).words()
+
+
+def test_sites_without_masks_are_told_what_masks_gain():
+    apart, together = Design(0.1, DELTA, 3000, sites=4), Design(0.1, DELTA, 3000)
+    assert apart.expected_loss == pytest.approx(2 * together.expected_loss)
+    words = apart.words()
+    assert "with the noises of 4 sites" in words
+    assert words.endswith("With masks, sites share one noise, and about 0.8 are lost.")
+
+
+def test_a_horizon_says_what_to_expect_early():
+    design = Design(0.1, DELTA, 6000, horizon=Horizon.of(60))
+    assert design.early == 12
+    early, late = design.expectation(12), design.expectation()
+    assert design.expectation(60) == late
+    # A fifth of the rows, and less noise than on the sum of all periods.
+    assert 4.0 < early.loss / late.loss < 5.0
+    assert "after all 60 periods; after 12, about 4 are lost, which is mostly noise" in (
+        design.words()
+    )
+    for wrong in (0, 61, 1.5):
+        with pytest.raises(UsageError):
+            design.expectation(wrong)
+    alone = Design(0.1, DELTA, 6000, horizon=Horizon.of(1))
+    assert alone.early is None
+    assert alone.expected_loss == pytest.approx(Design(0.1, DELTA, 6000).expected_loss)
+
+
+@given(DESIGNS)
+def test_what_helps_does_help_and_words_refuse_where_the_figures_do(design):
+    assert design.words().startswith("Mostly noise: no accuracy is promised") == (
+        design.signal < PROMISED
+    )
+    helps = design.helps()
+    if design.expected_loss <= BEARABLE:
+        assert helps == {}
+    for name, number in helps.items():
+        terms = {"epsilon": design.epsilon, "rows": design.expected_rows} | {name: number}
+        better = Design(
+            terms["epsilon"], DELTA, int(terms["rows"]), design.sites, horizon=design.horizon
+        )
+        assert 0.75 * BEARABLE < better.expected_loss <= BEARABLE * (1 + 1e-6)
+
+
+def test_nothing_is_proposed_that_a_plan_would_refuse():
+    hopeless = Design(0.1, 0.01, 50)
+    assert "rows" not in hopeless.helps()
+    assert "It takes an epsilon of 1.5" in hopeless.words()
+    worse = Design(1e-4, 0.05, 20, sites=1_000_000)
+    assert worse.helps() == {}
+    assert "Labelled sets" not in worse.words()  # none was measured under as much noise
+    assert "It takes more rows, more sites or a larger epsilon" in worse.words()
+
+
+@given(st.floats(0.1, 1e6), st.floats(1.0, 100.0))
+def test_more_signal_loses_less(signal, factor):
+    less, more = Expectation(signal), Expectation(signal * factor)
+    assert more.loss <= less.loss <= less.one_in_ten
+    assert more.one_in_ten <= less.one_in_ten
+    assert more.lacking <= less.lacking
+    assert less.loss <= LOSS / signal
+
+
+@given(st.floats(1e-6, 1e9))
+def test_rounding_up(number):
+    up = rounded_up(number)
+    assert number * (1 - 1e-9) <= up <= 1.1 * number * (1 + 1e-9)
+    assert up == float(f"{up:.2g}")
