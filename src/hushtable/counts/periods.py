@@ -161,11 +161,12 @@ def decoded(increments: Sequence[Increment], window: int | None = None) -> Relea
 
 def _check_sites(one: Increment, last: Ledger) -> None:
     """Raise `PrivacyError` unless the sites of an increment are among those of the last."""
-    if one.ledger.pool != last.pool and None in (one.ledger.pool, last.pool):
-        raise PrivacyError("increments with masks and without make no sum")
-    scales = {share.release: share.scale for share in last.shares}
+    shares = {share.release: share for share in last.shares}
     for share in one.ledger.shares:
-        if scales.get(share.release) != share.scale:
+        then = shares.get(share.release, share)
+        if (one.ledger.pool_of(share) is None) != (last.pool_of(then) is None):
+            raise PrivacyError("increments with masks and without make no sum")
+        if share.release not in shares or then.scale != share.scale:
             raise PrivacyError(
                 f"the site whose share is {share.release[:12]} is in period {one.period}, and not "
                 f"in period {last.period} with the same noise: its mixed counts cannot be decoded; "

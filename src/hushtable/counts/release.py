@@ -71,12 +71,7 @@ class Release(Noised):
                 "the plan is for releases that go on: what a period released scores nothing; "
                 "decode those of all periods, with hushtable.decoded"
             )
-        pool = self.ledger.pool
-        if pool is not None and len(self.ledger.shares) < pool.least:
-            raise PrivacyError(
-                f"{len(self.ledger.shares)} of at least {pool.least} parts of a shared noise: too "
-                "little noise for a release"
-            )
+        self.ledger.check_parts()
 
     @cached_property
     def release_id(self) -> str:  # type: ignore[override] # computed once, never assigned

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.counts.release import Release
-from hushtable.errors import HushTableError, PrivacyError, RoundError
+from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.clock import now
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round
@@ -179,8 +179,7 @@ def total(round_: Round, words: NDArray[np.uint64], ledgers: Mapping[str, Ledger
         )
         raise RoundError(f"no result: the sum cannot be: {reason}. {blame}")
     if round_.plan is None:
-        if ledger.pool is not None and len(ledgers) < ledger.pool.least:
-            raise PrivacyError("too few sites for the noise that the bound counts on")
+        ledger.check_parts()
         return Sealed(round_.layout, counts, ledger)
     return Release(round_.plan, counts, ledger)
 

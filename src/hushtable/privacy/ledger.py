@@ -38,7 +38,8 @@ class Ledger(Displayed):
     behind_plan : tuple of Spent
         Releases that the plan was drawn from.
     pool : Pool or None
-        Where the sites share the noise: the round in which they did.
+        Where all shares are of one noise: the round in which sites shared it. Where rounds
+        are merged, each share names its own, and this is None; see `pools`.
     accounting : str
         ``"gaussian"`` if epsilon is as exact as Gaussian noise allows, where all noise is;
         ``"zcdp"``, as in files before 0.2, if it follows from zCDP.
@@ -70,12 +71,13 @@ class Ledger(Displayed):
     def __post_init__(self) -> None:
         check_accounting(self.accounting)
         self._check_period()
-        if not named(self.mechanism).shareable and self.pool is not None:
+        if not named(self.mechanism).shareable and self.pools:
             raise PrivacyError(
                 f"{self.mechanism} noise cannot be shared: a sum of such parts is of another form; "
                 f"needs {' or '.join(one.name for one in MECHANISMS.values() if one.shareable)}"
             )
         self._check_ids()
+        self._check_pools()
         for spent in (*self.behind_plan, *self._earlier):
             same_unit = spent.rows_per_person == self.sensitivity.rows_per_person
             if spent.adjacency != self.sensitivity.adjacency or not same_unit:
@@ -101,8 +103,29 @@ class Ledger(Displayed):
         horizon.weights(0 if self.period is None else self.period, self.window)
 
     @property
-    def _shared_noise(self) -> str | None:
-        return None if self.pool is None else self.pool.round
+    def pools(self) -> tuple[Pool, ...]:
+        """Rounds whose sites shared their noise, one after the other; none of unmasked ones."""
+        return tuple(dict.fromkeys(pool for pool in map(self.pool_of, self.shares) if pool))
+
+    def pool_of(self, share: Share) -> Pool | None:
+        """Return the round with whose sites the site of a share of this ledger shared its noise."""
+        return self.pool or share.pool
+
+    def _check_pools(self) -> None:
+        if self.pool is not None and any(share.pool is not None for share in self.shares):
+            raise PrivacyError("a share names a noise beside the one that all of them share")
+        if len({pool.round for pool in self.pools}) < len(self.pools):
+            raise PrivacyError("two shares of one round differ in how its noise was shared")
+
+    def check_parts(self) -> None:
+        """Raise `PrivacyError` if a shared noise has fewer parts than its bound counts on."""
+        for pool in self.pools:
+            parts = sum(self.pool_of(share) == pool for share in self.shares)
+            if parts < pool.least:
+                raise PrivacyError(
+                    f"{parts} of at least {pool.least} parts of a shared noise: too little noise "
+                    "for a release"
+                )
 
     @property
     def _earlier(self) -> list[Spent]:
@@ -148,7 +171,8 @@ class Ledger(Displayed):
         Parts of pooled noise add up: the sum of k discrete Gaussians of scale s is, to within
         1e-15 from s = 2 on, one of scale s sqrt(k) (Kairouz, Liu and Steinke, 2021).
         """
-        parts = 1 if self.pool is None else self.pool.counted
+        pool = self.pool_of(share)
+        parts = 1 if pool is None else pool.counted
         return self.sensitivity.cost(self.mechanism, share.scale * math.sqrt(parts))
 
     @cached_property
@@ -166,7 +190,7 @@ class Ledger(Displayed):
         histories = [
             [
                 *(spent.charge for spent in self.behind_plan if spent.release not in share.apart),
-                Charge(self.cost_of(share), self._shared_noise),
+                Charge(self.cost_of(share), pool.round if (pool := self.pool_of(share)) else None),
                 *(spent.charge for spent in share.earlier),
             ]
             for share in self.shares
@@ -222,17 +246,13 @@ class Ledger(Displayed):
         parts = tuple(sorted(share.release for share in self.shares))
         # What was released before 0.2 is named as before 0.2: plans drawn from it stay the same.
         tables = self.sensitivity.tables if self.accounting == GAUSSIAN else 1
-        spent = Spent(release, what, self.own, adjacency, rows, self._shared_noise, parts, tables)
+        pool = " ".join(sorted(pool.round for pool in self.pools)) or None
+        spent = Spent(release, what, self.own, adjacency, rows, pool, parts, tables)
         return (*self.behind_plan, *earlier, spent)
 
     # --- algebra ----------------------------------------------------------------------------
 
     def __add__(self, other: "Ledger") -> "Ledger":
-        if self.pool != other.pool:
-            raise PrivacyError(
-                "a release whose noise several sites share stands for its whole round, and adds to "
-                "no other: open a round with all sites"
-            )
         ours, others = self.sensitivity, other.sensitivity
         for name, mine, theirs in (
             ("mechanisms", self.mechanism, other.mechanism),
@@ -248,10 +268,18 @@ class Ledger(Displayed):
                     f"releases of different {name} do not merge ({mine} and {theirs}): release "
                     "again under the terms that all sites agreed on"
                 )
-        shares, delta = self.shares + other.shares, max(self.delta, other.delta)
+        pool = self.pool if self.pool == other.pool else None
+        shares = self._shares_under(pool) + other._shares_under(pool)
+        delta = max(self.delta, other.delta)
         # The finer account holds for both: noise is noise, whoever accounts for it.
         accounting = GAUSSIAN if GAUSSIAN in (self.accounting, other.accounting) else ZCDP
-        return replace(self, delta=delta, shares=shares, accounting=accounting)
+        return replace(self, delta=delta, shares=shares, pool=pool, accounting=accounting)
+
+    def _shares_under(self, pool: Pool | None) -> tuple[Share, ...]:
+        """Return the shares for a ledger that names this pool for all, or none."""
+        if pool == self.pool:
+            return self.shares
+        return tuple(replace(share, pool=self.pool) for share in self.shares)
 
     # --- in words and in files --------------------------------------------------------------
 

@@ -243,7 +243,7 @@ def _left(model: Model) -> list[str]:
     assert ledger is not None
     k = len(ledger.shares)
     cells = f"{len(counts.counts):,} whole numbers in {n_tables(counts.n_tables)}"
-    if ledger.pool is not None:
+    if ledger.pools:
         left = [
             f"From each of {k} sites: {cells}, with a part of the noise, under masks that cancel "
             "only in the sum of all."

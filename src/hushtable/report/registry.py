@@ -135,7 +135,7 @@ def _privacy_loss(ledger: "Ledger") -> dict[str, Any]:
 
 def _model(ledger: "Ledger") -> dict[str, Any]:
     sites = len(ledger.shares)
-    if ledger.pool is not None:
+    if ledger.pools:
         model = (
             f"{sites} sites share the noise: each adds a part, and a secure sum shows the total "
             "alone. No central party sees rows or exact counts."

@@ -20,6 +20,7 @@ from hushtable.errors import UsageError
 from hushtable.federation import site
 from hushtable.federation.approval import Approval
 from hushtable.federation.book.book import Book
+from hushtable.federation.book.registers import Period
 from hushtable.federation.keys import Keys
 from hushtable.federation.policy_file import load_policy, policy_beside
 from hushtable.federation.site import Reply
@@ -90,13 +91,20 @@ def submit(
             asked, keys, notes, policy=allowed, data_set=data_set, plan=shared, approval=approved
         )
         reply.check_persons(person is not None)
+        if person is not None and new_people and reply.earlier is None:
+            notes.check_others(data_set)
         reader = reads.open_as(data, reply.plan.schema, keep=kept(person, reply.plan.schema))
         _confirm(reply, show=not as_json, ask=not yes)
         said = {"new_people": new_people, "outside_too": outside_too}
         counted, content, n_read = _answer(reply, reader, person, threads, as_json, **said)
         with target.writing():
             files.write_bytes(output, content, private=not files.travels("submission"))
-    finish(as_json, _facts(reply, counted, output), lambda: _print(reply, counted, n_read, target))
+        nameless = notes.nameless(data_set, Period.of(asked, reply.plan.horizon))
+    finish(
+        as_json,
+        _facts(reply, counted, output, nameless),
+        lambda: _print(reply, counted, n_read, target, nameless),
+    )
 
 
 def _answer(
@@ -107,18 +115,19 @@ def _answer(
     if person is not None:
         most = reply.round.terms.rows_per_person
         persons = {"person": person, "rows_per_person": most, "key": reply.book.persons_key}
+        persons["known"] = reply.barred()
     digester = reply.book.digester(reply.plan.schema)
     with watched(digester.watch(reader), quiet=quiet) as watch:
         counted = Sketch.from_data(
             reply.plan, watch.reader, n_jobs=threads, allow_empty=True, **persons
         )
-    seen = digester.digests() if counted.n_rows else None
+    seen = digester.digests() if watch.rows else None
     with cells_bar(len(counted.counts), quiet=quiet) as advance:
         content = reply.submission(counted, advance, rows=seen, **allowed)
     return counted, content, watch.rows
 
 
-def _facts(reply: Reply, counted: Sketch, output: Path) -> dict[str, Any]:
+def _facts(reply: Reply, counted: Sketch, output: Path, nameless: int) -> dict[str, Any]:
     return {
         "command": "round submit",
         "submission": str(output),
@@ -128,15 +137,15 @@ def _facts(reply: Reply, counted: Sketch, output: Path) -> dict[str, Any]:
         "again": reply.earlier is not None,
         "epsilon_so_far": reply.epsilon,
         "tally": tally(reply.plan.schema, counted.tally),
-        **facts_of(counted),
+        **facts_of(counted, nameless),
     }
 
 
-def _print(reply: Reply, counted: Sketch, n_read: int, target: Target) -> None:
+def _print(reply: Reply, counted: Sketch, n_read: int, target: Target, nameless: int) -> None:
     if reply.earlier is not None:
         print("The round was answered before: this is the same answer, noise and all.")
     print(f"Counted {counted.n_rows:,} rows.")
-    print_persons(counted)
+    print_persons(counted, nameless)
     print_tally(reply.plan.schema, counted.tally, n_read if not counted.persons else counted.n_rows)
     print(f"Wrote {target}: send it to {reply.round.coordinator.name}. Keep the book.")
 
