@@ -46,6 +46,8 @@ def print_persons(counted: Sketch, nameless: int = 0) -> None:
     print(
         f"Persons: {seen.n_persons:,}, in {seen.n_rows:,} rows. {left} {counted.rows_per_person:,}."
     )
+    if seen.n_persons == seen.n_rows > 1:
+        print("Each row is a person of its own, by this column.")
     if seen.known:
         print(
             f"Left out: all {seen.known_rows:,} rows of {seen.known:,} whom this book has counted, "

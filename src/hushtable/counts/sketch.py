@@ -142,10 +142,9 @@ class Sketch(Counts):
             The column that tells persons: texts or whole numbers, none missing, no feature of the
             plan. Of each, ``rows_per_person`` rows at most are counted, the same ones in any order.
         rows_per_person : int, default=1
-            Only with ``person``.
         key, known : bytes, and ndarray of shape (n,), uint64; optional
-            Secret of 16 bytes or more, by which ``person`` is hashed; by default the plan's id. And
-            whom not to count: sorted digests under it, as `hushtable.federation.Reply` has them.
+            Secret of 16 bytes or more, by which ``person`` is hashed, by default the plan's id; and
+            whom not to count, as sorted digests under it (`hushtable.federation.Reply.barred`).
 
         Returns
         -------
