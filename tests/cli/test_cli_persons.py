@@ -126,7 +126,9 @@ def test_new_people_are_those_whom_the_book_has_not_counted(here, run, refused):
     assert first["persons"]["persons_known"] == first["persons"]["answers_without_persons"] == 0
     later = another(here, "later")
     refused(*later, "--new-people", code=2, says="a --data-set of their own")
-    refused(*later, "--data-set", "2027", says="seem to be those of 'all rows'")
+    renamed = run(*later, "--data-set", "2027")
+    assert (renamed.code, (here / "later.answer.hush").exists()) == (1, False)
+    assert "seem to be those of 'all rows'" in renamed.err
     ids = [f"P{i % 50}" for i in range(200)]  # ten more than before
     visits(write_rows(here / "north.csv", 200, 7), ids)
     printed = run(*later, "--data-set", "2027", "--new-people")

@@ -29,12 +29,13 @@ def words(ledger: "Ledger") -> list[str]:
     if len(ledger.shares) > 1:
         k = len(ledger.shares)
         merged = _merged(ledger)
-        where, several = "at one site", "at 2 sites"
+        where, several, all_ = "at one site", "at 2 sites", f"at all {k}"
         if merged > 1 and ledger.pools:
             where, several = "in one of them, at one site", "in 2 of them, or at 2 sites,"
+            all_ = "in all of them, at all sites,"
         factor = f"for one {several} the factor is e^{rounded_up(ledger.epsilon_at(2))}"
         if k > 2:
-            factor += f", for one at all {k} e^{rounded_up(ledger.epsilon_at(k))}"
+            factor += f", for one {all_} e^{rounded_up(ledger.epsilon_at(k))}"
         how = _pooled(ledger, merged) if ledger.pools else f"{k} releases are merged."
         lines.append(f"{how} It holds for a person {where}; {factor}.")
     return lines
