@@ -18,6 +18,7 @@ from hushtable.federation.round import Round
 from hushtable.federation.sealed import Sealed
 from hushtable.federation.submission import Submission
 from hushtable.privacy.ledger import Ledger
+from hushtable.privacy.merging import check_parts
 from hushtable.privacy.seal import Seal
 
 
@@ -179,7 +180,7 @@ def total(round_: Round, words: NDArray[np.uint64], ledgers: Mapping[str, Ledger
         )
         raise RoundError(f"no result: the sum cannot be: {reason}. {blame}")
     if round_.plan is None:
-        ledger.check_parts()
+        check_parts(ledger)
         return Sealed(round_.layout, counts, ledger)
     return Release(round_.plan, counts, ledger)
 

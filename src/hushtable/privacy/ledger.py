@@ -14,6 +14,7 @@ from hushtable.privacy.composition import Charge, Spent, at_sites
 from hushtable.privacy.horizon import Horizon
 from hushtable.privacy.ledger_words import words
 from hushtable.privacy.mechanisms import MECHANISMS, Cost, Sensitivity, named
+from hushtable.privacy.merging import check_pools, check_terms, together
 from hushtable.privacy.shares import Pool, Share
 
 __all__ = ["Ledger", "Pool", "Share"]
@@ -77,7 +78,7 @@ class Ledger(Displayed):
                 f"needs {' or '.join(one.name for one in MECHANISMS.values() if one.shareable)}"
             )
         self._check_ids()
-        self._check_pools()
+        check_pools(self)
         for spent in (*self.behind_plan, *self._earlier):
             same_unit = spent.rows_per_person == self.sensitivity.rows_per_person
             if spent.adjacency != self.sensitivity.adjacency or not same_unit:
@@ -110,22 +111,6 @@ class Ledger(Displayed):
     def pool_of(self, share: Share) -> Pool | None:
         """Return the round with whose sites the site of a share of this ledger shared its noise."""
         return self.pool or share.pool
-
-    def _check_pools(self) -> None:
-        if self.pool is not None and any(share.pool is not None for share in self.shares):
-            raise PrivacyError("a share names a noise beside the one that all of them share")
-        if len({pool.round for pool in self.pools}) < len(self.pools):
-            raise PrivacyError("two shares of one round differ in how its noise was shared")
-
-    def check_parts(self) -> None:
-        """Raise `PrivacyError` if a shared noise has fewer parts than its bound counts on."""
-        for pool in self.pools:
-            parts = sum(self.pool_of(share) == pool for share in self.shares)
-            if parts < pool.least:
-                raise PrivacyError(
-                    f"{parts} of at least {pool.least} parts of a shared noise: too little noise "
-                    "for a release"
-                )
 
     @property
     def _earlier(self) -> list[Spent]:
@@ -253,33 +238,12 @@ class Ledger(Displayed):
     # --- algebra ----------------------------------------------------------------------------
 
     def __add__(self, other: "Ledger") -> "Ledger":
-        ours, others = self.sensitivity, other.sensitivity
-        for name, mine, theirs in (
-            ("mechanisms", self.mechanism, other.mechanism),
-            ("adjacencies", ours.adjacency, others.adjacency),
-            ("privacy units (rows_per_person)", ours.rows_per_person, others.rows_per_person),
-            ("samplings", ours.sampled, others.sampled),
-            ("horizons", ours.horizon, others.horizon),
-            ("periods", self.period, other.period),
-            ("windows", self.window, other.window),
-        ):
-            if mine != theirs:
-                raise PrivacyError(
-                    f"releases of different {name} do not merge ({mine} and {theirs}): release "
-                    "again under the terms that all sites agreed on"
-                )
-        pool = self.pool if self.pool == other.pool else None
-        shares = self._shares_under(pool) + other._shares_under(pool)
-        delta = max(self.delta, other.delta)
+        check_terms(self, other)
+        shares, pool = together(self, other)
         # The finer account holds for both: noise is noise, whoever accounts for it.
         accounting = GAUSSIAN if GAUSSIAN in (self.accounting, other.accounting) else ZCDP
+        delta = max(self.delta, other.delta)
         return replace(self, delta=delta, shares=shares, pool=pool, accounting=accounting)
-
-    def _shares_under(self, pool: Pool | None) -> tuple[Share, ...]:
-        """Return the shares for a ledger that names this pool for all, or none."""
-        if pool == self.pool:
-            return self.shares
-        return tuple(replace(share, pool=self.pool) for share in self.shares)
 
     # --- in words and in files --------------------------------------------------------------
 

@@ -25,7 +25,7 @@ REGISTER = "persons"
 
 
 class Period(NamedTuple):
-    """What an answer is about in a stream: id of the stream, and number of the period, from 1."""
+    """A period of a stream: id of the stream, number of the period from 1, and the horizon."""
 
     stream: str
     number: int
