@@ -1,4 +1,4 @@
-"""Ledgers that add up: under the same terms, and each share with the noise that its round shared."""
+"""Ledgers that add up: under one set of terms, each share with the noise of its own round."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
