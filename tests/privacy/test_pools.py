@@ -1,14 +1,17 @@
 """Ledgers of rounds about different people: several pools, of which the dearest counts."""
 
+import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
+import jsonschema
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushtable import Feature, Plan, Release, Schema, load
+from hushtable import Feature, Plan, Release, Schema, files, load
 from hushtable.errors import PlanError, PrivacyError
 from hushtable.privacy.composition import Charge, at_sites, split_history
 from hushtable.privacy.ledger import Ledger, Pool, Share
@@ -87,6 +90,10 @@ def test_a_sum_goes_through_a_file_and_one_pool_is_written_as_before(tmp_path):
     both.save(tmp_path / "both.hush")
     back = load(tmp_path / "both.hush")
     assert back.ledger == both.ledger
+    path = Path(__file__).parents[2] / "docs" / "hush-manifest-1.schema.json"
+    validator = jsonschema.Draft202012Validator(json.loads(path.read_text()))
+    manifest = files.read(tmp_path / "both.hush").manifest
+    assert not list(validator.iter_errors(manifest))
     said = both.ledger.to_dict()
     assert "pool" not in said
     assert [share["pool"]["round"] for share in said["shares"]] == ["r"] * 3 + ["q"] * 3

@@ -243,14 +243,20 @@ def _left(model: Model) -> list[str]:
     assert ledger is not None
     k = len(ledger.shares)
     cells = f"{len(counts.counts):,} whole numbers in {n_tables(counts.n_tables)}"
+    own = sum(ledger.pool_of(share) is None for share in ledger.shares)
+    left = []
     if ledger.pools:
-        left = [
-            f"From each of {k} sites: {cells}, with a part of the noise, under masks that cancel "
-            "only in the sum of all."
-        ]
-    else:
-        sites = "From the site" if k == 1 else f"From each of {k} sites"
-        left = [f"{sites}: {cells}, each with noise of its own."]
+        sites, of = f"From each of {k - own} sites", "of all"
+        if len(ledger.pools) > 1 or own:
+            rounds = "1 masked round" if len(ledger.pools) == 1 else "the masked rounds"
+            sites, of = f"{sites} of {rounds}", "of its round"
+        left.append(
+            f"{sites}: {cells}, with a part of the noise, under masks that cancel only in the sum "
+            f"{of}."
+        )
+    if own:
+        sites = "From the site" if k == 1 else f"From each of {own} sites"
+        left.append(f"{sites}: {cells}, each with noise of its own.")
     left.append("What the ledger below says, with random ids of the releases.")
     if counts.hidden:
         left.append("No hash function: whoever adds up sees the sizes of the tables only.")

@@ -41,7 +41,7 @@ class Period(NamedTuple):
 
 def to_bytes(register: Digests) -> bytes:
     """Return a register as the book keeps it."""
-    return register.astype("<u8").tobytes()
+    return register.astype("<u8", copy=False).tobytes()
 
 
 def from_bytes(content: bytes) -> Digests:
