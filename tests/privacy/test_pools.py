@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hushtable import Feature, Plan, Release, Schema, files, load
+from hushtable import Feature, Increment, Plan, Release, Schema, decoded, files, load
 from hushtable.errors import PlanError, PrivacyError
 from hushtable.privacy.composition import Charge, at_sites, split_history
 from hushtable.privacy.ledger import Ledger, Pool, Share
@@ -155,6 +155,31 @@ def test_a_share_of_a_pool_that_says_nothing_of_it_is_refused():
     counted = [s | {"pool": s["pool"] | {"least": 4, "counted": 3}} for s in said["shares"][:3]]
     with pytest.raises(PlanError, match="edited"):  # it would count on more noise than there is
         Ledger.from_dict(said | {"shares": [*counted, *said["shares"][3:]]})
+
+
+def test_two_streams_add_up_period_by_period_and_decode():
+    plan = Plan.draw(PLAN.schema, n_tables=4, epsilon=1.0, expected_rows=99, horizon=2,
+                     random_state=0)  # fmt: skip
+    unit = Sensitivity(plan.family.n_histograms, horizon=plan.horizon)
+    counts = np.zeros(plan.family.n_cells, np.int64)
+
+    def increment(ledger, period):
+        return Increment(plan, counts, replace(ledger, sensitivity=unit, period=period))
+
+    a, b, c = masked("r", 20.0), masked("q", 30.0), own("p", 40.0)
+    both = [increment(a, period) + increment(b, period) for period in (1, 2)]
+    total = decoded(both)
+    assert [pool.round for pool in total.ledger.pools] == ["r", "q"]
+    assert total.ledger.epsilon == both[0].ledger.epsilon == increment(a, 1).ledger.epsilon
+    joined = [increment(a, 1), increment(a, 2) + increment(c, 2)]  # a site that joins later
+    assert decoded(joined).ledger.epsilon == total.ledger.epsilon
+    unmasked = increment(replace(a, pool=None), 1)
+    other = increment(replace(a, pool=replace(a.pool, round="x")), 1)
+    for wrong in (unmasked, other):
+        with pytest.raises(PrivacyError, match="make no sum"):
+            decoded([wrong, increment(a, 2)])
+    with pytest.raises(PrivacyError, match="is in period 1"):
+        decoded([both[0], increment(a, 2)])
 
 
 # --- a plan that is drawn from a sum of rounds ------------------------------------------------

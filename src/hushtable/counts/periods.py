@@ -161,12 +161,14 @@ def decoded(increments: Sequence[Increment], window: int | None = None) -> Relea
 
 def _check_sites(one: Increment, last: Ledger) -> None:
     """Raise `PrivacyError` unless the sites of an increment are among those of the last."""
-    shares = {share.release: share for share in last.shares}
+    shares = {share.release: (share.scale, last.pool_of(share)) for share in last.shares}
     for share in one.ledger.shares:
-        then = shares.get(share.release, share)
-        if (one.ledger.pool_of(share) is None) != (last.pool_of(then) is None):
-            raise PrivacyError("increments with masks and without make no sum")
-        if share.release not in shares or then.scale != share.scale:
+        scale, pool = shares.get(share.release, (0.0, one.ledger.pool_of(share)))
+        if pool != one.ledger.pool_of(share):
+            raise PrivacyError(
+                "increments of two streams of rounds, or with masks and without, make no sum"
+            )
+        if scale != share.scale:
             raise PrivacyError(
                 f"the site whose share is {share.release[:12]} is in period {one.period}, and not "
                 f"in period {last.period} with the same noise: its mixed counts cannot be decoded; "
