@@ -110,6 +110,56 @@ def test_a_column_that_tells_nobody_is_refused_and_nothing_noted(here, run, colu
         assert book.data_sets() == []
 
 
+def another(here, name):
+    """Open another round of the two sites under the same plan."""
+    do("round", "open", here / "plan.hush", here / "north.card", here / "south.card", "--key",
+       here / "lead.key", "--epsilon", 1, "--rows-per-person", 2, "--title", name,
+       "-o", here / f"{name}.hush")  # fmt: skip
+    return ["round", "submit", here / f"{name}.hush", here / "north.csv", "--key",
+            here / "north.key", "--yes", "--person", "patient",
+            "-o", here / f"{name}.answer.hush"]  # fmt: skip
+
+
+def test_new_people_are_those_whom_the_book_has_not_counted(here, run, refused):
+    pytest.importorskip("opendp")
+    first = run(*submit(here, "--person", "patient"), "--json").json
+    assert first["persons"]["persons_known"] == first["persons"]["answers_without_persons"] == 0
+    later = another(here, "later")
+    refused(*later, "--new-people", code=2, says="a --data-set of their own")
+    renamed = run(*later, "--data-set", "2027")
+    assert (renamed.code, (here / "later.answer.hush").exists()) == (1, False)
+    assert "seem to be those of 'all rows'" in renamed.err
+    ids = [f"P{i % 50}" for i in range(200)]  # ten more than before
+    visits(write_rows(here / "north.csv", 200, 7), ids)
+    printed = run(*later, "--data-set", "2027", "--new-people")
+    assert "Counted 20 rows." in printed.out
+    assert "Persons: 50, in 200 rows. Left out: 20 rows of 10 who had more than 2." in printed.out
+    assert "Left out: all 160 rows of 40 whom this book has counted" in printed.out
+    facts = run(*later, "--data-set", "2027", "--new-people", "--json").json
+    assert facts["again"]
+    with Book.open(here / "north.book") as book:
+        assert [len(book.barred(name)) for name in ("all rows", "2027", "2028")] == [10, 40, 50]
+    # All of them are known by now: nobody is counted, and nothing shows it.
+    nobody = run(*another(here, "third"), "--data-set", "2028", "--new-people", "--json").json
+    assert nobody["persons"] == {
+        "persons": 50, "rows_per_person": 2, "rows_left_out": 200, "persons_cut": 0,
+        "persons_known": 50, "rows_of_known": 200, "answers_without_persons": 0,
+    }  # fmt: skip
+    sizes = {(here / f"{name}.answer.hush").stat().st_size for name in ("later", "third")}
+    assert max(sizes) - min(sizes) < 200
+
+
+def test_an_answer_without_persons_is_said_where_it_matters(here, run):
+    pytest.importorskip("opendp")
+    policy = here / "north.policy.toml"
+    policy.write_text(policy.read_text().replace('"column"', '"affirmed"'))
+    assert run(*submit(here)).code == 0
+    visits(write_rows(here / "north.csv", 200, 7), [f"Q{i}" for i in range(200)])
+    printed = run(*another(here, "later"), "--data-set", "2027", "--new-people")
+    assert "1 earlier answer about other rows named no persons" in printed.out
+    assert "Each row is a person of its own" in printed.out
+
+
 def test_the_book_of_somebody_else_has_no_key_to_hash_persons_by(here, refused):
     other = ("--book", here / "south.book")
     refused(*submit(here, "--person", "patient", *other), says="south")

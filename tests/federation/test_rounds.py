@@ -103,13 +103,16 @@ def test_a_part_of_a_shared_noise_is_no_release(consortium):
         Release(those.plan, answer.sent, round_.ledger(answer.share))
 
 
-def test_results_of_masked_rounds_do_not_merge(consortium):
+def test_results_of_masked_rounds_about_the_same_rows_do_not_merge(consortium):
     those = consortium(3)
     first, second = those.open(), those.open(title="again")
     one = those.collect(first, submissions(those, first)).result()
     other = those.collect(second, submissions(those, second)).result()
-    with pytest.raises(PrivacyError, match="stands for its whole round"):
-        one + other
+    for a, b in ((one, other), (other, one)):
+        with pytest.raises(PrivacyError, match="came before another of these"):
+            a + b
+    with pytest.raises(PrivacyError, match="merge each release once"):
+        one + one
 
 
 def test_a_result_goes_through_a_file(consortium, tmp_path):

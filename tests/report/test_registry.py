@@ -52,10 +52,10 @@ def filled(draft):
     return draft.replace(TO_FILL_IN, "") if isinstance(draft, str) else draft
 
 
-def pooled():
+def pooled(name="8e01"):
     """Two sites that share their noise, as a round's result has them."""
     both = release() + release(30.0)
-    pool = Pool("8e01", least=2, counted=1)
+    pool = Pool(name, least=2, counted=1)
     return replace(both, ledger=replace(both.ledger, pool=pool))
 
 
@@ -73,6 +73,7 @@ MERGED = {
     "three rows a person, replace-one": lambda: release(rows_per_person=3, adjacency="replace-one"),
     "two sites": lambda: release() + release(30.0),
     "shared noise": pooled,
+    "two cohorts": lambda: pooled() + pooled("9f02"),
     "ranges that were paid for": of_ranges_that_were_paid_for,
     "with an earlier one": lambda: release(epsilon=2.0, after=release(epsilon=0.5, seed=1)),
 }
@@ -127,6 +128,8 @@ def test_shared_noise_and_paid_ranges_are_told():
     shared = entry(pooled())["deployment"]["deployment_model"]
     assert shared["model_name"] == "Federated"
     assert shared["model_name_details"].startswith("2 sites share the noise")
+    cohorts = entry(MERGED["two cohorts"]())["deployment"]["deployment_model"]
+    assert cohorts["model_name_details"].startswith("Releases about different people are summed")
     paid = entry(of_ranges_that_were_paid_for())["deployment"]
     assert "through earlier private releases" in paid["dp_variant"]["data_domain"]
     assert "ranges " in paid["accounting"]["composition"]

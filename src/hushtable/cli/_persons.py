@@ -3,6 +3,7 @@
 from typing import Any
 
 from hushtable.counts.sketch import Sketch
+from hushtable.data.known import PersonsCounted
 from hushtable.data.schema import Schema
 
 
@@ -11,8 +12,8 @@ def kept(person: str | None, schema: Schema) -> list[str]:
     return [] if person is None or person in schema.names else [person]
 
 
-def facts_of(counted: Sketch) -> dict[str, Any]:
-    """Return whose rows were counted, for machines."""
+def facts_of(counted: Sketch, nameless: int = 0) -> dict[str, Any]:
+    """Return whose rows were counted, for machines; ``nameless`` answers of a book name nobody."""
     seen = counted.persons
     if seen is None:
         return {}
@@ -22,16 +23,39 @@ def facts_of(counted: Sketch) -> dict[str, Any]:
             "rows_per_person": counted.rows_per_person,
             "rows_left_out": seen.left_out,
             "persons_cut": seen.cut,
+            **({} if seen.register is None else _known(seen, nameless)),
         }
     }
 
 
-def print_persons(counted: Sketch) -> None:
+def _known(seen: PersonsCounted, nameless: int) -> dict[str, int]:
+    return {
+        "persons_known": seen.known,
+        "rows_of_known": seen.known_rows,
+        "answers_without_persons": nameless,
+    }
+
+
+def print_persons(counted: Sketch, nameless: int = 0) -> None:
     """Print how many rows of how many persons were left out: here, and nowhere else."""
     seen = counted.persons
     if seen is None:
         return
-    left = f"Left out: {seen.left_out:,} rows of {seen.cut:,} who had more than"
+    left_out = seen.left_out - seen.known_rows
+    left = f"Left out: {left_out:,} rows of {seen.cut:,} who had more than"
     print(
         f"Persons: {seen.n_persons:,}, in {seen.n_rows:,} rows. {left} {counted.rows_per_person:,}."
     )
+    if seen.n_persons == seen.n_rows > 1:
+        print("Each row is a person of its own, by this column.")
+    if seen.known:
+        print(
+            f"Left out: all {seen.known_rows:,} rows of {seen.known:,} whom this book has counted, "
+            "and who may not be counted again."
+        )
+    if nameless:
+        answers = "1 earlier answer" if nameless == 1 else f"{nameless:,} earlier answers"
+        print(
+            f"{answers} about other rows named no persons: nobody could be left out for that. "
+            "Whether these are other people is your word."
+        )

@@ -158,15 +158,6 @@ class Noised(Counts):
 
     ledger: Ledger
 
-    def _check_parts(self) -> None:
-        """Raise `PrivacyError` if noise that sites share lacks parts: nothing holds so little."""
-        pool, parts = self.ledger.pool, len(self.ledger.shares)
-        if pool is not None and parts < pool.least:
-            raise PrivacyError(
-                f"{parts} of at least {pool.least} parts of a shared noise: too little noise for "
-                f"{self.noun}"
-            )
-
     def open(self, plan: Plan) -> "Noised":
         """Return the release; only of a sealed result is the plan needed."""
         return self

@@ -31,6 +31,7 @@ from hushtable.privacy.composition import Spent
 from hushtable.privacy.horizon import Horizon
 from hushtable.privacy.ledger import Ledger, Share
 from hushtable.privacy.mechanisms import Adjacency, Cost
+from hushtable.privacy.merging import check_parts
 from hushtable.privacy.seal import Seal
 from hushtable.privacy.terms import Terms
 
@@ -81,7 +82,7 @@ class Increment(Noised):
             raise PlanError("the ledger counts other tables, or other periods, than the plan has")
         if unit.horizon is None or self.ledger.window is not None:
             raise PlanError("an increment needs a plan with a horizon, and is no sum")
-        self._check_parts()
+        check_parts(self.ledger)
         if self.ledger.behind_plan != self.plan.behind:
             raise PlanError("the ledger leaves out, or adds to, the releases behind the plan")
 
@@ -164,13 +165,14 @@ def decoded(increments: Sequence[Increment], window: int | None = None) -> Relea
 
 def _check_sites(one: Increment, following: Ledger) -> None:
     """Raise `PrivacyError` unless the sites of an increment are among those of the following."""
-    if one.ledger.pool != following.pool:
-        raise PrivacyError(
-            "increments of two streams of rounds, or with masks and without, make no sum"
-        )
-    scales = {share.release: share.scale for share in following.shares}
+    shares = {share.release: (share.scale, following.pool_of(share)) for share in following.shares}
     for share in one.ledger.shares:
-        if scales.get(share.release) != share.scale:
+        scale, pool = shares.get(share.release, (0.0, one.ledger.pool_of(share)))
+        if pool != one.ledger.pool_of(share):
+            raise PrivacyError(
+                "increments of two streams of rounds, or with masks and without, make no sum"
+            )
+        if scale != share.scale:
             raise PrivacyError(
                 f"the site whose share is {share.release[:12]} is in period {one.period}, and not "
                 f"in period {following.period} with the same noise: its mixed counts cannot be "

@@ -17,6 +17,7 @@ from hushtable.plans.plan import Plan
 from hushtable.privacy.composition import Spent
 from hushtable.privacy.denoise import span
 from hushtable.privacy.ledger import Ledger
+from hushtable.privacy.merging import check_parts
 from hushtable.privacy.seal import Seal
 
 
@@ -71,7 +72,7 @@ class Release(Noised):
                 "the plan is for releases that go on: what a period released scores nothing; "
                 "decode those of all periods, with hushtable.decoded"
             )
-        self._check_parts()
+        check_parts(self.ledger)
 
     @cached_property
     def release_id(self) -> str:  # type: ignore[override] # computed once, never assigned

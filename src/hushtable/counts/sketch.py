@@ -13,7 +13,8 @@ from hushtable.counts.base import Counts
 from hushtable.counts.counting import Counter, check_tables, count_persons, most_together
 from hushtable.counts.release import Release
 from hushtable.counts.releasing import release_counts
-from hushtable.data.persons import PersonRows, PersonsCounted
+from hushtable.data.known import PersonsCounted
+from hushtable.data.persons import PersonRows
 from hushtable.data.readers import no_rows
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import count_rows, whole_weights
@@ -53,7 +54,7 @@ class Sketch(Counts):
         a seed or a generator.
     rows_per_person : int or None
         Rows of a person at most, as a column of persons told; of a sum, of its parts together.
-    persons : hushtable.data.persons.PersonsCounted or None
+    persons : hushtable.data.known.PersonsCounted or None
         How many rows of how many persons were left out; not in files.
 
     Examples
@@ -111,6 +112,7 @@ class Sketch(Counts):
         person: str | None = None,
         rows_per_person: int = 1,
         key: bytes | None = None,
+        known: NDArray[np.uint64] | None = None,
     ) -> "Sketch":
         """Count rows.
 
@@ -140,9 +142,9 @@ class Sketch(Counts):
             The column that tells persons: texts or whole numbers, none missing, no feature of the
             plan. Of each, ``rows_per_person`` rows at most are counted, the same ones in any order.
         rows_per_person : int, default=1
-            Only with ``person``.
-        key : bytes, optional
-            Secret of 16 bytes or more, by which ``person`` is hashed; by default the plan's id.
+        key, known : bytes, and ndarray of shape (n,), uint64; optional
+            Secret of 16 bytes or more, by which ``person`` is hashed, by default the plan's id; and
+            whom not to count, as sorted digests under it (`hushtable.federation.Reply.barred`).
 
         Returns
         -------
@@ -157,11 +159,11 @@ class Sketch(Counts):
         if person is not None:
             if max_samples is not None or sample_weight is not None:
                 raise UsageError("person= counts whole rows: drop sample_weight and max_samples")
-            rows = PersonRows(person, rows_per_person, key, plan.plan_id)
+            rows = PersonRows(person, rows_per_person, key, plan.plan_id, known)
             counts, tally = count_persons(plan, X, rows, n_jobs, allow_empty=allow_empty)
             return cls(plan, counts, tally, rows_per_person=rows.most, persons=rows.counted)
-        if rows_per_person != 1 or key is not None:
-            raise UsageError("rows_per_person= and key= go with person=: name the column")
+        if rows_per_person != 1 or key is not None or known is not None:
+            raise UsageError("rows_per_person=, key= and known= go with person=: name the column")
         reader = open_rows(X, plan.schema)
         counter = Counter(plan)
         if max_samples is not None:

@@ -9,6 +9,9 @@ or less changes the counts by that person's rows alone, at most so many: for any
 kind, also one that a person can foresee. This is why rows are told apart by a fast hash. Persons
 are told apart by HMAC-SHA256, cut to 128 bits: two persons taken for one would change more.
 
+Persons who are ``known`` beforehand are not counted at all, as where their budget is spent. That,
+too, depends on who they are, and on what was noted of them alone.
+
 Rows are kept in runs of a temporary file that has no name, or one for its owner alone, and goes
 with the process. A run holds its persons in order, so that those of one 256th of all persons are
 read back together, from all runs.
@@ -19,7 +22,6 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +33,7 @@ from hushtable import kernels
 from hushtable.arguments import whole
 from hushtable.data.columns import as_column, as_numbers, as_texts, is_text, null, scalar
 from hushtable.data.encoding import Codes
+from hushtable.data.known import SAMPLE, Known, PersonsCounted
 from hushtable.data.readers import BATCH_ROWS
 from hushtable.errors import DataError, DataTypeError, FileError, UsageError
 
@@ -38,26 +41,9 @@ from hushtable.errors import DataError, DataTypeError, FileError, UsageError
 RUN_BYTES = 1 << 25
 #: Parts of all persons that are read back one after the other.
 _PARTS = 256
-#: Persons, or distinct rows, of a sample at most: those with the smallest digests.
-SAMPLE = 1_024
-
 Words = NDArray[np.uint64]
 Ints = NDArray[np.int64]
 Records = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class PersonsCounted:
-    """Whose rows were counted: exact, for whoever has the rows."""
-
-    #: Rows that were read, and those of them that were not counted.
-    n_rows: int
-    left_out: int
-    #: Persons, and those of them with rows left out.
-    n_persons: int
-    cut: int
-    #: The smallest keyed digests, rising: of shape (k, 2), 128 bits each.
-    sample: Words
 
 
 class PersonRows:
@@ -71,13 +57,18 @@ class PersonRows:
         Rows of a person at most.
     key : bytes or None
         Under which persons are hashed: 16 bytes or more. None is ``plan_id``.
+    known : ndarray of uint64, optional
+        Who is left out: the first 64 bits of their digests, rising.
     """
 
-    def __init__(self, column: str, most: int, key: bytes | None, plan_id: str) -> None:
+    def __init__(
+        self, column: str, most: int, key: bytes | None, plan_id: str, known: Words | None = None
+    ) -> None:
         self.column, self.most = column, whole("rows_per_person", most)
         self._key = key = plan_id.encode() if key is None else key
         if not isinstance(key, bytes) or len(key) < 16:
             raise UsageError("key: needs 16 secret bytes or more, or None")
+        self._known = None if known is None else Known(known)
         self._lock = threading.Lock()
         self._pending: list[Records] = []
         self._size = self._n_rows = self._missing = 0
@@ -117,7 +108,8 @@ class PersonRows:
         flags[codes.outside.rows, codes.outside.features] = 1
         self._layout = _layout(d)
         records = np.empty(codes.n_rows, self._layout)
-        records["person"] = self._digests(ids)
+        persons, whose = self._digests(ids)
+        records["person"] = persons[whose]
         records["codes"] = codes.codes[:d].T
         records["outside"] = np.packbits(flags, axis=1)
         words = records["codes"].astype(np.uint64) | flags.astype(np.uint64) << np.uint64(16)
@@ -125,18 +117,20 @@ class PersonRows:
         kernels.fold_words(words, np.arange(d), order)
         kernels.finish_hashes(order)
         records["order"] = order
+        if self._known is not None:
+            with self._lock:
+                records = records[~self._known.found(persons, whose)]
         return records
 
-    def _digests(self, ids: pa.Array) -> Words:
-        """Return the keyed digests of persons: one HMAC for each that the batch has."""
+    def _digests(self, ids: pa.Array) -> tuple[Words, Ints]:
+        """Return the keyed digests of the persons of a batch, and whose of these each row is."""
         coded = ids.dictionary_encode()
         macs = [
             hmac.digest(self._key, text.encode(), "sha256")[:16]
             for text in coded.dictionary.to_pylist()
         ]
         words: Words = np.frombuffer(b"".join(macs), ">u8").astype(np.uint64).reshape(-1, 2)
-        digests: Words = words[np.from_dlpack(coded.indices)]
-        return digests
+        return words, np.from_dlpack(coded.indices).astype(np.int64)
 
     # --- runs -------------------------------------------------------------------------------
 
@@ -189,19 +183,24 @@ class PersonRows:
         self._check_ids()
         n_persons = cut = taken = in_sample = 0
         sample: list[Words] = []
+        register: list[Words] = []
         for part in self._parts():
             rows, rank = smallest(part, self.most + 1)
             firsts = rows["person"][rank == 0]
             n_persons, cut = n_persons + len(firsts), cut + int((rank == self.most).sum())
             sample.append(firsts[: SAMPLE - in_sample])
             in_sample += len(sample[-1])
+            if self._known is not None:
+                register.append(firsts[:, 0].copy())
             rows = rows[rank < self.most]
             taken += len(rows)
             for at in range(0, len(rows), BATCH_ROWS):
                 yield _codes(rows[at : at + BATCH_ROWS])
         found = np.concatenate([*sample, np.empty((0, 2), np.uint64)])
         self.counted = PersonsCounted(self._n_rows, self._n_rows - taken, n_persons, cut, found)
-        if n_persons == 1 and self._n_rows > self.most:
+        if self._known is not None:
+            self.counted = self._known.noted(self.counted, register)
+        if self.counted.n_persons == 1 == n_persons and self._n_rows > self.most:
             raise DataError(
                 f"column {self.column!r} says that all {self._n_rows:,} rows are one person's, of "
                 f"which {self.most:,} would be counted: name the column that tells persons apart"

@@ -12,7 +12,7 @@ from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.counts.periods import Increment
 from hushtable.counts.release import Release
-from hushtable.errors import HushTableError, PrivacyError, RoundError
+from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.clock import now
 from hushtable.federation.keys import Keys
 from hushtable.federation.roster import check_coordinator
@@ -20,6 +20,7 @@ from hushtable.federation.round import Round
 from hushtable.federation.sealed import Sealed
 from hushtable.federation.submission import Submission
 from hushtable.privacy.ledger import Ledger
+from hushtable.privacy.merging import check_parts
 from hushtable.privacy.seal import Seal
 
 
@@ -188,8 +189,7 @@ def total(round_: Round, words: NDArray[np.uint64], ledgers: Mapping[str, Ledger
         )
         raise RoundError(f"no result: the sum cannot be: {reason}. {blame}")
     if round_.plan is None:
-        if ledger.pool is not None and len(ledgers) < ledger.pool.least:
-            raise PrivacyError("too few sites for the noise that the bound counts on")
+        check_parts(ledger)
         return Sealed(round_.layout, counts, ledger)
     if round_.period is not None:
         return Increment(round_.plan, counts, ledger)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.federation.book.registers import REGISTER, to_bytes
 from hushtable.federation.clock import stamp
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round
@@ -46,6 +47,8 @@ class Contribution:
     #: the periods before, too, and counts are those of this one.
     stream: str = ""
     period: int | None = None
+    #: Whom it counted, as sorted digests of persons; None without, and where it was read back.
+    register: NDArray[np.uint64] | None = None
 
     def sealed(self, round_: Round, keys: Keys, masks: NDArray[np.uint64] | None) -> "Contribution":
         """Return it with the file to send, under masks in a masked round; the same, if it has one.
@@ -61,7 +64,7 @@ class Contribution:
 
     def noted(self) -> tuple[dict[str, Any], dict[str, bytes]]:
         """Return the content of its entry, and what lies beside."""
-        content = {
+        content: dict[str, Any] = {
             "round_id": self.round_id,
             "title": self.title,
             "data_set": self.data_set,
@@ -76,6 +79,9 @@ class Contribution:
             "round": self.round,
             "content": self.content,
         }
+        if self.register is not None:
+            content[REGISTER] = len(self.register)
+            blobs[REGISTER] = to_bytes(self.register)
         return content, blobs
 
     @classmethod

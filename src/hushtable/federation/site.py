@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 
 from hushtable.counts.releasing import check_counts
 from hushtable.counts.sketch import Sketch
+from hushtable.data.known import PersonsCounted
 from hushtable.errors import DataError, RoundError, UsageError
 from hushtable.federation.approval import Approval, check_officer
 from hushtable.federation.book.book import ALL_ROWS, Book
 from hushtable.federation.book.digests import RowDigests, of_persons
+from hushtable.federation.book.registers import Period, check_registered
 from hushtable.federation.clock import now
 from hushtable.federation.contribution import Contribution, charged, cost
 from hushtable.federation.keys import Card, Keys
@@ -173,6 +175,14 @@ class Reply:
         if self.earlier is None:
             self.policy.check_persons(told, self.round.terms.rows_per_person)
 
+    def barred(self) -> NDArray[np.uint64]:
+        """Return who may not be counted, for ``known`` of `hushtable.Sketch.from_data`.
+
+        Persons whom this site has counted under another data set, or, in a stream, in as many
+        periods as a person may have: sorted digests of shape (n,), under the book's key.
+        """
+        return self.book.barred(self.data_set, Period.of(self.round, self.plan.horizon))
+
     # --- the answer -------------------------------------------------------------------------
 
     def counted(self, sketch: Sketch, *, outside_too: bool = False) -> NDArray[np.int64]:
@@ -196,6 +206,8 @@ class Reply:
             raise RoundError(f"counted under another plan: {self.plan.difference(sketch.plan)}")
         terms = self.round.terms
         self.check_persons(sketch.rows_per_person is not None)
+        if self.plan.horizon is not None and self.policy.persons == "column" and sketch.n_rows:
+            check_registered(sketch.persons)
         check_counts(sketch, terms.mechanism, terms.rows_per_person)
         if self._attended and not outside_too and self.earlier is None:
             n_rows = sketch.n_rows
@@ -244,11 +256,8 @@ class Reply:
         if terms.masked:
             agreed = agree.roster_keys(self.round, self.keys)
             masks = mask.pairwise_mask(self.keys.card.name, agreed, self.round.layout.n_cells)
-        # The same people may have other rows by now.
-        seen = sketch.persons
-        persons = of_persons(seen) if seen is not None and seen.n_persons else None
         return self.answer(
-            counts, masks, progress, rows=rows, new_people=new_people, persons=persons
+            counts, masks, progress, rows=rows, new_people=new_people, persons=sketch.persons
         ).content
 
     def answer(
@@ -259,7 +268,7 @@ class Reply:
         *,
         rows: RowDigests | None = None,
         new_people: bool = False,
-        persons: RowDigests | None = None,
+        persons: PersonsCounted | None = None,
     ) -> Contribution:
         """Draw the noise, sign, and write it into the book; or return what is in it.
 
@@ -274,8 +283,8 @@ class Reply:
             What hides them, in a masked round.
         progress, rows, new_people
             As in `submission`.
-        persons : RowDigests, optional
-            By which the book knows the persons again, whatever their rows are.
+        persons : hushtable.data.known.PersonsCounted, optional
+            Of the sketch: by which the book knows the persons again, whatever their rows are.
         """
         if self.earlier is not None:
             return self._again(self.earlier, masks)
@@ -287,7 +296,12 @@ class Reply:
             # Another process may have answered meanwhile.
             self.past.check_still()
             self._check_cost()
-            for some in (rows, persons) if self._attended else ():  # else in the first step
+            # The same people may have other rows by now.
+            sample = of_persons(persons) if persons is not None and persons.n_persons else None
+            register = None if persons is None else persons.register
+            if register is not None:
+                self.book.check_register(register, self.barred())
+            for some in (rows, sample) if self._attended else ():  # else in the first step
                 if some is not None:
                     self.book.check_people(self.data_set, some, new_people)
             share, spent = self.past.paid or charged(
@@ -296,12 +310,12 @@ class Reply:
             about = self.round.round_id, self.round.title, self.data_set, self.at
             noised = Contribution(
                 *about, counts, sent, share, spent, self.round.content,
-                stream=self.round.stream, period=self.round.period,
+                stream=self.round.stream, period=self.round.period, register=register,
             )  # fmt: skip
             if self.policy.digest:
                 self.book.note_policy(self.policy.digest)
             sealed = noised.sealed(self.round, self.keys, masks)
-            return self.book.record(sealed, rows, new_people, persons)
+            return self.book.record(sealed, rows, new_people, sample)
 
     def _again(self, earlier: Contribution, masks: NDArray[np.uint64] | None) -> Contribution:
         """Return the answer that was given; to another round about the same period, its counts.

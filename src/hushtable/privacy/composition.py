@@ -76,7 +76,9 @@ class Spent:
     adjacency, rows_per_person
         What that cost refers to, as in `Sensitivity`.
     pool : str or None
-        Id of the round whose sites shared the noise; None where each added its own.
+        Id of the round whose sites shared the noise; None where each added its own. Of several
+        rounds that were merged, their ids with blanks between: all as of one noise, which is
+        dearer.
     parts : tuple of str
         Ids of the shares that it consists of, its own id where it is one site's. Empty in older
         files, which do not say, nor whether the noise was shared.
@@ -123,12 +125,15 @@ class Spent:
     def contains(self, others: "Sequence[Spent]") -> bool:
         """Return whether its cost counts all of these, under the same terms and noise."""
         total = Cost.total(one.cost for one in others)
-        terms = {(one.pool, one.adjacency, one.rows_per_person) for one in others}
+        terms = {(one.adjacency, one.rows_per_person) for one in others}
+        # What several sites share costs a person at these more than what each adds itself.
+        noises = {None} if self.pool is None else {None, self.pool, *self.pool.split()}
         return (
             total.rho <= self.cost.rho
             and total.pure <= self.cost.pure
             and total.spread <= self.cost.spread
-            and terms <= {(self.pool, self.adjacency, self.rows_per_person)}
+            and terms <= {(self.adjacency, self.rows_per_person)}
+            and {one.pool for one in others} <= noises
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -219,7 +224,9 @@ def _dearest(histories: Sequence[Sequence[Charge]], sites: int, currency: str) -
     Both grow with the square of what a person's rows change.
     """
     names = {c.noise: 0 for history in histories for c in history if c.noise is not None}
-    columns = {name: column for column, name in enumerate(names)}
+    # Of merged rounds nobody knows in which of them a site was: all is taken for one noise.
+    several = any(" " in name for name in names)
+    columns = {name: 0 if several else column for column, name in enumerate(names)}
     own, shared = np.zeros(len(histories)), np.zeros((len(histories), len(columns)))
     for site, history in enumerate(histories):
         for cost, noise in history:

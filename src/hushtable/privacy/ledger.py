@@ -14,6 +14,7 @@ from hushtable.privacy.composition import Charge, Spent, at_sites
 from hushtable.privacy.horizon import Horizon
 from hushtable.privacy.ledger_words import words
 from hushtable.privacy.mechanisms import MECHANISMS, Cost, Sensitivity, named
+from hushtable.privacy.merging import check_pools, check_terms, together
 from hushtable.privacy.shares import Pool, Share
 
 __all__ = ["Ledger", "Pool", "Share"]
@@ -38,7 +39,8 @@ class Ledger(Displayed):
     behind_plan : tuple of Spent
         Releases that the plan was drawn from.
     pool : Pool or None
-        Where the sites share the noise: the round in which they did.
+        Where all shares are of one noise: the round in which sites shared it. Where rounds
+        are merged, each share names its own, and this is None; see `pools`.
     accounting : str
         ``"gaussian"`` if epsilon is as exact as Gaussian noise allows, where all noise is;
         ``"zcdp"``, as in files before 0.2, if it follows from zCDP.
@@ -70,12 +72,13 @@ class Ledger(Displayed):
     def __post_init__(self) -> None:
         check_accounting(self.accounting)
         self._check_period()
-        if not named(self.mechanism).shareable and self.pool is not None:
+        if not named(self.mechanism).shareable and self.pools:
             raise PrivacyError(
                 f"{self.mechanism} noise cannot be shared: a sum of such parts is of another form; "
                 f"needs {' or '.join(one.name for one in MECHANISMS.values() if one.shareable)}"
             )
         self._check_ids()
+        check_pools(self)
         for spent in (*self.behind_plan, *self._earlier):
             same_unit = spent.rows_per_person == self.sensitivity.rows_per_person
             if spent.adjacency != self.sensitivity.adjacency or not same_unit:
@@ -101,8 +104,13 @@ class Ledger(Displayed):
         horizon.weights(0 if self.period is None else self.period, self.window)
 
     @property
-    def _shared_noise(self) -> str | None:
-        return None if self.pool is None else self.pool.round
+    def pools(self) -> tuple[Pool, ...]:
+        """Rounds whose sites shared their noise, one after the other; none of unmasked ones."""
+        return tuple(dict.fromkeys(pool for pool in map(self.pool_of, self.shares) if pool))
+
+    def pool_of(self, share: Share) -> Pool | None:
+        """Return the round with whose sites the site of a share of this ledger shared its noise."""
+        return self.pool or share.pool
 
     @property
     def _earlier(self) -> list[Spent]:
@@ -148,7 +156,8 @@ class Ledger(Displayed):
         Parts of pooled noise add up: the sum of k discrete Gaussians of scale s is, to within
         1e-15 from s = 2 on, one of scale s sqrt(k) (Kairouz, Liu and Steinke, 2021).
         """
-        parts = 1 if self.pool is None else self.pool.counted
+        pool = self.pool_of(share)
+        parts = 1 if pool is None else pool.counted
         return self.sensitivity.cost(self.mechanism, share.scale * math.sqrt(parts))
 
     @cached_property
@@ -166,7 +175,7 @@ class Ledger(Displayed):
         histories = [
             [
                 *(spent.charge for spent in self.behind_plan if spent.release not in share.apart),
-                Charge(self.cost_of(share), self._shared_noise),
+                Charge(self.cost_of(share), pool.round if (pool := self.pool_of(share)) else None),
                 *(spent.charge for spent in share.earlier),
             ]
             for share in self.shares
@@ -222,37 +231,20 @@ class Ledger(Displayed):
         parts = tuple(sorted(share.release for share in self.shares))
         # What was released before 0.2 is named as before 0.2: plans drawn from it stay the same.
         tables = self.sensitivity.tables if self.accounting == GAUSSIAN else 1
-        about = release, what, self.own, adjacency, rows, self._shared_noise, parts, tables
+        pool = " ".join(sorted(pool.round for pool in self.pools)) or None
+        about = release, what, self.own, adjacency, rows, pool, parts, tables
         spent = Spent(*about, self.sensitivity.horizon)
         return (*self.behind_plan, *earlier, spent)
 
     # --- algebra ----------------------------------------------------------------------------
 
     def __add__(self, other: "Ledger") -> "Ledger":
-        if self.pool != other.pool:
-            raise PrivacyError(
-                "a release whose noise several sites share stands for its whole round, and adds to "
-                "no other: open a round with all sites"
-            )
-        ours, others = self.sensitivity, other.sensitivity
-        for name, mine, theirs in (
-            ("mechanisms", self.mechanism, other.mechanism),
-            ("adjacencies", ours.adjacency, others.adjacency),
-            ("privacy units (rows_per_person)", ours.rows_per_person, others.rows_per_person),
-            ("samplings", ours.sampled, others.sampled),
-            ("horizons", ours.horizon, others.horizon),
-            ("periods", self.period, other.period),
-            ("windows", self.window, other.window),
-        ):
-            if mine != theirs:
-                raise PrivacyError(
-                    f"releases of different {name} do not merge ({mine} and {theirs}): release "
-                    "again under the terms that all sites agreed on"
-                )
-        shares, delta = self.shares + other.shares, max(self.delta, other.delta)
+        check_terms(self, other)
+        shares, pool = together(self, other)
         # The finer account holds for both: noise is noise, whoever accounts for it.
         accounting = GAUSSIAN if GAUSSIAN in (self.accounting, other.accounting) else ZCDP
-        return replace(self, delta=delta, shares=shares, accounting=accounting)
+        delta = max(self.delta, other.delta)
+        return replace(self, delta=delta, shares=shares, pool=pool, accounting=accounting)
 
     # --- in words and in files --------------------------------------------------------------
 

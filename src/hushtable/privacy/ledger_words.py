@@ -3,8 +3,6 @@
 import math
 from typing import TYPE_CHECKING
 
-from hushtable.privacy.shares import Pool
-
 if TYPE_CHECKING:  # a ledger says its words itself
     from hushtable.privacy.ledger import Ledger
     from hushtable.privacy.mechanisms import Sensitivity
@@ -38,13 +36,16 @@ def words(ledger: "Ledger") -> list[str]:
         lines.append(f"This file holds {in_file(ledger)}{more}.")
     if len(ledger.shares) > 1:
         k = len(ledger.shares)
-        several = f"for one at 2 sites the factor is e^{rounded_up(ledger.epsilon_at(2))}"
+        merged = _merged(ledger)
+        where, several, all_ = "at one site", "at 2 sites", f"at all {k}"
+        if merged > 1 and ledger.pools:
+            where, several = "in one of them, at one site", "in 2 of them, or at 2 sites,"
+            all_ = "in all of them, at all sites,"
+        factor = f"for one {several} the factor is e^{rounded_up(ledger.epsilon_at(2))}"
         if k > 2:
-            several += f", for one at all {k} e^{rounded_up(ledger.epsilon_at(k))}"
-        merged = (
-            f"{k} releases are merged." if ledger.pool is None else _pooled(ledger, ledger.pool)
-        )
-        lines.append(f"{merged} It holds for a person at one site; {several}.")
+            factor += f", for one {all_} e^{rounded_up(ledger.epsilon_at(k))}"
+        how = _pooled(ledger, merged) if ledger.pools else f"{k} releases are merged."
+        lines.append(f"{how} It holds for a person {where}; {factor}.")
     return lines
 
 
@@ -75,13 +76,28 @@ def in_file(ledger: "Ledger") -> str:
     return f"the decoded sum of {which} of {horizon.periods}"
 
 
-def _pooled(ledger: "Ledger", pool: Pool) -> str:
-    words = (
-        f"{len(ledger.shares)} sites share the noise, and only their sum was to be seen. The "
-        "bound holds against everybody, each of these sites included"
-    )
-    if pool.colluders:
-        others = "another" if pool.colluders == 1 else f"{pool.colluders} others"
+def _merged(ledger: "Ledger") -> int:
+    """Return of how many releases it is the sum; a round whose sites share the noise is one."""
+    own = sum(ledger.pool_of(share) is None for share in ledger.shares)
+    return own + len(ledger.pools)
+
+
+def _pooled(ledger: "Ledger", merged: int) -> str:
+    colluders = min(pool.colluders for pool in ledger.pools)
+    if merged == 1:
+        words = f"{len(ledger.shares)} sites share the noise, and only their sum was to be seen."
+    else:
+        rounds, own = len(ledger.pools), merged - len(ledger.pools)
+        what = [f"{rounds} round{'s' * (rounds > 1)}"]
+        if own:
+            what.append(f"{own} release{'s' * (own > 1)}")
+        words = (
+            f"{' and '.join(what)} about different people are merged. The sites of a round share "
+            "its noise, and only their sum was to be seen."
+        )
+    words += " The bound holds against everybody, each of these sites included"
+    if colluders:
+        others = "another" if colluders == 1 else f"{colluders} others"
         words += f", also one that learns the noise of {others}"
     return words + "."
 

@@ -28,6 +28,9 @@ class Share:
         Earlier releases of the site on the same rows, besides those behind the plan.
     apart : tuple of str
         Ids of the releases behind the plan that hold none of these rows.
+    pool : Pool or None
+        Where rounds about different people are merged: the round whose sites share this noise.
+        None where the noise is the site's own, or the ledger names one pool for all.
 
     Examples
     --------
@@ -41,6 +44,7 @@ class Share:
     library: str
     earlier: tuple[Spent, ...] = ()
     apart: tuple[str, ...] = ()
+    pool: "Pool | None" = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the share as JSON carries it."""
@@ -50,18 +54,22 @@ class Share:
             "library": self.library,
             "earlier": [spent.to_dict() for spent in self.earlier],
             **({"apart": list(self.apart)} if self.apart else {}),
+            **({} if self.pool is None else {"pool": self.pool.to_dict()}),
         }
 
     @classmethod
     def from_dict(cls, content: Any) -> "Share":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         kinds = {"release": str, "scale": object, "library": str, "earlier": list[object]}
-        entries(content, "ledger: each share", kinds, {"apart": list[str]})
+        optional = {"apart": list[str], "pool": object}
+        entries(content, "ledger: each share", kinds, optional)
         scale, apart = content["scale"], content.get("apart", ())
         if type(scale) not in (int, float) or not _SCALES[0] <= scale <= _SCALES[1]:
             raise PlanError(f"ledger: scale {scale!r} is no scale of noise")
         earlier = tuple(Spent.from_dict(entry) for entry in content["earlier"])
-        return cls(content["release"], float(scale), content["library"], earlier, tuple(apart))
+        pool = Pool.from_dict(content["pool"]) if "pool" in content else None
+        about = content["release"], float(scale), content["library"], earlier, tuple(apart)
+        return cls(*about, pool)
 
 
 @dataclass(frozen=True, slots=True)

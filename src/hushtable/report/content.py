@@ -248,14 +248,20 @@ def _left(model: Model) -> list[str]:
     cells = f"{len(counts.counts):,} whole numbers in {n_tables(counts.n_tables)}"
     when = "" if ledger.period is None else f", in each of {ledger.period} periods"
     mixed = "" if ledger.period is None else ", mixed from its periods so far"
-    if ledger.pool is not None:
-        left = [
-            f"From each of {k} sites{when}: {cells}{mixed}, with a part of the noise, under masks "
-            "that cancel only in the sum of all."
-        ]
-    else:
-        sites = "From the site" if k == 1 else f"From each of {k} sites"
-        left = [f"{sites}{when}: {cells}{mixed}, each with noise of its own."]
+    own = sum(ledger.pool_of(share) is None for share in ledger.shares)
+    left = []
+    if ledger.pools:
+        sites, of = f"From each of {k - own} sites", "of all"
+        if len(ledger.pools) > 1 or own:
+            rounds = "1 masked round" if len(ledger.pools) == 1 else "the masked rounds"
+            sites, of = f"{sites} of {rounds}", "of its round"
+        left.append(
+            f"{sites}{when}: {cells}{mixed}, with a part of the noise, under masks that cancel "
+            f"only in the sum {of}."
+        )
+    if own:
+        sites = "From the site" if k == 1 else f"From each of {own} sites"
+        left.append(f"{sites}{when}: {cells}{mixed}, each with noise of its own.")
     left.append("What the ledger below says, with random ids of the releases.")
     if counts.hidden:
         left.append("No hash function: whoever adds up sees the sizes of the tables only.")

@@ -147,7 +147,13 @@ def _privacy_loss(ledger: "Ledger") -> dict[str, Any]:
 
 def _model(ledger: "Ledger") -> dict[str, Any]:
     sites = len(ledger.shares)
-    if ledger.pool is not None:
+    if len(ledger.pools) > 1 or (ledger.pools and ledger.pool is None):
+        model = (
+            "Releases about different people are summed. The sites of a masked round share its "
+            "noise: each adds a part, and a secure sum shows the total alone. Other sites add the "
+            "whole noise. No central party sees rows or exact counts."
+        )
+    elif ledger.pools:
         model = (
             f"{sites} sites share the noise: each adds a part, and a secure sum shows the total "
             "alone. No central party sees rows or exact counts."

@@ -91,8 +91,8 @@ def sites_of_round(collection: Collection, result: Noised, name: str) -> Sites:
     ``name`` is that of the result's file.
     """
     asked = collection.round
-    layout, pool = asked.layout, result.ledger.pool
-    if result.plan_id != layout.plan_id or (pool is not None and pool.round != asked.round_id):
+    layout, pools = asked.layout, result.ledger.pools
+    if result.plan_id != layout.plan_id or any(pool != asked.pool for pool in pools):
         raise UsageError(
             f"{name} is not the result of round {asked.round_id[:12]}: give the round that was "
             "collected"

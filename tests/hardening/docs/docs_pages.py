@@ -132,6 +132,26 @@ def patients_come_again():
     rows.to_csv("visits.csv", index=False)
 
 
+def two_years_of_visits():
+    """Write the patients of two years, of whom some are in both, and make keys."""
+    rows = pd.read_csv("rows.csv")
+    for year, first in ((2026, 0), (2027, 300)):
+        named = rows.copy()
+        named.insert(0, "patient", [f"P{i:03}" for i in range(first, first + 400)])
+        named["pulse"] += year - 2026
+        named.to_csv(f"visits-{year}.csv", index=False)
+    do("round keygen north --cap 2", "round keygen south --cap 2", "round keygen lead")
+
+
+def visits_of(site, year):
+    """Return the command by which another site answers about a year."""
+    trust = "--trust lead.card --trust north.card"
+    return [
+        f"round submit {year}.hush visits-{year}.csv --key {site}.key --person patient "
+        f"--data-set {year} --new-people {trust} --yes -o {site}.{year}.hush"
+    ]
+
+
 def people_fill_in_the_schema():
     (Path("schema.toml")).write_text(SCHEMA)
 
@@ -236,6 +256,14 @@ PAGES = {
     "docs/api.md": Page(needs=("pandas", *ROUNDS)),
     "docs/benchmarks.md": Page(),
     "docs/clusters.md": Page(needs=("pandas", "dask.dataframe", "pyspark"), slow=True),
+    "docs/cohorts.md": Page(
+        needs=ROUNDS,
+        before={
+            "hushtable plan draw": two_years_of_visits,
+            "hushtable round collect 2026": partial(do, *visits_of("south", 2026)),
+            "hushtable round collect 2027": partial(do, *visits_of("south", 2027)),
+        },
+    ),
     "docs/concepts/budget.md": Page(needs=("opendp",)),
     "docs/concepts/plan.md": Page(),
     "docs/concepts/reasons.md": Page(needs=("pandas",)),

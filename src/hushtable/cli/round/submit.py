@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -20,6 +20,7 @@ from hushtable.errors import UsageError
 from hushtable.federation import site, trusting
 from hushtable.federation.approval import Approval
 from hushtable.federation.book.book import Book
+from hushtable.federation.book.registers import Period
 from hushtable.federation.keys import Keys
 from hushtable.federation.policy_file import load_policy, policy_beside
 from hushtable.federation.site import Reply
@@ -89,36 +90,52 @@ def submit(
         reply = site.Reply(
             asked, keys, notes, policy=allowed, data_set=data_set, plan=shared, approval=approved
         )
-        reply.check_persons(person is not None)
+        _check_people(reply, person, new_people)
         reader = reads.open_as(data, reply.plan.schema, keep=kept(person, reply.plan.schema))
         _confirm(reply, show=not as_json, ask=not yes)
         said = {"new_people": new_people, "outside_too": outside_too}
-        counted, content, n_read = _answer(reply, reader, person, threads, as_json, **said)
+        answer = _answer(reply, reader, person, threads, as_json, **said)
         with target.writing():
-            files.write_bytes(output, content, private=not files.travels("submission"))
-    finish(as_json, _facts(reply, counted, output), lambda: _print(reply, counted, n_read, target))
+            files.write_bytes(output, answer.content, private=not files.travels("submission"))
+    finish(as_json, _facts(reply, answer, output), lambda: _print(reply, answer, target))
+
+
+class _Answer(NamedTuple):
+    """Rows counted, what is to be sent of them, how many were read; answers that name nobody."""
+
+    counted: Sketch
+    content: bytes
+    n_read: int
+    nameless: int
+
+
+def _check_people(reply: Reply, person: str | None, new_people: bool) -> None:
+    reply.check_persons(person is not None)
+    if person is not None and new_people and reply.earlier is None:
+        reply.book.check_others(reply.data_set)
 
 
 def _answer(
     reply: Reply, reader: Reader, person: str | None, threads: int, quiet: bool, **allowed: bool
-) -> tuple[Sketch, bytes, int]:
-    """Return the rows counted, what is to be sent of them, and how many were read."""
+) -> _Answer:
     persons: Any = {}
     if person is not None:
         most = reply.round.terms.rows_per_person
         persons = {"person": person, "rows_per_person": most, "key": reply.book.persons_key}
+        persons["known"] = reply.barred()
     digester = reply.book.digester(reply.plan.schema)
     with watched(digester.watch(reader), quiet=quiet) as watch:
         counted = Sketch.from_data(
             reply.plan, watch.reader, n_jobs=threads, allow_empty=True, **persons
         )
-    seen = digester.digests() if counted.n_rows else None
+    seen = digester.digests() if watch.rows else None
     with cells_bar(len(counted.counts), quiet=quiet) as advance:
         content = reply.submission(counted, advance, rows=seen, **allowed)
-    return counted, content, watch.rows
+    nameless = reply.book.nameless(reply.data_set, Period.of(reply.round, reply.plan.horizon))
+    return _Answer(counted, content, watch.rows, nameless)
 
 
-def _facts(reply: Reply, counted: Sketch, output: Path) -> dict[str, Any]:
+def _facts(reply: Reply, answer: _Answer, output: Path) -> dict[str, Any]:
     return {
         "command": "round submit",
         "submission": str(output),
@@ -128,19 +145,21 @@ def _facts(reply: Reply, counted: Sketch, output: Path) -> dict[str, Any]:
         "data_set": reply.data_set,
         "again": reply.earlier is not None,
         "epsilon_so_far": reply.epsilon,
-        "tally": tally(reply.plan.schema, counted.tally),
-        **facts_of(counted),
+        "tally": tally(reply.plan.schema, answer.counted.tally),
+        **facts_of(answer.counted, answer.nameless),
     }
 
 
-def _print(reply: Reply, counted: Sketch, n_read: int, target: Target) -> None:
+def _print(reply: Reply, answer: _Answer, target: Target) -> None:
+    counted = answer.counted
     if reply.earlier is not None:
         period = reply.round.period
         what = "The round" if period is None else f"Period {period}"
         print(f"{what} was answered before: this is the same answer, noise and all.")
     print(f"Counted {counted.n_rows:,} rows.")
-    print_persons(counted)
-    print_tally(reply.plan.schema, counted.tally, n_read if not counted.persons else counted.n_rows)
+    print_persons(counted, answer.nameless)
+    n_rows = counted.n_rows if counted.persons else answer.n_read
+    print_tally(reply.plan.schema, counted.tally, n_rows)
     print(f"Wrote {target}: send it to {reply.round.coordinator.name}. Keep the book.")
 
 

@@ -13,14 +13,25 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+import numpy as np
+
 from hushtable.arguments import is_text
+from hushtable.data.known import among
 from hushtable.data.schema import Schema
 from hushtable.entries import is_digest
-from hushtable.errors import PrivacyError, UsageError
+from hushtable.errors import PrivacyError, RoundError, UsageError
 from hushtable.federation.book.chain import Entry
 from hushtable.federation.book.contents import ROLES
 from hushtable.federation.book.digests import RowDigester, RowDigests
 from hushtable.federation.book.file import BookFile
+from hushtable.federation.book.registers import (
+    REGISTER,
+    Digests,
+    Period,
+    barred,
+    from_bytes,
+    nameless,
+)
 from hushtable.federation.contribution import Contribution
 from hushtable.federation.keys import Card
 from hushtable.privacy.budget import Cost, Spent, check_delta, check_epsilon
@@ -156,7 +167,7 @@ class Book(BookFile):
         return [self._answer(entry) for entry in self._now().answers.values()]
 
     def _answer(self, entry: Entry) -> Contribution:
-        blobs = entry.content["blobs"].items()
+        blobs = [one for one in entry.content["blobs"].items() if one[0] != REGISTER]
         found = {name: self._chain.blob(entry, digest) for name, digest in blobs}
         return self._parsed(lambda entry: Contribution.of(entry.content, found), entry)
 
@@ -225,6 +236,51 @@ class Book(BookFile):
 
     def _digests(self, entry: Entry) -> RowDigests:
         return RowDigests.from_bytes(self._chain.blob(entry, entry.content["blobs"]["rows"]))
+
+    def barred(self, data_set: str, period: Period | None = None) -> Digests:
+        """Return who may not be counted in a round about these rows.
+
+        Parameters
+        ----------
+        data_set : str
+            What the round is about. Whom answers about others have counted is left out.
+        period : Period, optional
+            Which one the round is about.
+
+        Returns
+        -------
+        ndarray of shape (n,), uint64
+            The first 64 bits of digests under `persons_key`, sorted: for ``known`` of
+            `hushtable.Sketch.from_data`.
+        """
+        return barred(self._now().answers.values(), self._register, data_set, period)
+
+    def check_register(self, register: Digests, barred: Digests) -> None:
+        """Raise `RoundError` if somebody was counted whom `barred` names."""
+        if among(barred, register).any():
+            raise RoundError(
+                "some of these persons were counted in another answer of this book in the "
+                "meantime: count the rows again, without whom Reply.barred() names"
+            )
+
+    def nameless(self, data_set: str, period: Period | None = None) -> int:
+        """Return how many answers say nothing of whom `barred` should name: they had no ids."""
+        return nameless(list(self._now().answers.values()), data_set, period)
+
+    def check_others(self, data_set: str) -> None:
+        """Raise `UsageError` if the book knows nobody whom new people could be other than."""
+        if self.data_sets() == [data_set]:
+            raise UsageError(
+                f"--new-people: the only answers in this book are about {data_set!r} too: give new "
+                "people a --data-set of their own; a further round about the same people needs no "
+                "--new-people"
+            )
+
+    def _register(self, entry: Entry) -> Digests:
+        if not entry.content[REGISTER]:
+            return np.empty(0, np.uint64)
+        content = self._chain.blob(entry, entry.content["blobs"][REGISTER])
+        return self._parsed(from_bytes, content)
 
     def check_people(self, data_set: str, rows: RowDigests, new_people: bool = False) -> str | None:
         """Return another data set that these rows seem to be of; refuse that unless it is said.
