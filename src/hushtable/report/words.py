@@ -213,13 +213,15 @@ def officer_words(round_: "Round", plan: "Plan | None") -> list[str]:
         least = "all" if round_.needed == k else f"at least {terms.least} of"
         noise += f", and a mask that only the sum of {least} {k} sites is free of"
     ledger = round_.ledger(Share("", round_.site_scale, ""))
-    rows = "rows" if round_.place is None else "rows of this period"
+    rows, mixed = "rows", ""
+    if round_.place is not None:
+        rows, mixed = "rows of this period", "; they mix those of its periods so far"
     return [
         *(f"{line}." for line in [period_words(round_)] if line),
         f"Until {shown_time(round_.deadline)}, {round_.coordinator.name} asks {k} sites to count "
         f"their {rows} by {what}.",
         f"From each site, {layout.n_cells:,} counts leave, in {n_tables(len(layout.cells))} "
-        f"({layout.detector}); {noise}. No row leaves, no number of rows and no score.",
+        f"({layout.detector}){mixed}; {noise}. No row leaves, no number of rows and no score.",
         *ledger.words()[:2],
     ]
 
@@ -251,7 +253,7 @@ def round_lines(round_: "Round", n_accepted: int | None = None) -> dict[str, str
         "Open": f"{shown_time(round_.opened)} to {shown_time(round_.deadline)}{over}",
         "Plan": f"{round_.layout.plan_id[:12]}, {round_.layout.detector}{hidden}",
         "Cost": terms.words(),
-        "Noise": f"{round_.site_scale:,.4g} a site, "
+        "Noise": f"{round_.site_scale:,.4g} a site{' on mixed counts' if period else ''}, "
         + (f"under masks, k_min {terms.k_min}" if terms.masked else "the whole, no masks"),
         "Needs": f"{round_.needed} of {len(round_.sites)} sites"
         + ("" if n_accepted is None else f"; {n_accepted} are in"),
