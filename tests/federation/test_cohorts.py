@@ -331,6 +331,12 @@ def test_nobody_has_more_periods_than_the_horizon_allows(came, most, apart):
         assert all(b - a >= apart for a, b in itertools.pairwise(periods))
 
 
+def test_a_period_just_far_enough_away_bars_nobody():
+    answers = streamed({1: {1}, 2: {2}, 3: {3}, 6: {6}, 7: {7}})
+    period = Period("s", 4, Horizon.of(9, 2, 3))
+    assert barred(answers, lambda one: one.register, "all rows", period).tolist() == [2, 3, 6]
+
+
 def test_a_stream_knows_the_persons_of_other_data_sets_too():
     period = Period("s", 2, Horizon.of(3))
     answers = streamed({1: {1}}) + streamed({1: {2}}, "t") + [entry("x", np.array([3], np.uint64))]
