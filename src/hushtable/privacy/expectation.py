@@ -1,7 +1,7 @@
 """Accuracy that noise costs: as measured on labelled sets, by T alone.
 
 The points of ROC-AUC that releases lose, against the same tables without noise, fall as 1/T (of
-the numbers of columns, rows and tables, none tells more). The numbers below were fitted by
+the numbers of columns and rows, neither tells more). The numbers below were fitted by
 ``python benchmarks/expectations.py``, which holds them to sets kept out of the fit.
 """
 
