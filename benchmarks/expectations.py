@@ -6,7 +6,7 @@ the ROC-AUC of the same tables without noise, less that of the release. Two sets
 out of the fit, by a hash of their names; on them, expectations are held to outcomes, means over
 the seeds. Seeds draw rows, plans and no noise.
 
-    python benchmarks/expectations.py            sets of two folders, 3 seeds: ten minutes
+    python benchmarks/expectations.py            sets of two folders, 3 seeds: a quarter of an hour
     python benchmarks/expectations.py --quick    500 rows of each set, 1 seed
 """
 

@@ -8,7 +8,7 @@ at that month and never another. Each way has tables laid out for its own noise,
 for marginals; one release is shown under the horizon's tables, too, so that the noise alone tells.
 Seeds draw order, plans and no noise.
 
-    python benchmarks/periods.py            7 sets, 3 seeds: ten minutes
+    python benchmarks/periods.py            7 sets, 3 seeds: eight minutes
     python benchmarks/periods.py --quick    5,000 rows of each set, 1 seed
 """
 

@@ -157,7 +157,7 @@ def test_one_round_points_to_the_second(run, sites, tmp_path):
     facts = run("plan", "draw", sites / "schema.toml", *few, "-o", again, "--json").json
     assert facts["expectation"]["mostly_noise"]
     assert facts["expectation"]["loss"] == facts["expected_loss"] > 10
-    assert facts["expectation"]["helps"] == {"rows": 1200, "epsilon": 1.3}
+    assert facts["expectation"]["helps"] == {"rows": 1200, "epsilon": 1.4}
     assert facts["expectation"]["early"] is None
 
 

@@ -196,7 +196,7 @@ class Design:
         rows = rounded_up(lacking * self.expected_rows)
         epsilon = rounded_up(epsilon_from_rho(lacking**2 * self.rho, self.delta))
         return {
-            **({"rows": rows} if rows * self.delta <= 1.0 else {}),
+            **({"rows": int(rows)} if rows * self.delta <= 1.0 else {}),
             **({"epsilon": epsilon} if epsilon <= MAX_EPSILON else {}),
         }
 
