@@ -9,8 +9,9 @@ from hushtable.display import Displayed, View
 from hushtable.lazy import exports
 
 if TYPE_CHECKING:
+    from hushtable.counts.increments import Increment, decoded
     from hushtable.counts.local import LocalModel
-    from hushtable.counts.periods import Increment, Periods, decoded
+    from hushtable.counts.periods import Periods
     from hushtable.counts.release import Release
     from hushtable.counts.sketch import Sketch
     from hushtable.counts.verdicts import Verdicts
@@ -51,7 +52,7 @@ _from_home, _ = exports(
         "Feature": "data.schema",
         "HushTable": "detectors",
         "HushTableError": "errors",
-        "Increment": "counts.periods",
+        "Increment": "counts.increments",
         "LSHiTables": "detectors",
         "LocalModel": "counts.local",
         "Periods": "counts.periods",
@@ -64,7 +65,7 @@ _from_home, _ = exports(
         "Sketch": "counts.sketch",
         "SlidingWindow": "streams",
         "Verdicts": "counts.verdicts",
-        "decoded": "counts.periods",
+        "decoded": "counts.increments",
         "drift": "streams",
         "load": "detectors.load",
     },

@@ -7,7 +7,7 @@ from round_helpers import DEADLINE, SCHEMA, T0, Consortium
 
 from hushtable import Plan
 from hushtable.errors import PrivacyError, RoundError, UsageError
-from hushtable.federation import Reply, Round, forecast
+from hushtable.federation import Reply, forecast
 from hushtable.federation.layout import Layout
 from hushtable.federation.outlook import MOST, _largest, last_rows, totals
 
@@ -149,7 +149,6 @@ def test_a_horizon_pays_with_the_first_period(those):
     assert first.epsilon <= 1.0
 
 
-@pytest.mark.skipif(not hasattr(Round, "next"), reason="needs rounds about periods")
 @pytest.mark.parametrize("masked", [True, False])
 def test_later_periods_cost_nothing_more(those, masked):
     book = those.sites["s00"].book
@@ -168,6 +167,8 @@ def test_later_periods_cost_nothing_more(those, masked):
         assert found["again"].epsilon > paid
     those.sites["s00"].submit(second)
     assert totals(book, "all rows") == [paid, paid]
+    last = replace(second, place=replace(second.place, period=12))
+    assert not {"period", "site"} & set(named(forecast(book, last)))
     # Another stream of the same plan has noise of its own, and a price.
     other = those.open(plan=plan, masked=masked, title="once more")
     assert named(forecast(book, other))["round"].epsilon == found["again"].epsilon

@@ -171,7 +171,9 @@ def test_two_streams_add_up_period_by_period_and_decode():
     total = decoded(both)
     assert [pool.round for pool in total.ledger.pools] == ["r", "q"]
     assert total.ledger.epsilon == both[0].ledger.epsilon == increment(a, 1).ledger.epsilon
-    joined = [increment(a, 1), increment(a, 2) + increment(c, 2)]  # a site that joins later
+    (late,) = c.shares
+    c = replace(c, shares=(replace(late, start=2),))  # a site that joins later
+    joined = [increment(a, 1), increment(a, 2) + increment(c, 2)]
     assert decoded(joined).ledger.epsilon == total.ledger.epsilon
     unmasked = increment(replace(a, pool=None), 1)
     other = increment(replace(a, pool=replace(a.pool, round="x")), 1)

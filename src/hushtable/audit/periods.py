@@ -7,7 +7,7 @@ import numpy as np
 from hushtable.arguments import whole
 from hushtable.audit.bounds import Finding, Floats, Ints, judge_ratios
 from hushtable.audit.neighbours import People
-from hushtable.counts.periods import Increment
+from hushtable.counts.increments import Increment
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.horizon import Horizon

@@ -13,7 +13,8 @@ from unittest.mock import patch
 
 import numpy as np
 
-from hushtable.counts.periods import Increment, Periods
+from hushtable.counts.increments import Increment
+from hushtable.counts.periods import Periods
 from hushtable.privacy.budget import Cost, Sensitivity, calibrated_scale, part_scale
 from hushtable.privacy.horizon import Horizon
 from hushtable.privacy.noise import add_noise

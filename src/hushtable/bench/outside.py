@@ -22,7 +22,8 @@ from hushtable.audit.periods import audit_periods
 from hushtable.bench.broken import BROKEN, Plant, a_third_of_the_noise
 from hushtable.bench.tables import Target, judged, markdown_table
 from hushtable.counts.base import Noised
-from hushtable.counts.periods import Increment, Periods
+from hushtable.counts.increments import Increment
+from hushtable.counts.periods import Periods
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.schema import Feature, Schema

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from hushtable import files
-from hushtable.counts.periods import Increment, Periods
+from hushtable.counts.increments import Increment
+from hushtable.counts.periods import Periods
 from hushtable.counts.sketch import Sketch
 from hushtable.errors import FileError, UsageError
 from hushtable.privacy.terms import Terms

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.counts.base import Noised
-from hushtable.counts.periods import Increment
+from hushtable.counts.increments import Increment
 from hushtable.counts.release import Release
 from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.clock import now

@@ -120,7 +120,8 @@ def charged(round_: Round, release: str, mine: Sequence[Spent]) -> tuple[Share, 
         What the site's book says that earlier rounds about these rows cost.
     """
     earlier, apart = split_history(round_.layout.behind, mine)
-    share = Share(release, round_.site_scale, noise.library(), earlier, apart)
+    start = 1 if round_.period is None else round_.period
+    share = Share(release, round_.site_scale, noise.library(), earlier, apart, start=start)
     return share, cost(round_, release)
 
 

@@ -249,11 +249,9 @@ def _periods(
         first = "round", f"the first of {periods} periods, which pays for all"
         return [_outlook(book, data_set, first, one), _twice(book, data_set, one)]
     now = book.total(data_set)
-    free = (
-        ("period", "the next period"),
-        ("resend", "the period again, as it was sent"),
-        ("site", "a site that joins"),
-    )
+    free = [("resend", "the period again, as it was sent")]
+    if not (isinstance(asked, Round) and asked.period == periods):
+        free = [("period", "the next period"), *free, ("site", "a site that joins")]
     again = "again", f"all {periods} periods again, with new noise"
     return [
         *(Outlook(*what, now, "", None, (now,) * AHEAD) for what in free),
@@ -264,10 +262,8 @@ def _periods(
 
 def _paid(book: Book, data_set: str, asked: Round | Plan) -> bool:
     """Whether an answer about these rows has paid for all periods of a round's stream."""
-    # A plan is of no stream, nor a round of before there were any.
-    stream = getattr(asked, "stream", None)
-    return stream is not None and any(
-        (entry.content.get("stream"), entry.content["data_set"]) == (stream, data_set)
+    return isinstance(asked, Round) and any(
+        (entry.content.get("stream"), entry.content["data_set"]) == (asked.stream, data_set)
         for entry in book.history()
         if entry.kind == "answer"
     )

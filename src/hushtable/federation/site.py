@@ -181,7 +181,7 @@ class Reply:
         Persons whom this site has counted under another data set, or, in a stream, in as many
         periods as a person may have: sorted digests of shape (n,), under the book's key.
         """
-        return self.book.barred(self.data_set, Period.of(self.round, self.plan.horizon))
+        return self.book.barred(self.data_set, Period.of(self.round))
 
     # --- the answer -------------------------------------------------------------------------
 

@@ -31,6 +31,8 @@ class Share:
     pool : Pool or None
         Where rounds about different people are merged: the round whose sites share this noise.
         None where the noise is the site's own, or the ledger names one pool for all.
+    start : int
+        Under a horizon: the first period that the site sends.
 
     Examples
     --------
@@ -45,6 +47,7 @@ class Share:
     earlier: tuple[Spent, ...] = ()
     apart: tuple[str, ...] = ()
     pool: "Pool | None" = None
+    start: int = 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return the share as JSON carries it."""
@@ -55,21 +58,25 @@ class Share:
             "earlier": [spent.to_dict() for spent in self.earlier],
             **({"apart": list(self.apart)} if self.apart else {}),
             **({} if self.pool is None else {"pool": self.pool.to_dict()}),
+            **({} if self.start == 1 else {"start": self.start}),
         }
 
     @classmethod
     def from_dict(cls, content: Any) -> "Share":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         kinds = {"release": str, "scale": object, "library": str, "earlier": list[object]}
-        optional = {"apart": list[str], "pool": object}
+        optional = {"apart": list[str], "pool": object, "start": int}
         entries(content, "ledger: each share", kinds, optional)
         scale, apart = content["scale"], content.get("apart", ())
         if type(scale) not in (int, float) or not _SCALES[0] <= scale <= _SCALES[1]:
             raise PlanError(f"ledger: scale {scale!r} is no scale of noise")
+        start = content.get("start", 1)
+        if start < 1:
+            raise PlanError(f"ledger: a share begins with period {start}: needs 1 or more")
         earlier = tuple(Spent.from_dict(entry) for entry in content["earlier"])
         pool = Pool.from_dict(content["pool"]) if "pool" in content else None
         about = content["release"], float(scale), content["library"], earlier, tuple(apart)
-        return cls(*about, pool)
+        return cls(*about, pool, start)
 
 
 @dataclass(frozen=True, slots=True)

@@ -272,6 +272,7 @@ PAGES = {
     "docs/concepts/schema.md": Page(),
     "docs/concepts/score.md": Page(),
     "docs/concepts/sketch.md": Page(),
+    "docs/consortium.md": Page(needs=ROUNDS, slow=True),
     "docs/databases.md": Page(),
     "docs/explanations.md": Page(
         needs=("opendp",),

@@ -131,7 +131,7 @@ def _answer(
     seen = digester.digests() if watch.rows else None
     with cells_bar(len(counted.counts), quiet=quiet) as advance:
         content = reply.submission(counted, advance, rows=seen, **allowed)
-    nameless = reply.book.nameless(reply.data_set, Period.of(reply.round, reply.plan.horizon))
+    nameless = reply.book.nameless(reply.data_set, Period.of(reply.round))
     return _Answer(counted, content, watch.rows, nameless)
 
 

@@ -9,7 +9,7 @@ Both depend on what was noted of that person alone, never on who else was counte
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hushtable.data.known import PersonsCounted
 from hushtable.errors import UsageError
 from hushtable.federation.book.chain import Entry
+from hushtable.federation.round import Round
 from hushtable.privacy.horizon import Horizon
 
 Digests = NDArray[np.uint64]
@@ -32,11 +33,11 @@ class Period(NamedTuple):
     horizon: Horizon
 
     @classmethod
-    def of(cls, asked: Any, horizon: Horizon | None) -> "Period | None":
+    def of(cls, asked: Round) -> "Period | None":
         """Return what a round is about; None where its plan has no horizon."""
-        if horizon is None:
+        if asked.layout.horizon is None or asked.period is None:
             return None
-        return cls(getattr(asked, "stream", ""), getattr(asked, "period", 1), horizon)
+        return cls(asked.stream, asked.period, asked.layout.horizon)
 
 
 def to_bytes(register: Digests) -> bytes:
