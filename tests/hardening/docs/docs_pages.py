@@ -176,8 +176,7 @@ def everything_for_reports():
 def the_end_of_a_round():
     """Make a round's result, with what its sites sent in the folder."""
     do(
-        "round keygen north --cap 2 --persons affirmed",
-        "round keygen south --cap 2",
+        *(f"round keygen {site} --cap 2 --persons affirmed" for site in ("north", "south")),
         "round keygen lead",
     )
     do("round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush")
