@@ -38,7 +38,13 @@ def on_the_api_page():
 
 
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning")
-@pytest.mark.parametrize("dotted", sorted(f"{m}.{n}" for m, n in on_the_api_page()))
+@pytest.mark.parametrize(
+    "dotted",
+    [
+        pytest.param(dotted, marks=[pytest.mark.slow] if "spark" in dotted else [])
+        for dotted in sorted(f"{m}.{n}" for m, n in on_the_api_page())
+    ],
+)
 def test_a_public_name_has_an_example_that_runs(dotted, tmp_path, monkeypatch):
     thing = named(dotted)
     monkeypatch.chdir(tmp_path)  # examples write files with bare names

@@ -40,6 +40,7 @@ def test_an_attack_works_on_exact_counts_and_not_on_a_release(name, scene, monke
     assert not finding.rejects, finding.words()
 
 
+@pytest.mark.slow
 def test_the_same_noise_in_two_rounds_is_found_out(scene):
     *_, last = attacks.outcomes(scene, (), 100)
     assert (last.attack, last.epsilon) == (attacks.PLANTED, 1.0)

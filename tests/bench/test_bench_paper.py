@@ -41,6 +41,7 @@ def folder(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_the_whole_way(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(bench_paper, "_QUICK", ("BreastW", "Thyroid"))
     monkeypatch.setattr(experiments, "PARTICIPANTS", (2, 10))

@@ -116,6 +116,7 @@ def test_cover_is_skipped_where_it_is_not(tmp_path, monkeypatch, cover):
     assert speed.find_cover(tmp_path / "mine.npz") == tmp_path / "mine.npz"
 
 
+@pytest.mark.slow
 def test_the_whole_race_prints_its_tables_and_keeps_its_figures(
     capsys, monkeypatch, cover, results
 ):

@@ -216,7 +216,8 @@ def interrupt(arguments, folder, started, *, after=0.0, when=lambda: True):
 
 
 @posix
-@pytest.mark.parametrize("json_option", [[], pytest.param(["--json"], marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("json_option", [[], ["--json"]])
 def test_ctrl_c_while_writing(long_work, tmp_path, json_option):
     """The temporary file is there and growing when the signal comes."""
     out = tmp_path / "scores.csv"

@@ -413,6 +413,7 @@ def test_single_submissions_look_uniform(consortium, form):
     assert stats.chisquare(np.bincount(plain.view(np.uint8), minlength=256)).pvalue < 1e-12
 
 
+@pytest.mark.slow
 def test_swapping_two_sites_rows_changes_nothing_that_the_coordinator_sees(consortium):
     """The bytes of single submissions are the same in distribution; only the sum is not its own."""
     seen = {False: [], True: []}

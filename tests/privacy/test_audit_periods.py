@@ -63,6 +63,7 @@ def test_a_person_in_a_period_more_is_found(one):
     assert one.audit(4, periods=(1, 2)).rejects
 
 
+@pytest.mark.slow
 def test_noise_that_is_drawn_again_is_found(one):
     """Of each period, what was released first, and what is released when asked again."""
 

@@ -40,7 +40,9 @@ def stream(plan, months, **more):
     return site, [site.release(one) for one in months]
 
 
-@pytest.mark.parametrize(("periods", "most"), [(12, 3.6), (60, 6.0)])
+@pytest.mark.parametrize(
+    ("periods", "most"), [(12, 3.6), pytest.param(60, 6.0, marks=pytest.mark.slow)]
+)
 def test_the_running_sum_has_the_noise_that_its_ledger_says(periods, most):
     plan = plan_for(periods)
     months = [month(plan, seed, 50) for seed in range(periods)]

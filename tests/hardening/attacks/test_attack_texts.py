@@ -107,8 +107,17 @@ def clean(text):
 OPTIONS = ([], ["--rows", 5], ["--contamination", 0.05], ["--rows", 240, "--contamination", 0.5])
 
 
-@pytest.mark.parametrize("model", ["hushtable", "lsh-itables", "ace", "sketch"])
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: " ".join(map(str, options)))
+@pytest.mark.parametrize(
+    ("options", "model"),
+    [
+        pytest.param(
+            options, model, id=" ".join(map(str, [model, *options])),
+            marks=[pytest.mark.slow] if options and model in ("lsh-itables", "ace") else [],
+        )
+        for options in OPTIONS
+        for model in ("hushtable", "lsh-itables", "ace", "sketch")
+    ],
+)  # fmt: skip
 def test_no_report_shows_a_value_of_a_row(here, run, tmp_path, model, options):
     """Research finding 7: categories' texts and exact extremes stood beside "No value of any row".
 
