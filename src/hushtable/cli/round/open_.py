@@ -187,6 +187,10 @@ def report(round_: Round, target: Target, command: str, as_json: bool) -> None:
         print_table(["site", "fingerprint"], roster, left=2)
         print()
         print_sentences(terms.sentences(round_.site_scale, len(round_.sites), round_.needed))
+        plan = round_.plan
+        if plan is not None and plan.design is not None and plan.purpose.scores_rows:
+            print()
+            print_sentences([plan.design.words()])
         if round_.coordinator in round_.sites:
             print(f"\n{round_.coordinator.name} is a site, too: the others refuse that, unless")
             print("their policies allow it (coordinator_may_be_site).")
