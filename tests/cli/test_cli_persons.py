@@ -172,3 +172,18 @@ def test_the_book_of_somebody_else_has_no_key_to_hash_persons_by(here, refused):
 def test_a_number_of_rows_without_a_column_is_refused(here, refused):
     refused("sketch", here / "north.csv", "--plan", here / "plan.hush", "--rows-per-person", 2,
             "-o", here / "s.hush", code=2, says="--person")  # fmt: skip
+
+
+def test_a_model_of_some_rows_of_each(run, tmp_path, rng):
+    ids = [f"P{i}" for i in rng.integers(90, size=500)]
+    rows = [f"{one},{age:.2f}" for one, age in zip(ids, rng.normal(50, 9, 500), strict=True)]
+    data, model = tmp_path / "visits.csv", tmp_path / "model.hush"
+    data.write_text("\n".join(["patient,age", *rows]))
+    done = run("fit", data, "--person", "patient", "-o", model, "--json")
+    assert done.code == 0, done.err
+    n = len(set(ids))
+    assert (done.json["rows"], done.json["persons"]["persons"]) == (n, n)
+    assert done.json["persons"]["rows_left_out"] == 500 - n
+    assert f"Persons: {n}, in 500 rows." in run("fit", data, "--person", "patient", "-o", model).out
+    refused = run("fit", data, "--rows-per-person", 2, "-o", model)
+    assert (refused.code, "goes with --person" in refused.err) == (2, True)

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from hushtable.counts.sketch import Sketch
 from hushtable.data.known import PersonsCounted
 from hushtable.data.schema import Schema
 
@@ -12,15 +11,14 @@ def kept(person: str | None, schema: Schema) -> list[str]:
     return [] if person is None or person in schema.names else [person]
 
 
-def facts_of(counted: Sketch, nameless: int = 0) -> dict[str, Any]:
+def facts_of(seen: PersonsCounted | None, nameless: int = 0) -> dict[str, Any]:
     """Return whose rows were counted, for machines; ``nameless`` answers of a book name nobody."""
-    seen = counted.persons
     if seen is None:
         return {}
     return {
         "persons": {
             "persons": seen.n_persons,
-            "rows_per_person": counted.rows_per_person,
+            "rows_per_person": seen.most,
             "rows_left_out": seen.left_out,
             "persons_cut": seen.cut,
             **({} if seen.register is None else _known(seen, nameless)),
@@ -36,16 +34,13 @@ def _known(seen: PersonsCounted, nameless: int) -> dict[str, int]:
     }
 
 
-def print_persons(counted: Sketch, nameless: int = 0) -> None:
+def print_persons(seen: PersonsCounted | None, nameless: int = 0) -> None:
     """Print how many rows of how many persons were left out: here, and nowhere else."""
-    seen = counted.persons
     if seen is None:
         return
     left_out = seen.left_out - seen.known_rows
-    left = f"Left out: {left_out:,} rows of {seen.cut:,} who had more than"
-    print(
-        f"Persons: {seen.n_persons:,}, in {seen.n_rows:,} rows. {left} {counted.rows_per_person:,}."
-    )
+    left = f"Left out: {left_out:,} rows of {seen.cut:,} who had more than {seen.most:,}."
+    print(f"Persons: {seen.n_persons:,}, in {seen.n_rows:,} rows. {left}")
     if seen.n_persons == seen.n_rows > 1:
         print("Each row is a person of its own, by this column.")
     if seen.known:

@@ -10,6 +10,7 @@ from hushtable.cli import _options as options
 from hushtable.cli._detectors import HUSHTABLE, Detector
 from hushtable.cli._options import option
 from hushtable.cli._output import Target, finish, print_sentences, print_tally, shown, tally
+from hushtable.cli._persons import facts_of, print_persons
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import READS, Reads, names_in
 from hushtable.cli._understanding import note_doubts, print_understanding, understanding_facts
@@ -44,6 +45,9 @@ _KeepText = Annotated[
         "their texts are in the model then.",
     ),
 ]
+_Most = Annotated[
+    int | None, option("N", "With --person: rows of one person to use at most; 1.", min=1)
+]
 
 
 def fit(
@@ -58,6 +62,8 @@ def fit(
     threads: options.Threads = -1,
     reads: Reads = READS,
     keep_text: _KeepText = None,
+    person: options.Person = None,
+    rows_per_person: _Most = None,
     table: options.Table = False,
     as_json: options.Json = False,
 ) -> None:
@@ -70,30 +76,44 @@ def fit(
     Example:
       hushtable fit patients.csv --drop id,name -o model.hush
     """
-    settings: dict[str, Any] = {
+    settings = _settings(detector, passes, novelty)
+    settings |= {
         "n_tables": tables,
         "contamination": _contamination(contamination),
         "n_jobs": threads,
         "random_state": seed,
     }
-    if passes not in ("auto", "1", "2"):
-        raise UsageError(f"--passes {passes}: needs auto, 1 or 2")
-    if detector is HUSHTABLE:
-        settings |= {"passes": passes if passes == "auto" else int(passes), "novelty": novelty}
-    elif passes == "2" or novelty:
-        raise UsageError(f"{'--novelty' if novelty else '--passes 2'} needs --detector hushtable")
+    persons = _persons(person, rows_per_person)
     target = Target(output, [data])
     reader = _keeping(reads.open(data), names_in(keep_text or ""))
     if table:  # before anything is refused
         reader = reader.repeatable()
         print_understanding(understood(reader, None, threads)[0])
-    model, n_rows = _fitted(detector, settings, reader, as_json)
+    model, n_rows = _fitted(detector, settings, reader, persons, as_json)
     refuse(model.understanding_, model.reading_, data, personal=True)
     note_doubts(model.understanding_)
     with target.writing():
         model.save(output)
     facts = {"command": "fit", "model": str(output), **_facts(model, n_rows)}
     finish(as_json, facts, lambda: _print(model, facts, target))
+
+
+def _settings(detector: Detector, passes: str, novelty: bool) -> dict[str, Any]:
+    """Return the settings that one detector has."""
+    if passes not in ("auto", "1", "2"):
+        raise UsageError(f"--passes {passes}: needs auto, 1 or 2")
+    if detector is HUSHTABLE:
+        return {"passes": passes if passes == "auto" else int(passes), "novelty": novelty}
+    if passes == "2" or novelty:
+        raise UsageError(f"{'--novelty' if novelty else '--passes 2'} needs --detector hushtable")
+    return {}
+
+
+def _persons(person: str | None, most: int | None) -> dict[str, Any]:
+    """Return what `fit` takes of persons."""
+    if person is None and most is not None:
+        raise UsageError("--rows-per-person goes with --person, the column that tells persons")
+    return {} if person is None else {"person": person, "rows_per_person": most or 1}
 
 
 def _keeping(reader: Reader, names: list[str]) -> Reader:
@@ -106,7 +126,11 @@ def _keeping(reader: Reader, names: list[str]) -> Reader:
 
 
 def _fitted(
-    detector: Detector, settings: dict[str, Any], reader: Reader, quiet: bool
+    detector: Detector,
+    settings: dict[str, Any],
+    reader: Reader,
+    persons: dict[str, Any],
+    quiet: bool,
 ) -> tuple[Any, int]:
     """Return a detector fitted to the rows, and their number."""
     # scikit-learn takes a second to import: only once the files are known to be there.
@@ -114,7 +138,7 @@ def _fitted(
     from hushtable.detectors._by_draw import BY_DRAW
 
     model = BY_DRAW[detector.draw]().set_params(**settings)
-    passes = 2 + (settings["contamination"] != "auto")
+    passes = 2 + bool(persons) + (settings["contamination"] != "auto")
     if "passes" in settings:
         once = settings["passes"] == 1 or settings["novelty"]
         passes += 1 if once else READINGS
@@ -122,8 +146,8 @@ def _fitted(
         passes += 1  # to sample rows, it must know their number
     with watched(reader, passes=passes, quiet=quiet) as watch, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # what it warns of is refused
-        model.fit(watch.reader)
-    return model, watch.rows
+        model.fit(watch.reader, **persons)
+    return model, model.sketch_.first_pass().n_rows if persons else watch.rows
 
 
 def _facts(model: Any, n_rows: int) -> dict[str, Any]:
@@ -139,6 +163,7 @@ def _facts(model: Any, n_rows: int) -> dict[str, Any]:
         "tally": tally(plan.schema, model.sketch_.tally),
         "texts": texts_of_rows(plan.schema),
         "columns": understanding_facts(model.understanding_),
+        **facts_of(model.persons_),
     }
 
 
@@ -148,6 +173,7 @@ def _print(model: Any, facts: dict[str, Any], target: Target) -> None:
         f"Fitted {facts['detector']} to {facts['rows']:,} rows: {facts['tables']:,} tables, "
         f"{facts['cells']:,} cells."
     )
+    print_persons(model.persons_)
     print(f"{len(schema) - n_texts:,} columns are numeric, {n_texts:,} categorical.")
     print(f"Rows that score below {model.offset_:.4g} {model.plan_.score.unit} are outliers.")
     print_tally(schema, model.sketch_.tally, facts["rows"])

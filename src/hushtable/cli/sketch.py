@@ -51,12 +51,12 @@ def sketch(
         "rows": counted.n_rows,
         "plan_id": drawn.plan_id,
         "tally": tally(drawn.schema, counted.tally),
-        **facts_of(counted),
+        **facts_of(counted.persons),
     }
 
     def text() -> None:
         print(f"Counted {counted.n_rows:,} rows under plan {drawn.plan_id[:12]}.")
-        print_persons(counted)
+        print_persons(counted.persons)
         print_tally(drawn.schema, counted.tally, counted.n_rows if person else watch.rows)
         print(f"Wrote {target}. It holds exact counts and is not private: keep it here.")
         if not drawn.data_dependent:

@@ -26,6 +26,8 @@ class PersonsCounted:
     cut: int
     #: The smallest keyed digests, rising: of shape (k, 2), 128 bits each.
     sample: Words
+    #: Rows of a person that are counted at most.
+    most: int
     #: Of these persons, those who were known beforehand and left out; and their rows.
     known: int = 0
     known_rows: int = 0

@@ -197,7 +197,9 @@ class PersonRows:
             for at in range(0, len(rows), BATCH_ROWS):
                 yield _codes(rows[at : at + BATCH_ROWS])
         found = np.concatenate([*sample, np.empty((0, 2), np.uint64)])
-        self.counted = PersonsCounted(self._n_rows, self._n_rows - taken, n_persons, cut, found)
+        left_out = self._n_rows - taken
+        about = self._n_rows, left_out, n_persons, cut, found
+        self.counted = PersonsCounted(*about, self.most)
         if self._known is not None:
             self.counted = self._known.noted(self.counted, register)
         if self.counted.n_persons == 1 == n_persons and self._n_rows > self.most:

@@ -17,8 +17,10 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.learned import LearnedModel
 from hushtable.counts.sketch import Sketch
 from hushtable.data.infer import schema_from_data
+from hushtable.data.known import PersonsCounted
 from hushtable.data.readers import Reader, as_reader
 from hushtable.data.schema import Schema
+from hushtable.data.some_of_each import some_of_each
 from hushtable.data.texts.columns import ColumnUnderstanding, joined_options
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
@@ -26,7 +28,7 @@ from hushtable.data.weights import whole_weights
 from hushtable.detectors._checks import AnyColumns, share_of_rows
 from hushtable.detectors._docs import filled
 from hushtable.detectors._reviewing import Reviewing
-from hushtable.errors import DataError, PlanError, PrivacyError
+from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Sample, Usual
@@ -116,7 +118,15 @@ class TableDetector(Reviewing, AnyColumns, ABC):
                 words = f"{one.name}: {one.doubt} ({one.option}; hushtable.data.read)"
                 warnings.warn(words, UserWarning, stacklevel=5)
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        person: str | None = None,
+        rows_per_person: int = 1,
+    ) -> Self:
         """Read ranges off the rows, draw the plan, count all rows in every table.
 
         Parameters
@@ -128,6 +138,11 @@ class TableDetector(Reviewing, AnyColumns, ABC):
             Not used.
         sample_weight : array-like of shape (n,), optional
             Whole numbers, 0 or more: a row of weight w counts as w equal rows, exactly.
+        person : str, optional
+            A column that tells persons, and is no feature: texts or whole numbers, none missing.
+        rows_per_person : int, default=1
+            With ``person``: rows of each that are used at most, so that who comes often does not
+            become usual by that alone. ``persons_`` says how many are left out.
 
         Returns
         -------
@@ -138,7 +153,20 @@ class TableDetector(Reviewing, AnyColumns, ABC):
         DataError
             If there are fewer than 2 rows, or a column cannot be used; the message names it.
         """
-        return self._fit(X, sample_weight)
+        return self._fit(self._of_persons(X, person, rows_per_person, sample_weight), sample_weight)
+
+    def _of_persons(self, X: Any, person: str | None, most: int, sample_weight: Any) -> Any:
+        """Return the rows to fit: all, or some of each person."""
+        self.persons_: PersonsCounted | None = None
+        if person is None:
+            if most != 1:
+                raise UsageError("rows_per_person= goes with person=: name the column")
+            return X
+        if sample_weight is not None:
+            raise UsageError("person= counts whole rows: drop sample_weight")
+        rows = as_reader(X, text_columns=frozenset([person])).repeatable()
+        some, self.persons_ = some_of_each(rows, person, most)
+        return some
 
     @progress.shown("Fitting")
     def partial_fit(self, X: Any, y: Any = None) -> Self:

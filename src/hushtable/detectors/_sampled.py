@@ -28,7 +28,9 @@ class SampledDetector(TableDetector):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # type: ignore[override] # takes no weights
+    def fit(  # type: ignore[override] # takes no weights
+        self, X: Any, y: Any = None, *, person: str | None = None, rows_per_person: int = 1
+    ) -> Self:
         """Read ranges off the rows, draw the plan, count a sample in each table.
 
         Parameters
@@ -38,6 +40,8 @@ class SampledDetector(TableDetector):
             of a file, folder or glob pattern. Missing values and text are welcome.
         y : None
             Not used.
+        person, rows_per_person : str and int, optional
+            The column that tells persons, and rows of each that are used at most.
 
         Returns
         -------
@@ -48,7 +52,7 @@ class SampledDetector(TableDetector):
         DataError
             If there are fewer than 2 rows, or a column cannot be used; the message names it.
         """
-        return self._fit(X, None)
+        return self._fit(self._of_persons(X, person, rows_per_person, None), None)
 
     def _drawn_by(
         self, schema: Schema, reader: Reader, weights: Any, n_rows: int

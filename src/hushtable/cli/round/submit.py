@@ -146,7 +146,7 @@ def _facts(reply: Reply, answer: _Answer, output: Path) -> dict[str, Any]:
         "again": reply.earlier is not None,
         "epsilon_so_far": reply.epsilon,
         "tally": tally(reply.plan.schema, answer.counted.tally),
-        **facts_of(answer.counted, answer.nameless),
+        **facts_of(answer.counted.persons, answer.nameless),
     }
 
 
@@ -157,7 +157,7 @@ def _print(reply: Reply, answer: _Answer, target: Target) -> None:
         what = "The round" if period is None else f"Period {period}"
         print(f"{what} was answered before: this is the same answer, noise and all.")
     print(f"Counted {counted.n_rows:,} rows.")
-    print_persons(counted, answer.nameless)
+    print_persons(counted.persons, answer.nameless)
     n_rows = counted.n_rows if counted.persons else answer.n_read
     print_tally(reply.plan.schema, counted.tally, n_rows)
     print(f"Wrote {target}: send it to {reply.round.coordinator.name}. Keep the book.")
