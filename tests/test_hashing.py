@@ -48,6 +48,7 @@ def test_the_ends_of_a_range_never_collide():
     assert ((codes[feature, 0] < cut) & (codes[feature, 1] >= cut)).all()
 
 
+@pytest.mark.slow
 def test_lemma_orders_counters_by_neighbours(rng):
     """Lemma 1: more neighbours within r, a larger counter in expectation.
 

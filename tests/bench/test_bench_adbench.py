@@ -58,6 +58,7 @@ def few(protocol="unsupervised", names=(runs.DEFAULT, runs.MANY, "iForest", "KNN
     return [c for c in CONTESTANTS(protocol) if c.name in names]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["unsupervised", "novelty"])
 def test_the_whole_way(protocol, folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(runs, "contestants", few)  # each by itself is run below
@@ -110,6 +111,7 @@ def test_bad_sets_are_named_and_the_others_run(folder, tmp_path, capsys, monkeyp
     assert "no set could be read" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["unsupervised", "novelty"])
 def test_a_failure_is_said_and_ranks_last(protocol, odd_folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(runs, "contestants", few)

@@ -23,6 +23,7 @@ def results(tmp_path_factory):
     return found
 
 
+@pytest.mark.slow
 def test_every_curve_has_every_number_of_sites(results):
     for system in sites.CURVES:
         curve = results.curve("sites", "made up", system)
@@ -31,11 +32,13 @@ def test_every_curve_has_every_number_of_sites(results):
     assert {row["setting"] for row in results.select("local")} == {2.0, 10.0}
 
 
+@pytest.mark.slow
 def test_the_total_is_epsilon_whatever_the_number_of_sites(results):
     for row in results.select("sites"):
         assert 0.999 < row["total_epsilon"] <= 1.0 + 1e-9
 
 
+@pytest.mark.slow
 def test_masks_keep_the_noise_of_the_sum(results):
     """From 2 to 12 sites it falls by sqrt(2) towards the scale; otherwise it grows by sqrt(6)."""
     rng = np.random.default_rng(1)
@@ -49,6 +52,7 @@ def test_masks_keep_the_noise_of_the_sum(results):
     assert noise[12, False] == pytest.approx(noise[2, False] * np.sqrt(6), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_tables_figure_and_verdicts(results, tmp_path, monkeypatch):
     monkeypatch.setattr(sites, "SITES", (2, 5, 12))
     assert "masks, shared noise" in sites.sites_table(results, ["made up"])

@@ -34,6 +34,7 @@ MACHINE = Machine(copying=4e10, clock=1e9, lanes=32)
 # --- the race -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_everyone_is_timed_in_one_run():
     cases = [Rows.normal(400, 2), Rows.normal(800, 2)]
     timings = speed.time_all(cases, RACING, rounds=lambda _: 2)
@@ -230,6 +231,7 @@ def test_repeated_rows_are_those_of_the_matrix_over_and_over(rng):
         np.testing.assert_array_equal(np.concatenate(list(reader.read())), np.tile(X, (3, 1)))
 
 
+@pytest.mark.slow
 def test_costs_are_measured_in_memory_and_streamed():
     extent = scaling.Extent((200, 400), (2, 3), (20,), 400, 800)
     streamed = scaling.measure_streamed(extent, MACHINE)
@@ -320,6 +322,7 @@ def test_the_peak_includes_the_scores(cover):
 # --- latency ----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_latency_is_timed_for_all_that_rows_come_as(capsys, monkeypatch, results):
     monkeypatch.setattr(latency, "FITTED", 50)
     monkeypatch.setattr(latency, "CALLS", 2)

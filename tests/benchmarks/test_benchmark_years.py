@@ -18,6 +18,7 @@ def save_sets(folder, rng, names):
         np.savez(folder / f"{name}.npz", X=X, y=np.arange(200) < 20)
 
 
+@pytest.mark.slow
 def test_expectations_are_fitted_and_held_to_outcomes(tmp_path, results, capsys, monkeypatch, rng):
     names = "set 0", "set 2"
     assert [expectations.kept_out(name) for name in names] == [False, True]
@@ -52,6 +53,7 @@ def test_the_fit_finds_the_law_that_outcomes_follow():
     assert "nothing promised" in expectations.table(law + noise)
 
 
+@pytest.mark.slow
 def test_a_stream_is_scored_beside_other_ways(tmp_path, results, capsys, monkeypatch, rng):
     save_sets(tmp_path, rng, ["one", "other"])
     monkeypatch.setattr(rows, "LARGE", 200)

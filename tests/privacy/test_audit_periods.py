@@ -59,6 +59,7 @@ def test_noise_for_one_period_is_found(one):
         assert one.audit(16).rejects
 
 
+@pytest.mark.slow
 def test_a_person_in_a_period_more_is_found(one):
     assert one.audit(4, periods=(1, 2)).rejects
 

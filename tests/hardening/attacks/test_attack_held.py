@@ -57,7 +57,7 @@ def test_a_row_changes_one_cell_of_each_histogram_by_its_weight(rng):
                 assert change[first:last].sum() == weight
 
 
-@pytest.mark.parametrize(("n", "least"), [(5, 4), (20, 15)])
+@pytest.mark.parametrize(("n", "least"), [(5, 4), pytest.param(20, 15, marks=pytest.mark.slow)])
 def test_messages_of_the_online_form_are_small(tmp_path, n, least):
     """M_mail: one site lost after masking; at most 200 kB a step. By folder: test_toy_transport."""
     those = Consortium(tmp_path, n)
