@@ -16,15 +16,20 @@ BASELINES = [EnsembleKNN, EnsembleLOF, LODA, LSHiForest]
 
 
 @parametrize_with_checks([
-    EnsembleKNN(n_estimators=10),
-    EnsembleLOF(n_estimators=10),
-    EnsembleLOF(n_estimators=10, relative=False),
-    LODA(),
-    LODA(max_features="all", n_projections=5),
+    EnsembleKNN(n_estimators=10), EnsembleLOF(n_estimators=10), LODA(),
     LSHiForest(n_estimators=20),
-    LSHiForest(n_estimators=20, metric="l1", max_samples=16),
 ])  # fmt: skip
 def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([
+    EnsembleLOF(n_estimators=10, relative=False),
+    LODA(max_features="all", n_projections=5),
+    LSHiForest(n_estimators=20, metric="l1", max_samples=16),
+])  # fmt: skip
+def test_scikit_learns_checks_of_other_settings(estimator, check):
     check(estimator)
 
 

@@ -33,7 +33,13 @@ def total_of(consortium, round_, names):
 # --- sums -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("k", "lost"), [(2, 0), (3, 0), (3, 1), (10, 0), (10, 1), (10, 3)])
+@pytest.mark.parametrize(
+    ("k", "lost"),
+    [
+        (2, 0), (3, 0), (3, 1), (10, 3),
+        *(pytest.param(10, lost, marks=pytest.mark.slow) for lost in (0, 1)),
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("step", [1, 2, 3, 4, 5])
 def test_the_sum_is_that_of_those_who_stayed(consortium, quick_noise, k, lost, step):
     those = consortium(k)
@@ -304,7 +310,9 @@ LIES = {
 
 
 @pytest.mark.parametrize("lie", LIES)
-@pytest.mark.parametrize("liars", [["s00"], ["s04"], ["s01", "s03"]])
+@pytest.mark.parametrize(
+    "liars", [["s00"], ["s01", "s03"], pytest.param(["s04"], marks=pytest.mark.slow)]
+)
 def test_wrong_shares_of_some_do_not_stop_the_sum(consortium, quick_noise, liars, lie):
     """E_badshare: zeros from one of five in the last step: no sum, and five budgets spent."""
     those = consortium(6)

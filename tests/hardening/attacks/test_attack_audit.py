@@ -27,6 +27,7 @@ def test_the_package_stands(name, tmp_path):
     assert not finding.rejects, finding.words()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", outside.CASES)
 def test_a_third_of_the_noise_is_found(name, tmp_path):
     """audit.py, its control: a threefold mistake went unnoticed at 2,000 trials.
