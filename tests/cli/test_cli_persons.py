@@ -185,5 +185,12 @@ def test_a_model_of_some_rows_of_each(run, tmp_path, rng):
     assert (done.json["rows"], done.json["persons"]["persons"]) == (n, n)
     assert done.json["persons"]["rows_left_out"] == 500 - n
     assert f"Persons: {n}, in 500 rows." in run("fit", data, "--person", "patient", "-o", model).out
+    plan = run("fit", data, "--person", "patient", "--drop", "patient", "--tables", 9, "-o", model)
+    assert plan.code == 0, plan.err  # to leave the column out is what happens anyway
+    notes = [f"{one},note {i},{i % 9}" for i, one in enumerate(ids)]
+    data.write_text("\n".join(["patient,text,age", *notes]))
+    doubtful = run("fit", data, "--person", "patient", "-o", model)
+    option = doubtful.err.rpartition("Add: ")[2].split()
+    assert run("fit", data, "--person", "patient", *option, "-o", model).code == 0, option
     refused = run("fit", data, "--rows-per-person", 2, "-o", model)
     assert (refused.code, "goes with --person" in refused.err) == (2, True)

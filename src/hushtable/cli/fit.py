@@ -85,7 +85,7 @@ def fit(
     }
     persons = _persons(person, rows_per_person)
     target = Target(output, [data])
-    reader = _keeping(reads.open(data), names_in(keep_text or ""))
+    reader = _keeping(reads.open(data, [person] if person else []), names_in(keep_text or ""))
     if table:  # before anything is refused
         reader = reader.repeatable()
         print_understanding(understood(reader, None, threads)[0])

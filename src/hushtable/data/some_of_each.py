@@ -41,7 +41,8 @@ def some_of_each(reader: Reader, person: str, most: int) -> tuple[Reader, Person
     reading = reader.reading or Reading()
     others = [name for name in reader.names or () if name != person]
     some = reader.select(others).take(taken)
-    return replace(some, reading=replace(reading, drop=(*reading.drop, person))), counted
+    drop = tuple(dict.fromkeys((*reading.drop, person)))
+    return replace(some, reading=replace(reading, drop=drop)), counted
 
 
 def _numbers(start: int, n_rows: int) -> Codes:
