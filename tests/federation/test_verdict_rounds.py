@@ -20,6 +20,7 @@ from hushtable import (
 from hushtable.audit import audit_canaries
 from hushtable.counts.learned import LearnedModel
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
+from hushtable.federation.layout import Layout
 from hushtable.scores import Scorer
 
 COLUMNS = SCHEMA.names
@@ -173,6 +174,21 @@ def test_verdicts_travel_in_a_masked_round(five, model, plan):
     local = LocalModel.of(result, answer.share.release, answer.sent, answer.counts)
     assert local.noise_sd < result.noise_sd
     assert np.isfinite(detector.learn_from(local).score_samples(X)).all()
+
+
+def test_counts_of_many_verdicts_are_plausible_and_lies_are_not(five, plan):
+    """The first histogram counts them, and all others count outliers less the fine."""
+    layout = Layout.of(plan)
+    exact = sum((site.sketch(plan) for site in five.sites.values()), start=Sketch.zero(plan)).counts
+    for counts in (exact, 100 * exact):
+        assert layout.implausible(counts, 1.0) is None
+    for cell, by in ((0, 1_000), (50, 1_000), (50, -1_000)):
+        lie = exact.copy()
+        lie[cell] += by
+        assert layout.implausible(lie, 1.0) is not None
+    moved = exact.copy()
+    moved[[50, 51]] += [5_000, -5_000]
+    assert layout.implausible(moved, 1.0) is not None
 
 
 def test_no_round_protects_another_verdict_on_the_same_row(five, plan):

@@ -104,8 +104,9 @@ class Layout:
 
         All tables count the same rows, so that their totals agree up to the noise; and no cell
         holds fewer rows than none, or more than all. So it is with rows of several periods that a
-        horizon weighs, for no weight is below 0. A bound of 8 standard deviations is broken
-        by chance once in 10^15 cells.
+        horizon weighs, for no weight is below 0. Of verdicts, the first table counts the fine and
+        the outliers, and all others count outliers less the fine. A bound of 8 standard deviations
+        is broken by chance once in 10^15 cells.
 
         Parameters
         ----------
@@ -119,6 +120,10 @@ class Layout:
         if np.abs(counts, dtype=np.float64).max() > 2.0**52:
             return "a count is beyond 2^52"
         rows = np.add.reduceat(counts, starts).astype(np.float64)
+        signed = self.purpose is Purpose.VERDICTS
+        all_verdicts = float(rows[0])
+        if signed:
+            rows[0] = counts[1] - counts[0]
         spread = noise_sd * np.sqrt(self.cells)
         weights = 1.0 / spread**2
         mean = float(rows @ weights / weights.sum())
@@ -130,12 +135,14 @@ class Layout:
                 f"{rows[worst]:,.0f}, all together {mean:,.0f}: {off[worst]:.0f} times the noise "
                 "apart"
             )
+        total = max(all_verdicts if signed else mean, 0.0)
+        most = total + 8.0 * (noise_sd + spread.min())
         cell = int(counts.argmin())
-        if counts[cell] < -8.0 * noise_sd:
+        if counts[cell] < (-most if signed else -8.0 * noise_sd):
             return f"cell {cell} holds {counts[cell]:,}: negative by more than noise explains"
         cell = int(counts.argmax())
-        if counts[cell] > max(mean, 0.0) + 8.0 * (noise_sd + spread.min()):
-            return f"cell {cell} holds {counts[cell]:,}, more than the {mean:,.0f} rows in all"
+        if counts[cell] > most:
+            return f"cell {cell} holds {counts[cell]:,}, more than the {total:,.0f} rows in all"
         return None
 
     # --- files ------------------------------------------------------------------------------
