@@ -84,7 +84,7 @@ def one_period() -> AbstractContextManager[Any]:
 
 def one_period_less() -> AbstractContextManager[Any]:
     """Make the noise for a person in one period, where there are rows of two."""
-    columns = Horizon.columns.fget  # type: ignore[attr-defined]
+    columns = Horizon.columns.fget  # type: ignore[attr-defined] # a property, as the class has it
     return _columns(lambda horizon: columns(replace(horizon, participations=1)))
 
 
