@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from hushtable.counts.releasing import check_counts
 from hushtable.counts.sketch import Sketch
-from hushtable.data.known import PersonsCounted
 from hushtable.errors import DataError, RoundError, UsageError
 from hushtable.federation.approval import Approval, check_officer
 from hushtable.federation.book.book import ALL_ROWS, Book
-from hushtable.federation.book.digests import RowDigests, of_persons
-from hushtable.federation.book.registers import Period, check_registered
+from hushtable.federation.book.digests import RowDigests
+from hushtable.federation.book.registers import NOBODY, Counted, Period, check_registered
 from hushtable.federation.clock import now
 from hushtable.federation.contribution import Contribution, charged, cost
 from hushtable.federation.keys import Card, Keys
@@ -257,7 +256,12 @@ class Reply:
             agreed = agree.roster_keys(self.round, self.keys)
             masks = mask.pairwise_mask(self.keys.card.name, agreed, self.round.layout.n_cells)
         return self.answer(
-            counts, masks, progress, rows=rows, new_people=new_people, persons=sketch.persons
+            counts,
+            masks,
+            progress,
+            rows=rows,
+            new_people=new_people,
+            persons=Counted.of(sketch.persons),
         ).content
 
     def answer(
@@ -268,7 +272,7 @@ class Reply:
         *,
         rows: RowDigests | None = None,
         new_people: bool = False,
-        persons: PersonsCounted | None = None,
+        persons: Counted = NOBODY,
     ) -> Contribution:
         """Draw the noise, sign, and write it into the book; or return what is in it.
 
@@ -283,8 +287,8 @@ class Reply:
             What hides them, in a masked round.
         progress, rows, new_people
             As in `submission`.
-        persons : hushtable.data.known.PersonsCounted, optional
-            Of the sketch: by which the book knows the persons again, whatever their rows are.
+        persons : Counted
+            By which the book knows the persons again, whatever their rows are.
         """
         if self.earlier is not None:
             return self._again(self.earlier, masks)
@@ -296,12 +300,10 @@ class Reply:
             # Another process may have answered meanwhile.
             self.past.check_still()
             self._check_cost()
+            if persons.register is not None:
+                self.book.check_register(persons.register, self.barred())
             # The same people may have other rows by now.
-            sample = of_persons(persons) if persons is not None and persons.n_persons else None
-            register = None if persons is None else persons.register
-            if register is not None:
-                self.book.check_register(register, self.barred())
-            for some in (rows, sample) if self._attended else ():  # else in the first step
+            for some in (rows, persons.sample) if self._attended else ():  # else in the first step
                 if some is not None:
                     self.book.check_people(self.data_set, some, new_people)
             share, spent = self.past.paid or charged(
@@ -310,12 +312,12 @@ class Reply:
             about = self.round.round_id, self.round.title, self.data_set, self.at
             noised = Contribution(
                 *about, counts, sent, share, spent, self.round.content,
-                stream=self.round.stream, period=self.round.period, register=register,
+                stream=self.round.stream, period=self.round.period, register=persons.register,
             )  # fmt: skip
             if self.policy.digest:
                 self.book.note_policy(self.policy.digest)
             sealed = noised.sealed(self.round, self.keys, masks)
-            return self.book.record(sealed, rows, new_people, sample)
+            return self.book.record(sealed, rows, new_people, persons.sample)
 
     def _again(self, earlier: Contribution, masks: NDArray[np.uint64] | None) -> Contribution:
         """Return the answer that was given; to another round about the same period, its counts.

@@ -204,11 +204,16 @@ class BookFile:
             )
         return asked, answer
 
-    def forget_steps(self, round_id: str) -> None:
-        """Forget what was kept between the steps of a round that is over; keep the answers."""
+    def forget_steps(self, round_id: str, but: str = "") -> None:
+        """Forget what was kept between the steps of a round; keep the answers.
+
+        ``but`` is a step of which it is kept on, where one may follow that needs it.
+        """
         with self.writing():
             self._db.run("delete from steps where round_id = ? and step = 'rows'", (round_id,))
-            self._db.run("update steps set kept = '{}' where round_id = ?", (round_id,))
+            self._db.run(
+                "update steps set kept = '{}' where round_id = ? and step != ?", (round_id, but)
+            )
 
 
 def _step(row: Any) -> tuple[str, bytes, dict[str, Any]]:

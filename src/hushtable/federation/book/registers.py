@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hushtable.data.known import PersonsCounted
 from hushtable.errors import UsageError
 from hushtable.federation.book.chain import Entry
+from hushtable.federation.book.digests import RowDigests, of_persons
 from hushtable.federation.round import Round
 from hushtable.privacy.horizon import Horizon
 
@@ -38,6 +39,27 @@ class Period(NamedTuple):
         if asked.layout.horizon is None or asked.period is None:
             return None
         return cls(asked.stream, asked.period, asked.layout.horizon)
+
+
+class Counted(NamedTuple):
+    """Whom an answer counts, as its book will know them: a sample, and perhaps the register.
+
+    Both are None where no column tells persons.
+    """
+
+    sample: RowDigests | None
+    register: Digests | None
+
+    @classmethod
+    def of(cls, persons: PersonsCounted | None) -> "Counted":
+        """Return what is to be known of the persons of a sketch."""
+        if persons is None:
+            return NOBODY
+        return cls(of_persons(persons) if persons.n_persons else None, persons.register)
+
+
+#: Where no column tells persons.
+NOBODY = Counted(None, None)
 
 
 def to_bytes(register: Digests) -> bytes:

@@ -1,20 +1,17 @@
-"""Shares that one site seals for another, and what binds a site to its own mask."""
+"""Rows of shares that one site seals for another: ChaCha20-Poly1305 under a key of the two."""
 
-import hashlib
-from typing import Any
+import secrets
 
 import rfc8785
 
 from hushtable.errors import RoundError
-from hushtable.federation.keys import crypto
+from hushtable.federation.keys import Keys, crypto
 from hushtable.federation.masks.agree import agreed_key
 from hushtable.federation.round import Round
 
-
-def commitment(round_: Round, site: str, own_mask: bytes) -> str:
-    """Hash a site's own mask: binds the site to it, and reveals nothing of it."""
-    text = rfc8785.dumps(["hushtable mask", round_.round_id, site, own_mask.hex()])
-    return hashlib.sha256(text).hexdigest()
+_NONCE = 12
+#: By how much a sealed row is longer than the row.
+SEAL_BYTES = _NONCE + 16
 
 
 def place(round_: Round, name: str) -> int:
@@ -22,30 +19,30 @@ def place(round_: Round, name: str) -> int:
     return round_.names.index(name) + 1
 
 
-def sealed_share(
-    round_: Round, mine: Any, theirs: str, sender: str, reader: str, share: bytes
-) -> bytes:
-    """Seal a share that one site deals to another; see `opened_share`."""
-    cipher, nonce = _cipher(round_, mine, theirs, sender, reader)
-    return bytes(cipher.encrypt(nonce, share, None))
+def row_key(round_: Round, keys: Keys, other: str) -> bytes:
+    """Return the key by which a site and another, or itself, seal rows in a round."""
+    pair = sorted((keys.card.name, other))
+    return agreed_key(keys.masking, round_.card(other).masking, "shares", round_.round_id, *pair)
 
 
-def opened_share(
-    round_: Round, mine: Any, theirs: str, sender: str, reader: str, sealed: bytes
-) -> bytes:
-    """Open the share that one site sealed for another.
+def sealed(key: bytes, sender: str, reader: str, row: bytes) -> bytes:
+    """Seal a row for its reader; see `opened`."""
+    nonce = secrets.token_bytes(_NONCE)
+    cipher = crypto().ChaCha20Poly1305(key)
+    return nonce + bytes(cipher.encrypt(nonce, row, _between(sender, reader)))
 
-    Raises `RoundError` if it was changed, or sealed by somebody else or for another.
+
+def opened(key: bytes, sender: str, reader: str, content: bytes) -> bytes:
+    """Open a row that one site sealed for another.
+
+    Raises `RoundError` if it was changed, or sealed by another key or for another.
     """
-    cipher, nonce = _cipher(round_, mine, theirs, sender, reader)
+    cipher = crypto().ChaCha20Poly1305(key)
     try:
-        return bytes(cipher.decrypt(nonce, sealed, None))
-    except crypto().InvalidTag:
-        raise RoundError(f"the share of {sender!r} was changed on its way") from None
+        return bytes(cipher.decrypt(content[:_NONCE], content[_NONCE:], _between(sender, reader)))
+    except (crypto().InvalidTag, ValueError):  # ValueError: too short for a nonce
+        raise RoundError(f"the shares of {sender!r} for {reader!r} do not open") from None
 
 
-def _cipher(round_: Round, mine: Any, theirs: str, sender: str, reader: str) -> tuple[Any, bytes]:
-    """Return the cipher of a pair, and a number used once: each of the two seals once by it."""
-    purpose = ("shares", round_.round_id, *sorted((sender, reader)))
-    key = agreed_key(mine, theirs, *purpose)
-    return crypto().ChaCha20Poly1305(key), place(round_, sender).to_bytes(12)
+def _between(sender: str, reader: str) -> bytes:
+    return rfc8785.dumps([sender, reader])

@@ -1,86 +1,95 @@
-"""Take the masks off a sum: from shares, the survivors' own masks and the lost sites' pairs."""
+"""Take the masks off a sum: from shares, the sites' own masks and those with sites left out."""
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import RoundError
-from hushtable.federation.masks import agree, mask, seal, shamir
+from hushtable.federation.masks import mask, seal, shamir
+from hushtable.federation.masks.dealing import Dealing
 from hushtable.federation.round import Round
 
-#: Choices of who is believed: enough for 3 liars among 50.
+#: Choices of who is believed about a secret: enough for 3 liars among 50.
 _MOST_TRIES = 20_000
+#: A secret by its dealer and the site whose mask with the dealer it is the key of.
+Secret = tuple[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Unmasking:
-    """Finds all that masks the sum of the survivors.
+    """Finds all that masks the sum of some sites of a round.
 
-    By site, ``keys`` are the public keys of its pairwise masks, and ``commitments`` the hashes
-    of its own mask, of those that dealt shares.
+    Attributes
+    ----------
+    round : Round
+        Of the sites.
+    dealings : mapping of str to Dealing
+        By site, the public part of what it dealt.
+    shares : mapping of str to mapping of Secret to int
+        By site, the shares that it gives.
+    sites : list of str
+        Of whom the sum is.
+    liars : dict of str to str
+        By site found out to give wrong shares, or to have dealt them, words for people.
     """
 
     round: Round
-    keys: Mapping[str, str]
-    commitments: Mapping[str, str]
-    survivors: list[str]
+    dealings: Mapping[str, Dealing]
+    shares: Mapping[str, Mapping[Secret, int]]
+    sites: list[str]
+    liars: dict[str, str] = field(default_factory=dict)
 
-    def masks(self, shares: Mapping[str, list[bytes]]) -> NDArray[np.uint64]:
-        """Return the survivors' own masks, and their pairs with lost sites.
-
-        By site that gives them, the shares of the secrets are in the order of `commitments`.
-        """
+    def masks(self) -> NDArray[np.uint64]:
+        """Return what masks the sum, of shape (n_cells,); raises `RoundError` without it."""
         n_cells = self.round.layout.n_cells
+        out = [name for name in self.round.names if name not in self.sites]
         total = np.zeros(n_cells, np.uint64)
-        for name, secret in self._secrets(shares).items():
-            if name in self.survivors:
-                total += mask.stream(secret, n_cells)
-                continue
-            key = agree.private_key(secret)
-            agreed = {
-                other: agree.mask_key(self.round, key, self.keys[other], name, other)
-                for other in self.survivors
-            }
-            # What the survivors added for this site is what it would have taken away.
-            total -= mask.pairwise_mask(name, agreed, n_cells)
+        for name in self.sites:
+            total += mask.stream(self._secret(name, name), n_cells)
+            pairs = {other: self._secret(name, other) for other in out}
+            total += mask.pairwise_mask(name, pairs, n_cells)
         return total
 
-    def _secrets(self, shares: Mapping[str, list[bytes]]) -> dict[str, bytes]:
-        """Put together the secrets of the sites from as many shares as are needed.
+    def _secret(self, dealer: str, other: str) -> bytes:
+        """Put together a secret from as many shares as are needed.
 
-        Some givers may lie: others are tried in their place, until each secret is the one that
-        its site stands by. What was tried and did not fit reveals nobody's secret.
+        Some givers may lie: others are tried in their place, until the secret is the one that its
+        dealer committed to. What was tried and did not fit reveals nobody's secret.
         """
-        names = list(self.commitments)
-        choices = _choices(list(shares), self.round.terms.least)
-        for givers in itertools.islice(choices, _MOST_TRIES):
-            # One secret first: most wrong choices end there.
-            for some in (names[:1], names):
-                places = {seal.place(self.round, one): shares[one][: len(some)] for one in givers}
-                try:
-                    secrets = dict(zip(some, shamir.combine(places, 32), strict=True))
-                except ValueError:
-                    break
-                if not all(self._fits(name, secret) for name, secret in secrets.items()):
-                    break
-            else:
-                return secrets
+        names = [name for name in self.shares if (dealer, other) in self.shares[name]]
+        names.sort(key=lambda name: name in self.liars)  # who lied once is asked last
+        given = {seal.place(self.round, name): self.shares[name][dealer, other] for name in names}
+        least = self.round.terms.least
+        j = self.round.names.index(other)
+        for choice in itertools.islice(_choices(list(given), least), _MOST_TRIES):
+            some = {place: given[place] for place in choice}
+            secret = shamir.combine(some)
+            fits = self.dealings[dealer].fits(j, secret)
+            off = [place for place in given if not _lies_on(some, place, given[place])]
+            if secret is not None and (fits or (not off and len(given) > least)):
+                if not fits:
+                    self.liars[dealer] = "committed to another key of its mask than it dealt"
+                for place in off:
+                    self.liars[self.round.names[place - 1]] = "gave wrong shares"
+                return secret
         raise RoundError(
-            "no sum: the shares behind the masks do not fit: too many sites gave wrong ones, or a "
-            "site dealt wrong ones; open a new round"
+            f"no sum: the shares behind the masks of {dealer!r} do not fit: too many sites gave "
+            "wrong ones, or too few are there. More answers may mend it; else open a new round"
         )
 
-    def _fits(self, name: str, secret: bytes) -> bool:
-        """Whether a secret is the one that the site itself stands by."""
-        if name in self.survivors:
-            return seal.commitment(self.round, name, secret) == self.commitments[name]
-        return agree.public_key(agree.private_key(secret)) == self.keys[name]
+
+def _lies_on(some: Mapping[int, int], place: int, share: int) -> bool:
+    """Whether a share is that of the polynomial through some others."""
+    if place in some:
+        return some[place] == share
+    each = zip(shamir.weights(tuple(some), place), some.values(), strict=True)
+    return sum(weight * value for weight, value in each) % shamir.PRIME == share
 
 
-def _choices(givers: list[str], least: int) -> Iterator[tuple[str, ...]]:
+def _choices(givers: list[int], least: int) -> Iterator[tuple[int, ...]]:
     """Yield givers, as many as are needed: the first ones, then others with few left out."""
     seen = set()
     for n_out in range(len(givers) - least + 1):

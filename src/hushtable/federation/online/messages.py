@@ -1,9 +1,11 @@
 """Messages of the online form: signed, bound to a round and a step, the same on every transport."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.entries import entries
@@ -12,10 +14,12 @@ from hushtable.federation.keys import Card, Keys
 from hushtable.federation.refusals import Refusal, Refused
 from hushtable.federation.round import Round
 
-Step = Literal["hello", "keys", "shares", "masked", "survivors", "unmask"]
+Step = Literal["hello", "shares", "masked", "survivors", "unmask", "without"]
 #: Of the sum; before them, whoever has to find out where a site is says hello.
 STEPS: tuple[Step, ...] = get_args(Step)[1:]
 _REFUSED = "refused"
+#: Begins the names of arrays that hold the messages of others.
+_ENCLOSED = "of "
 _ENTRIES = {"round_id": str, "step": str, "sender": str, "body": dict}
 
 
@@ -33,11 +37,20 @@ class Message:
     digest: str
     #: The message as it travels.
     content: bytes
+    #: Of bytes, uint8, as the step needs them.
+    arrays: files.Arrays = field(default_factory=dict)
 
     @classmethod
-    def make(cls, round_: Round, step: str, keys: Keys, body: dict[str, Any]) -> "Message":
+    def make(
+        cls,
+        round_: Round,
+        step: str,
+        keys: Keys,
+        body: dict[str, Any],
+        arrays: files.Arrays | None = None,
+    ) -> "Message":
         """Sign an answer."""
-        return cls.read(_pack(round_.round_id, step, keys, body, {}), keys.card)
+        return cls.read(_pack(round_.round_id, step, keys, body, arrays or {}), keys.card)
 
     @staticmethod
     def refuse(round_id: str, keys: Keys, word: Refusal) -> bytes:
@@ -58,7 +71,7 @@ class Message:
         entries(said, "a message", _ENTRIES)
         if said["sender"] != sender.name:
             raise RoundError(f"a message of {said['sender']!r} is signed by {sender.name!r}")
-        return cls(**said, digest=read.digest, content=content)
+        return cls(**said, digest=read.digest, content=content, arrays=read.arrays)
 
     def check(self, round_: Round, step: str) -> "Message":
         """Return the message if it belongs to this round and step; raises `RoundError`.
@@ -80,10 +93,39 @@ class Message:
         return self
 
 
-def ask(round_: Round, step: Step, keys: Keys, body: dict[str, Any]) -> bytes:
-    """Return the coordinator's request for a step; the round travels with each."""
-    round_file = np.frombuffer(round_.content, np.uint8)
-    return _pack(round_.round_id, step, keys, body, {"round": round_file})
+def ask(
+    round_: Round,
+    step: Step,
+    keys: Keys,
+    body: dict[str, Any],
+    arrays: files.Arrays | None = None,
+    *,
+    with_round: bool = True,
+) -> bytes:
+    """Return the coordinator's request for a step.
+
+    The round travels with it, unless whoever is asked has it from elsewhere.
+    """
+    more = {"round": _bytes(round_.content)} if with_round else {}
+    return _pack(round_.round_id, step, keys, body, {**(arrays or {}), **more})
+
+
+def enclosed(contents: Mapping[str, bytes]) -> files.Arrays:
+    """Return messages as another one hands them on, signatures and all, by name of the sender."""
+    return {f"{_ENCLOSED}{name}": _bytes(content) for name, content in contents.items()}
+
+
+def unclosed(message: Message) -> dict[str, bytes]:
+    """Return the messages that one hands on, by name."""
+    return {
+        name.removeprefix(_ENCLOSED): array.tobytes()
+        for name, array in message.arrays.items()
+        if name.startswith(_ENCLOSED)
+    }
+
+
+def _bytes(content: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(content, np.uint8)
 
 
 def _pack(

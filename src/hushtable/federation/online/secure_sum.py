@@ -1,28 +1,17 @@
-"""The coordinator in the online form of a masked round: five steps, over any transport."""
+"""The coordinator of a masked round whose sites can be reached now: over any transport."""
 
 import contextlib
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import TypeVar
-
-import numpy as np
 
 from hushtable.counts.base import Noised
-from hushtable.errors import HushTableError, RoundError
-from hushtable.federation.collect import total, with_seal
+from hushtable.errors import RoundError
 from hushtable.federation.keys import Keys
-from hushtable.federation.masks.unmask import Unmasking
-from hushtable.federation.online import keys as keys_
-from hushtable.federation.online import masked, shares, survivors, unmask
 from hushtable.federation.online.memory import Exchange
-from hushtable.federation.online.messages import Message, Step, ask
-from hushtable.federation.online.state import Kept
+from hushtable.federation.online.messages import Step
+from hushtable.federation.online.tally import Tally
 from hushtable.federation.online.transport import Transport
-from hushtable.federation.refusals import Refusal
 from hushtable.federation.round import Round
-
-T = TypeVar("T")
 
 
 class SecureSum:
@@ -41,13 +30,6 @@ class SecureSum:
         Seconds after which a site that is silent in a step is asked again, or lost.
     tries : int, default=1
         How often a site is asked in a step; it answers the same request in the same words.
-
-    Attributes
-    ----------
-    reached : dict of str to str
-        By site, the last step that it answered.
-    lost : dict of str to str
-        By site that dropped out, in which step and why: one word of `Refusal`.
 
     Examples
     --------
@@ -78,12 +60,10 @@ class SecureSum:
             )
         if keys.card != round_.coordinator:
             raise RoundError(f"{round_.coordinator.name!r} opened the round, with other keys")
-        self.round, self._keys = round_, keys
         self._transport = Exchange(transport) if callable(transport) else transport
         self._timeout, self._tries = timeout, tries
         self._heard: dict[str, bytes] = {}
-        self.reached: dict[str, str] = {}
-        self.lost: dict[str, str] = {}
+        self.tally = Tally(round_, keys)
 
     def run(self) -> Noised:
         """Run the round.
@@ -103,65 +83,42 @@ class SecureSum:
             return self._run()
 
     def _run(self) -> Noised:
-        round_ = self.round
-        offered = self._step("keys", {name: {} for name in round_.names}, keys_.check)
-        dealt = self._step(
-            "shares", shares.requests(offered), partial(shares.check, names=offered.keys())
-        )
-        submitted = self._ask("masked", masked.requests(dealt), partial(masked.read, round_))
-        signed = self._step("survivors", survivors.requests(submitted))
-        given = self._step("unmask", unmask.requests(signed))
-        unmasking = Unmasking(
-            round_,
-            {name: message.body["mask"] for name, message in offered.items()},
-            {name: message.body["commitment"] for name, message in dealt.items()},
-            sorted(submitted),
-        )
-        words = np.zeros(round_.layout.n_cells, np.uint64)
-        for submission in submitted.values():
-            words += submission.words
-        words -= unmasking.masks(unmask.shares_of(given, list(dealt)))
-        result = total(round_, words, {name: one.ledger for name, one in submitted.items()})
-        digests = {name: one.digest for name, one in submitted.items()}
-        return with_seal(round_, result, digests, self._keys)
+        tally = self.tally
+        self._ask("shares")
+        tally.check_enough(len(tally.dealt), "shares")  # before anybody spends
+        self._ask("masked")
+        tally.close()
+        if not tally.whole:
+            self._ask("survivors")
+            tally.check_enough(len(tally.answers["survivors"]), "survivors")
+            tally.go_on()
+        self._ask("unmask")
+        tally.go_on()
+        if tally.without:
+            self._ask("without")
+        return tally.result()
 
-    def _step(
-        self,
-        step: Step,
-        bodies: Mapping[str, Kept],
-        check: Callable[[Message], None] = lambda message: None,
-    ) -> dict[str, Message]:
-        def read(name: str, content: bytes) -> Message:
-            message = Message.read(content, self.round.card(name)).check(self.round, step)
-            check(message)
-            return message
-
-        return self._ask(step, bodies, read)
-
-    def _ask(
-        self, step: Step, bodies: Mapping[str, Kept], read: Callable[[str, bytes], T]
-    ) -> dict[str, T]:
-        """Ask sites in one step; note who is lost; raise if too few are left."""
-        requests = {name: ask(self.round, step, self._keys, body) for name, body in bodies.items()}
+    def _ask(self, step: Step) -> None:
+        """Ask sites in one step, and hand on what comes; of who is silent, nothing."""
+        requests = self.tally.requests(step)
         answers = self._answers(requests)
-        found = {}
         for name in requests:
-            if name not in answers:
-                self.lost[name] = f"{step}: {Refusal.SILENT}"
-                continue
-            try:
-                found[name] = read(name, answers[name])
-                self.reached[name] = step
-            except HushTableError as error:  # whose words may quote what came
-                self.lost[name] = f"{step}: {error.word or Refusal.GARBLED}"
-        least = self.round.terms.least
-        if len(found) < least:
-            lost = "; ".join(f"{name}: {why}" for name, why in sorted(self.lost.items()))
-            raise RoundError(
-                f"no sum: {len(found)} sites are left in step {step!r}, and {least} are needed "
-                f"({lost}). Nothing can be read from what was sent; open a new round"
-            )
-        return found
+            self.tally.take(step, name, answers.get(name, b""))
+
+    @property
+    def reached(self) -> dict[str, str]:
+        """By site, the last step that it answered."""
+        return self.tally.reached
+
+    @property
+    def lost(self) -> dict[str, str]:
+        """By site that dropped out, in which step and why: one word of `Refusal`."""
+        return self.tally.lost
+
+    @property
+    def found_out(self) -> dict[str, str]:
+        """By site that gave or dealt wrong shares, or complained falsely, words for people."""
+        return self.tally.found_out
 
     def _answers(self, requests: Mapping[str, bytes]) -> dict[str, bytes]:
         """Return the first answer of each site that gives one in time."""

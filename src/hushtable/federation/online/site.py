@@ -15,7 +15,7 @@ from hushtable.federation.book.book import ALL_ROWS, Book
 from hushtable.federation.book.digests import RowDigests
 from hushtable.federation.clock import now, stamp
 from hushtable.federation.keys import Keys
-from hushtable.federation.online import hello, keys, masked, shares, survivors, unmask
+from hushtable.federation.online import hello, masked, shares, survivors, unmask, without
 from hushtable.federation.online.messages import Message
 from hushtable.federation.online.state import Kept, SiteState
 from hushtable.federation.policy import Policy
@@ -24,9 +24,11 @@ from hushtable.federation.round import Round
 from hushtable.federation.site import Reply
 from hushtable.plans.plan import Plan
 
-_STEPS: dict[str, Callable[[SiteState, Kept], tuple[bytes, Kept]]] = {
-    "keys": keys.answer, "shares": shares.answer, "masked": masked.answer,
-    "survivors": survivors.answer, "unmask": unmask.answer,
+#: In these, a coordinator chooses nothing: whatever the request, the answer is the same.
+_ALIKE = ("shares", "masked")
+_STEPS: dict[str, Callable[[SiteState, Message], tuple[bytes, Kept]]] = {
+    "shares": shares.answer, "masked": masked.answer, "survivors": survivors.answer,
+    "unmask": unmask.answer, "without": without.answer,
 }  # fmt: skip
 
 
@@ -85,25 +87,32 @@ class OnlineSite:
         )
         self._last: Round | None = None
 
-    def answer(self, request: bytes) -> bytes:
+    def answer(self, request: bytes, round_: Round | None = None) -> bytes:
         """Return the signed answer to a request, or a signed `Refusal`: one word.
 
         Whatever goes wrong here, nothing else of it travels; the words are in the log. The same
         request gets the same answer, also after a crash; another one for a step that was answered
         is refused: two answers would reveal more than one.
+
+        Parameters
+        ----------
+        request : bytes
+            What the coordinator signed.
+        round_ : Round, optional
+            Which it is about, where that does not travel with the request.
         """
         round_id, step = "", ""
         try:
             with refusing(Refusal.REQUEST):
-                round_ = self._round(request)
-                round_id = round_.round_id
-                if round_.period is not None:
+                about = self._round(request) if round_ is None else round_
+                round_id = about.round_id
+                if about.period is not None:
                     raise Refused(
-                        Refusal.ROUND, f"period {round_.period} of a stream: it goes by file"
+                        Refusal.ROUND, f"period {about.period} of a stream: it goes by file"
                     )
-                asked = Message.read(request, round_.coordinator)
+                asked = Message.read(request, about.coordinator)
             step = asked.step
-            return self._answer(round_, asked)
+            return self._answer(about, asked)
         except Exception as error:  # whatever it is: it may quote a row
             said = error.word if isinstance(error, HushTableError) else ""
             word = Refusal(said or Refusal.UNAVAILABLE)
@@ -122,23 +131,24 @@ class OnlineSite:
         site = SiteState(round_, self._keys, self._book, reply, self._count, self._recognise)
         if work is None:
             return hello.answer(site, asked.digest)
+        digest = round_.round_id if asked.step in _ALIKE else asked.digest
         noted = self._book.step(round_.round_id, asked.step)
         if noted is None:
-            said, kept = work(site, asked.body)
-            given = self._book.note_step(round_.round_id, asked.step, asked.digest, said, kept)
-            if asked.step == "unmask":
-                self._book.forget_steps(round_.round_id)  # keys, counts and shares that served
+            said, kept = work(site, asked)
+            given = self._book.note_step(round_.round_id, asked.step, digest, said, kept)
+            if asked.step == "unmask":  # the key of the own mask, and counts, have served
+                self._book.forget_steps(round_.round_id, but="unmask")
         else:
             given = noted[:2]
-        return self._noted(round_, asked, *given)
+        return self._noted(round_, asked.step, digest, *given)
 
-    def _noted(self, round_: Round, asked: Message, digest: str, answer: bytes) -> bytes:
+    def _noted(self, round_: Round, step: str, asked: str, digest: str, answer: bytes) -> bytes:
         """Return the answer to a step that was noted, if it is to this request."""
-        if digest != asked.digest:
+        if digest != asked:
             raise Refused(
                 Refusal.ANSWERED,
-                f"step {asked.step!r} was answered before, to another request: each is answered "
-                "once; open a new round",
+                f"step {step!r} was answered before, to another request: each is answered once; "
+                "open a new round",
             )
         if answer:
             return answer

@@ -1,20 +1,22 @@
 """The means of a site in a step: the round, its keys, and what its book kept from before."""
 
 import base64
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable import files
 from hushtable.counts.sketch import Sketch
+from hushtable.data.known import PersonsCounted
 from hushtable.federation.book.book import Book
 from hushtable.federation.book.digests import RowDigests
+from hushtable.federation.book.registers import Counted, from_bytes, to_bytes
 from hushtable.federation.keys import Keys
-from hushtable.federation.masks.agree import private_key
 from hushtable.federation.online.messages import Message, Step
-from hushtable.federation.refusals import Refusal, Refused, refusing
+from hushtable.federation.refusals import Refusal, Refused
 from hushtable.federation.round import Round
 from hushtable.federation.site import Reply
 from hushtable.plans.plan import Plan
@@ -23,6 +25,14 @@ from hushtable.plans.plan import Plan
 Kept = dict[str, Any]
 #: Name of the row of the book's steps that holds what was counted in the first one.
 _ROWS = "rows"
+
+
+class KeptRows(NamedTuple):
+    """Counts of the rows, of shape (n_cells,), and by what rows and persons are known again."""
+
+    counts: NDArray[np.int64]
+    seen: RowDigests | None
+    persons: Counted
 
 
 @dataclass(frozen=True)
@@ -45,32 +55,51 @@ class SiteState:
         """The site's name."""
         return self.keys.card.name
 
-    def sign(self, step: Step, body: Kept) -> bytes:
+    def sign(self, step: Step, body: Kept, arrays: files.Arrays | None = None) -> bytes:
         """Return the signed answer to a step."""
-        return Message.make(self.round, step, self.keys, body).content
+        return Message.make(self.round, step, self.keys, body, arrays).content
 
     def kept(self, step: Step) -> Kept:
         """Return what was kept of a step before; refuses if it was not asked."""
         return self._noted(step, step)[1]
 
-    def private(self, use: str) -> Any:
-        """Return the key that was drawn for this round, to ``"encrypt"`` or to ``"mask"``."""
-        return private_key(bytes.fromhex(self.kept("keys")[use]))
+    def answered(self, step: Step) -> bytes:
+        """Return what was answered in a step before; refuses if it was not asked."""
+        return self._noted(step, step)[0]
 
     # --- the rows -----------------------------------------------------------------------------
 
-    def keep_rows(self, counts: NDArray[np.int64], seen: RowDigests | None) -> None:
+    def keep_rows(
+        self,
+        counts: NDArray[np.int64],
+        seen: RowDigests | None,
+        persons: PersonsCounted | None,
+    ) -> None:
         """Keep the counts of the rows, and by what to recognise these."""
-        digests = None if seen is None else base64.b64encode(seen.to_bytes()).decode()
+        counted = Counted.of(persons)
+        register = None if counted.register is None else to_bytes(counted.register)
+        kept = {
+            "seen": _text(None if seen is None else seen.to_bytes()),
+            "sample": _text(None if counted.sample is None else counted.sample.to_bytes()),
+            "register": _text(register),
+        }
         content = counts.astype("<i8").tobytes()
-        self.book.note_step(self.round.round_id, _ROWS, "", content, {"digests": digests})
+        self.book.note_step(self.round.round_id, _ROWS, "", content, kept)
 
-    def rows(self) -> tuple[NDArray[np.int64], RowDigests | None]:
+    def rows(self) -> KeptRows:
         """Return what `keep_rows` was given."""
-        counts, kept = self._noted(_ROWS, "keys")
-        seen = kept["digests"]
-        found = None if seen is None else RowDigests.from_bytes(base64.b64decode(seen))
-        return np.frombuffer(counts, "<i8").astype(np.int64), found
+        counts, kept = self._noted(_ROWS, "shares")
+        found = {name: None if one is None else base64.b64decode(one) for name, one in kept.items()}
+        seen, sample, register = (found[name] for name in ("seen", "sample", "register"))
+        persons = Counted(
+            None if sample is None else RowDigests.from_bytes(sample),
+            None if register is None else from_bytes(register),
+        )
+        return KeptRows(
+            np.frombuffer(counts, "<i8").astype(np.int64),
+            None if seen is None else RowDigests.from_bytes(seen),
+            persons,
+        )
 
     def _noted(self, name: str, step: str) -> tuple[bytes, Kept]:
         noted = self.book.step(self.round.round_id, name)
@@ -78,32 +107,6 @@ class SiteState:
             raise Refused(Refusal.ORDER, f"step {step!r} comes first, and was not asked")
         return noted[1:]
 
-    # --- checks -------------------------------------------------------------------------------
 
-    def signed(self, body: Kept, key: str, step: Step) -> dict[str, Message]:
-        """Return the messages of a step that the coordinator hands on, by site."""
-        contents = texts(body, key)
-        with refusing(Refusal.SHARES):
-            return {
-                name: Message.read(content, self.round.card(name)).check(self.round, step)
-                for name, content in contents.items()
-            }
-
-    def check_enough(self, names: Collection[str], among: Collection[str]) -> None:
-        """Refuse unless these are enough sites, this one and only those so far."""
-        if len(set(names)) < len(names) or not set(names) <= set(among) or self.me not in names:
-            raise Refused(
-                Refusal.SITES, "the list of sites is not one of those who took part so far"
-            )
-        least = self.round.terms.least
-        if len(names) < least:
-            raise Refused(Refusal.SITES, f"{len(names)} sites are left, and {least} are needed")
-
-
-def texts(body: Kept, key: str | None = None) -> dict[str, bytes]:
-    """Return the bytes that a body, or an entry of it, has in hexadecimal digits by name."""
-    found = body if key is None else body.get(key)
-    try:  # what is not of this form raises one of the three, and is refused
-        return {name: bytes.fromhex(text) for name, text in found.items()}  # type: ignore[union-attr]
-    except (AttributeError, TypeError, ValueError):
-        raise Refused(Refusal.REQUEST, f"step {key!r}: the request is not of its form") from None
+def _text(content: bytes | None) -> str | None:
+    return None if content is None else base64.b64encode(content).decode()

@@ -1,21 +1,18 @@
-"""Step ``survivors``: each site signs who is in the sum, once; nobody signs two lists."""
+"""Step ``survivors``: where sites are missing, each signs who is in the sum, once.
 
-from collections.abc import Collection
+Nobody signs two lists, and of those who are on it, nobody's masks with each other are given away.
+"""
 
+from hushtable.federation.online import listed
+from hushtable.federation.online.messages import Message
 from hushtable.federation.online.state import Kept, SiteState
 from hushtable.federation.refusals import Refusal, Refused
 
 
-def answer(site: SiteState, body: Kept) -> tuple[bytes, Kept]:
-    """Sign who is in the sum; of these, nobody's pairwise masks will be given away."""
-    names = body.get("sites")
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise Refused(Refusal.REQUEST, "step 'survivors': the request is not of its form")
-    site.check_enough(names, site.kept("masked")["shares"])
-    said = {"sites": sorted(names)}
-    return site.sign("survivors", said), said
-
-
-def requests(masked: Collection[str]) -> dict[str, Kept]:
-    """Show everybody who is in the sum."""
-    return {name: {"sites": sorted(masked)} for name in sorted(masked)}
+def answer(site: SiteState, asked: Message) -> tuple[bytes, Kept]:
+    """Sign who is in the sum; say whose shares are not what was proved."""
+    if site.book.step(site.round.round_id, "unmask") is not None:
+        raise Refused(Refusal.ANSWERED, "shares were given for another list of sites")
+    taken = listed.take(site, asked)
+    body, arrays = taken.said()
+    return site.sign("survivors", body, arrays), taken.kept()
