@@ -14,7 +14,9 @@ from hushtable.counts.base import Noised
 from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.collect import total, with_seal
 from hushtable.federation.keys import Keys
-from hushtable.federation.masks.unmask import Unmasking
+from hushtable.federation.masks import seal
+from hushtable.federation.masks.dealing import Bytes
+from hushtable.federation.masks.unmask import Secret, Unmasking
 from hushtable.federation.online import complaints, listed, masked, shares, unmask, without
 from hushtable.federation.online.messages import Message, Step, ask, enclosed
 from hushtable.federation.refusals import Refusal
@@ -133,24 +135,27 @@ class Tally:
 
         Of who is on the list, the one that is on it counts, and any other shows who lies.
         """
-        known = self._digests.setdefault((step, site), digest)
-        if self.listed:
-            return self.listed.get(site, {}).get(step) == digest
+        known = self._digests.setdefault((step, site), self.listed.get(site, {}).get(step, digest))
         if known != digest:
             self.twice[site] = f"signed two different answers to step {step!r}"
+        if self.listed:
+            return site in self.listed and known == digest
+        if site in self.twice:
             self.dealt.pop(site, None)
             self.submitted.pop(site, None)
-        if site in self.twice:
             raise RoundError(f"{site!r} {self.twice[site]}")
         return True
 
     def _take_signed(self, step: Step, site: str, content: bytes) -> None:
         message = Message.read(content, self.round.card(site)).check(self.round, step)
-        sites = message.body.get("sites", self.listed)
+        # Who is asked to sign says what: else its answer would be shown to others, who refuse it.
+        sites = message.body.get("sites", None if step == "survivors" else self.listed)
         if site not in self.listed or sites != self.listed:
             raise RoundError(f"{site!r} answers about another list of sites")
+        if not isinstance(message.body.get("complaints", {}), dict):
+            raise RoundError(f"{site!r} complains in another form")
         if step != "survivors":
-            unmask.given(message, self._shape(step))
+            unmask.given(message, self._shape(step), len(self.round.names))
         self.answers[step].setdefault(site, message)
 
     def _shape(self, step: Step) -> tuple[int, int]:
@@ -290,21 +295,37 @@ class Tally:
         digests = {name: self.submitted[name].digest for name in self.staying}
         return with_seal(self.round, total(self.round, words, ledgers), digests, self._keys)
 
-    def _given(self) -> dict[str, dict[tuple[str, str], int]]:
-        """Return the shares that sites give, by secret; none of a row that was complained about."""
-        found: dict[str, dict[tuple[str, str], int]] = {}
+    def _given(self) -> dict[str, dict[Secret, int]]:
+        """Return the shares that sites give, by secret; notes who gives others than it was dealt.
+
+        None of a row that was complained about.
+        """
+        found: dict[str, dict[Secret, int]] = {}
         out = sorted(set(self.round.names) - set(self.listed))
-        kinds: dict[Step, tuple[list[str], list[str]]] = {
-            "unmask": (sorted(self.listed), out), "without": (self.staying, self.without)
-        }  # fmt: skip
+        wanted: dict[Step, list[list[str]]] = {
+            "unmask": [[name, *out] for name in sorted(self.listed)],
+            "without": [self.without] * len(self.staying),
+        }
+        dealers: dict[Step, list[str]] = {"unmask": sorted(self.listed), "without": self.staying}
         refused = self._complaining()
-        for step, (dealers, others) in kinds.items():
+        for step in dealers:
             for name, message in self.answers[step].items():
+                arrays = unmask.given(message, self._shape(step), len(self.round.names))
                 lacking = refused[name].body["complaints"] if name in refused else {}
-                mine = found.setdefault(name, {})
-                for dealer, row in zip(dealers, message.arrays["shares"], strict=True):
-                    wanted = [dealer, *others] if step == "unmask" else others
+                for dealer, others, *row in zip(dealers[step], wanted[step], *arrays, strict=True):
                     if dealer not in lacking:
-                        numbers = (int.from_bytes(share.tobytes()) for share in row)
-                        mine |= dict(zip(((dealer, one) for one in wanted), numbers, strict=True))
+                        mine = found.setdefault(name, {})
+                        mine |= self._shown(name, dealer, others, *row)
         return found
+
+    def _shown(
+        self, giver: str, dealer: str, others: list[str], row: Bytes, opening: Bytes
+    ) -> dict[Secret, int]:
+        """Return a dealer's shares as a site gives them; none if they are not what it was dealt."""
+        shares = {other: share.tobytes() for other, share in zip(others, row, strict=True)}
+        numbers = {self.round.names.index(other): share for other, share in shares.items()}
+        place = seal.place(self.round, giver)
+        if not self.dealt[dealer].dealing.shows(place, opening.tobytes(), numbers):
+            self.liars[giver] = "gave wrong shares"
+            return {}
+        return {(dealer, other): int.from_bytes(share) for other, share in shares.items()}
