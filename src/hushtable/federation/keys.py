@@ -213,9 +213,14 @@ def grouped(digest: str) -> str:
     return " ".join(digest[i : i + 4] for i in range(0, len(digest), 4))
 
 
+def is_name(name: str) -> bool:
+    """Whether a card may have this name."""
+    return _NAME.fullmatch(name) is not None and name == name.strip()
+
+
 def check_name(name: Any) -> str:
     """Return a name that fits in file names and tables; raises `RoundError` otherwise."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name != name.strip():
+    if not isinstance(name, str) or not is_name(name):
         raise RoundError(
             f"name {name!a}: needs 1 to 64 letters from A to Z, digits, spaces, dots, hyphens or "
             "underscores, beginning with a letter, digit or underscore (no other letters: some "
