@@ -44,6 +44,8 @@ round keygen    round.keygen       Make the keys of a site (with --cap) or of a 
 round policy    round.policy       Check the policy of a site, and show what it allows.
 round open      round.open_:open_  Open a round: sign what is counted, by whom, on which terms.
 round show      round.show         Show what a round asks, of whom, and what it costs.
+round sync       round.sync         Do whatever is to be done next in a folder where rounds live.
+round amend      round.amend        Extend a round in a folder, or go on without a site.
 round approve   round.approve      Sign a round as the officer whom a site's policy names.
 round submit    round.submit       Answer a round: count rows, add noise, mask, sign, write a file.
 round resend    round.resend       Write the answer to a round again from the book, bit for bit.

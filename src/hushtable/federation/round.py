@@ -298,6 +298,11 @@ class Round(Displayed):
         return (self.place.stream if self.place else "") or self.round_id
 
     @property
+    def in_steps(self) -> bool:
+        """Whether it goes on without sites that are lost, which takes several steps."""
+        return self.terms.masked and self.place is None
+
+    @property
     def needed(self) -> int:
         """Sites without which there is no result.
 

@@ -63,6 +63,13 @@ def coordinators_keys(path: Path, round_: Round) -> Keys:
     return keys
 
 
+def coordinators_round(path: Path, keys: Keys) -> Round:
+    """Read a round that these keys opened."""
+    round_ = read_round(path)
+    check_coordinator(round_, keys)
+    return round_
+
+
 def days_on(days: float) -> Any:
     """Return the time that many days from now."""
     return now() + timedelta(days=days)

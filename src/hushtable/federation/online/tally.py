@@ -5,6 +5,7 @@ waited for any more. What has been decided, and asked by, is never decided anew:
 the next process needs to go on from there.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,11 +97,13 @@ class Tally:
 
     # --- what comes ---------------------------------------------------------------------------
 
-    def take(self, step: Step, site: str, content: bytes) -> None:
-        """Take an answer in, or note why it is none: ``content`` is empty of who is silent."""
+    def take(self, step: Step, site: str, content: bytes) -> str:
+        """Take an answer in; return and note the word for why it is none, if it is.
+
+        ``content`` is empty of who is silent.
+        """
         if not content:
-            self._lose(step, site, Refusal.SILENT)
-            return
+            return self._lose(step, site, Refusal.SILENT)
         try:
             if step == "shares":
                 self._take_shares(site, content)
@@ -109,13 +112,19 @@ class Tally:
             else:
                 self._take_signed(step, site, content)
         except HushTableError as error:  # whose words may quote what came
-            self._lose(step, site, error.word or Refusal.GARBLED)
-            return
+            return self._lose(step, site, error.word or Refusal.GARBLED)
         self.reached[site] = step
+        return ""
 
-    def _lose(self, step: Step, site: str, word: str) -> None:
-        if site not in self.listed or step not in ("shares", "masked"):
-            self.lost.setdefault(site, f"{step}: {word}")
+    def _lose(self, step: Step, site: str, word: str) -> str:
+        self.lost.setdefault(site, f"{step}: {word}")
+        return word
+
+    def drop(self, names: Collection[str]) -> None:
+        """Leave sites out before the list is decided, whatever they sent."""
+        for name in names if not self.listed else ():
+            self.dealt.pop(name, None)
+            self.submitted.pop(name, None)
 
     def _take_shares(self, site: str, content: bytes) -> None:
         message = Message.read(content, self.round.card(site)).check(self.round, "shares")
