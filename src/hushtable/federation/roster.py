@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 from hushtable.errors import PlanError, RoundError
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.terms import MAX_SITES, Terms
+from hushtable.plans.draws import Purpose
 
 if TYPE_CHECKING:  # a round checks its roster itself
     from hushtable.federation.round import Round
 
+#: Noise of a site from which on sums of its whole numbers are as good as those of real ones: they
+#: differ by less than exp(-2 pi^2 9) = 10^-77 in all probabilities.
+_LEAST_SCALE = 3.0
 #: What the eye passes over in a name.
 _UNSEEN = str.maketrans("", "", " ._-")
 
@@ -37,6 +41,24 @@ def check_least(
         raise PlanError(
             f"at least {terms.least} of {n} sites under masks, {colluders} colluding{also}: needs "
             f"{(n + twice) // 2 + 1} or more"
+        )
+
+
+def check_bound(round_: "Round") -> None:
+    """Raise `PlanError` if a bound on the rows of sites cannot be checked, or is not paid for."""
+    layout, terms = round_.layout, round_.terms
+    if terms.max_rows is None:
+        return
+    if layout.horizon is not None or layout.purpose is Purpose.VERDICTS:
+        raise PlanError(
+            "max_rows bounds tables that count each row once: not verdicts, and no period of a "
+            "stream, which goes by file"
+        )
+    terms.check_opened(layout.cells)
+    if round_.site_scale < _LEAST_SCALE:
+        raise PlanError(
+            f"terms: noise of {round_.site_scale:.2g} a site is too little to open totals of "
+            f"tables under (max_rows): needs {_LEAST_SCALE:g}"
         )
 
 

@@ -109,6 +109,7 @@ def _second(first: Round, marginals: Release, keys: Keys, days: float, seed: int
         masked=terms.masked,
         least=terms.least,
         colluders=terms.colluders,
+        max_rows=terms.max_rows,
         adjacency=terms.adjacency,
         rows_per_person=terms.rows_per_person,
         title=first.title,

@@ -16,7 +16,7 @@ from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.collect import total, with_seal
 from hushtable.federation.keys import Keys
 from hushtable.federation.masks.unmask import Unmasking
-from hushtable.federation.online import complaints, listed, masked, shares, unmask, without
+from hushtable.federation.online import complaints, listed, masked, shares, totals, unmask, without
 from hushtable.federation.online.messages import Message, Step, ask, enclosed
 from hushtable.federation.refusals import Refusal
 from hushtable.federation.round import Round
@@ -160,6 +160,8 @@ class Tally:
             raise RoundError(f"{site!r} answers about another list of sites")
         if step != "survivors":
             unmask.given(message, self._shape(step))
+        if step == "unmask" and self.round.terms.max_rows is not None:
+            totals.given(message, self.round, len(self.listed))
         self.answers[step].setdefault(site, message)
 
     def _shape(self, step: Step) -> tuple[int, int]:
@@ -295,9 +297,38 @@ class Tally:
             words -= unmasking.masks()
         finally:
             self.liars |= unmasking.liars
+        if self.round.terms.max_rows is not None:
+            self._check_totals(unmasking)
         ledgers = {name: self.submitted[name].ledger for name in self.staying}
         digests = {name: self.submitted[name].digest for name in self.staying}
         return with_seal(self.round, total(self.round, words, ledgers), digests, self._keys)
+
+    def _check_totals(self, unmasking: Unmasking) -> None:
+        """Raise `RoundError` if a site counted more rows than it may, or no rows at all."""
+        out = [name for name in self.round.names if name not in self.staying]
+        on_list = sorted(self.listed)
+        places = [on_list.index(name) for name in self.staying]
+        opened = totals.Opened.of(
+            self.round,
+            {name: self.submitted[name].words for name in self.staying},
+            {name: unmasking.secret(name, name) for name in self.staying},
+            {
+                name: {other: unmasking.secret(name, other) for other in out}
+                for name in self.staying
+            },
+            {
+                name: message.arrays[totals.NAME][places]
+                for name, message in self.answers["unmask"].items()
+                if name in self.staying
+            },
+        )
+        self.liars |= opened.liars
+        words = [*(f"{name} {why}" for name, why in opened.liars.items()), *opened.doubtful]
+        if words:
+            raise RoundError(
+                f"no result: {'; '.join(words)}. What was sent shows nothing else; open a new "
+                "round without whoever did it"
+            )
 
     def _given(self) -> dict[str, dict[tuple[str, str], int]]:
         """Return the shares that sites give, by secret; none of a row that was complained about."""

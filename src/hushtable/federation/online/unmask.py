@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushtable import files
 from hushtable.errors import RoundError
 from hushtable.federation.masks.shamir import SHARE_BYTES
-from hushtable.federation.online import listed
+from hushtable.federation.online import listed, totals
 from hushtable.federation.online.messages import Message, unclosed
 from hushtable.federation.online.state import Kept, SiteState
 from hushtable.federation.refusals import Refusal, Refused, refusing
@@ -36,6 +36,8 @@ def answer(site: SiteState, asked: Message) -> tuple[bytes, Kept]:
     out = [name for name in site.round.names if name not in kept["sites"]]
     wanted = [[name, *out] for name in names]
     arrays[_SHARES] = shares(site.round, kept, names, wanted)
+    if site.round.terms.max_rows is not None:
+        arrays[totals.NAME] = totals.of_masks(site.round, site.keys, names)
     return site.sign("unmask", body, arrays), kept
 
 
