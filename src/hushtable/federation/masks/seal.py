@@ -47,5 +47,9 @@ def opened_share(
 def _cipher(round_: Round, mine: Any, theirs: str, sender: str, reader: str) -> tuple[Any, bytes]:
     """Return the cipher of a pair, and a number used once: each of the two seals once by it."""
     purpose = ("shares", round_.round_id, *sorted((sender, reader)))
-    key = agreed_key(mine, theirs, *purpose)
-    return crypto().ChaCha20Poly1305(key), place(round_, sender).to_bytes(12)
+    return pair_cipher(mine, theirs, *purpose), place(round_, sender).to_bytes(12)
+
+
+def pair_cipher(mine: Any, theirs: str, *purpose: str) -> Any:
+    """Return the cipher (ChaCha20-Poly1305) that the holders of two keys share for a purpose."""
+    return crypto().ChaCha20Poly1305(agreed_key(mine, theirs, *purpose))
