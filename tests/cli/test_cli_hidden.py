@@ -126,7 +126,8 @@ def test_the_sealed_secret_draws_plans(here, run, refused):
             says="exclude each other")  # fmt: skip
     refused(*draw[:5], "--key", here / "north.key", "-o", here / "x.hush", code=2,
             says="go with --secret")  # fmt: skip
-    refused(*draw, "--key", here / "lead.key", "-o", here / "x.hush", says="lead.book")
+    refused(*draw, "--key", here / "lead.key", "-o", here / "x.hush",
+            says="a coordinator gets none")  # fmt: skip
     assert not (here / "x.hush").exists()
 
 
@@ -170,7 +171,10 @@ def test_secrets_that_are_not_made(here, refused):
     other = Keys.generate("south").card
     other.save(here / "other.card")
     refused("round", "secret", "--key", here / "north.key", "--site", here / "other.card",
-            "-o", here / "x.hush", code=2, says=["this site knows it as", other.fingerprint])  # fmt: skip
+            "-o", here / "x.hush", code=2,
+            says=["this site knows it as", other.fingerprint])  # fmt: skip
+    refused("round", "secret", "--key", here / "lead.key", "--site", here / "south.card",
+            "-o", here / "x.hush", code=2, says="are they a coordinator's?")  # fmt: skip
     assert not (here / "x.hush").exists()
 
 

@@ -64,7 +64,7 @@ def test_nothing_in_the_file_tells_the_secret(sealed):
 
 def test_who_is_no_reader_is_refused(sealed):
     for keys in (LEAD, Keys.generate("south")):
-        with pytest.raises(RoundError, match=r"not for the keys of .*ask for a new secret"):
+        with pytest.raises(RoundError, match=r"not for the keys of .*asks for a new secret"):
             opened_secret(sealed, keys, ALL)
 
 

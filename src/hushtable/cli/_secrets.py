@@ -63,6 +63,7 @@ def read(
     if key is None:
         raise UsageError(f"{path} is sealed to the cards of its readers: give your keys (--key)")
     keys = Keys.load(key)
+    sealed.check_reader(keys.card)
     known = whom(key, keys, book, [Card.load(card) for card in trust or []])
     secret = sealed.open(keys, known)
     return Opened(secret, sealed, tuple(sealed.strangers(keys.card, known)))
@@ -70,8 +71,14 @@ def read(
 
 def whom(key: Path, keys: Keys, book: Path | None, trust: list[Card]) -> Known:
     """Return whom a site knows, and as what, once it has noted the cards that it is to trust."""
-    policy = load_policy(policy_beside(key))
-    with Book.open(key.with_suffix(".book") if book is None else book, keys.card) as notes:
+    beside, rules = key.with_suffix(".book") if book is None else book, policy_beside(key)
+    if not beside.exists() and not rules.exists():
+        raise UsageError(
+            f"{key}: there is no book and no policy beside these keys, as a site has them: are "
+            "they a coordinator's? The secret is for sites alone"
+        )
+    policy = load_policy(rules)
+    with Book.open(beside, keys.card) as notes:
         known = _pins(policy, notes)
         check_sites(trust, known)
         if trust:

@@ -158,6 +158,17 @@ class SealedSecret:
             if card != me and known["site"].get(card.name) != card.fingerprint
         ]
 
+    def check_reader(self, me: Card) -> None:
+        """Raise `RoundError` if it was not sealed for this card."""
+        if me in self.readers:
+            return
+        names = ", ".join(repr(card.name) for card in self.readers)
+        raise RoundError(
+            f"{self.path}: sealed for {names}, not for the keys of {me.name!r} "
+            f"({me.fingerprint}): a site sends {self.sender.name!r} its card, and asks for a new "
+            "secret; a coordinator gets none"
+        )
+
     def open(self, keys: Keys, known: Known) -> bytes:
         """Return the secret.
 
@@ -175,13 +186,7 @@ class SealedSecret:
             here as a site, or can be read by somebody who is known as a coordinator alone.
         """
         me = keys.card
-        if me not in self.readers:
-            names = [card.name for card in self.readers]
-            raise RoundError(
-                f"{self.path}: sealed for {', '.join(map(repr, names))}, not for the keys of "
-                f"{me.name!r} ({me.fingerprint}): send {self.sender.name!r} your card, and ask for "
-                "a new secret"
-            )
+        self.check_reader(me)
         self._check_people(me, known)
         copy = bytes.fromhex(self.copies[self.readers.index(me)])
         about = _context(self.sender, self.key, self.readers)
