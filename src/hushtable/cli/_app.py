@@ -34,7 +34,7 @@ plan gate       plan               Make the plan between two passes, which finds
 plan second     plan               Make the plan that counts again the rows that lie dense.
 plan ranks      plan               Make the plan of a last round: one histogram of a model's scores.
 plan verdicts   plan               Make the plan of a round in which sites learn from each other.
-plan hide       plan               Take the hash functions off a plan, for the coordinator.
+plan hide       hide               Take the hash functions off a plan, for the coordinator.
 sketch          sketch             Count rows under a plan and write the counts as a sketch.
 release         release            Add noise to a sketch: the result may leave the site.
 merge           merge              Add up sketches, or releases, of the same plan.

@@ -137,10 +137,9 @@ class Round(Displayed):
             ``share``, as in `Sketch.release`; and how the noise is shared: ``masked`` (default
             True) is whether the sites share it under masks that cancel only in the sum.
             ``least``: sites without which there is no result; by default all in a masked round,
-            and 2 otherwise. Fewer than all in a masked round needs the online form, which
-            recovers from sites that drop out. ``colluders`` (default 0): sites that may pass
-            their part of the noise on to the reader of the sum without breaking the bound: the
-            others add the more. ``max_rows``: rows of a site at most, which is then checked.
+            and 2 otherwise; fewer than all takes a folder, or sites online. ``colluders`` (default
+            0): sites that may pass their part of the noise on to the reader of the sum without
+            breaking the bound. ``max_rows``: rows of a site at most, which is then checked.
 
         Raises
         ------

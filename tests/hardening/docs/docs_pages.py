@@ -294,6 +294,7 @@ PAGES = {
     ),
     "docs/frames.md": Page(needs=("pandas", "polars", "duckdb")),
     "docs/index.md": Page(names=orders),
+    "docs/hidden.md": Page(needs=ROUNDS, folders=("north", "south", "lead", "shared")),
     "docs/install.md": Page(),
     "docs/maths.md": Page(needs=("opendp",)),
     "docs/paper.md": Page(),

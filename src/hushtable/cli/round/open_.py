@@ -203,7 +203,8 @@ def report(round_: Round, target: Target, command: str, as_json: bool) -> None:
             print(f"\n{round_.coordinator.name} is a site, too: the others refuse that, unless")
             print("their policies allow it (coordinator_may_be_site).")
         print(f"\nWrote {target}. At each site:")
-        print(f"  hushtable round show {target.path} --key SITE.key")
-        print(f"  hushtable round submit {target.path} DATA --key SITE.key -o SITE.submission.hush")
+        line = f"{target.path}{' --plan PLAN' if round_.plan is None else ''}"
+        print(f"  hushtable round show {line} --key SITE.key")
+        print(f"  hushtable round submit {line} DATA --key SITE.key -o SITE.submission.hush")
 
     finish(as_json, facts, text)
