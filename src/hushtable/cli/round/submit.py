@@ -83,7 +83,7 @@ def submit(
     asked, keys = common.read_round(round_), Keys.load(key)
     with Book.open(common.book_beside(key, book), keys.card) as notes:
         if trust:
-            trusting.trust(notes, asked, common.cards(trust))
+            trusting.trust(notes, asked, common.cards(trust), "card")
         allowed = load_policy(policy or policy_beside(key))
         shared = common.hidden_plan(plan)
         approved = None if approval is None else Approval.load(approval)
