@@ -57,8 +57,8 @@ def swapped(files, parties, to):
 def test_all_read_the_same_code_after_two_visits_of_each(parties):
     first = [parties[name].visit() for name in NAMES]
     assert [one.step for one in first] == ["hello", "hello", "reveal"]
-    assert first[0].waits_for == "Waiting for north and south. Call again."
-    assert first[2].waits_for == "Waiting for lead and north. Call again."
+    assert first[0].waits_for == "Waiting for north and south."
+    assert first[2].waits_for == "Waiting for lead and north."
     [parties[name].visit() for name in NAMES]
     read = [parties[name].visit().state.code for name in NAMES]
     assert len(set(read)) == 1

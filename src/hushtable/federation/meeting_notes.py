@@ -97,7 +97,7 @@ class Visit:
         if not self.waiting:
             return ""
         *most, last = self.waiting
-        return f"Waiting for {', '.join(most)}{' and ' if most else ''}{last}. Call again."
+        return f"Waiting for {', '.join(most)}{' and ' if most else ''}{last}."
 
 
 def beside(key: Path) -> Path:
@@ -143,7 +143,7 @@ def confirm(
     """
     state = visited.state
     if state.seen is None or not state.code:
-        raise RoundError(f"there is no code yet: {visited.waits_for}")
+        raise RoundError(f"there is no code yet: {visited.waits_for} Call again")
     if "".join(code.split()) != state.code:
         raise RoundError(
             "the code that everybody read is not the one here: somebody has other cards. Trust "

@@ -73,10 +73,13 @@ def meet(
         Book.open(kept, keys.card).close()  # what fails, fails before anything is posted
     names, end = _names(expect), time.monotonic() + 60.0 * wait
     visited = visit(place, keys, notes, names, coordinator, again=again)
+    said = ""
     while visited.waiting and time.monotonic() < end:
+        if visited.waits_for != said and not as_json:
+            print(said := visited.waits_for, file=sys.stderr)
         time.sleep(PAUSE)
         visited = visit(place, keys, notes)
-    if visited.step == "code" and not as_json:
+    if code is None and visited.step == "code" and not as_json:
         _show(visited)
     asks = code is None and visited.step == "code" and not as_json and sys.stdin.isatty()
     if asks and typer.confirm("\nDid everybody read the same code, each from their own screen?"):
@@ -163,7 +166,7 @@ def _print(visited: Visit, folder: Path, key: Path) -> None:
     for why in visited.unread.values():
         print_sentences([f"Not readable yet: {shown(why)}"])
     if visited.waiting:
-        print(visited.waits_for)
+        print(f"{visited.waits_for} Call again.")
     if state.confirmed:
         print(f"Verified by the code {shown_code(state.code)}: {', '.join(state.confirmed)}.")
         missing = [n for n in state.names if n not in (*state.confirmed, state.card.name)]
