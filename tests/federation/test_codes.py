@@ -11,8 +11,8 @@ from hushtable.federation import codes
 from hushtable.federation.book.book import Book
 from hushtable.federation.codes import Hello, Reveal, Seen, shown_code
 from hushtable.federation.keys import Keys
-from hushtable.federation.local_folder import LocalFolder
-from hushtable.federation.meeting import visit
+from hushtable.federation.local_folder import LocalFolder, name_of
+from hushtable.federation.meeting import MEETING, visit
 from hushtable.federation.meeting_notes import State, confirm, read_verified, verified_beside
 
 NAMES = ("lead", "north", "south")
@@ -45,10 +45,18 @@ def meet(parties):
     return visits
 
 
-def swapped(files, parties, to):
-    """Put fresh files of others into the folder of one."""
-    for name, content in files.items():
-        (parties[to].folder / name).write_bytes(content)
+def file(folder, name, step):
+    """Return the file in which a party took a step; None without."""
+    return next(iter(folder.glob(f"*.{step}.{name}.*.hush")), None)
+
+
+def put(folder, name, step, content):
+    """Put this in the place of what a party posted; return the file."""
+    for path in folder.glob(f"*.{step}.{name}.*.hush"):
+        path.unlink()
+    path = folder / name_of(MEETING, step, name, content)
+    path.write_bytes(content)
+    return path
 
 
 # --- those who saw the same -----------------------------------------------------------------
@@ -84,7 +92,7 @@ def test_the_same_calls_write_the_same_files(parties):
     meet(parties)
     shared = parties["lead"].folder
     before = {path.name: path.read_bytes() for path in shared.iterdir()}
-    assert set(before) == {f"{name}.{step}" for name in NAMES for step in ("hello", "reveal")}
+    assert len(before) == 6
     for path in shared.iterdir():
         path.unlink()
     meet(parties)
@@ -120,7 +128,7 @@ def test_killed_at_any_write(parties, monkeypatch, moment, before):
             if len(writes) == moment + 1 and before:
                 raise Died
             done = write(self, *arguments)
-            if write is add and arguments[0].endswith(".reveal"):
+            if write is add and ".reveal." in arguments[0]:
                 revealed.append(arguments[1])
             if len(writes) == moment + 1:
                 raise Died
@@ -208,13 +216,14 @@ def test_a_hello_that_changes_after_it_was_fixed(parties, tmp_path):
     north = parties["north"]
     for name in ("lead", "south", "north"):
         parties[name].visit()
-    assert (north.folder / "north.reveal").exists()
+    said = file(north.folder, "north", "reveal")
     other = Hello.make(parties["south"].keys, "ab" * 32)
-    (north.folder / "south.hello").write_bytes(other.to_bytes())
-    before = (north.folder / "north.reveal").read_bytes()
+    put(north.folder, "south", "hello", other.to_bytes())
+    before = said.read_bytes()
     with pytest.raises(RoundError, match="'south' has changed since the cards were fixed"):
         north.visit()
-    assert (north.folder / "north.reveal").read_bytes() == before
+    assert list(north.folder.glob("*.reveal.north.*")) == [said]
+    assert said.read_bytes() == before
     # Nor does a folder with other cards get a second reveal.
     (tmp_path / "other").mkdir()
     north.folder = tmp_path / "other"
@@ -222,7 +231,7 @@ def test_a_hello_that_changes_after_it_was_fixed(parties, tmp_path):
     stranger.visit()
     with pytest.raises(RoundError, match="has changed since"):
         north.visit()
-    assert not (north.folder / "north.reveal").exists()
+    assert file(north.folder, "north", "reveal") is None
 
 
 def test_a_number_that_was_not_committed_to(parties):
@@ -234,7 +243,7 @@ def test_a_number_that_was_not_committed_to(parties):
         signature = south.keys.sign("reveal", codes._reveal(*names))
         forged = Reveal("south", nonce, "lead", saw, signature)
         replace(notes, code="").save(lead.notes)
-        (lead.folder / "south.reveal").write_bytes(forged.to_bytes())
+        put(lead.folder, "south", "reveal", forged.to_bytes())
         with pytest.raises(RoundError, match="another number than it had committed to"):
             lead.visit()
 
@@ -247,14 +256,16 @@ def test_who_saw_other_cards_is_named(tmp_path):
     parties = {name: Party(tmp_path, name, folder) for name, folder in folders.items()}
     for party in parties.values():
         party.visit()
-    hellos = {f"{n}.hello": (folders[n] / f"{n}.hello").read_bytes() for n in NAMES}
+    hellos = {name: file(folders[name], name, "hello").read_bytes() for name in NAMES}
     false = Hello.make(Keys.generate("south"), "ab" * 32)
     for name in NAMES:
-        files = hellos | ({"south.hello": false.to_bytes()} if name == "north" else {})
-        swapped(files, parties, name)
+        shown = hellos | ({"south": false.to_bytes()} if name == "north" else {})
+        for other in shown:
+            put(folders[name], other, "hello", shown[other])
     for party in parties.values():
         assert party.visit().step == "reveal"
-    swapped({"north.reveal": (folders["north"] / "north.reveal").read_bytes()}, parties, "lead")
+    reveal = file(folders["north"], "north", "reveal").read_bytes()
+    put(folders["lead"], "north", "reveal", reveal)
     with pytest.raises(RoundError, match="'north' has seen another card or commitment of 'south'"):
         parties["lead"].visit()
 
@@ -265,15 +276,15 @@ def test_files_of_an_earlier_meeting(parties, tmp_path):
     new.mkdir()
     for party in parties.values():
         party.folder = new
-    (new / "south.hello").write_bytes((old / "south.hello").read_bytes())
+    put(new, "south", "hello", file(old, "south", "hello").read_bytes())
     for name in ("lead", "north"):
         parties[name].visit(again=True)
     # Somebody keeps south in the earlier meeting: it shows, and its number is not said again.
     with pytest.raises(RoundError, match="of 'lead' has changed since"):
         parties["south"].visit(again=True)
-    assert not (new / "south.reveal").exists()
+    assert file(new, "south", "reveal") is None
     # The number behind it is known to all: but it was said for another set.
-    (new / "south.reveal").write_bytes((old / "south.reveal").read_bytes())
+    put(new, "south", "reveal", file(old, "south", "reveal").read_bytes())
     with pytest.raises(RoundError, match="has seen another card or commitment"):
         parties["lead"].visit()
 
@@ -304,7 +315,7 @@ def test_names_and_keys_that_look_alike(parties, tmp_path):
     parties["south"].visit()
     with pytest.raises(RoundError, match="the same keys"):
         parties["north"].visit()
-    assert not (parties["north"].folder / "north.reveal").exists()
+    assert file(parties["north"].folder, "north", "reveal") is None
 
 
 def test_a_set_without_me(parties):
@@ -342,25 +353,28 @@ def test_another_coordinator(parties):
 def test_a_file_on_its_way_is_waited_for(parties):
     for name in ("lead", "south"):
         parties[name].visit()
-    path = parties["south"].folder / "south.hello"
-    whole = path.read_bytes()
-    for part in (
-        b"",
-        whole[:100],
-        whole.replace(b'"commitment": "', b'"commitment": "0'),
-        b"[" * 9,
-    ):
-        path.write_bytes(part)
-        seen = parties["north"].visit()
-        assert (seen.step, seen.waiting, set(seen.unread)) == ("hello", ("south",), {"south"})
-    path.write_bytes(b" " * (codes.MOST + 1))
+    folder = parties["south"].folder
+    whole = file(folder, "south", "hello").read_bytes()
+    damaged = whole.replace(b'"commitment": "', b'"commitment": "0')
+    for part in (b"", whole[:100], damaged, b"[" * 9):
+        for named in (part, whole):  # the name is that of the part, or of all
+            put(folder, "south", "hello", named).write_bytes(part)
+            seen = parties["north"].visit()
+            assert (seen.step, seen.waiting) == ("hello", ("south",))
+            assert set(seen.unread) == {"south"}
+    put(folder, "south", "hello", b" " * (codes.MOST + 1))
     assert parties["north"].visit().waiting == ("south",)
     parties["south"].visit()  # writes its own again
     assert parties["north"].visit().step == "reveal"
     parties["south"].visit()
-    cut = parties["south"].folder / "south.reveal"
+    cut = file(folder, "south", "reveal")
     cut.write_bytes(cut.read_bytes()[:-50])
-    assert set(parties["lead"].visit().unread) == {"south"}
+    forged = Reveal.from_bytes(file(folder, "north", "reveal").read_bytes(), "north's")
+    forged = replace(forged, name="south").to_bytes()
+    (folder / name_of(MEETING, "reveal", "south", forged)).write_bytes(forged)
+    seen = parties["lead"].visit()
+    assert set(seen.unread) == {"south"}
+    assert "not signed by 'south'" in seen.unread["south"]
     assert len({one.state.code for one in meet(parties).values()}) == 1
 
 
@@ -368,12 +382,22 @@ def test_files_under_another_name(parties):
     meet(parties)
     folder = parties["lead"].folder
     replace(State.load(parties["lead"].notes), code="").save(parties["lead"].notes)
-    (folder / "south.reveal").write_bytes((folder / "north.reveal").read_bytes())
+    put(folder, "south", "reveal", file(folder, "north", "reveal").read_bytes())
     with pytest.raises(RoundError, match="'north' under another name"):
         parties["lead"].visit()
-    (folder / "south.hello").write_bytes((folder / "north.hello").read_bytes())
+    put(folder, "south", "hello", file(folder, "north", "hello").read_bytes())
     with pytest.raises(RoundError, match="'north' under another name"):
         parties["lead"].visit()
+
+
+def test_two_hellos_of_one_party(parties):
+    for name in ("lead", "south"):
+        parties[name].visit()
+    other = Hello.make(parties["south"].keys, "ab" * 32).to_bytes()
+    folder = parties["north"].folder
+    (folder / name_of(MEETING, "hello", "south", other)).write_bytes(other)
+    with pytest.raises(RoundError, match="2 different hellos of 'south'"):
+        parties["north"].visit()
 
 
 def test_who_is_not_expected_is_left_out(parties, tmp_path):

@@ -211,11 +211,15 @@ class Seen:
         signature = keys.sign("reveal", _reveal(name, nonce, self.coordinator, saw))
         return Reveal(name, nonce, self.coordinator, saw, signature)
 
+    def signed(self, reveal: Reveal) -> bool:
+        """Whether a reveal is signed by the one whose name it has."""
+        card = self.cards.get(reveal.name)
+        return card is not None and card.signs("reveal", reveal.digest, reveal.signature)
+
     def check(self, reveal: Reveal) -> None:
         """Raise `RoundError` unless a party revealed what it committed to, having seen the same."""
         name = reveal.name
-        hello = next((hello for hello in self.hellos if hello.card.name == name), None)
-        if hello is None or not hello.card.signs("reveal", reveal.digest, reveal.signature):
+        if not self.signed(reveal):
             raise RoundError(
                 f"the reveal of {name!r} is forged, or of another meeting: ask {name!r} to call "
                 "hushtable round meet again"
@@ -233,6 +237,7 @@ class Seen:
                 "may have swapped one. Trust nobody yet: compare the fingerprints of these with "
                 f"{name!r} on the phone, and begin anew with --again in a new folder"
             )
+        hello = next(hello for hello in self.hellos if hello.card.name == name)
         if _commitment(hello.card, reveal.nonce) != hello.commitment:
             raise RoundError(
                 f"{name!r} revealed another number than it had committed to: trust nobody, ask "
@@ -277,7 +282,7 @@ def read_hellos(contents: Mapping[str, bytes], name: str) -> Hello:
         If two of them differ, or one is of somebody else.
     """
     found: dict[str, Hello] = {}
-    failure: Exception = FileError(f"there is no hello of {name!r}")
+    failure: Exception = FileError(f"the hello of {name!r} is not whole yet")
     for path, content in contents.items():
         try:
             hello = Hello.from_bytes(content, path)

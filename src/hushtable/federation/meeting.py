@@ -6,6 +6,7 @@ its keys, and is written there before anything that follows from it is posted: k
 the same call goes on, and a number is never revealed for two sets of cards.
 """
 
+import hashlib
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from hushtable import files
 from hushtable.errors import FileError, RoundError, UsageError
 from hushtable.federation.codes import MOST, Hello, Reveal, Seen, read_hellos
 from hushtable.federation.keys import Keys, check_name
+from hushtable.federation.local_folder import name_of, parsed
 from hushtable.federation.meeting_notes import State, Visit
 from hushtable.federation.roster import check_unlike
 
@@ -35,14 +37,12 @@ class Folder(Protocol):
         """Write a file; return False if it is there with this content."""
 
 
-def file_of(name: str, step: str) -> str:
-    """Return the name of the file in which a party takes a step."""
-    return f"{name}.{step}"
+#: In the place of a round's id in the names of files: a folder holds one meeting.
+MEETING = hashlib.sha256(b"hushtable meeting").hexdigest()
 
 
-def sender_of(file: str, step: str) -> str | None:
-    """Return whose file this is by its name, if it is one of this step."""
-    return file.removesuffix(f".{step}") if file.endswith(f".{step}") else None
+def _add(folder: Folder, step: str, sender: str, content: bytes) -> None:
+    folder.add(name_of(MEETING, step, sender, content), content)
 
 
 def visit(
@@ -90,7 +90,7 @@ def visit(
             state.save(path)
         mine = Hello.make(keys, state.nonce)
         _check_mine(own, mine)
-        folder.add(file_of(keys.card.name, "hello"), mine.to_bytes())
+        _add(folder, "hello", keys.card.name, mine.to_bytes())
         others = tuple(sorted({*posted} - {*state.names}))
         found, unread = _found(folder, posted, state, mine)
         waiting = tuple(name for name in state.names if name not in found)
@@ -101,7 +101,7 @@ def visit(
             state = replace(state, seen=seen)
             state.save(path)  # before the number is said: from here on, it is for these cards alone
         reveal = seen.reveal(keys, state.nonce)
-        folder.add(file_of(keys.card.name, "reveal"), reveal.to_bytes())
+        _add(folder, "reveal", keys.card.name, reveal.to_bytes())
         if state.code:
             return Visit(state, others=others)
         reveals, unread = _reveals(folder, seen, reveal)
@@ -201,9 +201,9 @@ def _posted(folder: Folder, step: str) -> dict[str, list[str]]:
     """Return the files of a step, by whose they are."""
     found: dict[str, list[str]] = {}
     for file in folder.names():
-        name = sender_of(file, step)
-        if name is not None:
-            found.setdefault(name, []).append(file)
+        claims = parsed(file)
+        if claims is not None and (claims.round_id16, claims.step) == (MEETING[:16], step):
+            found.setdefault(claims.sender, []).append(file)
     return found
 
 
@@ -243,7 +243,10 @@ def _reveals(folder: Folder, seen: Seen, mine: Reveal) -> tuple[dict[str, Reveal
     found, unread = {mine.name: mine}, dict[str, str]()
     posted = _posted(folder, "reveal")
     for name in seen.saw:
-        for path, content in _contents(folder, posted.get(name, ())).items():
+        contents = _contents(folder, posted.get(name, ()))
+        if name in posted and not contents:
+            unread[name] = f"the reveal of {name!r} is not whole yet"
+        for path, content in contents.items():
             try:
                 reveal = Reveal.from_bytes(content, path)
             except (FileError, RoundError) as error:  # it may still be on its way
@@ -254,6 +257,9 @@ def _reveals(folder: Folder, seen: Seen, mine: Reveal) -> tuple[dict[str, Reveal
                     f"{path}: holds the reveal of {reveal.name!r} under another name: somebody "
                     "moved it; have it removed, and call again"
                 )
+            if not seen.signed(reveal):  # anybody can write to the folder
+                unread[name] = f"{path}: is not signed by {name!r}: have it removed"
+                continue
             seen.check(reveal)
             found.setdefault(name, reveal)
     return found, {name: why for name, why in unread.items() if name not in found}

@@ -19,7 +19,7 @@ from hushtable.federation.local_folder import LocalFolder
 from hushtable.federation.meeting import visit
 from hushtable.federation.meeting_notes import Visit, beside, confirm, verified_beside
 
-_Folder = Annotated[Path, argument("FOLDER", "Folder that all parties share, new for this.")]
+_Folder = Annotated[str, argument("FOLDER", "Folder that all parties share, new for this.")]
 _Coordinator = Annotated[str | None, option("NAME", "Who opens the rounds.")]
 _Expect = Annotated[
     str | None,
@@ -151,7 +151,7 @@ def _show(visited: Visit) -> None:
     ])  # fmt: skip
 
 
-def _print(visited: Visit, folder: Path, key: Path) -> None:
+def _print(visited: Visit, folder: str, key: Path) -> None:
     state, away = visited.state, visited.waiting
     if visited.others:
         names = ", ".join(shown(name) for name in visited.others[:5])
