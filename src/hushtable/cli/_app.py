@@ -41,6 +41,7 @@ merge           merge              Add up sketches, or releases, of the same pla
 decode          decode             Decode the increments of all periods so far: the sum is a model.
 round           -                  Count with others: each sends one file, only the sum can be read.
 round keygen    round.keygen       Make the keys of a site (with --cap) or of a coordinator.
+round meet      round.meet         Compare all cards in one call, by a code that everybody reads.
 round policy    round.policy       Check the policy of a site, and show what it allows.
 round open      round.open_:open_  Open a round: sign what is counted, by whom, on which terms.
 round show      round.show         Show what a round asks, of whom, and what it costs.

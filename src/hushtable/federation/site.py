@@ -160,7 +160,7 @@ class Reply:
 
         For a person who compared their fingerprints, or got them from their owners.
         """
-        trust(self.book, self.round, cards)
+        trust(self.book, self.round, cards, "asked")
         self.strangers = self._strangers()
 
     def check_known(self) -> None:

@@ -204,6 +204,22 @@ def answers():
     sys.stdin = io.StringIO("f\nf\nq\n")
 
 
+class Terminal(io.StringIO):
+    """A terminal at which somebody types."""
+
+    def isatty(self):
+        return True
+
+
+def the_call():
+    """Answer what the command asks after the call."""
+    sys.stdin = Terminal("y\n")
+
+
+def a_plan():
+    do("plan draw schema.toml --epsilon 1 --expected-rows 800 -o plan.hush")
+
+
 def a_release():
     do("plan draw schema.toml -o plan.hush", *release_of("north"))
     return {
@@ -297,6 +313,15 @@ PAGES = {
     "docs/hidden.md": Page(needs=ROUNDS, folders=("north", "south", "lead", "shared")),
     "docs/install.md": Page(),
     "docs/maths.md": Page(needs=("opendp",)),
+    "docs/meet.md": Page(
+        needs=ROUNDS,
+        folders=("north", "south", "lead", "server/meeting"),
+        before={
+            **{f"hushtable round meet ../server/meeting --key {name}.key --wait": the_call
+               for name in ("north", "south", "lead")},
+            "hushtable round open": a_plan,
+        },
+    ),
     "docs/paper.md": Page(),
     "docs/periods.md": Page(
         needs=ROUNDS,
