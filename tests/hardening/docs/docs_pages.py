@@ -313,6 +313,15 @@ PAGES = {
     "docs/hidden.md": Page(needs=ROUNDS, folders=("north", "south", "lead", "shared")),
     "docs/install.md": Page(),
     "docs/maths.md": Page(needs=("opendp",)),
+    "docs/folder.md": Page(
+        slow=True,
+        needs=ROUNDS,
+        folders=("north", "south", "west", "lead", "server/meeting", "server/round"),
+        before={
+            f"hushtable round meet ../server/meeting --key {name}.key": the_call
+            for name in ("lead", *THREE)
+        },
+    ),
     "docs/meet.md": Page(
         needs=ROUNDS,
         folders=("north", "south", "lead", "server/meeting"),
@@ -373,19 +382,6 @@ PAGES = {
         names=a_release,
     ),
     "docs/scale.md": Page(names=a_lake_and_its_hours),
-    "docs/sftp.md": Page(
-        slow=True,
-        needs=ROUNDS,
-        folders=(
-            "north", "south", "lead", "server/cards", "server/rounds",
-            "server/in/north", "server/in/south",
-        ),
-        before={
-            "hushtable round open": partial(
-                do, "plan draw schema.toml --epsilon 1 --expected-rows 800 -o plan.hush"
-            )
-        },
-    ),
     "docs/sklearn.md": Page(needs=("pandas",)),
     "docs/speed.md": Page(),
     "docs/story.md": Page(needs=ROUNDS),
