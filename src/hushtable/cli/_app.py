@@ -34,16 +34,19 @@ plan gate       plan               Make the plan between two passes, which finds
 plan second     plan               Make the plan that counts again the rows that lie dense.
 plan ranks      plan               Make the plan of a last round: one histogram of a model's scores.
 plan verdicts   plan               Make the plan of a round in which sites learn from each other.
-plan hide       plan               Take the hash functions off a plan, for the coordinator.
+plan hide       hide               Take the hash functions off a plan, for the coordinator.
 sketch          sketch             Count rows under a plan and write the counts as a sketch.
 release         release            Add noise to a sketch: the result may leave the site.
 merge           merge              Add up sketches, or releases, of the same plan.
 decode          decode             Decode the increments of all periods so far: the sum is a model.
 round           -                  Count with others: each sends one file, only the sum can be read.
 round keygen    round.keygen       Make the keys of a site (with --cap) or of a coordinator.
+round meet      round.meet         Compare all cards in one call, by a code that everybody reads.
 round policy    round.policy       Check the policy of a site, and show what it allows.
 round open      round.open_:open_  Open a round: sign what is counted, by whom, on which terms.
 round show      round.show         Show what a round asks, of whom, and what it costs.
+round sync       round.sync         Do whatever is to be done next in a folder where rounds live.
+round amend      round.amend        Extend a round in a folder, or go on without a site.
 round approve   round.approve      Sign a round as the officer whom a site's policy names.
 round submit    round.submit       Answer a round: count rows, add noise, mask, sign, write a file.
 round resend    round.resend       Write the answer to a round again from the book, bit for bit.

@@ -213,9 +213,14 @@ def grouped(digest: str) -> str:
     return " ".join(digest[i : i + 4] for i in range(0, len(digest), 4))
 
 
+def is_name(name: str) -> bool:
+    """Whether a card may have this name."""
+    return _NAME.fullmatch(name) is not None and name == name.strip()
+
+
 def check_name(name: Any) -> str:
     """Return a name that fits in file names and tables; raises `RoundError` otherwise."""
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name != name.strip():
+    if not isinstance(name, str) or not is_name(name):
         raise RoundError(
             f"name {name!a}: needs 1 to 64 letters from A to Z, digits, spaces, dots, hyphens or "
             "underscores, beginning with a letter, digit or underscore (no other letters: some "
@@ -295,8 +300,15 @@ def write_json(path: str | os.PathLike[str], kind: str, content: dict[str, Any])
 
 def read_json(path: str | os.PathLike[str], what: str, command: str = "keygen") -> dict[str, Any]:
     """Read back what `write_json` wrote, or `Keys.save`; raises `FileError` on anything else."""
+    return parsed_json(Path(path).read_bytes(), path, what, command)
+
+
+def parsed_json(
+    text: bytes, path: str | os.PathLike[str], what: str, command: str
+) -> dict[str, Any]:
+    """Return what such a file says; ``path`` names it in errors."""
     try:
-        content = json.loads(Path(path).read_bytes())
+        content = json.loads(text)
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict) or content.pop("hushtable", None) != what:

@@ -63,7 +63,12 @@ class Result(Displayed):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Result":
         """Read a result; raises `FileError` if it holds none, `RoundError` if nobody signed it."""
-        counts = open_result(path)
+        return cls.of(files.read(path))
+
+    @classmethod
+    def of(cls, content: files.Content) -> "Result":
+        """Return the result that was read; raises as `load` does."""
+        path, counts = content.path, _noised(content)
         if counts.seal is None:
             raise RoundError(
                 f"{path} is not signed: anybody may have made or changed it, and nothing of it can "
@@ -237,7 +242,10 @@ def open_result(path: str | os.PathLike[str]) -> Noised:
 
     Raises `FileError` if it is no intact file of one, or its signature does not hold.
     """
+    return _noised(files.read(path))
+
+
+def _noised(content: files.Content) -> Noised:
     kinds: tuple[type[Noised], ...] = (Sealed, Release, Increment)
     made = {one.kind: one for one in kinds}
-    content = files.read(path).expect(*made)
-    return content.build(made[content.kind].from_file)
+    return content.expect(*made).build(made[content.kind].from_file)

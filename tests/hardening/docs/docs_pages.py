@@ -204,6 +204,22 @@ def answers():
     sys.stdin = io.StringIO("f\nf\nq\n")
 
 
+class Terminal(io.StringIO):
+    """A terminal at which somebody types."""
+
+    def isatty(self):
+        return True
+
+
+def the_call():
+    """Answer what the command asks after the call."""
+    sys.stdin = Terminal("y\n")
+
+
+def a_plan():
+    do("plan draw schema.toml --epsilon 1 --expected-rows 800 -o plan.hush")
+
+
 def a_release():
     do("plan draw schema.toml -o plan.hush", *release_of("north"))
     return {
@@ -294,8 +310,27 @@ PAGES = {
     ),
     "docs/frames.md": Page(needs=("pandas", "polars", "duckdb")),
     "docs/index.md": Page(names=orders),
+    "docs/hidden.md": Page(needs=ROUNDS, folders=("north", "south", "lead", "shared")),
     "docs/install.md": Page(),
     "docs/maths.md": Page(needs=("opendp",)),
+    "docs/folder.md": Page(
+        slow=True,
+        needs=ROUNDS,
+        folders=("north", "south", "west", "lead", "server/meeting", "server/round"),
+        before={
+            f"hushtable round meet ../server/meeting --key {name}.key": the_call
+            for name in ("lead", *THREE)
+        },
+    ),
+    "docs/meet.md": Page(
+        needs=ROUNDS,
+        folders=("north", "south", "lead", "server/meeting"),
+        before={
+            **{f"hushtable round meet ../server/meeting --key {name}.key --wait": the_call
+               for name in ("north", "south", "lead")},
+            "hushtable round open": a_plan,
+        },
+    ),
     "docs/paper.md": Page(),
     "docs/periods.md": Page(
         needs=ROUNDS,
@@ -347,19 +382,6 @@ PAGES = {
         names=a_release,
     ),
     "docs/scale.md": Page(names=a_lake_and_its_hours),
-    "docs/sftp.md": Page(
-        slow=True,
-        needs=ROUNDS,
-        folders=(
-            "north", "south", "lead", "server/cards", "server/rounds",
-            "server/in/north", "server/in/south",
-        ),
-        before={
-            "hushtable round open": partial(
-                do, "plan draw schema.toml --epsilon 1 --expected-rows 800 -o plan.hush"
-            )
-        },
-    ),
     "docs/sklearn.md": Page(needs=("pandas",)),
     "docs/speed.md": Page(),
     "docs/story.md": Page(needs=ROUNDS),

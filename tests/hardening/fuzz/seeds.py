@@ -31,6 +31,7 @@ from hushtable.federation.policy import Policy
 from hushtable.federation.policy_file import write_policy
 from hushtable.federation.round import Round
 from hushtable.federation.sealed import Sealed
+from hushtable.federation.secret import seal_secret
 from hushtable.federation.submission import Submission
 from hushtable.plans.draws import detectors
 from hushtable.privacy import noise as mechanism
@@ -134,7 +135,14 @@ def of_rounds() -> list[bytes]:
         Sealed(layout, counts, ledger).save(path)
         sealed = path.read_bytes()
         layout.save(path)
-        return [round_().content, open_.content, path.read_bytes(), sealed, submission("north")]
+        sent = [sealed, submission("north"), sealed_secret()]
+        return [round_().content, open_.content, path.read_bytes(), *sent]
+
+
+@cache
+def sealed_secret() -> bytes:
+    """Return a secret that north sealed for all sites."""
+    return seal_secret(b"s" * 32, keys("north"), [keys(name).card for name in NAMES])
 
 
 def signed() -> bytes:

@@ -55,6 +55,7 @@ from hushtable.federation.online.messages import STEPS, Message
 from hushtable.federation.policy_file import load_policy
 from hushtable.federation.round import Round
 from hushtable.federation.sealed import Sealed
+from hushtable.federation.secret import opened_secret
 from hushtable.federation.submission import Submission
 from hushtable.plans.draws import Purpose
 from hushtable.scores.scorer import Scorer
@@ -232,6 +233,9 @@ def _of_round(content: bytes) -> None:
         sealed = files.unpack(content, "a.hush").build(Sealed.from_file)
         sealed.ledger.words()
         sealed.open(seeds.round_().plan)
+    elif kind == "secret":
+        pins = {name: seeds.keys(name).card.fingerprint for name in seeds.NAMES}
+        opened_secret(content, seeds.keys("south"), {"site": pins, "coordinator": {}})
     else:
         asked = seeds.round_(masked=False)
         Submission.from_bytes(content, "a.hush", asked, seeds.NOW)
@@ -249,7 +253,9 @@ def _round_seeds() -> list[bytes]:
 def _of_round_edited(program: bytes) -> None:
     choices = Program(program)
     seed = choices.pick(_round_seeds())
-    who = {"round": "lead", "submission": "north"}.get(files.unpack(seed, "seed").kind)
+    who = {"round": "lead", "submission": "north", "secret": "north"}.get(
+        files.unpack(seed, "seed").kind
+    )
     _of_round(edited(seed, choices, seeds.keys(who).sign if who else None))
 
 

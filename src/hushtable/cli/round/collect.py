@@ -88,6 +88,10 @@ def _print_next(asked: Round, output: Path) -> None:
         print("Decode it with those of the periods before: the sum of all is a model.")
         before = "" if asked.period == 1 else "EARLIER... "
         print(f"  hushtable decode {before}{output} -o model.hush")
+    elif asked.plan is None and asked.layout.purpose.refines:
+        print("Each draws the plan of the next round from it, and one sends you the layout:")
+        line = f"ROUND {output} --plan PLAN --secret FILE --key SITE.key"
+        print(f"  hushtable round next {line} -o tables.plan.hush --layout layout.hush")
     elif asked.plan is None:
         print("Each opens it with the plan that they share:")
         print(f"  hushtable round model {output} --plan plan.hush -o model.hush")

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hushtable import far
 from hushtable.data.readers import (
     _arrow,
     _csv,
@@ -21,7 +22,6 @@ from hushtable.data.readers import (
     _parquet,
     _polars,
     _records,
-    _remote,
     _sheet,
     _sparse,
 )
@@ -124,7 +124,7 @@ def as_reader(
         layout.check_used(("query",), _database.shown(name))
         return _database.database(name, layout)
     if "://" in name:
-        if not is_taken(name) and not _remote.is_known(name):
+        if not is_taken(name) and not far.is_known(name):
             load_plugins()
         if is_taken(name):
             layout.check_used((), _database.shown(name))

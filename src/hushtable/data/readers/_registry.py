@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
+from hushtable import far
 from hushtable.data.readers import _remote, _stdin
 from hushtable.data.readers._database import is_url, shown
 from hushtable.data.readers._encoding import COMPRESSIONS
@@ -178,7 +179,7 @@ def files(pattern: str, text_columns: frozenset[str], layout: Layout) -> Reader:
         return rows
     if "://" in pattern:
         parts = [copy.reader(open_) for copy in _remote.copies(pattern, _is_rows)]
-        pattern = _remote.public(pattern)
+        pattern = far.public(pattern)
     else:
         parts = [open_(path) for path in paths(pattern)]
     layout.check_used(used, pattern)

@@ -41,6 +41,7 @@ class Unmasking:
     shares: Mapping[str, Mapping[Secret, int]]
     sites: list[str]
     liars: dict[str, str] = field(default_factory=dict)
+    _found: dict[Secret, bytes] = field(default_factory=dict, init=False, repr=False)
 
     def masks(self) -> NDArray[np.uint64]:
         """Return what masks the sum, of shape (n_cells,); raises `RoundError` without it."""
@@ -48,12 +49,18 @@ class Unmasking:
         out = [name for name in self.round.names if name not in self.sites]
         total = np.zeros(n_cells, np.uint64)
         for name in self.sites:
-            total += mask.stream(self._secret(name, name), n_cells)
-            pairs = {other: self._secret(name, other) for other in out}
+            total += mask.stream(self.secret(name, name), n_cells)
+            pairs = {other: self.secret(name, other) for other in out}
             total += mask.pairwise_mask(name, pairs, n_cells)
         return total
 
-    def _secret(self, dealer: str, other: str) -> bytes:
+    def secret(self, dealer: str, other: str) -> bytes:
+        """Return the key of a site's own mask, or of its mask with another; as `masks` raises."""
+        if (dealer, other) not in self._found:
+            self._found[dealer, other] = self._put_together(dealer, other)
+        return self._found[dealer, other]
+
+    def _put_together(self, dealer: str, other: str) -> bytes:
         """Put together a secret from as many shares as are needed.
 
         Each giver has shown that it was dealt its share. So where these are not of the secret that

@@ -9,7 +9,7 @@ from hushtable.federation.round import Round
 from hushtable.federation.submission import Submission
 
 
-def answer(site: SiteState, _: Message) -> tuple[bytes, Kept]:
+def answer(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
     """Add noise to the counts, write it down, and mask among all sites of the roster.
 
     Whoever of them does not answer is left out later, by shares of the keys of its masks.
@@ -22,7 +22,8 @@ def answer(site: SiteState, _: Message) -> tuple[bytes, Kept]:
     )
     masks += mask.stream(own_mask, n_cells)
     rows = site.rows()
-    reply.answer(rows.counts, masks, rows=rows.seen, persons=rows.persons)
+    new = site.said.new_people
+    reply.answer(rows.counts, masks, rows=rows.seen, persons=rows.persons, new_people=new)
     return b"", {}  # what is sent lies with the contribution in the book, once
 
 

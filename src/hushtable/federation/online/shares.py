@@ -28,7 +28,7 @@ _PUBLIC = "dealing"
 _ARRAYS = ("secrets", "readers", "proof", "rows")
 
 
-def answer(site: SiteState, _: Message) -> tuple[bytes, Kept]:
+def answer(site: SiteState, _: Message | None) -> tuple[bytes, Kept]:
     """Check the round on every side, count the rows; deal shares of all keys of masks."""
     reply = site.reply()
     if not site.round.terms.masked:
@@ -40,10 +40,10 @@ def answer(site: SiteState, _: Message) -> tuple[bytes, Kept]:
     reply.check_known()
     library()  # without it there will be no noise, and no answer
     sketch = site.count(reply.plan)
-    counts = reply.counted(sketch)
+    counts = reply.counted(sketch, outside_too=site.said.outside_too)
     seen = site.recognise()
     if seen is not None:
-        site.book.check_people(reply.data_set, seen)
+        site.book.check_people(reply.data_set, seen, site.said.new_people)
     site.keep_rows(counts, seen, sketch.persons)
     own_mask = secrets.token_bytes(32)
     pairs = agree.roster_keys(site.round, site.keys, agree.ONLINE)

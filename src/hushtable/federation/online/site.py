@@ -6,6 +6,7 @@ The steps are in the files beside this one, and what a site holds between them i
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from hushtable import files
 from hushtable.counts.sketch import Sketch
@@ -16,8 +17,8 @@ from hushtable.federation.book.digests import RowDigests
 from hushtable.federation.clock import now, stamp
 from hushtable.federation.keys import Keys
 from hushtable.federation.online import hello, masked, shares, survivors, unmask, without
-from hushtable.federation.online.messages import Message
-from hushtable.federation.online.state import Kept, SiteState
+from hushtable.federation.online.messages import Message, Step
+from hushtable.federation.online.state import Kept, Said, SiteState
 from hushtable.federation.policy import Policy
 from hushtable.federation.refusals import Refusal, Refused, SiteLog, refusing
 from hushtable.federation.round import Round
@@ -25,8 +26,8 @@ from hushtable.federation.site import Reply
 from hushtable.plans.plan import Plan
 
 #: In these, a coordinator chooses nothing: whatever the request, the answer is the same.
-_ALIKE = ("shares", "masked")
-_STEPS: dict[str, Callable[[SiteState, Message], tuple[bytes, Kept]]] = {
+BEGINNING: tuple[Step, ...] = "shares", "masked"
+_STEPS: dict[str, Callable[[SiteState, Any], tuple[bytes, Kept]]] = {
     "shares": shares.answer, "masked": masked.answer, "survivors": survivors.answer,
     "unmask": unmask.answer, "without": without.answer,
 }  # fmt: skip
@@ -55,8 +56,10 @@ class OnlineSite:
         Of the officer, by round id.
     log : SiteLog, optional
         Where the words of refusals go; by default a file beside the book.
-    data_set, plan
+    data_set, plan, attended
         As in `Reply`.
+    said : Said, optional
+        Of a person who is here: about the rows.
 
     Examples
     --------
@@ -78,13 +81,17 @@ class OnlineSite:
         log: SiteLog | None = None,
         data_set: str = ALL_ROWS,
         plan: Plan | None = None,
+        attended: bool = False,
+        said: Said | None = None,
     ) -> None:
         self._keys, self._book, self._count = keys, book, count
         self._recognise, self._approvals = recognise, approvals or {}
         self._log = SiteLog(Path(book.path).with_suffix(".log")) if log is None else log
         self._reply = partial(
-            Reply, keys=keys, book=book, policy=policy, data_set=data_set, plan=plan, attended=False
-        )
+            Reply, keys=keys, book=book, policy=policy, data_set=data_set, plan=plan,
+            attended=attended,
+        )  # fmt: skip
+        self._said = said or Said()
         self._last: Round | None = None
 
     def answer(self, request: bytes, round_: Round | None = None) -> bytes:
@@ -112,7 +119,7 @@ class OnlineSite:
                     )
                 asked = Message.read(request, about.coordinator)
             step = asked.step
-            return self._answer(about, asked)
+            return self._answer(about, step, asked)
         except Exception as error:  # whatever it is: it may quote a row
             said = error.word if isinstance(error, HushTableError) else ""
             word = Refusal(said or Refusal.UNAVAILABLE)
@@ -120,27 +127,37 @@ class OnlineSite:
         self._log.write(stamp(now()), round_id, step, word, words)
         return Message.refuse(round_id, self._keys, word)
 
-    def _answer(self, round_: Round, asked: Message) -> bytes:
-        work = _STEPS.get(asked.step)
-        if (work is None and asked.step != "hello") or asked.round_id != round_.round_id:
-            raise Refused(
-                Refusal.REQUEST,
-                f"step {asked.step!r} of round {asked.round_id[:12]} is unknown here",
-            )
-        reply = partial(self._reply, round_, approval=self._approvals.get(round_.round_id))
-        site = SiteState(round_, self._keys, self._book, reply, self._count, self._recognise)
+    def begin(self, round_: Round) -> dict[Step, bytes]:
+        """Return the answers that need no request, by step: all that a coordinator waits for first.
+
+        Raises what hinders it, for whoever is here.
+        """
+        return {step: self._answer(round_, step) for step in BEGINNING}
+
+    def _answer(self, round_: Round, step: str, asked: Message | None = None) -> bytes:
+        work = _STEPS.get(step)
+        about = round_.round_id if asked is None else asked.round_id
+        if (work is None and step != "hello") or about != round_.round_id:
+            raise Refused(Refusal.REQUEST, f"step {step!r} of round {about[:12]} is unknown here")
         if work is None:
-            return hello.answer(site, asked.digest)
-        digest = round_.round_id if asked.step in _ALIKE else asked.digest
-        noted = self._book.step(round_.round_id, asked.step)
+            assert asked is not None  # hello is a request
+            return hello.answer(self._state(round_), asked.digest)
+        digest = round_.round_id if asked is None or step in BEGINNING else asked.digest
+        noted = self._book.step(round_.round_id, step)
         if noted is None:
-            said, kept = work(site, asked)
-            given = self._book.note_step(round_.round_id, asked.step, digest, said, kept)
-            if asked.step == "unmask":  # the key of the own mask, and counts, have served
+            said, kept = work(self._state(round_), asked)
+            given = self._book.note_step(round_.round_id, step, digest, said, kept)
+            if step == "unmask":  # the key of the own mask, and counts, have served
                 self._book.forget_steps(round_.round_id, but="unmask")
         else:
             given = noted[:2]
-        return self._noted(round_, asked.step, digest, *given)
+        return self._noted(round_, step, digest, *given)
+
+    def _state(self, round_: Round) -> SiteState:
+        reply = partial(self._reply, round_, approval=self._approvals.get(round_.round_id))
+        return SiteState(
+            round_, self._keys, self._book, reply, self._count, self._recognise, self._said
+        )
 
     def _noted(self, round_: Round, step: str, asked: str, digest: str, answer: bytes) -> bytes:
         """Return the answer to a step that was noted, if it is to this request."""

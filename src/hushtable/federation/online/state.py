@@ -35,6 +35,16 @@ class KeptRows(NamedTuple):
     persons: Counted
 
 
+class Said(NamedTuple):
+    """Of a person who is here, about the rows; as in `Reply.submission`."""
+
+    new_people: bool = False
+    outside_too: bool = False
+
+
+NOTHING_SAID = Said()
+
+
 @dataclass(frozen=True)
 class SiteState:
     """A site in a round under way; what it holds between steps is in its book.
@@ -49,6 +59,7 @@ class SiteState:
     reply: Callable[[], Reply]
     count: Callable[[Plan], Sketch]
     recognise: Callable[[], RowDigests | None]
+    said: Said = NOTHING_SAID
 
     @property
     def me(self) -> str:

@@ -5,6 +5,7 @@ waited for any more. What has been decided, and asked by, is never decided anew:
 the next process needs to go on from there.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,10 +15,8 @@ from hushtable.counts.base import Noised
 from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.collect import total, with_seal
 from hushtable.federation.keys import Keys
-from hushtable.federation.masks import seal
-from hushtable.federation.masks.dealing import Bytes
 from hushtable.federation.masks.unmask import Secret, Unmasking
-from hushtable.federation.online import complaints, listed, masked, shares, unmask, without
+from hushtable.federation.online import complaints, listed, masked, shares, totals, unmask, without
 from hushtable.federation.online.messages import Message, Step, ask, enclosed
 from hushtable.federation.refusals import Refusal
 from hushtable.federation.round import Round
@@ -90,19 +89,17 @@ class Tally:
         self._digests: dict[tuple[Step, str], str] = {}
         self.twice: dict[str, str] = {}
         self.liars: dict[str, str] = {}
-        self.answers: dict[Step, dict[str, Message]] = {
-            "survivors": {},
-            "unmask": {},
-            "without": {},
-        }
+        self.answers: dict[Step, dict[str, Message]] = {step: {} for step in _SIGNED}
 
     # --- what comes ---------------------------------------------------------------------------
 
-    def take(self, step: Step, site: str, content: bytes) -> None:
-        """Take an answer in, or note why it is none: ``content`` is empty of who is silent."""
+    def take(self, step: Step, site: str, content: bytes) -> str:
+        """Take an answer in; return and note the word for why it is none, if it is.
+
+        ``content`` is empty of who is silent.
+        """
         if not content:
-            self._lose(step, site, Refusal.SILENT)
-            return
+            return self._lose(step, site, Refusal.SILENT)
         try:
             if step == "shares":
                 self._take_shares(site, content)
@@ -111,13 +108,19 @@ class Tally:
             else:
                 self._take_signed(step, site, content)
         except HushTableError as error:  # whose words may quote what came
-            self._lose(step, site, error.word or Refusal.GARBLED)
-            return
+            return self._lose(step, site, error.word or Refusal.GARBLED)
         self.reached[site] = step
+        return ""
 
-    def _lose(self, step: Step, site: str, word: str) -> None:
-        if site not in self.listed or step not in ("shares", "masked"):
-            self.lost.setdefault(site, f"{step}: {word}")
+    def _lose(self, step: Step, site: str, word: str) -> str:
+        self.lost.setdefault(site, f"{step}: {word}")
+        return word
+
+    def drop(self, names: Collection[str]) -> None:
+        """Leave sites out before the list is decided, whatever they sent."""
+        for name in names if not self.listed else ():
+            self.dealt.pop(name, None)
+            self.submitted.pop(name, None)
 
     def _take_shares(self, site: str, content: bytes) -> None:
         message = Message.read(content, self.round.card(site)).check(self.round, "shares")
@@ -156,6 +159,8 @@ class Tally:
             raise RoundError(f"{site!r} complains in another form")
         if step != "survivors":
             unmask.given(message, self._shape(step), len(self.round.names))
+        if step == "unmask" and self.round.terms.max_rows is not None:
+            totals.given(message, self.round, len(self.listed))
         self.answers[step].setdefault(site, message)
 
     def _shape(self, step: Step) -> tuple[int, int]:
@@ -291,41 +296,53 @@ class Tally:
             words -= unmasking.masks()
         finally:
             self.liars |= unmasking.liars
+        if self.round.terms.max_rows is not None:
+            self._check_totals(unmasking)
         ledgers = {name: self.submitted[name].ledger for name in self.staying}
         digests = {name: self.submitted[name].digest for name in self.staying}
         return with_seal(self.round, total(self.round, words, ledgers), digests, self._keys)
 
-    def _given(self) -> dict[str, dict[Secret, int]]:
-        """Return the shares that sites give, by secret; notes who gives others than it was dealt.
+    def _check_totals(self, unmasking: Unmasking) -> None:
+        """Raise `RoundError` if a site counted more rows than it may, or no rows at all."""
+        out = [name for name in self.round.names if name not in self.staying]
+        on_list = sorted(self.listed)
+        places = [on_list.index(name) for name in self.staying]
+        opened = totals.Opened.of(
+            self.round,
+            {name: self.submitted[name].words for name in self.staying},
+            {name: unmasking.secret(name, name) for name in self.staying},
+            {
+                name: {other: unmasking.secret(name, other) for other in out}
+                for name in self.staying
+            },
+            {
+                name: message.arrays[totals.NAME][places]
+                for name, message in self.answers["unmask"].items()
+                if name in self.staying
+            },
+        )
+        self.liars |= opened.liars
+        words = [*(f"{name} {why}" for name, why in opened.liars.items()), *opened.doubtful]
+        if words:
+            raise RoundError(
+                f"no result: {'; '.join(words)}. What was sent shows nothing else; open a new "
+                "round without whoever did it"
+            )
 
-        None of a row that was complained about.
-        """
+    def _given(self) -> dict[str, dict[Secret, int]]:
+        """Return the shares that sites give, by secret; note who gives others than it was dealt."""
         found: dict[str, dict[Secret, int]] = {}
         out = sorted(set(self.round.names) - set(self.listed))
-        wanted: dict[Step, list[list[str]]] = {
-            "unmask": [[name, *out] for name in sorted(self.listed)],
-            "without": [self.without] * len(self.staying),
+        asked: dict[Step, dict[str, list[str]]] = {
+            "unmask": {name: [name, *out] for name in sorted(self.listed)},
+            "without": dict.fromkeys(self.staying, self.without),
         }
-        dealers: dict[Step, list[str]] = {"unmask": sorted(self.listed), "without": self.staying}
         refused = self._complaining()
-        for step in dealers:
+        for step, wanted in asked.items():
             for name, message in self.answers[step].items():
-                arrays = unmask.given(message, self._shape(step), len(self.round.names))
                 lacking = refused[name].body["complaints"] if name in refused else {}
-                for dealer, others, *row in zip(dealers[step], wanted[step], *arrays, strict=True):
-                    if dealer not in lacking:
-                        mine = found.setdefault(name, {})
-                        mine |= self._shown(name, dealer, others, *row)
+                given, wrong = unmask.shown(self.round, message, wanted, self.dealt, lacking)
+                found.setdefault(name, {}).update(given)
+                if wrong:
+                    self.liars[name] = "gave wrong shares"
         return found
-
-    def _shown(
-        self, giver: str, dealer: str, others: list[str], row: Bytes, opening: Bytes
-    ) -> dict[Secret, int]:
-        """Return a dealer's shares as a site gives them; none if they are not what it was dealt."""
-        shares = {other: share.tobytes() for other, share in zip(others, row, strict=True)}
-        numbers = {self.round.names.index(other): share for other, share in shares.items()}
-        place = seal.place(self.round, giver)
-        if not self.dealt[dealer].dealing.shows(place, opening.tobytes(), numbers):
-            self.liars[giver] = "gave wrong shares"
-            return {}
-        return {(dealer, other): int.from_bytes(share) for other, share in shares.items()}

@@ -6,14 +6,19 @@ the roster are in the sum, these are of own masks alone, and a site gives them a
 are missing, only after enough others signed the same list.
 """
 
+from collections.abc import Collection, Mapping
+
 import numpy as np
 
 from hushtable import files
 from hushtable.errors import RoundError
+from hushtable.federation.masks import seal
 from hushtable.federation.masks.dealing import NONCE_BYTES, Bytes, opening_bytes
 from hushtable.federation.masks.shamir import SHARE_BYTES
-from hushtable.federation.online import listed
+from hushtable.federation.masks.unmask import Secret
+from hushtable.federation.online import listed, totals
 from hushtable.federation.online.messages import Message, unclosed
+from hushtable.federation.online.shares import Dealt
 from hushtable.federation.online.state import Kept, SiteState
 from hushtable.federation.refusals import Refusal, Refused, refusing
 from hushtable.federation.round import Round
@@ -35,6 +40,8 @@ def answer(site: SiteState, asked: Message) -> tuple[bytes, Kept]:
     out = [name for name in site.round.names if name not in kept["sites"]]
     wanted = [[name, *out] for name in names]
     arrays |= shares(site.round, kept, names, wanted)
+    if site.round.terms.max_rows is not None:
+        arrays[totals.NAME] = totals.of_masks(site.round, site.keys, names)
     return site.sign("unmask", body, arrays), kept
 
 
@@ -95,3 +102,31 @@ def given(message: Message, shape: tuple[int, int], n_sites: int) -> tuple[Bytes
         if found is None or found.dtype != np.uint8 or found.shape != wanted:
             raise RoundError(f"{message.sender!r} gave {name} of another form")
     return message.arrays[_SHARES], message.arrays[_OPENINGS]
+
+
+def shown(
+    round_: Round,
+    message: Message,
+    wanted: Mapping[str, list[str]],
+    dealt: Mapping[str, Dealt],
+    lacking: Collection[str],
+) -> tuple[dict[Secret, int], bool]:
+    """Return the shares of which a site shows that it was dealt them, and whether it gave others.
+
+    ``wanted`` are the secrets of each dealer, by the names that they go with; ``lacking`` are
+    dealers of whose shares the site has none.
+    """
+    found: dict[Secret, int] = {}
+    wrong, place = False, seal.place(round_, message.sender)
+    shape = len(wanted), len(next(iter(wanted.values()), []))
+    tables = given(message, shape, len(round_.names))
+    for dealer, table, opening in zip(wanted, *tables, strict=True):
+        if dealer in lacking:
+            continue
+        each = {name: one.tobytes() for name, one in zip(wanted[dealer], table, strict=True)}
+        numbers = {round_.names.index(name): share for name, share in each.items()}
+        if dealt[dealer].dealing.shows(place, opening.tobytes(), numbers):
+            found |= {(dealer, name): int.from_bytes(share) for name, share in each.items()}
+        else:
+            wrong = True
+    return found, wrong

@@ -1,0 +1,128 @@
+"""``hushtable round sync``: whatever is to be done next in a folder of rounds."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hushtable.cli._options import Json, argument, option
+from hushtable.cli._output import finish, listed, print_sentences, shown
+from hushtable.cli._rows import READS, Reads
+from hushtable.cli.round import _common as common
+from hushtable.cli.round._answering import ANSWERS, Answers, Counting
+from hushtable.cli.round._party import Party
+from hushtable.errors import UsageError
+from hushtable.federation.clock import shown_time, stamp
+from hushtable.federation.folder.posts import Posts, post_round, rounds
+from hushtable.federation.folder.store import Store
+from hushtable.federation.folder.visits import Visit
+from hushtable.federation.keys import Keys
+
+Folder = Annotated[str, argument("FOLDER", "Where the round lives: a directory, or a URL.")]
+_Data = Annotated[str | None, argument("[DATA]", "At a site: the rows, until it has answered.")]
+_Post = Annotated[
+    list[Path] | None,
+    option("ROUND", "At the coordinator: a round to put into the folder. May be repeated."),
+]
+_Results = Annotated[Path, option("DIR", "Where results are written.", "--output", "-o")]
+_Which = Annotated[str | None, option("ID", "One round alone, by the first digits of its id.")]
+_Unattended = Annotated[
+    bool,
+    typer.Option("--unattended", help="Nobody is here: answer what the policy allows, or refuse."),
+]
+
+
+def sync(
+    folder: Folder,
+    key: common.KeyFile,
+    data: _Data = None,
+    output: _Results = Path(),
+    post: _Post = None,
+    which: _Which = None,
+    unattended: _Unattended = False,
+    answers: Answers = ANSWERS,
+    reads: Reads = READS,
+    as_json: Json = False,
+) -> None:
+    """Do whatever is to be done next in a folder where rounds live, and say what it waits for.
+
+    For coordinator and sites alike; call it again whenever you like, also from cron (--unattended,
+    as far as the policy allows). A masked round takes two visits of a site, and three if sites are
+    missing. What was put there is never changed; what got lost is put there again.
+
+    Example:
+      hushtable round sync /mnt/round patients.csv --key north.key --person patient
+    """
+    if data is not None and not unattended:
+        answers.check_asked(as_json)
+    store, keys = Store.open(folder), Keys.load(key)
+    for path in common.present(post):
+        post_round(store, common.coordinators_round(path, keys))
+    counting = None
+    if data is not None:
+        counting = Counting(data, reads, answers.person, answers.threads, as_json or unattended)
+    party = Party(store, keys, key, output, answers, counting, as_json, unattended)
+    found = [one for one in rounds(store) if party.takes_part(one, which)]
+    if not found:
+        about = f" whose id begins with {which}" if which else ""
+        raise UsageError(
+            f"{store.where} holds no round{about} for {keys.card.name!r}: check the folder, or "
+            "wait for the coordinator to put one there (hushtable round sync --post)"
+        )
+    visited = [party.visit(one) for one in found]
+    facts = {
+        "command": "round sync",
+        "folder": store.where,
+        "name": keys.card.name,
+        "rounds": [_facts(posts, visit) for posts, visit in visited],
+    }
+    finish(as_json, facts, partial(_print, visited, store))
+
+
+# --- what is said ---------------------------------------------------------------------------------
+
+
+def _facts(posts: Posts, visit: Visit) -> dict[str, Any]:
+    return {
+        "round_id": posts.round.round_id,
+        "title": posts.round.title,
+        **common.period_facts(posts.round),
+        "state": visit.state,
+        "posted": visit.posted,
+        "waits_for": visit.waits_for,
+        "deadline": stamp(posts.round.deadline),
+        "amendments": posts.amendment.number,
+        "words": visit.words,
+        "found_out": visit.found_out,
+        "set_aside": posts.odd,
+    }
+
+
+def _print(visited: Sequence[tuple[Posts, Visit]], store: Store) -> None:
+    for posts, visit in visited:
+        title = f" {shown(posts.round.title)}" if posts.round.title else ""
+        print(f"Round {posts.round.round_id[:12]}{title}: {_STATES[visit.state]}.")
+        if visit.posted:
+            print(f"  Sent: {', '.join(dict.fromkeys(visit.posted))}.")
+        print_sentences(map(shown, visit.words), indent="  ")
+        if visit.waits_for:
+            until = f" until {shown_time(posts.round.deadline)}" if visit.state == "waiting" else ""
+            print_sentences([f"Waits for {listed(visit.waits_for, most=8)}{until}."], indent="  ")
+        for name, why in visit.found_out.items():
+            print_sentences([f"{name} {why}."], indent="  ")
+        for name, why in posts.odd.items():
+            print_sentences([f"Left aside: {shown(name)}: {shown(why)}"], indent="  ")
+    if store.damaged:
+        print(f"{len(store.damaged)} files are damaged or not all there yet; they are left aside.")
+    if any(visit.state in ("open", "waiting") for _, visit in visited):
+        print("Call again later: what follows depends on the others.")
+
+
+_STATES = {
+    "open": "your rows are asked for",
+    "waiting": "waits for others",
+    "failed": "cannot go on",
+    "done": "done",
+}

@@ -1,0 +1,98 @@
+"""A folder in this machine's file system, which may be a disk that others share, too."""
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from hushtable import files
+from hushtable.errors import FileError
+
+#: A pipe, a device or a link in a circle that a stranger laid out is not waited for.
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+#: Of one file, not of the folder: the others can still be read.
+_OF_ONE_FILE = {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENXIO}
+
+_ADVICE = {
+    errno.ENOENT: "check the path; create the folder, or mount it, and call again",
+    errno.ENOTDIR: "give a folder",
+    errno.EISDIR: "a folder has the name of a file of the round: rename it, then call again",
+    **dict.fromkeys(
+        (errno.EACCES, errno.EPERM, errno.EROFS),
+        "ask whoever looks after the folder for the right to list, read and write in it",
+    ),
+    **dict.fromkeys(
+        (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some space there, then call again"
+    ),
+}
+_OTHERWISE = "look whether the folder can be reached, then call again"
+
+
+class Directory:
+    """A folder in this machine's file system; see `hushtable.federation.folder.store.Place`."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        if not where or "\0" in where:
+            raise FileError(f"{where!a}: no path of a folder: give one")
+        with self._words():
+            os.scandir(where).close()  # also whether we may list it
+            self._device = os.stat(where).st_dev
+        self._path = Path(where).absolute()
+
+    def look(self, wanted: Callable[[str], bool]) -> tuple[list[str], int]:
+        """Return the names of the plain files that are wanted, and the number of all others."""
+        found, others = [], 0
+        with self._words():
+            self._check()
+            with os.scandir(self._path) as entries:
+                for entry in entries:
+                    if wanted(entry.name) and entry.is_file(follow_symlinks=False):
+                        found.append(entry.name)
+                    elif not entry.name.startswith("."):
+                        others += 1
+        return found, others
+
+    def load(self, name: str, most: int) -> bytes | None:
+        """Return a file's content; None if it cannot be used, `FileNotFoundError` without one."""
+        try:
+            descriptor = os.open(self._path / name, _FLAGS)
+        except OSError as error:
+            if error.errno in _OF_ONE_FILE:
+                return None
+            with self._words():
+                self._check()
+                if not isinstance(error, FileNotFoundError):
+                    raise error
+            raise FileNotFoundError(name) from None
+        try:
+            with self._words():
+                found = os.fstat(descriptor)
+                if not stat.S_ISREG(found.st_mode) or found.st_size > most:
+                    return None
+                with os.fdopen(descriptor, "rb", closefd=False) as file:
+                    return file.read(found.st_size + 1)  # no more, even if it grows meanwhile
+        finally:
+            os.close(descriptor)
+
+    def save(self, name: str, content: bytes) -> None:
+        """Write a file; it has its name once all of it is on the disk."""
+        with self._words():
+            self._check()
+            files.write_bytes(self._path / name, content, private=False)
+
+    def _check(self) -> None:
+        """Raise if the folder is gone, also if an empty one below it came to light by that."""
+        if os.stat(self._path).st_dev != self._device:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+
+    @contextlib.contextmanager
+    def _words(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            said = os.strerror(error.errno) if error.errno else type(error).__name__
+            advice = _ADVICE.get(error.errno or 0, _OTHERWISE)
+            raise FileError(f"{self.where}: {said}: {advice}") from None

@@ -1,0 +1,177 @@
+"""All that lies in a folder about one round, read once: signed, or left aside.
+
+Nothing here depends on the order of files, on how often one is there, or on who put it there.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from hushtable.entries import entries
+from hushtable.errors import HushTableError, RoundError
+from hushtable.federation.clock import parsed, stamp
+from hushtable.federation.folder.store import Store, name_of
+from hushtable.federation.folder.store import parsed as parsed_name
+from hushtable.federation.keys import Keys
+from hushtable.federation.online.messages import Message
+from hushtable.federation.round import Round
+
+#: Before the name of a step, in the name of a file that asks a site.
+ASK = "ask-"
+#: Files that claim to be of the same step and sender, and are looked at: one is enough.
+_MOST = 16
+
+
+def rounds(store: Store) -> list[Round]:
+    """Return the rounds in a folder, the first opened first; what is none is left aside."""
+    found = {}
+    for name in store.names():
+        claims = parsed_name(name)
+        if claims is None or claims.step != "round":
+            continue
+        try:
+            content = store.read(name)
+            if content is not None:
+                made = Round.from_bytes(content, name)
+                found[made.round_id] = made
+        except HushTableError:  # a stranger's, or of another version: `foreign` shows it
+            continue
+    return sorted(found.values(), key=lambda one: (one.opened, one.round_id))
+
+
+def post_round(store: Store, round_: Round) -> None:
+    """Put a round into a folder, for all whom it names."""
+    name = name_of(round_.round_id, "round", round_.coordinator.name, round_.content)
+    store.add(name, round_.content)
+
+
+@dataclass(frozen=True)
+class Amendment:
+    """A change of the coordinator to a round: each one says all that holds from then on.
+
+    Attributes
+    ----------
+    number : int
+        From 1; the highest holds.
+    deadline : datetime
+        When the round ends.
+    dropped : tuple of str
+        Sites that are not waited for, and not in the sum.
+    why : str
+        For people.
+    """
+
+    number: int
+    deadline: datetime
+    dropped: tuple[str, ...] = ()
+    why: str = ""
+
+    def message(self, round_: Round, keys: Keys) -> bytes:
+        """Return it as the coordinator signs it."""
+        said = {
+            "number": self.number, "deadline": stamp(self.deadline),
+            "dropped": sorted(self.dropped), "why": self.why,
+        }  # fmt: skip
+        return Message.make(round_, "amend", keys, said).content
+
+    @classmethod
+    def of(cls, message: Message) -> "Amendment":
+        """Read back what `message` wrote; raises `RoundError` on anything else."""
+        kinds = {"number": int, "deadline": str, "dropped": list[str], "why": str}
+        said = entries(message.body, "an amendment", kinds, error=RoundError)
+        try:
+            deadline = parsed(said["deadline"])
+        except ValueError as error:
+            raise RoundError(f"an amendment: {error}") from None
+        return cls(said["number"], deadline, tuple(said["dropped"]), said["why"])
+
+
+@dataclass
+class Posts:
+    """The files of one round in a folder.
+
+    Attributes
+    ----------
+    round : Round
+        As amended: its deadline is the one that holds.
+    store : Store
+        The folder.
+    amendment : Amendment
+        That holds; number 0 if there is none.
+    odd : dict of str to str
+        Files that claim to be of this round and are not, with the reason.
+    """
+
+    round: Round
+    store: Store
+    amendment: Amendment = field(init=False)
+    odd: dict[str, str] = field(default_factory=dict)
+    _names: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in self.store.names():
+            claims = parsed_name(name)
+            if claims is not None and claims.round_id16 == self.round.round_id[:16]:
+                self._names.setdefault((claims.step, claims.sender), []).append(name)
+        self.amendment = self._amended()
+        self.round = replace(self.round, deadline=self.amendment.deadline)
+
+    def _amended(self) -> Amendment:
+        found: dict[int, Amendment] = {0: Amendment(0, self.round.deadline)}
+        card = self.round.coordinator
+        for name, content in self.of("amend", card.name):
+            try:
+                made = Amendment.of(Message.read(content, card).check(self.round, "amend"))
+            except HushTableError as error:
+                self.odd[name] = str(error)
+                continue
+            if found.setdefault(made.number, made) != made:
+                raise RoundError(
+                    f"{card.name!r} signed two amendments of round {self.round.round_id[:12]} with "
+                    f"number {made.number} that contradict each other: ask which one holds, and "
+                    "for a new round; nothing is answered until then"
+                )
+        return found[max(found)]
+
+    def of(self, step: str, sender: str) -> Iterator[tuple[str, bytes]]:
+        """Yield the files that claim to be of a step and sender, each with its content."""
+        for name in sorted(self._names.get((step, sender), []))[:_MOST]:
+            content = self.store.read(name)
+            if content is not None:
+                yield name, content
+
+    def there(self, step: str) -> list[str]:
+        """Return the senders of whom something claims to be of a step, sorted."""
+        return sorted(sender for of, sender in self._names if of == step)
+
+    def add(self, step: str, sender: str, content: bytes) -> bool:
+        """Put a file there; return whether it was not there before."""
+        name = name_of(self.round.round_id, step, sender, content)
+        known = self._names.setdefault((step, sender), [])
+        if name not in known:
+            known.append(name)
+        return self.store.add(name, content)
+
+    # --- amending -----------------------------------------------------------------------------
+
+    def amend(
+        self,
+        keys: Keys,
+        *,
+        deadline: datetime | None = None,
+        drop: tuple[str, ...] = (),
+        why: str = "",
+    ) -> Amendment:
+        """Sign a further amendment, and put it there."""
+        before = self.amendment
+        for name in drop:
+            self.round.card(name)  # raises if it takes no part
+        made = Amendment(
+            before.number + 1,
+            before.deadline if deadline is None else deadline,
+            tuple(sorted({*before.dropped, *drop})),
+            why,
+        )
+        self.add("amend", keys.card.name, made.message(self.round, keys))
+        self.amendment, self.round = made, replace(self.round, deadline=made.deadline)
+        return made
