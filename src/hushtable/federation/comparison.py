@@ -27,7 +27,7 @@ from hushtable.plans.draws import Purpose
 
 #: Share of the others' rows of a kind that a site has hardly, which honest sites stay below: those
 #: that differ in kind, and those that differ in the number of rows alone.
-LEVEL, ALIKE = 0.4, 0.003
+LEVEL, ALIKE = 0.3, 0.003
 #: A cell is of such a kind by what it holds beyond so many times this site's share of rows, and
 #: beyond so many standard deviations of the noise.
 _TIMES, _NOISE = 2.0, 5.0
