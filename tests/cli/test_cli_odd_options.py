@@ -43,6 +43,7 @@ RIGHT = {
     "round status": "round status {round}/round.hush",
     "round collect": "round collect {round}/round.hush {round}/a.hush {round}/b.hush "
     "-o {out}/x.hush",
+    "round compare": "round compare {round}/result.hush --book {round}/a.book",
     "round model": "round model {round}/result.hush --book {round}/a.book -o {out}/x.hush",
     "round book": "round book {round}/a.book --forecast",
 }
