@@ -1,0 +1,64 @@
+"""Where rounds in a folder stand, as one HTML page: for the coordinator, and on the wall."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from hushtable.federation.clock import shown_time
+from hushtable.federation.folder.progress import Progress
+from hushtable.report.rounds import Todo, amendment_words, listed, site_words, standing
+from hushtable.report.top import check_extra
+from hushtable.report.words import officer_words, round_lines
+
+__all__ = ["check_extra", "page"]
+
+#: By state of a site, the class of its cell.
+_LOOKS = {"refused": "bad", "out": "bad", "in": "good", "helped": "good", "summed": "good"}
+
+
+def page(each: Sequence[tuple[Progress, list[Todo]]], folder: str) -> str:
+    """Return the page as HTML that needs nothing but itself; all texts in it are escaped.
+
+    Raises `MissingExtraError` if Jinja is not installed.
+    """
+    check_extra()
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("hushtable.report", ""),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+    )
+    return environment.get_template("status.html").render(
+        rounds=[_round(progress, todo) for progress, todo in each],
+        folder=folder,
+        at=shown_time(each[0][0].at),
+    )
+
+
+def _round(progress: Progress, todo: list[Todo]) -> dict[str, Any]:
+    """Return one round for the template, in texts."""
+    round_ = progress.round
+    n_in = len(progress.those("in", "asked", "helped", "summed"))
+    lines = round_lines(round_)
+    if amended := amendment_words(progress):
+        lines["Amended"] = amended
+    return {
+        "id": round_.round_id[:12],
+        "title": round_.title or f"Round {round_.round_id[:12]}",
+        "standing": standing(progress),
+        "glance": {
+            f"of {len(round_.names)} sites are in": str(n_in),
+            "are needed": str(round_.needed),
+            "awaited": str(len([n for n in progress.waits_for if n in round_.names])),
+            "refused": str(len(progress.refused)),
+            "until": shown_time(round_.deadline).removesuffix(" UTC"),
+        },
+        "todo": [(listed(one.who), one.words, one.command) for one in todo],
+        "sites": [
+            (n, site_words(progress, n), _LOOKS.get(progress.states[n], ""))
+            for n in round_.names
+        ],
+        "lines": lines,
+        "words": officer_words(round_, round_.plan),
+        "odd": progress.odd,
+    }
