@@ -14,6 +14,8 @@ from hushtable.federation.refusals import Refusal
 from hushtable.federation.round import Round
 from hushtable.plans.draws import Purpose
 
+#: Stands for the file of a result in commands, where it is not known which one.
+RESULT = "RESULT"
 #: What a person calls the states of a site.
 STATES = {
     "awaited": "awaited",
@@ -41,7 +43,7 @@ _REFUSALS = {
 
 
 class Todo(NamedTuple):
-    """What somebody has to do."""
+    """A thing to do, and who has to do it."""
 
     #: Names.
     who: list[str]
@@ -104,6 +106,13 @@ def amendment_words(progress: Progress) -> str:
     return f"until {shown_time(made.deadline)}{without}" + (f": {made.why}" if made.why else "")
 
 
+def damaged_words(n: int) -> str:
+    """Return what to say of files that cannot be used."""
+    return (
+        f"{'1 file is' if n == 1 else f'{n} files are'} damaged or not all there yet: left aside."
+    )
+
+
 # --- what to do -----------------------------------------------------------------------------------
 
 
@@ -123,17 +132,18 @@ def _counting(progress: Progress, sync: str, amend: str) -> list[Todo]:
     until, lead = shown_time(progress.round.deadline), progress.round.coordinator.name
     answer = sync.replace(" --key", " DATA --key")
     refused = progress.those("refused")
-    waits = "Nothing until all are in or the time is over. "
-    if refused:
-        waits = f"Ask {listed(refused)} why: each log says it. "
+    awaited = progress.those("awaited")
+    steps = [f"Remind {listed(awaited)}."] if awaited else []
+    steps += [f"Ask {listed(refused)}: the log beside each book says why."] if refused else []
     return [
-        Todo(progress.those("awaited"), f"Answer until {until}, with this site's rows.", answer),
-        Todo(refused, f"Settle why this site refused, and answer until {until}.", answer),
-        Todo([lead], f"{waits}For more time, or to go on without a site:", f"{amend} --days 3"),
+        Todo(awaited, f"Answer with the site's rows, until {until}.", answer),
+        Todo(refused, f"Settle why the site refused, and answer until {until}.", answer),
+        Todo([lead], f"{' '.join(steps)} For more time, or to go on without a site (--drop SITE):",
+             f"{amend} --days 3"),
         Todo(progress.those("in"), f"Nothing. Call again once the others are in or after {until}, "
-             "without rows: this site is needed once more to take the masks off."
+             "without rows: the site is needed once more to take the masks off."
              if progress.round.in_steps else f"Nothing. The result comes after {until}.", sync),
-        Todo(progress.those("dropped"), f"Nothing: {lead} goes on without this site."),
+        Todo(progress.those("dropped"), f"Nothing: {lead} goes on without the site."),
     ]  # fmt: skip
 
 
@@ -157,7 +167,7 @@ def _closing(progress: Progress, sync: str, _: str) -> list[Todo]:
         Todo([lead], follows, sync),
         Todo(progress.those("in"), f"Nothing until {lead} has called.", sync),
         Todo(late, f"Nothing, unless {lead} extends the round: the time is over."),
-        Todo(progress.those("dropped"), f"Nothing: {lead} goes on without this site."),
+        Todo(progress.those("dropped"), f"Nothing: {lead} goes on without the site."),
     ]
 
 
@@ -171,7 +181,7 @@ def _unmasking(progress: Progress, sync: str, _: str) -> list[Todo]:
              f"Remind {listed(asked)}, and call again.", sync),
         Todo(progress.those("helped"), f"Nothing until {lead} has called.", sync),
         Todo(progress.those("out", "dropped"),
-             "Nothing: this site is not in the sum. The result will be there for it as well."),
+             "Nothing: the site is not in the sum. The result will be there for it as well."),
     ]  # fmt: skip
 
 

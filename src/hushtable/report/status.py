@@ -1,11 +1,20 @@
 """Where rounds in a folder stand, as one HTML page: for the coordinator, and on the wall."""
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from hushtable.federation.clock import shown_time
 from hushtable.federation.folder.progress import Progress
-from hushtable.report.rounds import Todo, amendment_words, listed, site_words, standing
+from hushtable.report.rounds import (
+    RESULT,
+    amendment_words,
+    listed,
+    next_lines,
+    site_words,
+    standing,
+    todos,
+)
 from hushtable.report.top import check_extra
 from hushtable.report.words import officer_words, round_lines
 
@@ -15,7 +24,7 @@ __all__ = ["check_extra", "page"]
 _LOOKS = {"refused": "bad", "out": "bad", "in": "good", "helped": "good", "summed": "good"}
 
 
-def page(each: Sequence[tuple[Progress, list[Todo]]], folder: str) -> str:
+def page(each: Sequence[Progress], folder: str) -> str:
     """Return the page as HTML that needs nothing but itself; all texts in it are escaped.
 
     Raises `MissingExtraError` if Jinja is not installed.
@@ -29,13 +38,13 @@ def page(each: Sequence[tuple[Progress, list[Todo]]], folder: str) -> str:
         undefined=jinja2.StrictUndefined,
     )
     return environment.get_template("status.html").render(
-        rounds=[_round(progress, todo) for progress, todo in each],
+        rounds=[_round(progress, folder) for progress in each],
         folder=folder,
-        at=shown_time(each[0][0].at),
+        at=shown_time(each[0].at),
     )
 
 
-def _round(progress: Progress, todo: list[Todo]) -> dict[str, Any]:
+def _round(progress: Progress, folder: str) -> dict[str, Any]:
     """Return one round for the template, in texts."""
     round_ = progress.round
     n_in = len(progress.those("in", "asked", "helped", "summed"))
@@ -51,14 +60,20 @@ def _round(progress: Progress, todo: list[Todo]) -> dict[str, Any]:
             "are needed": str(round_.needed),
             "awaited": str(len([n for n in progress.waits_for if n in round_.names])),
             "refused": str(len(progress.refused)),
-            "until": shown_time(round_.deadline).removesuffix(" UTC"),
+            f"left, until {shown_time(round_.deadline)}": _left(progress),
         },
-        "todo": [(listed(one.who), one.words, one.command) for one in todo],
+        "todo": [(listed(one.who), one.words, one.command) for one in todos(progress, folder)],
         "sites": [
-            (n, site_words(progress, n), _LOOKS.get(progress.states[n], ""))
-            for n in round_.names
+            (n, site_words(progress, n), _LOOKS.get(progress.states[n], "")) for n in round_.names
         ],
+        "after": next_lines(round_, RESULT) if progress.phase == "done" else [],
         "lines": lines,
         "words": officer_words(round_, round_.plan),
         "odd": progress.odd,
     }
+
+
+def _left(progress: Progress) -> str:
+    hours = max(0, (progress.round.deadline - progress.at) // timedelta(hours=1))
+    n, unit = (hours // 24, "day") if hours >= 48 else (hours, "hour")
+    return f"{n} {unit}" + ("" if n == 1 else "s")

@@ -16,7 +16,17 @@ from hushtable.federation.folder.progress import Progress
 from hushtable.federation.folder.store import Store
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.round import Round
-from hushtable.report.rounds import Todo, amendment_words, listed, site_words, standing, todos
+from hushtable.report.rounds import (
+    RESULT,
+    Todo,
+    amendment_words,
+    damaged_words,
+    listed,
+    next_lines,
+    site_words,
+    standing,
+    todos,
+)
 from hushtable.report.status import check_extra, page
 from hushtable.report.words import round_lines
 
@@ -45,7 +55,8 @@ def status(
 ) -> None:
     """Show where a round stands: who is in, who is awaited until when, and who has to do what.
 
-    In a folder, only what is signed counts, and no keys are needed to look. With the file of a
+    In a folder, only what is signed counts, and no keys are needed to look; the page tells
+    everybody's part. With the file of a
     round, the submissions that were sent by other ways are checked.
 
     Example:
@@ -82,7 +93,7 @@ def _of_folder(
     if html is not None:
         target = Target(html)
         with target.writing():
-            files.write_bytes(html, page(each, store.where).encode(), private=True)
+            files.write_bytes(html, page(found, store.where).encode(), private=True)
     facts = {
         "command": "round status",
         "folder": store.where,
@@ -94,7 +105,7 @@ def _of_folder(
         for progress, todo in each:
             _print(progress, todo, me)
         if store.damaged:
-            print(f"{len(store.damaged)} damaged or not all there yet: left aside.")
+            print(damaged_words(len(store.damaged)))
         if target is not None:
             print(f"Wrote {target}.")
 
@@ -121,7 +132,9 @@ def _wanted(store: Store, me: Card | None, which: str | None) -> list[Round]:
 
 def _mine(todo: list[Todo], me: Card | None) -> list[Todo]:
     """Return what a reader has to do; of nobody in particular, what each has."""
-    return todo if me is None else [one for one in todo if me.name in one.who]
+    if me is None:
+        return todo
+    return [one._replace(who=[me.name]) for one in todo if me.name in one.who]
 
 
 def _facts(progress: Progress, todo: list[Todo]) -> dict[str, Any]:
@@ -145,6 +158,8 @@ def _print(progress: Progress, todo: list[Todo], me: Card | None) -> None:
         print_sentences([f"{who}{one.words}"], indent="  ")
         if one.command:
             print(f"    {one.command}")
+    if progress.phase == "done":
+        print("\n".join(next_lines(progress.round, RESULT)))
     for name, why in progress.odd.items():
         print_sentences([f"Left aside: {shown(name)}: {shown(why)}"])
     print()

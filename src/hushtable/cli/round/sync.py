@@ -20,7 +20,7 @@ from hushtable.federation.folder.posts import Posts, post_round, rounds
 from hushtable.federation.folder.store import Store
 from hushtable.federation.folder.visits import Visit
 from hushtable.federation.keys import Card, Keys
-from hushtable.report.rounds import done_words, next_lines, waits_words
+from hushtable.report.rounds import damaged_words, done_words, next_lines, waits_words
 
 Folder = Annotated[str, argument("FOLDER", "Where the round lives: a directory, or a URL.")]
 _Data = Annotated[str | None, argument("[DATA]", "At a site: the rows, until it has answered.")]
@@ -115,9 +115,8 @@ class _Told:
     def print(self, visited: Sequence[tuple[Posts, Visit]]) -> None:
         for posts, visit in visited:
             self._print_one(posts, visit)
-        if n := len(self.store.damaged):
-            files = "1 file is" if n == 1 else f"{n} files are"
-            print(f"{files} damaged or not all there yet: left aside.")
+        if self.store.damaged:
+            print(damaged_words(len(self.store.damaged)))
         states = {visit.state for _, visit in visited}
         if "open" in states:
             print("To do here: answer, with this site's rows:")

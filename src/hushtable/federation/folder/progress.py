@@ -212,4 +212,3 @@ class _Look:
                 self.refused[site] = Refusal(error.word)
             except HushTableError as error:
                 self.posts.odd[name] = str(error)
-
