@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from shlex import quote
 from typing import Any
 
 from hushtable.federation.clock import shown_time
@@ -48,7 +49,7 @@ def _round(progress: Progress, folder: str) -> dict[str, Any]:
     """Return one round for the template, in texts."""
     round_ = progress.round
     n_in = len(progress.those("in", "asked", "helped", "summed"))
-    lines = round_lines(round_)
+    lines, todo = round_lines(round_), todos(progress, quote(folder))
     if amended := amendment_words(progress):
         lines["Amended"] = amended
     return {
@@ -62,7 +63,9 @@ def _round(progress: Progress, folder: str) -> dict[str, Any]:
             "refused": str(len(progress.refused)),
             f"left, until {shown_time(round_.deadline)}": _left(progress),
         },
-        "todo": [(listed(one.who), one.words, one.command) for one in todos(progress, folder)],
+        "todo": [
+            (listed(one.who), one.words, one.command) for one in todos(progress, quote(folder))
+        ],
         "sites": [
             (n, site_words(progress, n), _LOOKS.get(progress.states[n], "")) for n in round_.names
         ],

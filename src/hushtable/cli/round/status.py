@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 from hushtable import files
@@ -87,8 +88,8 @@ def _of_folder(
         check_extra()
     me = None if key is None else Keys.load(key).card
     found = [Progress.of(Posts(one, store)) for one in _wanted(store, me, which)]
-    keyed = "KEY" if key is None else str(key)
-    each = [(one, _mine(todos(one, store.where, keyed), me)) for one in found]
+    typed = quote(store.where), "KEY" if key is None else quote(str(key))
+    each = [(one, _mine(todos(one, *typed), me)) for one in found]
     target = None
     if html is not None:
         target = Target(html)

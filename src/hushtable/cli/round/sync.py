@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -137,8 +138,9 @@ class _Told:
             print("\n".join(f"  {line}" for line in next_lines(posts.round, result)))
 
     def _command(self, data: str = "") -> str:
-        there = "" if self.output == Path() else f" -o {self.output}"
-        return f"hushtable round sync {self.store.where} {data}--key {self.key}{there}"
+        there = "" if self.output == Path() else f" -o {quote(str(self.output))}"
+        where, key = quote(self.store.where), quote(str(self.key))
+        return f"hushtable round sync {where} {data}--key {key}{there}"
 
 
 _STATES = {

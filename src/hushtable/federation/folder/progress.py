@@ -13,7 +13,7 @@ from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.clock import CLOCKS, now, stamp
 from hushtable.federation.folder.posts import ASK, Amendment, Posts
 from hushtable.federation.folder.site import ASKED
-from hushtable.federation.online import masked, shares
+from hushtable.federation.online import shares
 from hushtable.federation.online.messages import Message
 from hushtable.federation.refusals import Refusal, Refused
 from hushtable.federation.result import Result
@@ -196,8 +196,6 @@ class _Look:
             message = Message.read(content, round_.card(site)).check(round_, step)
             shares.read(round_, message)
             return message.digest
-        if step == "masked":
-            return masked.read(round_, site, content).digest
         read = Submission.from_bytes(content, name, round_, self.at)
         if read.site != site:
             raise RoundError(f"{site!r} answers for {read.site!r}")
