@@ -48,7 +48,6 @@ def page(each: Sequence[Progress], folder: str) -> str:
 def _round(progress: Progress, folder: str) -> dict[str, Any]:
     """Return one round for the template, in texts."""
     round_ = progress.round
-    n_in = len(progress.those("in", "asked", "helped", "summed"))
     lines, todo = round_lines(round_), todos(progress, quote(folder))
     if amended := amendment_words(progress):
         lines["Amended"] = amended
@@ -56,16 +55,8 @@ def _round(progress: Progress, folder: str) -> dict[str, Any]:
         "id": round_.round_id[:12],
         "title": round_.title or f"Round {round_.round_id[:12]}",
         "standing": standing(progress),
-        "glance": {
-            f"of {len(round_.names)} sites are in": str(n_in),
-            "are needed": str(round_.needed),
-            "awaited": str(len([n for n in progress.waits_for if n in round_.names])),
-            "refused": str(len(progress.refused)),
-            f"left, until {shown_time(round_.deadline)}": _left(progress),
-        },
-        "todo": [
-            (listed(one.who), one.words, one.command) for one in todos(progress, quote(folder))
-        ],
+        "glance": _glance(progress),
+        "todo": [(listed(one.who), one.words, one.command) for one in todo],
         "sites": [
             (n, site_words(progress, n), _LOOKS.get(progress.states[n], "")) for n in round_.names
         ],
@@ -74,6 +65,22 @@ def _round(progress: Progress, folder: str) -> dict[str, Any]:
         "words": officer_words(round_, round_.plan),
         "odd": progress.odd,
     }
+
+
+def _glance(progress: Progress) -> dict[str, str]:
+    """Return a few figures by what they count; the deadline is none once the sites are listed."""
+    round_ = progress.round
+    n_in = len(progress.those("in", "asked", "helped", "summed"))
+    found = {f"of {len(round_.names)} sites are in": n_in, "are needed": round_.needed}
+    if progress.phase == "unmasking":
+        found |= {"have helped to take the masks off": len(progress.those("helped"))}
+    if progress.phase in ("counting", "short"):
+        found |= {"are awaited": len(progress.those("awaited"))}
+        found |= {"refused": len(progress.refused)}
+    shown = {label: str(n) for label, n in found.items()}
+    if progress.phase == "counting":
+        shown[f"left, until {shown_time(round_.deadline)}"] = _left(progress)
+    return shown
 
 
 def _left(progress: Progress) -> str:
