@@ -21,11 +21,17 @@ STATES = {
     "awaited": "awaited",
     "refused": "refused",
     "in": "counts are in",
-    "asked": "counts are in; still has to help take the masks off",
-    "helped": "counts are in; has done its part",
+    "asked": "counts are in; asked to call once more",
+    "helped": "counts are in; has done what was asked",
     "summed": "in the result",
     "dropped": "left out by the coordinator",
     "out": "not in the sum",
+}
+#: By step, what sites have done that answered it.
+HELPED: dict[str, str] = {
+    "survivors": "signed the list of who is in it",
+    "unmask": "helped to take the masks off",
+    "without": "helped to leave out who was found out",
 }
 _REFUSALS = {
     Refusal.REQUEST: "what it was asked is not in order",
@@ -80,7 +86,7 @@ def standing(progress: Progress) -> str:
     if progress.phase == "unmasking":
         return (
             f"{n_in} of {n} sites are in the sum. {len(progress.those('helped'))} of at least "
-            f"{round_.needed} have helped to take the masks off."
+            f"{round_.needed} have {HELPED.get(progress.asked, 'answered')}."
         )
     return f"Done: the result of {len(progress.those('summed'))} of {n} sites is there."
 
@@ -173,13 +179,13 @@ def _closing(progress: Progress, sync: str, _: str) -> list[Todo]:
 
 def _unmasking(progress: Progress, sync: str, _: str) -> list[Todo]:
     lead, asked = progress.round.coordinator.name, progress.those("asked")
-    enough = lead in progress.waits_for
+    goes_on = lead in progress.waits_for
     return [
-        Todo(asked, "Help to take the masks off the sum. No rows are needed, and it costs nothing.",
+        Todo(asked, "Call once more, without rows: the sum needs this site. It costs nothing.",
              sync),
-        Todo([lead], "Enough sites have helped: make the result." if enough else
+        Todo([lead], "Call: the sites have answered." if goes_on else
              f"Remind {listed(asked)}, and call again.", sync),
-        Todo(progress.those("helped"), f"Nothing until {lead} has called.", sync),
+        Todo(progress.those("in", "helped"), f"Nothing until {lead} has called.", sync),
         Todo(progress.those("out", "dropped"),
              "Nothing: the site is not in the sum. The result will be there for it as well."),
     ]  # fmt: skip
@@ -235,6 +241,12 @@ def waits_words(posts: Posts, visit: Visit, me: str) -> list[str]:
         f"Then {lead} asks each site to call once more, without rows, to take the masks off."
     )  # fmt: skip
     return [f"Nothing is there yet of {listed(missing)}; time is until {until}.", then]
+
+
+def who_words(progress: Progress, who: Sequence[str]) -> str:
+    """Return for whom a thing to do is."""
+    everybody = {progress.round.coordinator.name, *progress.round.names}
+    return "Everybody" if everybody <= set(who) else listed(who)
 
 
 # --- after the result -----------------------------------------------------------------------------

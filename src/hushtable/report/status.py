@@ -8,13 +8,14 @@ from typing import Any
 from hushtable.federation.clock import shown_time
 from hushtable.federation.folder.progress import Progress
 from hushtable.report.rounds import (
+    HELPED,
     RESULT,
     amendment_words,
-    listed,
     next_lines,
     site_words,
     standing,
     todos,
+    who_words,
 )
 from hushtable.report.top import check_extra
 from hushtable.report.words import officer_words, round_lines
@@ -56,7 +57,7 @@ def _round(progress: Progress, folder: str) -> dict[str, Any]:
         "title": round_.title or f"Round {round_.round_id[:12]}",
         "standing": standing(progress),
         "glance": _glance(progress),
-        "todo": [(listed(one.who), one.words, one.command) for one in todo],
+        "todo": [(who_words(progress, one.who), one.words, one.command) for one in todo],
         "sites": [
             (n, site_words(progress, n), _LOOKS.get(progress.states[n], "")) for n in round_.names
         ],
@@ -73,7 +74,7 @@ def _glance(progress: Progress) -> dict[str, str]:
     n_in = len(progress.those("in", "asked", "helped", "summed"))
     found = {f"of {len(round_.names)} sites are in": n_in, "are needed": round_.needed}
     if progress.phase == "unmasking":
-        found |= {"have helped to take the masks off": len(progress.those("helped"))}
+        found |= {f"have {HELPED.get(progress.asked, 'answered')}": len(progress.those("helped"))}
     if progress.phase in ("counting", "short"):
         found |= {"are awaited": len(progress.those("awaited"))}
         found |= {"refused": len(progress.refused)}

@@ -22,11 +22,11 @@ from hushtable.report.rounds import (
     Todo,
     amendment_words,
     damaged_words,
-    listed,
     next_lines,
     site_words,
     standing,
     todos,
+    who_words,
 )
 from hushtable.report.status import check_extra, page
 from hushtable.report.words import round_lines
@@ -155,7 +155,7 @@ def _print(progress: Progress, todo: list[Todo], me: Card | None) -> None:
     print_table(["site", "stands"], [[n, site_words(progress, n)] for n in names], left=2)
     print("\nWhat to do now:" if me is None else f"\nWhat {shown(me.name)} has to do now:")
     for one in todo:
-        who = "" if me is not None else f"{listed(one.who)}: "
+        who = "" if me is not None else f"{who_words(progress, one.who)}: "
         print_sentences([f"{who}{one.words}"], indent="  ")
         if one.command:
             print(f"    {one.command}")

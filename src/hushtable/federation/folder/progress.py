@@ -21,8 +21,8 @@ from hushtable.federation.round import Round
 from hushtable.federation.submission import Submission
 
 Phase = Literal["counting", "short", "closing", "unmasking", "done"]
-#: Of a site: nothing is there yet; it refused; its counts are there; it is asked once more, or
-#: has answered that; it is in the result; the sum goes on without it.
+#: Of a site: nothing is there yet; it refused; its counts are there; it is asked in a further
+#: step, or has answered the last one; it is in the result; the sum goes on without it.
 State = Literal["awaited", "refused", "in", "asked", "helped", "summed", "dropped", "out"]
 
 
@@ -44,6 +44,8 @@ class Progress:
         ``"dropped"`` or ``"out"``.
     refused : dict of str to Refusal
         By site that refused, its word.
+    asked : str
+        In phase ``"unmasking"``, the furthest step that the coordinator has asked for.
     amendment : Amendment
         That holds; number 0 if there is none.
     odd : dict of str to str
@@ -55,6 +57,7 @@ class Progress:
     phase: Phase
     states: dict[str, State]
     refused: dict[str, Refusal]
+    asked: str
     amendment: Amendment
     odd: dict[str, str]
 
@@ -68,7 +71,9 @@ class Progress:
         look = _Look(posts)
         states, phase = look.states()
         refused = {name: word for name, word in look.refused.items() if states[name] == "refused"}
-        return cls(posts.round, look.at, phase, states, refused, posts.amendment, posts.odd)
+        return cls(
+            posts.round, look.at, phase, states, refused, look.step, posts.amendment, posts.odd
+        )
 
     def those(self, *states: State) -> list[str]:
         """Return the sites in one of these states, sorted."""
@@ -86,14 +91,15 @@ class Progress:
         if self.phase == "counting":
             return self.those("awaited", "refused")
         if self.phase == "unmasking":
-            enough = len(self.those("helped")) >= self.round.needed
-            return [*self.those("asked"), *([lead] if enough else [])]
+            goes_on = len(self.those("helped")) >= self.round.needed or bool(self.those("in"))
+            return [*self.those("asked"), *([lead] if goes_on else [])]
         return [] if self.phase == "done" else [lead]
 
     def facts(self) -> dict[str, Any]:
         """Return it for machines."""
         return {
             "phase": self.phase,
+            "asked": self.asked,
             "at": stamp(self.at),
             "over": self.over,
             "waits_for": self.waits_for,
@@ -110,6 +116,7 @@ class _Look:
     posts: Posts
     at: datetime = field(default_factory=now)
     refused: dict[str, Refusal] = field(default_factory=dict)
+    step: str = ""
 
     def states(self) -> tuple[dict[str, State], Phase]:
         """Return the state of each site, and how far the round is."""
@@ -118,6 +125,8 @@ class _Look:
             return {name: "summed" if name in result.sites else "out" for name in names}, "done"
         asked = {name: message for name in names if (message := self._asked(name)) is not None}
         if asked:
+            steps = {one.step for one in asked.values()}
+            self.step = next(step for step in reversed(ASKED) if step in steps)
             return {name: self._helped(name, asked) for name in names}, "unmasking"
         states = {name: self._answered(name) for name in names}
         missing = "awaited" in states.values() or "refused" in states.values()
@@ -152,8 +161,10 @@ class _Look:
             return "dropped" if site in self.posts.amendment.dropped else "out"
         if site in asked[site].body.get("without", []):
             return "out"
-        answered = any(True for _ in self._signed(asked[site].step, site))
-        return "helped" if answered else "asked"
+        step = asked[site].step
+        if not any(True for _ in self._signed(step, site)):
+            return "asked"
+        return "helped" if step == self.step else "in"
 
     def _signed(self, step: str, site: str) -> Iterator[Message]:
         """Yield the messages to a site, or of it, that carry the signature that they need."""
