@@ -41,6 +41,7 @@ RIGHT = {
     "round approve": "round approve {round}/round.hush --key {round}/lead.key -o {out}/x.json",
     "round verify": "round verify {round}/signed.hush --round {round}/round.hush",
     "round status": "round status {round}/round.hush",
+    "round rehearse": "round rehearse --sites 2 --tables 1 --seed 1",
     "round collect": "round collect {round}/round.hush {round}/a.hush {round}/b.hush "
     "-o {out}/x.hush",
     "round compare": "round compare {round}/result.hush --book {round}/a.book",

@@ -48,7 +48,7 @@ class Party:
     def visit(self, round_: Round) -> tuple[Posts, Visit]:
         """Do what is to be done in a round."""
         posts = Posts(round_, self.store)
-        result = self.output / f"{round_.round_id[:12]}.result.hush"
+        result = self.output / result_name(round_)
         visit = Visit()
         if self.keys.card in round_.sites:
             with Book.open(
@@ -123,6 +123,11 @@ class _Answering:
         log = SiteLog(Path(self.notes.path).with_suffix(".log"))
         log.write(stamp(now()), round_id, "begin", word, words)
         return Message.refuse(round_id, self.party.keys, word)
+
+
+def result_name(round_: Round) -> str:
+    """Return the name of the file of a round's result."""
+    return f"{round_.round_id[:12]}.result.hush"
 
 
 def _no_rows(_: Plan) -> Sketch:

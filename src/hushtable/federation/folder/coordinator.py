@@ -24,6 +24,12 @@ from hushtable.federation.online.site import BEGINNING
 from hushtable.federation.online.tally import Decided, Tally
 from hushtable.federation.result import Result
 
+_HAVE: dict[Step, str] = {
+    "survivors": "signed the list of who is in the sum",
+    "unmask": "helped to take the masks off the sum",
+    "without": "helped to leave out who was found out",
+}
+
 
 @dataclass
 class CoordinatorVisit:
@@ -112,7 +118,7 @@ class CoordinatorVisit:
         if step == "survivors" or n < least:
             return visit.end(
                 "waiting",
-                f"{n} of at least {least} sites have answered in step {step!r}.",
+                f"{n} of at least {least} sites have {_HAVE[step]}.",
                 waits_for=awaited,
             )
         try:

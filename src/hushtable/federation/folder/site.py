@@ -58,9 +58,9 @@ class SiteVisit:
             return self._first(visit)
         asked = self._asked(visit)
         lead = round_.coordinator.name
-        if asked:
-            return visit.end("waiting", "Answered what was asked.", waits_for=[lead])
-        return visit.end("waiting", "Nothing is asked of this site now.", waits_for=[lead])
+        if not asked and not visit.posted:
+            visit.say("Nothing is asked of this site now.")
+        return visit.end("waiting", waits_for=[lead])
 
     @property
     def _has_answered(self) -> bool:
