@@ -281,7 +281,7 @@ def _answered(content: bytes, step: str) -> None:
     """Let the coordinator get this from one site in a step, and what it should from the others."""
     rehearsal = _rehearsal()
     answers = rehearsal.answers | {("north", step): content}
-    rehearsal.sum(lambda name, at, _: answers[name, at])
+    rehearsal.sum(lambda name, at, _: answers.get((name, at)))
 
 
 def _messages(content: bytes) -> None:
@@ -335,18 +335,18 @@ def _private_edited(program: bytes) -> None:
 
 
 def _book(content: bytes) -> None:
-    path = _file(content, "a.book")
+    path, round_ = _file(content, "a.book"), _rehearsal().round
     with Book.open(path, seeds.keys("north").card) as book:
         book.known()
         for answer in book.answers():
-            seeds.round_().ledger(answer.share)
-        book.answer(seeds.round_().round_id)
+            round_.ledger(answer.share)
+        book.answer(round_.round_id)
         for data_set in book.data_sets():
             book.total(data_set)
         for step in STEPS:
-            book.step(seeds.round_().round_id, step)
+            book.step(round_.round_id, step)
         book.trust([seeds.keys("south").card])
-        book.forget_steps(seeds.round_().round_id)
+        book.forget_steps(round_.round_id)
 
 
 @cache
