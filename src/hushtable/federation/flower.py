@@ -125,11 +125,12 @@ class _Asked:
 
     node: int
     request: bytes
+    #: Seconds to wait, once it is asked; each time longer.
+    pause: float
     #: Ids of its messages: each time it is asked, another one.
     ids: set[str] = field(default_factory=set)
-    #: When to ask (again), by `time.monotonic`; and how long to wait from then.
+    #: When to ask (again), by `time.monotonic`.
     due: float = 0.0
-    pause: float = _PAUSE
 
     def answered(self, sent: str, answer: bytes) -> bool:
         """Whether this is the answer to one of its messages; of an error, ask again soon."""
@@ -151,6 +152,7 @@ class _Nodes:
 
     def __init__(self, grid: Grid, round_: Round, keys: Keys, timeout: float) -> None:
         self._grid, self._round, self._keys, self._ttl = grid, round_, keys, timeout
+        self._pause = min(_PAUSE, timeout / 4)
         self._wanted: dict[str, bytes] = {}
         self._hellos: dict[int, _Asked] = {}
         self._asked: dict[str, _Asked] = {}
@@ -187,9 +189,10 @@ class _Nodes:
         met = {site for site, node in self.nodes.items() if node in self._there}
         if not set(self._wanted) <= met:
             for node in self._there - set(self._hellos) - set(self.nodes.values()):
-                self._hellos[node] = _Asked(node, hello.request(self._round, self._keys))
+                request = hello.request(self._round, self._keys)
+                self._hellos[node] = _Asked(node, request, self._pause)
         for site in (set(self._wanted) & met) - set(self._asked):
-            self._asked[site] = _Asked(self.nodes[site], self._wanted[site])
+            self._asked[site] = _Asked(self.nodes[site], self._wanted[site], self._pause)
         under_way = [*self._hellos.values(), *self._asked.values()]
         self._push([one for one in under_way if one.node in self._there])
         every = {sent for one in under_way for sent in one.ids}
