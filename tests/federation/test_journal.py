@@ -1,6 +1,8 @@
 """A coordinator that dies at any write goes on from its journal: same sum, nobody charged twice."""
 
 import contextlib
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -151,5 +153,13 @@ def test_journals_that_are_none(here, tmp_path):
 
 def test_one_process_at_a_time(here, tmp_path):
     path = journal.path_of(tmp_path / "lead.key", here.round)
+    late = SecureSum(here.round, here.lead, here.transport(), journal=path, timeout=0.3)
     with files.locked(path), pytest.raises(FileError, match="another process is at work"):
-        SecureSum(here.round, here.lead, here.transport(), journal=path).run()
+        late.run()
+    # Of a process that was killed, as much stays as takes it to end.
+    patient = SecureSum(here.round, here.lead, here.transport(), journal=path, timeout=20.0)
+    start, lock = time.monotonic(), contextlib.ExitStack()
+    lock.enter_context(files.locked(path))
+    threading.Timer(0.3, lock.close).start()
+    patient.run()
+    assert time.monotonic() - start > 0.3

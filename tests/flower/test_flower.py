@@ -142,7 +142,7 @@ class Federation:
         for name in NAMES:
             self.flwr("supernode", "register", here / f"{name}.node.pub", "here")
         #: Seconds that a step of a round may take: by what this machine took to start.
-        self.pace = max(30.0, 3 * (time.monotonic() - start))
+        self.pace = max(40.0, 12 * (time.monotonic() - start))
         #: And until anything else is given up; far more, so that a busy machine is no failure.
         self.patience = 20 * self.pace
         self.wire = Wire(port)
@@ -316,8 +316,8 @@ def check_sum(federation, round_, state, inside):
     np.testing.assert_array_equal(result.counts, federation.sent(round_, inside))
 
 
-def test_slow_and_all_but_one_killed_in_the_middle(federation):
-    """The coordinator goes by kill -9, runs again, and meanwhile a site goes, too: the same sum."""
+def test_coordinator_and_a_slow_site_killed_in_the_middle(federation):
+    """The coordinator goes by kill -9, and so does a site; run again, it is the same sum."""
     start, before = time.monotonic(), federation.wire.carried
     federation.wire.delay = 0.1
     round_ = federation.open("killed", least=3)
@@ -325,14 +325,13 @@ def test_slow_and_all_but_one_killed_in_the_middle(federation):
     federation.submit("killed")
     federation.wait_for(lambda: list(answers.glob("masked.*")))
     federation.kill("superlink")
+    federation.kill("south")
     sent = {name: federation.answer(round_, name) for name in NAMES}
     assert any(sent.values())
 
     federation.start_superlink()
-    federation.submit("killed")
-    federation.wait_for(lambda: federation.answer(round_, "south"))
-    federation.kill("south")
     federation.start_node("south")
+    federation.submit("killed")
     state = federation.outcome("killed")
     check_sum(federation, round_, state, NAMES)
     assert state["lost"] == {}

@@ -38,7 +38,7 @@ from hushtable.plans.plan import Plan
 
 _LOG = logging.getLogger(__name__)
 #: Seconds between two looks for answers; and until a silent node is asked again, at first.
-_LOOK, _PAUSE = 0.5, 30.0
+_LOOK, _PAUSE = 0.5, 20.0
 
 
 def _content(value: bytes) -> RecordDict:

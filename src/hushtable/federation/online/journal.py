@@ -4,14 +4,16 @@ What is decided is written before anybody is asked by it: sites answer the first
 nothing else keeps the answers, they lie beside the decisions, each in a file of its own.
 """
 
+import contextlib
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import asdict, fields
 from pathlib import Path
 
 from hushtable import files
 from hushtable.entries import entries
-from hushtable.errors import RoundError
+from hushtable.errors import FileError, RoundError
 from hushtable.federation.online.messages import STEPS, Step
 from hushtable.federation.online.tally import Decided
 from hushtable.federation.round import Round
@@ -64,6 +66,24 @@ class Journal:
     def __init__(self, path: Path, round_: Round) -> None:
         self.path, self._round = path, round_
         self._folder = path.with_suffix("")
+
+    @contextlib.contextmanager
+    def alone(self, seconds: float) -> Iterator[None]:
+        """Let one process at a time go on with the round; raise `FileError` if another stays at it.
+
+        One whose SuperLink was killed ends within seconds.
+        """
+        end = time.monotonic() + seconds
+        with contextlib.ExitStack() as lock:
+            while True:
+                try:
+                    lock.enter_context(files.locked(self.path))
+                    break
+                except FileError:
+                    if time.monotonic() >= end:
+                        raise
+                    time.sleep(0.2)
+            yield
 
     def decided(self) -> Decided:
         """Return what was decided so far; raises `HushTableError`."""

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.errors import RoundError
 from hushtable.federation.keys import Keys
@@ -90,12 +89,12 @@ class SecureSum:
             If too few sites stay, or their shares do not give masks that fit: there is no sum,
             and nobody learned anything but who took part.
         FileError
-            If another process is at work with the same journal.
+            If another process stays at work with the same journal.
         """
         with contextlib.closing(self._transport):
             if self._journal is None:
                 return self._run()
-            with files.locked(self._journal.path):
+            with self._journal.alone(self._timeout):
                 self._recall(self._journal)
                 return self._run()
 
