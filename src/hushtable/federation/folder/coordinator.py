@@ -4,14 +4,12 @@ All that it decides is written down beside its keys before it is asked by. What 
 is enough to go on from elsewhere: the same messages are made of the same decisions.
 """
 
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from hushtable import files
 from hushtable.counts.base import Noised
-from hushtable.entries import entries
 from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.clock import CLOCKS, now
 from hushtable.federation.collect import Collection
@@ -19,6 +17,7 @@ from hushtable.federation.folder.posts import ASK, Posts
 from hushtable.federation.folder.site import ASKED
 from hushtable.federation.folder.visits import Visit
 from hushtable.federation.keys import Keys
+from hushtable.federation.online.journal import read_decided, write_decided
 from hushtable.federation.online.messages import Message, Step, unclosed
 from hushtable.federation.online.site import BEGINNING
 from hushtable.federation.online.tally import Decided, Tally
@@ -72,7 +71,7 @@ class CoordinatorVisit:
         if not tally.listed and not self._closes(tally, visit):
             return visit
         tally.go_on()
-        self._write(tally.decided)
+        write_decided(self.journal, self.posts.round, tally.decided)
         for step in ASKED:
             if step != "survivors" or not tally.whole:
                 for name, content in tally.requests(step).items():
@@ -190,7 +189,7 @@ class CoordinatorVisit:
             for _, message in asked:
                 _learn(noted, message)
         else:
-            noted = _read_decided(self.journal)
+            noted = read_decided(self.journal, self.posts.round)
         for name, message in asked:
             other = Decided()
             _learn(other, message)
@@ -215,10 +214,6 @@ class CoordinatorVisit:
                     except HushTableError as error:
                         self.posts.odd[name] = str(error)
 
-    def _write(self, decided: Decided) -> None:
-        with files.replacing(self.journal) as temporary:
-            temporary.write_text(json.dumps({"hushtable": "decisions", **asdict(decided)}))
-
 
 def _learn(decided: Decided, message: Message) -> None:
     """Take over what a request shows of decisions."""
@@ -230,13 +225,3 @@ def _learn(decided: Decided, message: Message) -> None:
     elif message.step == "without":
         decided.without = body["without"]
         decided.shown = sorted(name for name in unclosed(message) if "/" not in name)
-
-
-def _read_decided(path: Path) -> Decided:
-    try:
-        said = json.loads(path.read_text())
-    except ValueError:
-        said = None
-    kinds = {"hushtable": str, "sites": dict, "signers": list[str], "without": list[str]}
-    said = entries(said, f"{path}: the decisions of a round", kinds | {"shown": list[str]})
-    return Decided(**{name: said[name] for name in ("sites", "signers", "without", "shown")})
