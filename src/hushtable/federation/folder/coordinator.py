@@ -5,14 +5,13 @@ is enough to go on from elsewhere: the same messages are made of the same decisi
 """
 
 import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.entries import entries
-from hushtable.errors import HushTableError, RoundError
+from hushtable.errors import FileError, HushTableError, RoundError
 from hushtable.federation.clock import CLOCKS, now
 from hushtable.federation.collect import Collection
 from hushtable.federation.folder.posts import ASK, Posts
@@ -23,6 +22,7 @@ from hushtable.federation.online.messages import Message, Step, unclosed
 from hushtable.federation.online.site import BEGINNING
 from hushtable.federation.online.tally import Decided, Tally
 from hushtable.federation.result import Result
+from hushtable.federation.round import Round
 
 
 @dataclass
@@ -52,6 +52,8 @@ class CoordinatorVisit:
             visit = Visit()
             if self._done(visit):
                 return visit
+            if self.posts.stopped:
+                return visit.end("failed", self.posts.stopped)
             if not self.posts.round.in_steps:
                 return self._collect(visit)
             return self._steps(visit)
@@ -65,14 +67,36 @@ class CoordinatorVisit:
         tally.drop(self.posts.amendment.dropped)
         if not tally.listed and not self._closes(tally, visit):
             return visit
+        lacking = sorted(set(tally.listed) - set(tally.present))
+        if lacking:
+            return self._wait(
+                visit,
+                lacking,
+                "What these sites sent is decided to be in the sum, and is not in the folder (any "
+                "more), or not whole: each puts it there again when it calls hushtable round sync.",
+            )
         tally.go_on()
         self._write(tally.decided)
         for step in ASKED:
             if step != "survivors" or not tally.whole:
-                for name, content in tally.requests(step).items():
-                    if self.posts.add(ASK + step, name, content):
-                        visit.posted.append(ASK + step)
+                self._ask(step, tally, visit)
         return self._sum(tally, visit)
+
+    def _ask(self, step: Step, tally: Tally, visit: Visit) -> None:
+        """Ask whom nobody has asked yet: what others put there must not change what is asked."""
+        for name, content in tally.requests(step).items():
+            if not any(self.posts.asked(step, name)) and self.posts.add(ASK + step, name, content):
+                visit.posted.append(ASK + step)
+
+    def _wait(self, visit: Visit, awaited: list[str], *words: str) -> Visit:
+        """Wait for sites; say which of them refused."""
+        for name in awaited:
+            word = self.posts.refused(name)
+            if word:
+                visit.say(
+                    f"{name} refused ({word}): its log says why. It may still answer; ask it."
+                )
+        return visit.end("waiting", *words, waits_for=awaited)
 
     def _read(self, tally: Tally, step: Step) -> None:
         for sender in self.posts.there(step):
@@ -88,13 +112,14 @@ class CoordinatorVisit:
         round_, dropped = self.posts.round, self.posts.amendment.dropped
         missing = [n for n in round_.names if n not in tally.present and n not in dropped]
         over = now() > round_.deadline + CLOCKS
-        if missing and not over:
-            visit.end("waiting", waits_for=missing)
+        least = round_.terms.least
+        if missing and not over and len(tally.present) + len(missing) >= least:
+            self._wait(visit, missing)
             return False
-        if len(tally.present) < round_.terms.least:
+        if len(tally.present) < least:
             visit.end(
                 "failed",
-                f"{len(tally.present)} sites have answered, and {round_.terms.least} are needed: "
+                f"{len(tally.present)} sites have answered, and {least} are needed: "
                 "nothing can be read of what they sent. Extend the round (hushtable round amend "
                 "--days), or open another.",
                 waits_for=missing,
@@ -110,10 +135,8 @@ class CoordinatorVisit:
         visit.found_out = tally.found_out
         n, least = len(tally.answers[step]), self.posts.round.terms.least
         if step == "survivors" or n < least:
-            return visit.end(
-                "waiting",
-                f"{n} of at least {least} sites have answered in step {step!r}.",
-                waits_for=awaited,
+            return self._wait(
+                visit, awaited, f"{n} of at least {least} sites have answered in step {step!r}."
             )
         try:
             result = tally.result()
@@ -136,7 +159,7 @@ class CoordinatorVisit:
         missing = [name for name in collection.missing if name not in dropped]
         over = now() > round_.deadline + CLOCKS
         if missing and not over:
-            return visit.end("waiting", waits_for=missing)
+            return self._wait(visit, missing)
         try:
             result = collection.result(self.keys)
         except RoundError as error:
@@ -178,59 +201,61 @@ class CoordinatorVisit:
 
     def _decided(self) -> Decided:
         """Return what was decided before: here, or as the requests in the folder show it."""
-        asked = list(self._asked())
-        if not self.journal.exists():
-            noted = Decided()
-            for _, message in asked:
-                _learn(noted, message)
-        else:
-            noted = _read_decided(self.journal)
-        for name, message in asked:
-            other = Decided()
-            _learn(other, message)
-            if any(
-                getattr(other, part) and getattr(other, part) != getattr(noted, part)
-                for part in ("sites", "without")
-            ):
+        noted = _read_decided(self.journal, self.posts.round)
+        for step in ASKED:
+            for site in self.posts.there(ASK + step):
+                for name, message in self.posts.asked(step, site):
+                    self._agree(noted, _shown(message), name)
+        return noted
+
+    def _agree(self, noted: Decided, other: Decided, name: str) -> None:
+        """Take over what a request shows of decisions; raise if they are others."""
+        for part, said in vars(other).items():
+            mine = getattr(noted, part)
+            if not mine:
+                setattr(noted, part, said)
+            elif said and said != mine and part in ("sites", "without"):
                 raise RoundError(
                     f"{name} asks by other decisions than those of {self.journal}: two "
                     "coordinators are at work with one key. Sites answer the first alone; find the "
                     "other, and open a new round"
                 )
-        return noted
-
-    def _asked(self) -> Iterator[tuple[str, Message]]:
-        for step in ASKED:
-            for site in self.posts.there(ASK + step):
-                for name, content in self.posts.of(ASK + step, site):
-                    try:
-                        message = Message.read(content, self.keys.card)
-                        yield name, message.check(self.posts.round, step)
-                    except HushTableError as error:
-                        self.posts.odd[name] = str(error)
 
     def _write(self, decided: Decided) -> None:
+        said = {"hushtable": "decisions", "round_id": self.posts.round.round_id}
         with files.replacing(self.journal) as temporary:
-            temporary.write_text(json.dumps({"hushtable": "decisions", **asdict(decided)}))
+            temporary.write_text(json.dumps(said | asdict(decided)))
 
 
-def _learn(decided: Decided, message: Message) -> None:
-    """Take over what a request shows of decisions."""
-    body = message.body
+def _shown(message: Message) -> Decided:
+    """Return what a request shows of decisions."""
+    body, names = message.body, sorted(unclosed(message))
     if "sites" in body:
-        decided.sites = body["sites"]
-    elif message.step == "unmask":
-        decided.signers = sorted(unclosed(message))
-    elif message.step == "without":
-        decided.without = body["without"]
-        decided.shown = sorted(name for name in unclosed(message) if "/" not in name)
+        return Decided(sites=body["sites"])
+    if message.step == "unmask":
+        return Decided(signers=names)
+    return Decided(without=body["without"], shown=[name for name in names if "/" not in name])
 
 
-def _read_decided(path: Path) -> Decided:
+def _read_decided(path: Path, round_: Round) -> Decided:
+    if not path.exists():
+        return Decided()
     try:
         said = json.loads(path.read_text())
     except ValueError:
         said = None
-    kinds = {"hushtable": str, "sites": dict, "signers": list[str], "without": list[str]}
-    said = entries(said, f"{path}: the decisions of a round", kinds | {"shown": list[str]})
-    return Decided(**{name: said[name] for name in ("sites", "signers", "without", "shown")})
+    kinds = {"hushtable": str, "round_id": str, "sites": dict}
+    kinds |= dict.fromkeys(("signers", "without", "shown"), list[str])
+    said = entries(
+        said,
+        f"{path}: not the decisions of a coordinator, or damaged: remove it, and call again: they "
+        "are read from the folder. Such a file",
+        kinds,
+        error=FileError,
+    )
+    if said["round_id"] != round_.round_id:
+        raise RoundError(
+            f"{path} holds the decisions of round {said['round_id'][:12]!a}, not those of "
+            f"{round_.round_id[:12]}: put it back in its place, or remove it, and call again"
+        )
+    return Decided(**{one.name: said[one.name] for one in fields(Decided)})
