@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cached_property
 from os import PathLike
 from typing import Any, Unpack
 
@@ -324,7 +325,7 @@ class Round(Displayed):
         """How the noise is shared, in a masked round."""
         return self.terms.pool(self.stream)
 
-    @property
+    @cached_property  # each share of a result is held against it
     def site_scale(self) -> float:
         """Scale of the noise that each site adds, in counts."""
         before = Cost.total(spent.cost for spent in self.layout.behind)
