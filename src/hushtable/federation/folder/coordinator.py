@@ -88,10 +88,10 @@ class CoordinatorVisit:
             if not any(self.posts.asked(step, name)) and self.posts.add(ASK + step, name, content):
                 visit.posted.append(ASK + step)
 
-    def _wait(self, visit: Visit, awaited: list[str], *words: str) -> Visit:
-        """Wait for sites; say which of them refused."""
+    def _wait(self, visit: Visit, awaited: list[str], *words: str, step: str = "") -> Visit:
+        """Wait for sites; say which of them refused a step, by default to begin."""
         for name in awaited:
-            word = self.posts.refused(name)
+            word = self.posts.refused(name, step and f"-{step}")
             if word:
                 visit.say(
                     f"{name} refused ({word}): its log says why. It may still answer; ask it."
@@ -135,9 +135,8 @@ class CoordinatorVisit:
         visit.found_out = tally.found_out
         n, least = len(tally.answers[step]), self.posts.round.terms.least
         if step == "survivors" or n < least:
-            return self._wait(
-                visit, awaited, f"{n} of at least {least} sites have answered in step {step!r}."
-            )
+            words = f"{n} of at least {least} sites have answered in step {step!r}."
+            return self._wait(visit, awaited, words, step=step)
         try:
             result = tally.result()
         except RoundError as error:

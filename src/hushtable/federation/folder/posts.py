@@ -19,6 +19,8 @@ from hushtable.federation.round import Round
 
 #: Before the name of a step, in the name of a file that asks a site.
 ASK = "ask-"
+#: Of a file in which a site refuses to begin; and before the name of a step that it refuses.
+REFUSED = "refused"
 #: Files that claim to be of the same step and sender, and are looked at: one is enough.
 _MOST = 16
 
@@ -160,9 +162,9 @@ class Posts:
                 continue
             yield name, message
 
-    def refused(self, site: str) -> str:
-        """Return the word with which a site refused, if it did."""
-        for name, content in self.of("refused", site):
+    def refused(self, site: str, step: str = "") -> str:
+        """Return the word with which a site refused a step, if it did; by default to begin."""
+        for name, content in self.of(REFUSED + step, site):
             try:
                 Message.read(content, self.round.card(site)).check(self.round, "refused")
             except Refused as error:

@@ -8,7 +8,7 @@ from hushtable import files
 from hushtable.errors import HushTableError
 from hushtable.federation.book.book import Book
 from hushtable.federation.clock import now, shown_time
-from hushtable.federation.folder.posts import Posts
+from hushtable.federation.folder.posts import REFUSED, Posts
 from hushtable.federation.folder.visits import Visit
 from hushtable.federation.keys import Card
 from hushtable.federation.online.messages import Message, Step
@@ -110,12 +110,12 @@ class SiteVisit:
 
     def _asked(self, visit: Visit) -> bool:
         """Answer what is asked of this site; return whether there was anything."""
-        posts, answered = self.posts, False
+        posts, answered, lists = self.posts, False, []
         for step in ASKED:
             refused = b""
             for _, message in posts.asked(step, self.me.name):
+                lists += [message.body["sites"]] if "sites" in message.body else []
                 if self.book.step(posts.round.round_id, step) is not None:
-                    self._check_same(visit, step, message)
                     continue
                 answer = self.online.answer(message.content, posts.round)
                 if Message.read(answer, self.me).step == step:
@@ -126,26 +126,20 @@ class SiteVisit:
             # Perhaps it was what another site is asked, under this one's name.
             if refused and self.book.step(posts.round.round_id, step) is None:
                 self._refuse(visit, step, refused)
+        if any(one != lists[0] for one in lists):
+            visit.say(
+                f"{posts.round.coordinator.name} signed two different lists of who is in the sum: "
+                "this site answers the first that it saw, and no other. Two coordinators may be at "
+                "work with one key: the round needs to be opened anew."
+            )
         return answered
 
     def _refuse(self, visit: Visit, step: Step, answer: bytes) -> None:
-        self._add(visit, "refused", answer)
+        self._add(visit, f"{REFUSED}-{step}", answer)
         visit.say(
             f"Refused what {self.posts.round.coordinator.name} asks in step {step!r} "
             f"({Message.read(answer, self.me).body.get('word')}): the log beside the book says why."
         )
-
-    def _check_same(self, visit: Visit, step: Step, asked: Message) -> None:
-        """Say if the coordinator asks by another list than the one that was answered."""
-        noted = self.book.step(self.posts.round.round_id, step)
-        if noted is None or "sites" not in asked.body:
-            return
-        if Message.read(noted[1], self.me).body.get("sites") != asked.body["sites"]:
-            name = self.posts.round.coordinator.name
-            visit.say(
-                f"{name} signed two different lists of who is in the sum: this site answered the "
-                "first, and answers no other. Two coordinators may be at work with one key."
-            )
 
     # --- the result ---------------------------------------------------------------------------
 
