@@ -301,6 +301,25 @@ def test_another_form_of_the_same_message_changes_nothing(folder, clock):
     here.check()
 
 
+def test_an_amendment_and_a_result_that_got_lost(folder, clock):
+    here = folder(3)
+    here.sites("s02")
+    here.posts().amend(here.lead, deadline=LATE + timedelta(days=2))
+    here.visit()
+    clock.at = LATE
+    here.site("s02")
+    for path in here.names("amend"):
+        path.unlink()
+    finish(here)
+    for path in here.names("result"):
+        path.write_bytes(b"cut")
+    for path in here.names("masked"):
+        path.unlink()
+    assert here.visit().state == "done"
+    assert here.site("s00").state == "done"
+    here.check()
+
+
 # --- who lies -----------------------------------------------------------------------------------
 
 

@@ -282,6 +282,7 @@ class Run:
             if self.rng.random() < 0.5:
                 how["drop"] = (str(self.rng.choice(self.names)),)
             posts.amend(self.those.lead, **how)
+            self.visit("lead", False)
 
     # --- what strangers and disks do ----------------------------------------------------------
 
@@ -298,7 +299,7 @@ class Run:
     def _cut_off(self):
         name = self._any()
         claims = parsed(name)
-        ours = claims.step == "round" or claims.sender in self.away and not self.unhealed
+        ours = claims.step == "round" or (claims.sender in self.away and not self.unhealed)
         if not ours and not (claims.step.startswith("ask-") and self.lose_journal):
             self.box.files[name] = self.box.files[name][: self.rng.integers(0, 200)]
 

@@ -1,4 +1,4 @@
-"""A round in a folder under seeded chaos: the exact sum or a clear state, and nobody charged twice."""
+"""A round in a folder under seeded chaos: the exact sum or a clear state, one charge."""
 
 import time
 from collections import Counter

@@ -4,6 +4,7 @@ All that it decides is written down beside its keys before it is asked by. What 
 is enough to go on from elsewhere: the same messages are made of the same decisions.
 """
 
+import contextlib
 import json
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -54,6 +55,7 @@ class CoordinatorVisit:
                 return visit
             if self.posts.stopped:
                 return visit.end("failed", self.posts.stopped)
+            self._keep_amendment()
             if not self.posts.round.in_steps:
                 return self._collect(visit)
             return self._steps(visit)
@@ -176,6 +178,11 @@ class CoordinatorVisit:
         return self._end(visit, Result.of(files.unpack(content, self.output)))
 
     def _done(self, visit: Visit) -> bool:
+        if self.output.exists():  # what got lost in the folder is put there again
+            with contextlib.suppress(HushTableError):  # another file of that name
+                content = self.output.read_bytes()
+                Result.of(files.unpack(content, self.output)).check_round(self.posts.round)
+                self.posts.add("result", self.keys.card.name, content)
         for name, content in self.posts.of("result", self.keys.card.name):
             try:
                 result = Result.of(files.unpack(content, name))
@@ -219,6 +226,16 @@ class CoordinatorVisit:
                     "coordinators are at work with one key. Sites answer the first alone; find the "
                     "other, and open a new round"
                 )
+
+    def _keep_amendment(self) -> None:
+        """Keep what holds beside the decisions: without it, late answers would not count."""
+        kept, made = self.journal.with_suffix(".amendment.hush"), self.posts.amendment
+        if kept.exists():
+            self.posts.put_again(kept.read_bytes())
+        if made.number and made == self.posts.amendment:
+            content = made.message(self.posts.round, self.keys)
+            if not kept.exists() or kept.read_bytes() != content:
+                files.write_bytes(kept, content)
 
     def _write(self, decided: Decided) -> None:
         said = {"hushtable": "decisions", "round_id": self.posts.round.round_id}

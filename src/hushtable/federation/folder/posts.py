@@ -207,6 +207,13 @@ class Posts:
             tuple(sorted({*before.dropped, *drop})),
             why,
         )
-        self.add("amend", keys.card.name, made.message(self.round, keys))
-        self.amendment, self.round = made, replace(self.round, deadline=made.deadline)
+        self.put_again(made.message(self.round, keys))
         return made
+
+    def put_again(self, content: bytes) -> None:
+        """Have an amendment lie there, and hold unless there is a later one."""
+        card = self.round.coordinator
+        made = Amendment.of(Message.read(content, card).check(self.round, "amend"))
+        self.add("amend", card.name, content)
+        if made.number > self.amendment.number:
+            self.amendment, self.round = made, replace(self.round, deadline=made.deadline)
