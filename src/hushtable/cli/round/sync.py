@@ -74,7 +74,7 @@ def sync(
             f"{store.where} holds no round{about} for {keys.card.name!r}: check the folder, or "
             "wait for the coordinator to put one there (hushtable round sync --post)"
         )
-    visited = [party.visit(one) for one in found]
+    visited = [party.visit(one, alone=len(found) == 1) for one in found]
     facts = {
         "command": "round sync",
         "folder": store.where,

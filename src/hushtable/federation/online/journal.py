@@ -1,4 +1,4 @@
-"""What the coordinator of a round writes down, so that another process goes on from there.
+"""A coordinator writes down what it decides and gets, so that another process goes on from there.
 
 What is decided is written before anybody is asked by it: sites answer the first list alone. Where
 nothing else keeps the answers, they lie beside the decisions, each in a file of its own.
@@ -43,11 +43,15 @@ def read_decided(path: Path, round_: Round) -> Decided:
         said = None
     kinds = {"hushtable": str, "round_id": str, "sites": dict, "signers": list[str]}
     kinds |= {"without": list[str], "shown": list[str]}
-    said = entries(said, f"{path}: the decisions of a round", kinds, error=RoundError)
+    what = (
+        f"{path}: not the decisions of a coordinator, or damaged: in a folder, remove it and call "
+        "again, as they are read from there, too. Such a file"
+    )
+    said = entries(said, what, kinds, error=FileError)
     if said["round_id"] != round_.round_id:
         raise RoundError(
-            f"{path} is the journal of round {said['round_id'][:12]!a}, and this is round "
-            f"{round_.round_id[:12]}: move it away, or name the file of that round"
+            f"{path} holds the decisions of round {said['round_id'][:12]!a}, not those of "
+            f"{round_.round_id[:12]}: put it back in its place, or remove it, and call again"
         )
     return Decided(**{field.name: said[field.name] for field in fields(Decided)})
 
