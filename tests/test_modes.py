@@ -67,7 +67,7 @@ def test_files_of_the_library(tmp_path, rows, public):
 #: Of each kind: whether it is meant to travel. A new kind needs a decision here.
 DECIDED = {
     "plan": True, "release": True, "layout": True, "round": True, "submission": True,
-    "sealed": True, "message": True, "increment": True,
+    "sealed": True, "secret": True, "message": True, "increment": True,
     "periods": False, "sketch": False, "detector": False, "local": False, "verdicts": False,
 }  # fmt: skip
 

@@ -60,6 +60,7 @@ KINDS = {
     "round": Kind("a round of hushtable round open", travels=True, of_round=True),
     "submission": Kind("a submission of hushtable round submit", travels=True, of_round=True),
     "sealed": Kind("the result of hushtable round collect", travels=True, of_round=True),
+    "secret": Kind("a secret of hushtable round secret", travels=True, of_round=True),
     "message": Kind("a message of a round that runs online", travels=True, of_round=True),
     "verdicts": Kind("verdicts of hushtable learn"),
     "local": Kind("a local model of hushtable round model"),

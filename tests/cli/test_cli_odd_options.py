@@ -30,6 +30,7 @@ RIGHT = {
     "plan hide": "plan hide {site}/plan.hush -o {out}/x.hush",
     "round keygen": "round keygen {name} --folder {out}",
     "round secret": "round secret -o {out}/x.secret",
+    "round meet": "round meet {out} --key {round}/a.key --coordinator a --expect a,b",
     "round open": "round open {site}/plan.hush {round}/a.card {round}/b.card --key {round}/a.key "
     "--epsilon 1 -o {out}/x.hush",
     "round submit": "round submit {round}/round.hush {site}/rows.csv --key {round}/a.key --yes "
@@ -43,6 +44,7 @@ RIGHT = {
     "round rehearse": "round rehearse --sites 2 --tables 1 --seed 1",
     "round collect": "round collect {round}/round.hush {round}/a.hush {round}/b.hush "
     "-o {out}/x.hush",
+    "round compare": "round compare {round}/result.hush --book {round}/a.book",
     "round model": "round model {round}/result.hush --book {round}/a.book -o {out}/x.hush",
     "round book": "round book {round}/a.book --forecast",
 }

@@ -6,12 +6,13 @@ from functools import partial
 
 import numpy as np
 
-from hushtable import Feature, Plan, Schema, Sketch
+from hushtable import Feature, Plan, Schema, Sketch, files
 from hushtable.federation.book.book import Book
 from hushtable.federation.collect import Collection
 from hushtable.federation.keys import Keys
+from hushtable.federation.online import listed, shares, without
 from hushtable.federation.online.memory import Memory
-from hushtable.federation.online.messages import STEPS, Message
+from hushtable.federation.online.messages import Message, ask, enclosed
 from hushtable.federation.online.secure_sum import SecureSum
 from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.policy import Policy
@@ -53,8 +54,9 @@ class Site:
 class Consortium:
     """Sites named s00, s01, ... and a coordinator named lead."""
 
-    def __init__(self, folder, k, rows=60, cap=10.0):
-        self.folder, self.lead = folder, Keys.generate("lead")
+    def __init__(self, folder, k, rows=60, cap=10.0, epsilon=1.0):
+        self.n_opened = 0
+        self.folder, self.lead, self.epsilon = folder, Keys.generate("lead"), epsilon
         rng = np.random.default_rng(k)
         self.sites = {}
         for i in range(k):
@@ -72,7 +74,9 @@ class Consortium:
         return [site.keys.card for site in self.sites.values()]
 
     def open(self, **terms):
-        terms = {"epsilon": 1.0, "deadline": DEADLINE, "at": T0} | terms
+        self.n_opened += 1  # no two rounds of one consortium are the same by chance
+        title = f"round {self.n_opened}"
+        terms = {"epsilon": self.epsilon, "deadline": DEADLINE, "at": T0, "title": title} | terms
         plan = terms.pop("plan", self.plan)
         cards, keys = terms.pop("cards", self.cards), terms.pop("keys", self.lead)
         return Round.open(plan, cards, keys, **terms)
@@ -89,21 +93,21 @@ class Consortium:
 
 
 class Online(Memory):
-    """Sites in this process; ``lost`` names, by step, those that are gone from then."""
+    """Sites in this process; ``lost`` names, by step, those that are gone from then.
+
+    ``change`` takes step, name and answer, and returns what arrives of it; ``log`` has all of them.
+    """
 
     def __init__(self, consortium, round_, lost=None, change=None):
         self.consortium, self.round, self.lost = consortium, round_, lost or {}
         self.change = change or (lambda step, name, answer: answer)
         self.gone, self.log = set(), []
-        self.agents = {
-            name: OnlineSite(site.keys, site.book, site.sketch, policy=UNATTENDED)
-            for name, site in consortium.sites.items()
-        }
+        self.agents = {name: agent(site) for name, site in consortium.sites.items()}
         super().__init__({name: partial(self.answer, name) for name in self.agents})
 
     def answer(self, name, request):
         """Answer as the site does, if it is there; note and change what it says."""
-        step = STEPS.index(Message.read(request, self.consortium.lead.card).step) + 1
+        step = Message.read(request, self.consortium.lead.card).step
         self.gone |= set(self.lost.get(step, ()))
         if name in self.gone:
             return None
@@ -111,6 +115,69 @@ class Online(Memory):
         self.log.append((step, name, request, answer))
         return self.change(step, name, answer)
 
+    def asked(self, step, name):
+        """Return what a site was asked in a step."""
+        return next(r for s, n, r, _ in self.log if (s, n) == (step, name))
+
+    def answers(self, step):
+        """Return what sites answered in a step, by name, before any change."""
+        return {n: a for s, n, _, a in self.log if s == step}
+
     def run(self):
         self.sum = SecureSum(self.round, self.consortium.lead, self)
         return self.sum.run()
+
+
+class Hand:
+    """A coordinator by hand: has what sites dealt and sent, and asks each site what it likes."""
+
+    def __init__(self, online):
+        self.round, self.lead = online.round, online.consortium.lead
+        self.dealt, self.sealed, self.masked = {}, {}, {}
+        for name, content in online.answers("shares").items():
+            message = Message.read(content, self.round.card(name)).check(self.round, "shares")
+            self.dealt[name], self.sealed[name] = shares.read(self.round, message)
+        for name, content in online.answers("masked").items():
+            self.masked[name] = files.unpack(content, name).digest
+
+    def sites(self, names):
+        """Return the list that has these sites."""
+        return {
+            name: {"masked": self.masked[name], "shares": self.dealt[name].message.digest}
+            for name in names
+        }
+
+    def listing(self, step, reader, names):
+        """Return a request about a list, for one site."""
+        sealed = {name: self.sealed[name][reader] for name in names}
+        return ask(
+            self.round, step, self.lead, *listed.request(self.sites(names), self.dealt, sealed)
+        )
+
+    def unmask(self, signed):
+        """Return a request that shows signatures under a list."""
+        return ask(self.round, "unmask", self.lead, {}, enclosed(signed))
+
+    def without(self, names, complaints):
+        """Return a request to leave sites out, which shows answers that complain."""
+        read = {n: Message.read(c, self.round.card(n)) for n, c in complaints.items()}
+        body, contents = without.request(names, self.dealt, read)
+        return ask(self.round, "without", self.lead, body, enclosed(contents))
+
+
+def agent(site):
+    """Return a site as after a start: nothing but keys, book and rows."""
+    return OnlineSite(site.keys, site.book, site.sketch, policy=UNATTENDED)
+
+
+def signed_anew(round_, keys, answer, body=None, arrays=None):
+    """Return an answer with some of its entries replaced, signed by its site all the same."""
+    read = Message.read(answer, keys.card)
+    return Message.make(
+        round_, read.step, keys, read.body | (body or {}), dict(read.arrays) | (arrays or {})
+    ).content
+
+
+def total_of(consortium, round_, names):
+    """Return the sum of what some sites sent, with noise, by their books."""
+    return sum(consortium.sites[name].sent(round_) for name in names)

@@ -13,7 +13,7 @@ from hushtable.federation.hidden import generator
 from hushtable.federation.keys import Keys
 from hushtable.federation.masks.agree import agreed_key
 from hushtable.federation.masks.mask import pairwise_mask, stream
-from hushtable.federation.masks.shamir import SHARE_BYTES, combine, split
+from hushtable.federation.masks.shamir import PRIME, combine, polynomial, value, weights
 
 ROWS = 4096
 
@@ -97,34 +97,35 @@ def test_masked_counts_look_uniform():
 # --- shares -----------------------------------------------------------------------------------
 
 
-@given(
-    st.lists(st.binary(min_size=32, max_size=32), min_size=1, max_size=3),
-    st.integers(1, 12),
-    st.integers(0, 8),
-    st.randoms(),
-)
+@given(st.binary(min_size=32, max_size=32), st.integers(1, 12), st.integers(0, 8), st.randoms())
 def test_any_threshold_of_shares_gives_the_secret(hidden, threshold, more, random):
-    n = threshold + more
-    dealt = [split(secret, threshold, n) for secret in hidden]
-    places = random.sample(range(1, n + 1), threshold)
-    shares = {place: [of_one[place - 1] for of_one in dealt] for place in places}
-    assert combine(shares, 32) == hidden
+    of_secret = polynomial(hidden, threshold)
+    places = random.sample(range(1, threshold + more + 1), threshold)
+    assert combine({place: value(of_secret, place) for place in places}) == hidden
 
 
 def test_fewer_shares_give_nothing():
-    secret = bytes(range(32))
-    seen = set()
+    """Of two shares of three, every secret is as likely: some third share gives each."""
+    secret, seen = bytes(range(32)), set()
     for _ in range(20):
-        shares = split(secret, 3, 5)
-        assert {len(share) for share in shares} == {SHARE_BYTES}
-        with pytest.raises(ValueError, match="do not belong together"):
-            # Two of three give a number of 521 bits, which is not one of 256.
-            combine({1: [shares[0]], 2: [shares[1]]}, 32)
-        seen.add(shares[0])
-    assert len(seen) == 20
+        one, two, three = (value(polynomial(secret, 3), place) for place in (1, 2, 3))
+        assert combine({1: one, 2: two}) != secret
+        seen |= {one, two, three}
+    assert len(seen) == 60
+    for other in (bytes(32), b"\xff" * 32):
+        # The third share that, with these two, gives another secret.
+        at_0 = dict(zip((0, 1, 2), (int.from_bytes(other), one, two), strict=True))
+        third = sum(w * s for w, s in zip(weights((0, 1, 2), 3), at_0.values(), strict=True))
+        assert combine({1: one, 2: two, 3: third % PRIME}) == other
 
 
-@pytest.mark.parametrize(("threshold", "n"), [(0, 3), (4, 3)])
-def test_thresholds_that_cannot_be(threshold, n):
-    with pytest.raises(ValueError, match="threshold"):
-        split(bytes(32), threshold, n)
+def test_a_value_beyond_all_secrets_is_none():
+    """The field has 297 numbers more than there are secrets of 32 bytes."""
+    assert combine({1: 2**256 - 1}) == b"\xff" * 32
+    assert combine({1: 2**256}) is None
+
+
+@pytest.mark.parametrize(("secret", "threshold"), [(bytes(32), 0), (bytes(31), 2)])
+def test_polynomials_that_cannot_be(secret, threshold):
+    with pytest.raises(ValueError, match="threshold >= 1, and a secret of 32 bytes"):
+        polynomial(secret, threshold)

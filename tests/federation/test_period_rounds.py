@@ -540,7 +540,7 @@ def test_a_stream_goes_by_file(consortium):
     with pytest.raises(RoundError, match="goes by file"):
         Online(those, here.round).run()
     agent = Online(those, those.open()).agents["s00"]
-    request = ask(here.round, "keys", those.lead, {})
+    request = ask(here.round, "shares", those.lead, {})
     answer = files.unpack(agent.answer(request), "answer")
     assert answer.manifest["body"] == {"word": "round"}
     assert those.sites["s00"].book.spent("all rows") == ()

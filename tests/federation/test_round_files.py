@@ -17,6 +17,7 @@ from hushtable.federation.collect import Collection
 from hushtable.federation.layout import Layout
 from hushtable.federation.round import Round
 from hushtable.federation.sealed import Sealed
+from hushtable.federation.secret import seal_secret
 
 TESTS = Path(__file__).parents[1]
 GOLDEN = TESTS / "golden"
@@ -44,6 +45,7 @@ def test_what_travels_keeps_the_published_schema(consortium, tmp_path, validator
     result.save(tmp_path / "result.hush")
     contents = [file.read_bytes() for file in tmp_path.glob("*.hush")]
     contents += [round_.content, sent["s00"]]
+    contents.append(seal_secret(b"s" * 32, those.sites["s00"].keys, those.cards))
     online = Online(those, those.open(title="online"))
     online.run()
     contents += [text for _, _, *both in online.log for text in both]
@@ -56,7 +58,7 @@ def test_what_travels_keeps_the_published_schema(consortium, tmp_path, validator
             broken = {k: v for k, v in manifest.items() if k != key}
             assert list(validator.iter_errors(broken)), (manifest["kind"], key)
     assert kinds == {
-        "layout", "local", "message", "release", "round", "sealed", "submission",
+        "layout", "local", "message", "release", "round", "sealed", "secret", "submission",
     }  # fmt: skip
 
 

@@ -34,13 +34,14 @@ plan gate       plan               Make the plan between two passes, which finds
 plan second     plan               Make the plan that counts again the rows that lie dense.
 plan ranks      plan               Make the plan of a last round: one histogram of a model's scores.
 plan verdicts   plan               Make the plan of a round in which sites learn from each other.
-plan hide       plan               Take the hash functions off a plan, for the coordinator.
+plan hide       hide               Take the hash functions off a plan, for the coordinator.
 sketch          sketch             Count rows under a plan and write the counts as a sketch.
 release         release            Add noise to a sketch: the result may leave the site.
 merge           merge              Add up sketches, or releases, of the same plan.
 decode          decode             Decode the increments of all periods so far: the sum is a model.
 round           -                  Count with others: each sends one file, only the sum can be read.
 round keygen    round.keygen       Make the keys of a site (with --cap) or of a coordinator.
+round meet      round.meet         Compare all cards in one call, by a code that everybody reads.
 round policy    round.policy       Check the policy of a site, and show what it allows.
 round open      round.open_:open_  Open a round: sign what is counted, by whom, on which terms.
 round show      round.show         Show what a round asks, of whom, and what it costs.
@@ -54,6 +55,7 @@ round verify    round.verify       Check who signed a result, and whether it is 
 round status    round.status       Show where a round stands: who is in, and who has to do what.
 round rehearse  round.rehearse     Play a whole round in a folder with invented rows.
 round next      round.next_:next_  Open the round of the next period, or the one after marginals.
+round compare   round.compare      Compare a site's rows with what all others in a result counted.
 round model     round.model        Make the model that a site scores with out of a result.
 round book      round.book         Show a site's book: rounds answered, and the budget spent.
 round secret    round.secret       Make a secret from which the sites draw hidden hash functions.

@@ -1,7 +1,8 @@
 """Plans as the commands that make them write and describe them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from hushtable.cli._detectors import HUSHTABLE
@@ -30,9 +31,14 @@ _PAYS_NOT = "A second round (--passes 2) would not pay: too few rows for its noi
 
 
 def save_plan(
-    plan: Plan, target: Target, command: str, as_json: bool, notes: Sequence[str] = ()
+    plan: Plan,
+    target: Target,
+    command: str,
+    as_json: bool,
+    notes: Sequence[str] = (),
+    more: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Write a plan, and say what it is, with further notes."""
+    """Write a plan, and say what it is, with further notes, or ``more`` for machines."""
     # Before it is written: it says whether anything can be released under it.
     about_periods = [] if plan.horizon is None else [_at_the_end(plan)]
     target.save(plan)
@@ -53,6 +59,7 @@ def save_plan(
         "expectation": None if design is None else _expectation(design),
         "passes": 1 if plan.first_counts is None else 2,
         "novelty": plan.score == NOVELTY,
+        **more,
     }
     finish(as_json, facts, lambda: _print(plan, target, notes, about_periods))
 

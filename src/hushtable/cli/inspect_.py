@@ -18,6 +18,7 @@ from hushtable.counts.verdicts import Verdicts
 from hushtable.data.schema import Schema
 from hushtable.errors import UsageError
 from hushtable.federation.sealed import Sealed
+from hushtable.federation.secret import SealedSecret
 from hushtable.files import Content
 from hushtable.plans.draws import NOVELTY
 from hushtable.plans.plan import Plan
@@ -107,6 +108,7 @@ _NEXT = {
     "round": "hushtable round status {file}",
     "submission": "hushtable round status ROUND {file}",
     "sealed": "hushtable round model {file} --plan PLAN -o FILE",
+    "secret": "hushtable plan draw SCHEMA --secret {file} --key KEY -o FILE",
     "layout": "hushtable round open {file} CARD... --key KEY --epsilon E -o FILE",
 }
 
@@ -116,6 +118,9 @@ def _finish_of_a_round(file: Path, content: Content, as_json: bool) -> None:
     entries = content.manifest
     facts: dict[str, Any] = {"command": "inspect", "file": str(file), "kind": content.kind}
     sealed = content.build(Sealed.from_file) if content.kind == Sealed.kind else None
+    secret = None
+    if content.kind == "secret":
+        secret = SealedSecret.from_bytes(file.read_bytes(), str(file))
     if sealed is not None:
         facts["signed_by"] = signed_by(sealed)
     facts |= {key: entries[key] for key in entries if key not in ("plan", "arrays", "kind")}
@@ -129,6 +134,7 @@ def _finish_of_a_round(file: Path, content: Content, as_json: bool) -> None:
             "Of site": entries.get("site"),
             "Plan": entries.get("plan_id"),
         }
+        lines |= {} if secret is None else _readers(secret)
         lines |= {} if sealed is None else signed_lines(sealed)
         for label, value in lines.items():
             if value is not None:
@@ -137,6 +143,12 @@ def _finish_of_a_round(file: Path, content: Content, as_json: bool) -> None:
             print(f"\nMore: {_NEXT[content.kind].format(file=file)}")
 
     finish(as_json, facts, text)
+
+
+def _readers(secret: SealedSecret) -> dict[str, str]:
+    """Return lines for a list of facts: who sealed a secret, and who can read it."""
+    names = ", ".join(f"{shown(card.name)} ({card.fingerprint})" for card in secret.readers)
+    return {"Sealed by": shown(secret.sender.name), "Can be read by": names}
 
 
 def _facts(content: Content, plan: Plan, counts: Counts | None, full: bool) -> dict[str, Any]:

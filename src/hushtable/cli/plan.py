@@ -8,16 +8,16 @@ import typer
 
 from hushtable import files
 from hushtable.cli import _options as options
+from hushtable.cli import _secrets
 from hushtable.cli._counts import read_counts, read_release
 from hushtable.cli._detectors import HUSHTABLE, Detector
 from hushtable.cli._options import argument, option
-from hushtable.cli._output import Target, finish
+from hushtable.cli._output import Target
 from hushtable.cli._plans import save_plan
 from hushtable.counts.kinds import counts_from_file
 from hushtable.data.schema import Schema
 from hushtable.errors import FileError, PlanError, UsageError
-from hushtable.federation.hidden import draw_hidden, read_secret
-from hushtable.federation.layout import Layout
+from hushtable.federation.hidden import draw_hidden
 from hushtable.plans.plan import Plan
 from hushtable.privacy.horizon import Horizon
 
@@ -57,12 +57,12 @@ _Secret = Annotated[
         "the hash functions.",
     ),
 ]
+_Key = Annotated[Path | None, option("FILE", "This site's keys, for a sealed secret.", "--key")]
 _Total = Annotated[float, option("E", "Total of all rounds together.")]
 _Rows = Annotated[int, option("N", "Public guess of the rows of all sites together.")]
 _Model = Annotated[
     Path, argument("MODEL", "(Merged) sketch or release, or a model of hushtable fit.")
 ]
-_Plan = Annotated[Path, argument("PLAN", "Plan of hushtable plan draw.")]
 _Novelty = Annotated[
     bool,
     typer.Option(
@@ -95,6 +95,8 @@ def draw(
     apart: _Apart = 1,
     novelty: _Novelty = False,
     secret: _Secret = None,
+    key: _Key = None,
+    trust: _secrets.Trust = None,
     as_json: options.Json = False,
 ) -> None:
     """Draw the hash functions that all sites share.
@@ -106,8 +108,7 @@ def draw(
       hushtable plan draw schema.toml --epsilon 1 --expected-rows 50000 -o plan.hush
     """
     target = Target(output, [schema, marginals, ranges, secret])
-    if seed is not None and secret is not None:
-        raise UsageError("--seed and --secret exclude each other: give one of them")
+    shared = _shared(secret, seed, key, trust)
     counts = None if marginals is None else read_counts(marginals)
     features = _schema(schema, ranges)
     terms: dict[str, Any] = {
@@ -119,11 +120,31 @@ def draw(
         terms["novelty"] = True
     if tables is not None or epsilon is None:
         terms["n_tables"] = 100 if tables is None else tables
+    plan = _drawn(shared, features, seed, terms)
+    notes = [*_notes(plan, counts), *([] if shared is None else shared.lines())]
+    more = {} if shared is None else shared.facts()
+    save_plan(plan, target, "plan draw", as_json, notes, more)
+
+
+def _drawn(
+    shared: _secrets.Opened | None, schema: Schema, seed: int | None, terms: dict[str, Any]
+) -> Plan:
+    if shared is None:
+        return Plan.draw(schema, random_state=seed, **terms)
+    return draw_hidden(shared.secret, schema, **terms)
+
+
+def _shared(
+    secret: Path | None, seed: int | None, key: Path | None, trust: list[Path] | None
+) -> _secrets.Opened | None:
+    """Read the secret that the hash functions are drawn from, if there is one."""
     if secret is None:
-        plan = Plan.draw(features, random_state=seed, **terms)
-    else:
-        plan = draw_hidden(read_secret(secret), features, **terms)
-    save_plan(plan, target, "plan draw", as_json, _notes(plan, counts))
+        if key is not None or trust:
+            raise UsageError("--key and --trust go with --secret, which they open")
+        return None
+    if seed is not None:
+        raise UsageError("--seed and --secret exclude each other: give one of them")
+    return _secrets.read(secret, key, trust=trust)
 
 
 def _periods(horizon: int | None, participations: int, apart: int) -> Horizon | None:
@@ -296,28 +317,6 @@ def verdicts(
     if plan.data_dependent:
         notes = ["It depends on rows: no sketch under it can be released privately."]
     save_plan(plan, target, "plan verdicts", as_json, notes)
-
-
-def hide(plan: _Plan, output: options.Output, as_json: options.Json = False) -> None:
-    """Take the hash functions off a plan, for the coordinator.
-
-    With the layout, a coordinator opens rounds and adds up what the sites send, but can hash no
-    row, and so score none.
-
-    Example:
-      hushtable plan hide plan.hush -o layout.hush
-    """
-    target = Target(output, [plan])
-    layout = Layout.of(files.read(plan).expect("plan").build(Plan.from_file))
-    with target.writing():
-        layout.save(output)
-    facts = {"command": "plan hide", "layout": str(output), "plan_id": layout.plan_id}
-
-    def text() -> None:
-        print(f"Wrote {target}: for the coordinator. {plan} is for the sites only: let nobody else")
-        print("read it (chmod 600).")
-
-    finish(as_json, facts, text)
 
 
 def _schema(path: Path, ranges: Path | None) -> Schema:

@@ -1,6 +1,5 @@
 """The release: counts after noise, with the ledger. The only thing meant to leave a site."""
 
-import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -77,8 +76,7 @@ class Release(Noised):
     @cached_property
     def release_id(self) -> str:  # type: ignore[override] # computed once, never assigned
         """Id of the release: random, or, for a sum, the digest of the ids that it sums."""
-        ids = sorted(share.release for share in self.ledger.shares)
-        return ids[0] if len(ids) == 1 else hashlib.sha256(" ".join(ids).encode()).hexdigest()
+        return self.ledger.release_id
 
     def spent(self) -> tuple[Spent, ...]:
         """Return the releases that a plan drawn from these counts has behind it."""

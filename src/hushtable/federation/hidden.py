@@ -11,8 +11,11 @@ import rfc8785
 from hushtable import files
 from hushtable.counts.base import Counts
 from hushtable.data.schema import Schema
-from hushtable.errors import FileError, UsageError
+from hushtable.errors import FileError
 from hushtable.federation.keys import check_private, crypto
+from hushtable.federation.secret import check_secret
+from hushtable.federation.secret import opened_secret as opened_secret
+from hushtable.federation.secret import seal_secret as seal_secret
 from hushtable.plans.plan import Plan
 
 
@@ -36,11 +39,7 @@ def generator(secret: bytes, schema: Schema, *purpose: str) -> np.random.Generat
     nothing of the plan. The purpose sets this draw apart, such as the id of a release that it is
     refined by.
     """
-    if len(secret) < 32:
-        raise UsageError(
-            f"the secret has {len(secret)} bytes: needs at least 32 that nobody can guess "
-            "(hushtable round secret)"
-        )
+    check_secret(secret)
     c = crypto()
     info = rfc8785.dumps(["hushtable", "plan", schema.to_dict(), *purpose])
     seed = c.HKDF(algorithm=c.SHA256(), length=32, salt=None, info=info).derive(secret)
@@ -63,8 +62,10 @@ def read_secret(path: str | os.PathLike[str]) -> bytes:
 def read_plan(path: str | os.PathLike[str]) -> Plan:
     """Read the plan that the sites share in a round with hidden hash functions.
 
-    Raises `FileError` if it holds none, and `PrivacyError` if others may read it.
+    Raises `FileError` if it holds none, and `PrivacyError` if others may read it. Histograms of a
+    first round follow from the schema alone, and others may read them unless the file says else.
     """
     plan = files.read(path).build(Plan.from_file)
-    check_private(path, "draw another plan from a new secret (hushtable round secret)")
+    if plan.hidden or not plan.purpose.refines:
+        check_private(path, "draw another plan from a new secret (hushtable round secret)")
     return replace(plan, hidden=True)

@@ -300,8 +300,15 @@ def write_json(path: str | os.PathLike[str], kind: str, content: dict[str, Any])
 
 def read_json(path: str | os.PathLike[str], what: str, command: str = "keygen") -> dict[str, Any]:
     """Read back what `write_json` wrote, or `Keys.save`; raises `FileError` on anything else."""
+    return parsed_json(Path(path).read_bytes(), path, what, command)
+
+
+def parsed_json(
+    text: bytes, path: str | os.PathLike[str], what: str, command: str
+) -> dict[str, Any]:
+    """Return what such a file says; ``path`` names it in errors."""
     try:
-        content = json.loads(Path(path).read_bytes())
+        content = json.loads(text)
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict) or content.pop("hushtable", None) != what:

@@ -107,6 +107,20 @@ class Policy:
 
     # --- who is known -----------------------------------------------------------------------
 
+    def pins(self, known: "Mapping[Role, Mapping[str, Card]]") -> "dict[Role, Mapping[str, str]]":
+        """Return whom this site knows in each role: fingerprints by name.
+
+        ``known`` is whom the book knows, by role and name; it counts where the policy names nobody.
+        """
+        named: dict[Role, Mapping[str, str]] = {
+            "coordinator": self.coordinators,
+            "site": self.sites,
+        }
+        return {
+            role: pins or {name: one.fingerprint for name, one in known[role].items()}
+            for role, pins in named.items()
+        }
+
     def strangers(
         self, round_: "Round", me: "Card", known: Mapping[Role, Mapping[str, "Card"]]
     ) -> list[tuple[Role, "Card"]]:
@@ -129,10 +143,9 @@ class Policy:
         new: list[tuple[Role, Card]] = []
         cards: list[tuple[Role, Card]] = [("coordinator", round_.coordinator)]
         cards += [("site", card) for card in round_.sites if card != me]
+        all_pins = self.pins(known)
         for role, card in cards:
-            pins = self.coordinators if role == "coordinator" else self.sites
-            if not pins:
-                pins = {name: one.fingerprint for name, one in known[role].items()}
+            pins = all_pins[role]
             if card.name not in pins:
                 new.append((role, card))
             elif pins[card.name] != card.fingerprint:

@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 from hushtable.errors import PlanError, RoundError
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.terms import MAX_SITES, Terms
+from hushtable.plans.draws import Purpose
 
 if TYPE_CHECKING:  # a round checks its roster itself
     from hushtable.federation.round import Round
 
+#: Noise of a site from which on sums of its whole numbers are as good as those of real ones: they
+#: differ by less than exp(-2 pi^2 9) = 10^-77 in all probabilities.
+_LEAST_SCALE = 3.0
 #: What the eye passes over in a name.
 _UNSEEN = str.maketrans("", "", " ._-")
 
@@ -40,6 +44,24 @@ def check_least(
         )
 
 
+def check_bound(round_: "Round") -> None:
+    """Raise `PlanError` if a bound on the rows of sites cannot be checked, or is not paid for."""
+    layout, terms = round_.layout, round_.terms
+    if terms.max_rows is None:
+        return
+    if layout.horizon is not None or layout.purpose is Purpose.VERDICTS:
+        raise PlanError(
+            "max_rows bounds tables that count each row once: not verdicts, and no period of a "
+            "stream, which goes by file"
+        )
+    terms.check_opened(layout.cells)
+    if round_.site_scale < _LEAST_SCALE:
+        raise PlanError(
+            f"terms: noise of {round_.site_scale:.2g} a site is too little to open totals of "
+            f"tables under (max_rows): needs {_LEAST_SCALE:g}"
+        )
+
+
 def check_roster(sites: Sequence[Card], coordinator: Card) -> None:
     """Raise `RoundError` if two sites share a name or keys, or there are too few or too many."""
     names = [card.name for card in sites]
@@ -55,13 +77,7 @@ def check_roster(sites: Sequence[Card], coordinator: Card) -> None:
             f"the coordinator and a site are both named {coordinator.name!r}, with different keys: "
             "each needs a name of its own"
         )
-    alike = {name.casefold().translate(_UNSEEN): name for name in names}
-    if len(alike) < len(names):
-        one = next(name for name in names if alike[name.casefold().translate(_UNSEEN)] != name)
-        raise RoundError(
-            f"the site {one!r} has a name that looks like another's: names have to differ in more "
-            "than spaces, dots, hyphens, underscores and capital letters"
-        )
+    check_unlike(names)
     keys = {card.signing for card in sites}, {card.masking for card in sites}
     if min(map(len, keys)) < len(sites):
         raise RoundError(
@@ -69,6 +85,17 @@ def check_roster(sites: Sequence[Card], coordinator: Card) -> None:
         )
     if not 2 <= len(sites) <= MAX_SITES:
         raise RoundError(f"{len(sites)} sites: a round needs 2 to {MAX_SITES:,}")
+
+
+def check_unlike(names: Sequence[str]) -> None:
+    """Raise `RoundError` if two of these different names look alike."""
+    alike = {name.casefold().translate(_UNSEEN): name for name in names}
+    if len(alike) < len(names):
+        one = next(name for name in names if alike[name.casefold().translate(_UNSEEN)] != name)
+        raise RoundError(
+            f"the site {one!r} has a name that looks like another's: names have to differ in more "
+            "than spaces, dots, hyphens, underscores and capital letters"
+        )
 
 
 def check_coordinator(round_: "Round", keys: Keys) -> None:

@@ -22,7 +22,7 @@ from hushtable.federation.opening import (
     pack,
     signed_entries,
 )
-from hushtable.federation.roster import check_coordinator, check_least, check_roster
+from hushtable.federation.roster import check_bound, check_coordinator, check_least, check_roster
 from hushtable.federation.stream import ENTRIES, Every, Place
 from hushtable.federation.terms import Asked, Terms
 from hushtable.plans.plan import Plan
@@ -137,10 +137,9 @@ class Round(Displayed):
             ``share``, as in `Sketch.release`; and how the noise is shared: ``masked`` (default
             True) is whether the sites share it under masks that cancel only in the sum.
             ``least``: sites without which there is no result; by default all in a masked round,
-            and 2 otherwise. Fewer than all in a masked round needs the online form, which
-            recovers from sites that drop out. ``colluders`` (default 0): sites that may pass
-            their part of the noise on to the reader of the sum without breaking the bound: the
-            others add the more.
+            and 2 otherwise; fewer than all takes a folder, or sites online. ``colluders`` (default
+            0): sites that may pass their part of the noise on to the reader of the sum without
+            breaking the bound. ``max_rows``: rows of a site at most, which is then checked.
 
         Raises
         ------
@@ -151,7 +150,7 @@ class Round(Displayed):
         layout = plan if isinstance(plan, Layout) else Layout.of(plan)
         if terms.get("share") is None:
             terms["share"] = layout.share
-        agreed = Terms.agreed(len(sites), **terms)
+        agreed = Terms.agreed(len(sites), cells=layout.cells, **terms)
         check_public_delta(agreed.delta, plan.expected_rows)
         place = Place.first(layout.horizon, every, starts, at or now())
         said = signed_entries(
@@ -250,6 +249,7 @@ class Round(Displayed):
         previous = tuple(said["previous"])
         made = cls(*about, coordinator, sites, terms, layout, plan, previous, content, place)
         made.site_scale  # noqa: B018 (a budget that is exhausted already is refused here)
+        check_bound(made)
         return made
 
     def save(self, path: "str | PathLike[str]") -> None:

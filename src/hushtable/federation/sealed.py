@@ -12,6 +12,7 @@ from hushtable.counts.release import Release
 from hushtable.errors import PlanError
 from hushtable.federation.layout import Layout
 from hushtable.plans.plan import Plan
+from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.seal import Seal
 
@@ -60,6 +61,10 @@ class Sealed(Noised):
     def counted_under(self, layout: Layout) -> bool:
         """Return whether these counts are under the plan that a layout is of."""
         return self.layout == layout
+
+    def spent(self) -> tuple[Spent, ...]:
+        """Return the releases that a plan drawn from this result, once opened, has behind it."""
+        return self.ledger.as_spent(self.detector, self.ledger.release_id)
 
     def open(self, plan: Plan) -> Release:
         """Return the release, given the plan that the sites share; what was signed is the file."""

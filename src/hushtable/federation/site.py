@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from hushtable.counts.releasing import check_counts
 from hushtable.counts.sketch import Sketch
-from hushtable.errors import DataError, RoundError, UsageError
+from hushtable.errors import RoundError, UsageError
 from hushtable.federation.approval import Approval, check_officer
+from hushtable.federation.attended import check_attended
 from hushtable.federation.book.book import ALL_ROWS, Book
 from hushtable.federation.book.digests import RowDigests
 from hushtable.federation.book.registers import NOBODY, Counted, Period, check_registered
@@ -159,7 +160,7 @@ class Reply:
 
         For a person who compared their fingerprints, or got them from their owners.
         """
-        trust(self.book, self.round, cards)
+        trust(self.book, self.round, cards, "asked")
         self.strangers = self._strangers()
 
     def check_known(self) -> None:
@@ -208,16 +209,8 @@ class Reply:
         if self.plan.horizon is not None and self.policy.persons == "column" and sketch.n_rows:
             check_registered(sketch.persons)
         check_counts(sketch, terms.mechanism, terms.rows_per_person)
-        if self._attended and not outside_too and self.earlier is None:
-            n_rows = sketch.n_rows
-            odd = [name for name, rows in sketch.outside().items() if 2 * rows > n_rows]
-            if odd:
-                raise DataError(
-                    f"most rows lie outside the round's range, or its categories, in "
-                    f"{', '.join(map(repr, odd[:3]))}: have the rows another unit than the round, "
-                    "or other names? Nothing was recorded or spent. Correct the file, or give "
-                    "--outside-too if the rows are as they should be"
-                )
+        if self._attended and self.earlier is None:
+            check_attended(sketch, terms.max_rows, outside_too)
         return sketch.counts
 
     def submission(
@@ -248,7 +241,13 @@ class Reply:
         if terms.masked and self.round.needed < len(self.round.sites):
             raise UsageError(
                 f"the round wants {terms.least} of {len(self.round.sites)} sites under masks: that "
-                "needs the online form; by file, all sites take part, or none is masked"
+                "takes a folder (hushtable round sync); by file, all sites take part, or none is "
+                "masked"
+            )
+        if terms.max_rows is not None:
+            raise UsageError(
+                "the round bounds the rows of a site, which is checked in steps: answer it in a "
+                "folder (hushtable round sync)"
             )
         counts = self.counted(sketch, outside_too=outside_too)
         masks = None

@@ -1,5 +1,7 @@
 """The terms of a round: those of its release, and how the sites share the noise."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Required, TypedDict
 
@@ -25,6 +27,7 @@ class Asked(TypedDict, total=False):
     masked: bool
     least: int | None
     colluders: int
+    max_rows: int | None
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,11 @@ class Terms(terms.Terms):
         Sites without which there is no result.
     k_min : int
         In a masked round: parts of the noise that the bound counts on.
+    max_rows : int or None
+        Rows that a site counts at most. The totals of each site's tables are then opened, and
+        checked, without its counts.
+    opened : int
+        Parts of the noise that pay for that: the bound does not count on them.
     accounting : str
         As in `hushtable.privacy.Ledger`: rounds from before 0.2 say nothing, and mean zCDP.
 
@@ -58,6 +66,8 @@ class Terms(terms.Terms):
     masked: bool = True
     least: int = 2
     k_min: int = 1
+    max_rows: int | None = None
+    opened: int = 0
     accounting: str = ZCDP
     #: A round's file has no entry for it.
     mechanism: str = field(default=DEFAULT, init=False)
@@ -67,6 +77,10 @@ class Terms(terms.Terms):
         check_accounting(self.accounting)
         if not isinstance(self.masked, bool):
             raise UsageError(f"masked={self.masked!r}: needs True or False")
+        if self.max_rows is not None:
+            whole("max_rows", self.max_rows, 1)
+        if (self.max_rows is None or not self.masked) and self.opened:
+            raise UsageError("parts of the noise pay for what is opened: needs max_rows, and masks")
         if self.masked:
             self.pool("")
         elif self.k_min != 1 or self.least < 1:
@@ -83,16 +97,45 @@ class Terms(terms.Terms):
         masked: bool = True,
         least: int | None = None,
         colluders: int = 0,
+        max_rows: int | None = None,
+        cells: Sequence[int] = (),
         **others: Any,
     ) -> "Terms":
-        """Return the terms of so many sites; see `Round.open` for the parameters."""
+        """Return the terms of so many sites; see `Round.open` for the parameters.
+
+        With ``max_rows``, ``cells`` are those of each table.
+        """
         if least is None:
             least = n_sites if masked else min(2, n_sites)
         least = whole("least", least, 1, MAX_SITES)
         colluders = whole("colluders", colluders, 0, MAX_SITES)
         k_min = Pool.against(colluders, least).counted if masked else 1
         others = {"accounting": GAUSSIAN} | others
-        return cls(masked=masked, least=least, k_min=k_min, **others)
+        opened = 0
+        if max_rows is not None and masked:
+            opened = k_min - math.floor(k_min / price(k_min, cells))
+            if opened == k_min:
+                raise UsageError(
+                    f"max_rows with at least {least} sites, {colluders} colluding: needs another "
+                    "site whose noise pays for opening the totals of tables"
+                )
+        return cls(
+            masked=masked, least=least, k_min=k_min - opened, max_rows=max_rows, opened=opened,
+            **others,
+        )  # fmt: skip
+
+    def check_opened(self, cells: Sequence[int]) -> None:
+        """Raise `PlanError` if too few parts of the noise pay for what is opened of such tables."""
+        if self.max_rows is None:
+            return
+        if not self.masked:
+            raise PlanError("max_rows is checked under masks: without them, counts are seen")
+        parts = self.k_min + self.opened
+        if self.k_min * price(parts, cells) > parts * (1.0 + 1e-9):
+            raise PlanError(
+                f"terms: {self.opened} parts of the noise do not pay for opening the totals of "
+                "tables: ask the coordinator to open the round again"
+            )
 
     def scale(self, sensitivity: Sensitivity, before: Cost) -> float:
         """Return the scale of the noise, given what earlier releases cost."""
@@ -102,7 +145,7 @@ class Terms(terms.Terms):
 
     def pool(self, round_id: str) -> Pool | None:
         """Return how the sites of this round share the noise; None without masks."""
-        return Pool(round_id, self.least, self.k_min) if self.masked else None
+        return Pool(round_id, self.least, self.k_min, self.opened) if self.masked else None
 
     @property
     def colluders(self) -> int:
@@ -125,21 +168,49 @@ class Terms(terms.Terms):
             else f"Without masks: each site adds the whole noise, {scale:,.1f}; the result needs "
             f"{self.least} sites."
         )
-        return [budget, noise]
+        if self.max_rows is None:
+            return [budget, noise]
+        return [
+            budget, noise,
+            f"A site counts at most {self.max_rows:,} rows. So that this can be checked, the "
+            "totals of each site's tables can be read, with its noise: about how many rows it has.",
+        ]  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
         """Return the terms as JSON carries them."""
         said = {name: getattr(self, name) for name in _NAMES}
+        extra = {name: getattr(self, name) for name in _EXTRA if getattr(self, name)}
+        said |= extra
         return said if self.accounting == ZCDP else said | {"accounting": self.accounting}
 
     @classmethod
     def from_dict(cls, content: Any) -> "Terms":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         kinds = dict.fromkeys(_NAMES, object) | {"least": int, "k_min": int}
+        optional = {"accounting": object, "max_rows": int, "opened": int}
         try:
-            return cls(**entries(content, "a round's terms", kinds, {"accounting": object}))
+            return cls(**entries(content, "a round's terms", kinds, optional))
         except (UsageError, PrivacyError) as error:
             raise PlanError(f"terms: {error}") from None
 
 
-_NAMES = [one.name for one in fields(Terms) if one.init and one.name != "accounting"]
+#: A round's file has no entries for these where they are not asked for.
+_EXTRA = ("max_rows", "opened")
+_NAMES = [one.name for one in fields(Terms) if one.init and one.name not in ("accounting", *_EXTRA)]
+
+
+def price(parts: int, cells: Sequence[int]) -> float:
+    """Return by how much opening the totals of single sites' tables raises the cost.
+
+    A row changes one cell of each table by 1. Of that change, 1 / B lies along the sum of the B
+    cells of a table, which is opened with one part of the noise, and 1 - 1 / B across it, where all
+    parts hide it (see ``docs/online.md``).
+
+    Parameters
+    ----------
+    parts : int
+        Parts of the noise on the sum that an adversary does not know.
+    cells : sequence of int
+        Of each table.
+    """
+    return 1.0 + (parts - 1) * sum(1.0 / n for n in cells) / len(cells)

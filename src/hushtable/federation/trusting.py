@@ -8,12 +8,12 @@ from hushtable.federation.keys import Card
 from hushtable.federation.round import Round
 
 
-def trust(book: Book, round_: Round, cards: Sequence[Card]) -> None:
+def trust(book: Book, round_: Round, cards: Sequence[Card], how: str | None = None) -> None:
     """Take cards for true from now on, each in the roles that it has in a round.
 
     For a person who compared their fingerprints, or got the cards from their owners. A card that
-    is not in the round is that of a site. Raises `UsageError` if the round has another card under
-    the same name.
+    is not in the round is that of a site. ``how`` is as for `Book.trust`. Raises `UsageError` if
+    the round has another card under the same name.
     """
     roles = {"site": round_.sites, "coordinator": (round_.coordinator,)}
     inside = {card.name: card for those in roles.values() for card in those}
@@ -25,5 +25,5 @@ def trust(book: Book, round_: Round, cards: Sequence[Card]) -> None:
                 "is its own"
             )
     for role, those in roles.items():
-        book.trust([card for card in cards if card in those], role)
-    book.trust([card for card in cards if card.name not in inside])
+        book.trust([card for card in cards if card in those], role, how)
+    book.trust([card for card in cards if card.name not in inside], how=how)

@@ -1,5 +1,6 @@
 """The ledger: the cost of a release, in a form that travels with it and can be checked."""
 
+import hashlib
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -219,6 +220,12 @@ class Ledger(Displayed):
         if self.window is None or self.sensitivity.horizon is None or self.period is None:
             return added
         return added * math.hypot(*self.sensitivity.horizon.weights(self.period, self.window))
+
+    @property
+    def release_id(self) -> str:
+        """Id of the release: random, or, for a sum, the digest of the ids that it sums."""
+        ids = sorted(share.release for share in self.shares)
+        return ids[0] if len(ids) == 1 else hashlib.sha256(" ".join(ids).encode()).hexdigest()
 
     def as_spent(self, what: str, release: str) -> tuple[Spent, ...]:
         """Return the releases that a plan drawn from this one has behind it.

@@ -94,6 +94,8 @@ class Pool:
         Parts that the sum has at least.
     counted : int
         Parts that the bound counts on, k_min.
+    opened : int
+        Parts that pay for what is opened of single sites: the totals of their tables.
 
     Examples
     --------
@@ -105,13 +107,14 @@ class Pool:
     round: str
     least: int
     counted: int
+    opened: int = 0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.counted < self.least:
+        if self.opened < 0 or not 1 <= self.counted < self.least - self.opened:
             raise UsageError(
                 f"k_min={self.counted} with {self.least} sites: the bound has to count on the "
                 "noise of 1 site or more, and cannot count on that of the site that reads the sum: "
-                f"needs 1 to {self.least - 1}"
+                f"needs 1 to {self.least - 1 - max(self.opened, 0)}"
             )
 
     @classmethod
@@ -122,14 +125,15 @@ class Pool:
     @property
     def colluders(self) -> int:
         """Sites besides the reader that may pass their noise on without breaking the bound, c."""
-        return self.least - 1 - self.counted
+        return self.least - 1 - self.counted - self.opened
 
     def to_dict(self) -> dict[str, Any]:
         """Return the pool as JSON carries it."""
-        return {"round": self.round, "least": self.least, "counted": self.counted}
+        said = {"round": self.round, "least": self.least, "counted": self.counted}
+        return said | {"opened": self.opened} if self.opened else said
 
     @classmethod
     def from_dict(cls, content: Any) -> "Pool":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         kinds = {"round": str, "least": int, "counted": int}
-        return cls(**entries(content, "ledger: a pool", kinds))
+        return cls(**entries(content, "ledger: a pool", kinds, {"opened": int}))

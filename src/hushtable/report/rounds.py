@@ -266,10 +266,10 @@ def next_lines(asked: Round, result: Path | str) -> list[str]:
             f"  hushtable decode {before}{result} -o model.hush",
         ]
     if asked.plan is None and asked.layout.purpose.refines:
-        line = f"ROUND {result} --plan PLAN --secret FILE --key SITE.key"
+        given = f"ROUND {result} --plan PLAN --secret FILE --key SITE.key"
         return [
             "Each draws the plan of the next round from it, and one sends you the layout:",
-            f"  hushtable round next {line} -o tables.plan.hush --layout layout.hush",
+            f"  hushtable round next {given} -o tables.plan.hush --layout layout.hush",
         ]
     if asked.plan is None:
         return [

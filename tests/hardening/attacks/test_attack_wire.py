@@ -109,7 +109,7 @@ def test_a_broken_row_stays_at_home(clinics, case):
     rows, secret = BROKEN[case]
     clinics.write("s0", clinics.rows("s0")[:200] + rows)
     clinics.run(clinics.open())
-    assert clinics.sum.lost == {"s0": "keys: unavailable"}
+    assert clinics.sum.lost == {"s0": "shares: unavailable"}
     assert clinics.words_of("s0") == [{"word": "unavailable"}]
     assert not any(secret.encode() in answer for _, answer in clinics.log)
     assert clinics.books["s0"].answers() == []
@@ -171,7 +171,7 @@ def test_two_hundred_invented_sites(tmp_path, form):
         policy = Policy(unattended=True, features=(AGE, PULSE))
         if online:
             site = OnlineSite(north, book, lambda p: Sketch.from_data(p, X), policy=policy)
-            answer = Message.read(site.answer(ask(round_, "keys", lead, {})), north.card)
+            answer = Message.read(site.answer(ask(round_, "shares", lead, {})), north.card)
             assert (answer.step, answer.body) == ("refused", {"word": "unknown"})
         else:
             from hushtable.federation.site import Reply
@@ -192,7 +192,7 @@ def test_a_known_peer_or_a_stranger_as_coordinator(tmp_path):
         round_ = those.open(keys=keys, epsilon=0.5, title=keys.card.name, **at)
         agent = Online(those, round_).agents["s00"]
         answer = Message.read(
-            agent.answer(ask(round_, "keys", keys, {})), those.sites["s00"].keys.card
+            agent.answer(ask(round_, "shares", keys, {})), those.sites["s00"].keys.card
         )
         assert answer.step == "refused"
         assert answer.body["word"] in ("unknown", "policy")
@@ -257,12 +257,13 @@ def test_what_a_single_site_would_be_worth():
 def test_hostile_requests_are_answered_in_one_word(clinics):
     """No request makes a site say more than a word, or raise."""
     agent, round_ = clinics.agent("s0"), clinics.open()
-    good = ask(round_, "keys", clinics.lead, {})
+    good = ask(round_, "shares", clinics.lead, {})
     stranger = Keys.generate("lead")
     for request in (
         b"", b"\x00" * 100, good[:-1], good + b"x",
-        ask(round_, "keys", stranger, {}), ask(round_, "unmask", clinics.lead, {"signed": 3}),
-        ask(round_, "shares", clinics.lead, {"keys": {"s0": "zz"}}),
+        ask(round_, "shares", stranger, {}), ask(round_, "unmask", clinics.lead, {"sites": 3}),
+        ask(round_, "survivors", clinics.lead, {"sites": {"s0": "zz"}}),
+        ask(round_, "without", clinics.lead, {"without": ["s1"]}),
         ask(round_, "nothing", clinics.lead, {}),
     ):  # fmt: skip
         answer = Message.read(agent.answer(request), clinics.keys["s0"].card)
@@ -287,7 +288,7 @@ def test_the_state_that_a_coordinator_keeps_has_words_only(clinics):
     sites["s0"] = lambda request: Message.make(round_, "refused", keys, body).content
     secure_sum = SecureSum(round_, clinics.lead, Memory(sites))
     secure_sum.run()
-    assert secure_sum.lost == {"s0": "keys: garbled"}
+    assert secure_sum.lost == {"s0": "shares: garbled"}
     assert "Ann" not in json.dumps([secure_sum.lost, secure_sum.reached])
 
 

@@ -106,6 +106,23 @@ def answers_of(step, *others):
     return [answer_of(site, step, THREE) for site in others]
 
 
+def three_sites_of_which_one_invents():
+    """Make keys, and rows of the others: true ones, and copies of ten odd ones."""
+    do(*(f"round keygen {site} --cap 2 --persons affirmed" for site in THREE), "round keygen lead")
+    rng = np.random.default_rng(2)
+    odd = np.column_stack([rng.integers(18, 40, 10), rng.integers(190, 240, 10)])
+    pd.DataFrame(np.tile(odd, (800, 1)), columns=["age", "pulse"]).to_csv("west.csv", index=False)
+    true = np.column_stack([rng.integers(18, 95, 400), rng.normal(75, 9, 400).round()])
+    pd.DataFrame(true, columns=["age", "pulse"]).to_csv("south.csv", index=False)
+
+
+def the_others_send_their_rows():
+    do(*(
+        answer_of(site, "round", THREE).replace("rows.csv", f"{site}.csv")
+        for site in ("south", "west")
+    ))  # fmt: skip
+
+
 def the_others_of_three_sites():
     people_fill_in_the_schema()
     do(*(f"round keygen {site} --cap 2 --persons affirmed" for site in THREE[1:]))
@@ -204,6 +221,22 @@ def answers():
     sys.stdin = io.StringIO("f\nf\nq\n")
 
 
+class Terminal(io.StringIO):
+    """A terminal at which somebody types."""
+
+    def isatty(self):
+        return True
+
+
+def the_call():
+    """Answer what the command asks after the call."""
+    sys.stdin = Terminal("y\n")
+
+
+def a_plan():
+    do("plan draw schema.toml --epsilon 1 --expected-rows 800 -o plan.hush")
+
+
 def a_release():
     do("plan draw schema.toml -o plan.hush", *release_of("north"))
     return {
@@ -263,6 +296,13 @@ PAGES = {
             "hushtable round collect 2027": partial(do, *visits_of("south", 2027)),
         },
     ),
+    "docs/compare.md": Page(
+        needs=ROUNDS,
+        before={
+            "hushtable plan draw": three_sites_of_which_one_invents,
+            "hushtable round collect": the_others_send_their_rows,
+        },
+    ),
     "docs/concepts/budget.md": Page(needs=("opendp",)),
     "docs/concepts/plan.md": Page(),
     "docs/concepts/reasons.md": Page(needs=("pandas",)),
@@ -294,8 +334,27 @@ PAGES = {
     ),
     "docs/frames.md": Page(needs=("pandas", "polars", "duckdb")),
     "docs/index.md": Page(names=orders),
+    "docs/hidden.md": Page(needs=ROUNDS, folders=("north", "south", "lead", "shared")),
     "docs/install.md": Page(),
     "docs/maths.md": Page(needs=("opendp",)),
+    "docs/folder.md": Page(
+        slow=True,
+        needs=ROUNDS,
+        folders=("north", "south", "west", "lead", "server/meeting", "server/round"),
+        before={
+            f"hushtable round meet ../server/meeting --key {name}.key": the_call
+            for name in ("lead", *THREE)
+        },
+    ),
+    "docs/meet.md": Page(
+        needs=ROUNDS,
+        folders=("north", "south", "lead", "server/meeting"),
+        before={
+            **{f"hushtable round meet ../server/meeting --key {name}.key --wait": the_call
+               for name in ("north", "south", "lead")},
+            "hushtable round open": a_plan,
+        },
+    ),
     "docs/paper.md": Page(),
     "docs/periods.md": Page(
         needs=ROUNDS,
@@ -347,19 +406,6 @@ PAGES = {
         names=a_release,
     ),
     "docs/scale.md": Page(names=a_lake_and_its_hours),
-    "docs/sftp.md": Page(
-        slow=True,
-        needs=ROUNDS,
-        folders=(
-            "north", "south", "lead", "server/cards", "server/rounds",
-            "server/in/north", "server/in/south",
-        ),
-        before={
-            "hushtable round open": partial(
-                do, "plan draw schema.toml --epsilon 1 --expected-rows 800 -o plan.hush"
-            )
-        },
-    ),
     "docs/sklearn.md": Page(needs=("pandas",)),
     "docs/speed.md": Page(),
     "docs/story.md": Page(needs=ROUNDS),

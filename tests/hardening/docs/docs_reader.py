@@ -125,7 +125,8 @@ class Reader:
         if arguments[:1] == ["bench"]:
             check_options(arguments)
         elif program == "hushtable":
-            if arguments[:2] == ["round", "submit"] and "--yes" not in arguments:
+            asks = arguments[:2] == ["round", "submit"] or arguments[3:4] == ["patients.csv"]
+            if asks and "--yes" not in arguments:
                 arguments.append("--yes")  # it asks, and the reader agrees
             refused = line.endswith("# refused")
             said = sys.stdout if refused else sys.stderr
@@ -141,8 +142,6 @@ class Reader:
             make(arguments)
         elif program == "python":
             assert (ROOT / arguments[0]).is_file(), f"{block}: no such script: {line}"
-        elif program == "sftp":
-            sftp(arguments, self.here / "server")
         else:
             raise AssertionError(f"{block}: nobody here knows how to run {line}")
 
@@ -184,22 +183,3 @@ def make(targets):
         command = re.search(r"\$\(BIN\)/hushtable (.*)", recipe[1])
         if command:
             assert main(shlex.split(command[1])) == 0
-
-
-def sftp(arguments, server):
-    """Do what a batch file says with a folder in place of a server."""
-    assert arguments[0] == "-b"
-    for line in Path(arguments[1]).read_text().splitlines():
-        command, *names = line.removeprefix("-").split() or ["#"]
-        if command == "put":
-            shutil.copy(names[0], server / names[1])
-        elif command == "get":
-            for found in sorted(server.glob(names[0])):
-                shutil.copy(found, names[1] if len(names) > 1 else found.name)
-        elif command == "rename":
-            assert not (server / names[1]).exists(), f"sftp refuses to replace: {line}"
-            (server / names[0]).rename(server / names[1])
-        elif command == "ls":
-            sys.stdout.write("".join(f"{p.name}\n" for p in sorted((server / names[0]).iterdir())))
-        else:
-            assert command.startswith("#"), line

@@ -21,11 +21,11 @@ def run(*command):
 @pytest.mark.parametrize(
     ("fate", "step"),
     [
-        ("cut", "keys"),
+        ("cut", "shares"),
         ("slow", "shares"),
         ("cut", "masked"),
         ("slow", "masked"),
-        ("cut", "survivors"),
+        ("cut", "unmask"),
         ("slow", "unmask"),
     ],
 )

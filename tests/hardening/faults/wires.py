@@ -24,7 +24,6 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import HushTableError
 from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys
-from hushtable.federation.online.messages import STEPS
 from hushtable.federation.online.secure_sum import SecureSum
 from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.policy import Policy
@@ -35,6 +34,8 @@ NAMES = ("north", "south", "west")
 SCHEMA = Schema([Feature.numeric(name, low=0, high=1) for name in "xy"])
 POLICY = Policy(unattended=True, features=SCHEMA.features)
 PORT, PATIENCE = 7_070, 3.0
+#: Steps of a round in which nobody is missing when the list is made, in their order.
+ASKED = "shares", "masked", "unmask"
 
 
 def address(name: str) -> str:
@@ -110,7 +111,7 @@ class Wires:
 
 
 def main() -> None:
-    folder, fate, step = Path(sys.argv[1]), sys.argv[2], STEPS.index(sys.argv[3]) + 1
+    folder, fate, step = Path(sys.argv[1]), sys.argv[2], ASKED.index(sys.argv[3]) + 1
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     subprocess.run(["ip", "addr", "del", "127.0.0.1/8", "dev", "lo"], check=False)
     pause = {"cut": 1.0, "slow": PATIENCE + 1.0}[fate]

@@ -5,9 +5,12 @@ import json
 import shutil
 import tempfile
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +22,7 @@ from hushtable.federation.book.book import Book
 from hushtable.federation.collect import with_seal
 from hushtable.federation.keys import Keys, crypto
 from hushtable.federation.layout import Layout
+from hushtable.federation.masks.dealing import Dealing
 from hushtable.federation.online.memory import Memory
 from hushtable.federation.online.messages import STEPS, Message, ask
 from hushtable.federation.online.secure_sum import SecureSum
@@ -27,6 +31,7 @@ from hushtable.federation.policy import Policy
 from hushtable.federation.policy_file import write_policy
 from hushtable.federation.round import Round
 from hushtable.federation.sealed import Sealed
+from hushtable.federation.secret import seal_secret
 from hushtable.federation.submission import Submission
 from hushtable.plans.draws import detectors
 from hushtable.privacy import noise as mechanism
@@ -36,6 +41,8 @@ GOLDEN = Path(__file__).parents[2] / "golden"
 #: When the round is opened, and what every clock says.
 NOW = datetime(2027, 3, 1, 12, tzinfo=UTC)
 NAMES = ("north", "south", "west")
+#: Of a round online: far is gone when masked counts are due, and west deals south a wrong row.
+ONLINE = ("east", "far", *NAMES)
 
 TOML = """\
 [[feature]]
@@ -97,13 +104,13 @@ def _rows() -> pa.Table:
 
 
 @cache
-def round_(masked: bool = True) -> Round:
-    """Return a round of three sites."""
+def round_(masked: bool = True, names: tuple[str, ...] = NAMES, least: int = 2) -> Round:
+    """Return a round of three sites, or others."""
     plan = Plan.draw(_schema(), n_tables=3, n_cells=16, random_state=0)
     terms = {"epsilon": 1.0, "deadline": NOW + timedelta(days=7), "at": NOW}
     if masked:
-        terms |= {"least": 2}
-    cards = [keys(name).card for name in NAMES]
+        terms |= {"least": least}
+    cards = [keys(name).card for name in names]
     return Round.open(plan, cards, keys("lead"), masked=masked, **terms)
 
 
@@ -128,7 +135,14 @@ def of_rounds() -> list[bytes]:
         Sealed(layout, counts, ledger).save(path)
         sealed = path.read_bytes()
         layout.save(path)
-        return [round_().content, open_.content, path.read_bytes(), sealed, submission("north")]
+        sent = [sealed, submission("north"), sealed_secret()]
+        return [round_().content, open_.content, path.read_bytes(), *sent]
+
+
+@cache
+def sealed_secret() -> bytes:
+    """Return a secret that north sealed for all sites."""
+    return seal_secret(b"s" * 32, keys("north"), [keys(name).card for name in NAMES])
 
 
 def signed() -> bytes:
@@ -193,18 +207,32 @@ def scores_file(model: str) -> bytes:
     return parquet_bytes(table.replace_schema_metadata({b"hushtable.scores": stamp}))
 
 
+def wrong_row(reader: str) -> AbstractContextManager[object]:
+    """Have a site deal one reader another row than it commits to."""
+    deal, place = Dealing.deal, ONLINE.index(reader)
+
+    def deals(*given: Any) -> tuple[Dealing, list[bytes]]:
+        dealing, rows = deal(*given)
+        return dealing, [bytes(len(row)) if i == place else row for i, row in enumerate(rows)]
+
+    return mock.patch.object(Dealing, "deal", deals)
+
+
 class Rehearsal:
-    """A masked round that was run online once: every message, and every book before each step."""
+    """A masked round that was run online once: every message, and every book before each step.
+
+    What happens in it, `ONLINE` says: so all steps have their turn.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.round = folder, round_()
+        self.folder, self.round = folder, round_(names=ONLINE, least=3)
         self.requests: dict[tuple[str, str], bytes] = {}
         self.answers: dict[tuple[str, str], bytes] = {}
         exact, mechanism.add_noise = mechanism.add_noise, lambda counts, *_, **__: counts
-        for name in NAMES:
-            with Book.create(self._book(name, "keys"), keys(name).card, epsilon=10.0) as book:
+        for name in ONLINE:
+            with Book.create(self._book(name, STEPS[0]), keys(name).card, epsilon=10.0) as book:
                 book.trust([keys("lead").card], "coordinator")
-                book.trust([keys(other).card for other in NAMES])
+                book.trust([keys(other).card for other in ONLINE])
         try:
             self.sum(self._rehearse)
         finally:
@@ -213,14 +241,14 @@ class Rehearsal:
     def _book(self, name: str, step: str) -> Path:
         return self.folder / f"{name}.{step}.book"
 
-    def sum(self, answer: Callable[[str, str, bytes], bytes]) -> None:
+    def sum(self, answer: Callable[[str, str, bytes], bytes | None]) -> None:
         """Run the coordinator's side; ``answer`` takes a site's name, a step and a request."""
 
-        def site(name: str) -> Callable[[bytes], bytes]:
+        def site(name: str) -> Callable[[bytes], bytes | None]:
             card = keys("lead").card
             return lambda request: answer(name, Message.read(request, card).step, request)
 
-        sites = Memory({name: site(name) for name in NAMES})
+        sites = Memory({name: site(name) for name in ONLINE})
         SecureSum(self.round, keys("lead"), sites).run()
 
     def site(self, name: str, step: str, scratch: Path) -> tuple[OnlineSite, Book]:
@@ -232,11 +260,14 @@ class Rehearsal:
         policy = Policy(unattended=True, plans=(self.round.layout.plan_id,))
         return OnlineSite(keys(name), book, count, policy=policy), book
 
-    def _rehearse(self, name: str, step: str, request: bytes) -> bytes:
+    def _rehearse(self, name: str, step: str, request: bytes) -> bytes | None:
+        if name == "far" and step != "shares":
+            return None
         book = self._book(name, [*STEPS, "over"][STEPS.index(step) + 1])
         agent, notes = self.site(name, step, book)
         self.requests[name, step] = request
-        self.answers[name, step] = agent.answer(request)
+        with wrong_row("south") if name == "west" else nullcontext():
+            self.answers[name, step] = agent.answer(request)
         notes.close()
         return self.answers[name, step]
 

@@ -55,6 +55,7 @@ from hushtable.federation.online.messages import STEPS, Message
 from hushtable.federation.policy_file import load_policy
 from hushtable.federation.round import Round
 from hushtable.federation.sealed import Sealed
+from hushtable.federation.secret import opened_secret
 from hushtable.federation.submission import Submission
 from hushtable.plans.draws import Purpose
 from hushtable.scores.scorer import Scorer
@@ -232,6 +233,9 @@ def _of_round(content: bytes) -> None:
         sealed = files.unpack(content, "a.hush").build(Sealed.from_file)
         sealed.ledger.words()
         sealed.open(seeds.round_().plan)
+    elif kind == "secret":
+        pins = {name: seeds.keys(name).card.fingerprint for name in seeds.NAMES}
+        opened_secret(content, seeds.keys("south"), {"site": pins, "coordinator": {}})
     else:
         asked = seeds.round_(masked=False)
         Submission.from_bytes(content, "a.hush", asked, seeds.NOW)
@@ -249,7 +253,9 @@ def _round_seeds() -> list[bytes]:
 def _of_round_edited(program: bytes) -> None:
     choices = Program(program)
     seed = choices.pick(_round_seeds())
-    who = {"round": "lead", "submission": "north"}.get(files.unpack(seed, "seed").kind)
+    who = {"round": "lead", "submission": "north", "secret": "north"}.get(
+        files.unpack(seed, "seed").kind
+    )
     _of_round(edited(seed, choices, seeds.keys(who).sign if who else None))
 
 
@@ -275,7 +281,7 @@ def _answered(content: bytes, step: str) -> None:
     """Let the coordinator get this from one site in a step, and what it should from the others."""
     rehearsal = _rehearsal()
     answers = rehearsal.answers | {("north", step): content}
-    rehearsal.sum(lambda name, at, _: answers[name, at])
+    rehearsal.sum(lambda name, at, _: answers.get((name, at)))
 
 
 def _messages(content: bytes) -> None:
@@ -329,18 +335,18 @@ def _private_edited(program: bytes) -> None:
 
 
 def _book(content: bytes) -> None:
-    path = _file(content, "a.book")
+    path, round_ = _file(content, "a.book"), _rehearsal().round
     with Book.open(path, seeds.keys("north").card) as book:
         book.known()
         for answer in book.answers():
-            seeds.round_().ledger(answer.share)
-        book.answer(seeds.round_().round_id)
+            round_.ledger(answer.share)
+        book.answer(round_.round_id)
         for data_set in book.data_sets():
             book.total(data_set)
         for step in STEPS:
-            book.step(seeds.round_().round_id, step)
+            book.step(round_.round_id, step)
         book.trust([seeds.keys("south").card])
-        book.forget_steps(seeds.round_().round_id)
+        book.forget_steps(round_.round_id)
 
 
 @cache

@@ -147,7 +147,7 @@ def read_all(path, round_):
     with Book.open(path) as book:
         book.known()
         book.answers()
-        book.step(round_.round_id, "keys")
+        book.step(round_.round_id, "shares")
         book.data_sets()
 
 

@@ -11,6 +11,7 @@ from hushtable.errors import FileError, UsageError
 from hushtable.federation.collect import Collection
 from hushtable.federation.hidden import read_plan
 from hushtable.federation.keys import Card, Keys
+from hushtable.federation.meeting_notes import read_verified
 from hushtable.federation.policy import Persons
 from hushtable.federation.roster import check_coordinator
 from hushtable.federation.round import Round, now
@@ -117,10 +118,12 @@ def roles(round_: Round) -> list[tuple[str, Card]]:
 
 
 def cards(paths: list[Path]) -> list[Any]:
-    """Read cards; a pattern that takes in a key file is named for what it is."""
+    """Read cards, and those of hushtable round meet; a key file in a pattern is named as such."""
     for path in paths:
         if path.suffix in (".key", ".book"):
             raise UsageError(
                 f"{path} is secret and must not travel: give the card (.card) of each site"
             )
-    return [Card.load(path) for path in paths]
+    verified = [path.suffix == ".verified" for path in paths]
+    read = [read_verified(p) if v else [Card.load(p)] for p, v in zip(paths, verified, strict=True)]
+    return [card for some in read for card in some]

@@ -66,7 +66,7 @@ class Party:
 
     def _as_site(self, posts: Posts, notes: Book, result: Path) -> Visit:
         if self.answers.trust:
-            trusting.trust(notes, posts.round, common.cards(self.answers.trust))
+            trusting.trust(notes, posts.round, common.cards(self.answers.trust), "card")
         about = self.answers.about(self.key, attended=not self.unattended)
         answering = _Answering(self, posts, notes, self.answers.approved, about)
         begin = None if self.counting is None else partial(answering.begin, self.counting)

@@ -38,6 +38,12 @@ _Expect = Annotated[
     str | None,
     option("HEAD", "A head that was kept apart: check that the book still holds all up to it."),
 ]
+#: How a card was verified, for people.
+WORDS = {
+    "code": "by the code read in a call",
+    "card": "by a card from its owner",
+    "asked": "fingerprint compared",
+}
 
 
 def book(
@@ -89,6 +95,8 @@ def _print_all(facts: dict[str, Any], ahead: Forecast | None, target: Target | N
     _print(facts)
     if "history" in facts:
         print()
+        print_table(["known", "as", "fingerprint", "verified"], _known(facts), left=4)
+        print()
         print_table(
             ["entry", "when", "kind", "what", "link"],
             [
@@ -137,6 +145,9 @@ def _facts(notes: Book, history: bool) -> dict[str, Any]:
         "rounds": [_round(entry) for entry in entries if entry.kind == "answer"],
         "known": {name: card.fingerprint for name, card in notes.known().items()},
         "roles": {role: sorted(notes.known(role)) for role in ROLES},
+        "verified": {
+            role: {name: notes.ways(name, role) for name in notes.known(role)} for role in ROLES
+        },
         "head": notes.head,
         "entries": len(entries),
     }
@@ -164,7 +175,8 @@ def _what(entry: Entry) -> str:
         return f"{said['name']}, {words}" if entry.kind == "site" else words
     if entry.kind == "trust":
         card = Card.from_dict(said["card"])
-        return f"{card.name} as {said['role']}, {card.fingerprint}"
+        how = f", {WORDS.get(said['how'], said['how'])}" if "how" in said else ""
+        return f"{card.name} as {said['role']}, {card.fingerprint}{how}"
     if entry.kind == "rows":
         said_so = ": said to be of new people" if said["new_people"] else ""
         like = f", though like those of {said['like']}" if said["like"] else ""
@@ -176,6 +188,16 @@ def _what(entry: Entry) -> str:
     if entry.kind == "verified":
         return f"result {said['digest'][:12]} of round {said['round_id'][:12]}"
     return f"policy {said['digest'][:12]}"
+
+
+def _known(facts: dict[str, Any]) -> list[list[str]]:
+    """Return a line for each card that is known, in each role: how it was verified, and when."""
+    rows = []
+    for role, those in facts["verified"].items():
+        for name, ways in those.items():
+            words = [f"{WORDS.get(how, shown(how))}, {at}" for how, at in ways.items()]
+            rows.append([name, role, facts["known"][name], "; ".join(words) or "not noted how"])
+    return rows
 
 
 def _periods(rounds: list[dict[str, Any]], stream: str) -> str:

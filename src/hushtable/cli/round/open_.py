@@ -24,6 +24,7 @@ from hushtable.federation.keys import Keys
 from hushtable.federation.layout import Layout
 from hushtable.federation.round import Round, shown_time, stamp
 from hushtable.federation.stream import Every
+from hushtable.federation.terms import Asked
 from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import Design
 from hushtable.report.words import period_words
@@ -58,6 +59,14 @@ _Times = Annotated[
 _Starts = Annotated[
     str | None, option("DAY", "A day in the first period, as 2027-03-01; today by default.")
 ]
+_MaxRows = Annotated[
+    int | None,
+    option(
+        "N",
+        "Rows that a site counts at most: the totals of its tables are opened and checked.",
+        min=1,
+    ),
+]
 _Previous = Annotated[list[Path] | None, option("ROUND", "Round that the plan was drawn from.")]
 
 
@@ -74,6 +83,7 @@ def open_(
     masks: _Masks = True,
     least: _Least = None,
     colluders: _Colluders = 0,
+    max_rows: _MaxRows = None,
     adjacency: options.AdjacencyOption = "add-remove",
     rows_per_person: options.RowsPerPerson = 1,
     previous: _Previous = None,
@@ -93,21 +103,19 @@ def open_(
     """
     target = Target(output, [plan, *roster])
     sites, keys = cards(roster), Keys.load(key)
+    terms: Asked = {
+        "epsilon": epsilon, "delta": delta, "masked": masks, "least": least, "colluders": colluders,
+        "max_rows": max_rows, "adjacency": adjacency, "rows_per_person": rows_per_person,
+    }  # fmt: skip
     round_ = Round.open(
         _what(plan, expected_rows, epsilon, delta, 1 if masks else len(sites), times),
         sites,
         keys,
-        epsilon=epsilon,
-        delta=delta,
         deadline=days_on(days),
-        masked=masks,
-        least=least,
-        colluders=colluders,
-        adjacency=adjacency,
-        rows_per_person=rows_per_person,
         title=title,
         previous=[read_round(path).round_id for path in previous or []],
         **_calendar(every, starts),
+        **terms,
     )
     report(round_, target, "round open", as_json)
 
@@ -195,7 +203,8 @@ def report(round_: Round, target: Target, command: str, as_json: bool) -> None:
             print(f"\n{round_.coordinator.name} is a site, too: the others refuse that, unless")
             print("their policies allow it (coordinator_may_be_site).")
         print(f"\nWrote {target}. At each site:")
-        print(f"  hushtable round show {target.path} --key SITE.key")
-        print(f"  hushtable round submit {target.path} DATA --key SITE.key -o SITE.submission.hush")
+        line = f"{target.path}{' --plan PLAN' if round_.plan is None else ''}"
+        print(f"  hushtable round show {line} --key SITE.key")
+        print(f"  hushtable round submit {line} DATA --key SITE.key -o SITE.submission.hush")
 
     finish(as_json, facts, text)

@@ -41,7 +41,7 @@ def submit(
     asked, keys = common.read_round(round_), Keys.load(key)
     with Book.open(common.book_beside(key, answers.book), keys.card) as notes:
         if answers.trust:
-            trusting.trust(notes, asked, common.cards(answers.trust))
+            trusting.trust(notes, asked, common.cards(answers.trust), "card")
         reply = site.Reply(
             asked, keys, notes, approval=answers.approved, **answers.about(key, attended=True)
         )

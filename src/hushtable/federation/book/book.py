@@ -21,7 +21,7 @@ from hushtable.data.schema import Schema
 from hushtable.entries import is_digest
 from hushtable.errors import PrivacyError, RoundError, UsageError
 from hushtable.federation.book.chain import Entry
-from hushtable.federation.book.contents import ROLES
+from hushtable.federation.book.contents import ROLES, WAYS
 from hushtable.federation.book.digests import RowDigester, RowDigests
 from hushtable.federation.book.file import BookFile
 from hushtable.federation.book.registers import (
@@ -129,7 +129,11 @@ class Book(BookFile):
             if role is None or _role(role) in said.roles[name]
         }
 
-    def trust(self, cards: Sequence[Card], role: str = "site") -> None:
+    def ways(self, name: str, role: str) -> dict[str, str]:
+        """Return how somebody's card was verified in a role, each way with when it first was."""
+        return dict(self._now().ways.get(name, {}).get(_role(role), {}))
+
+    def trust(self, cards: Sequence[Card], role: str = "site", how: str | None = None) -> None:
         """Take these cards for those of their names from now on.
 
         Parameters
@@ -138,14 +142,19 @@ class Book(BookFile):
             A card with other keys than before takes the name over, without its earlier roles.
         role : {"site", "coordinator"}
             As what.
+        how : {"code", "card", "asked"}, optional
+            How they were verified: see `hushtable.federation.book.contents.WAYS`.
         """
+        if how is not None and how not in WAYS:
+            raise UsageError(f"how={how!r}: needs one of {', '.join(WAYS)}")
+        more = {} if how is None else {"how": how}
         if not cards:
             return
         with self.writing():
-            known = self.known(_role(role))
             for card in dict.fromkeys(cards):
-                if known.get(card.name) != card:
-                    self._note("trust", {"card": card.to_dict(), "role": role})
+                known = self.known(_role(role)).get(card.name) == card
+                if not known or (more and how not in self.ways(card.name, role)):
+                    self._note("trust", {"card": card.to_dict(), "role": role, **more})
 
     # --- answers ----------------------------------------------------------------------------
 

@@ -13,6 +13,9 @@ from hushtable.privacy.budget import Spent, check_delta, check_epsilon
 
 #: What somebody whose card is known may be in a round.
 ROLES = ("site", "coordinator")
+#: How somebody verified a card: the code that all read in a call, the card came from its owner, or
+#: the answer to a question, after fingerprints were compared.
+WAYS = ("code", "card", "asked")
 
 
 @dataclass
@@ -30,6 +33,8 @@ class Contents:
     #: By name: one card at a time, and as what it is known.
     cards: dict[str, Card] = field(default_factory=dict)
     roles: dict[str, set[str]] = field(default_factory=dict)
+    #: By name and role: how the card was verified, and when so for the first time.
+    ways: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
     #: By id of the round, in the order of answers; and by data set, what these cost.
     answers: dict[str, Entry] = field(default_factory=dict)
     spent: dict[str, list[Spent]] = field(default_factory=dict)
@@ -82,7 +87,11 @@ def _trust(said: Contents, entry: Entry) -> None:
     # Other keys under a name are somebody else, whatever the name was before.
     if said.cards.get(card.name) != card:
         said.cards[card.name], said.roles[card.name] = card, set()
+        said.ways[card.name] = {}
     said.roles[card.name].add(role)
+    if "how" in entry.content:  # books of version 0.1 do not say
+        ways = said.ways[card.name].setdefault(role, {})
+        ways.setdefault(_text(entry.content["how"]), entry.content["at"])
 
 
 def _policy(said: Contents, entry: Entry) -> None:

@@ -12,8 +12,8 @@ from hushtable.federation.masks import mask, seal, shamir
 from hushtable.federation.masks.dealing import Dealing
 from hushtable.federation.round import Round
 
-#: Choices of who is believed about a secret: enough for 3 liars among 50.
-_MOST_TRIES = 20_000
+#: Choices of givers for a secret of a dealer who lies: enough for 3 in league with it among 20.
+_MOST_TRIES = 2_000
 #: A secret by its dealer and the site whose mask with the dealer it is the key of.
 Secret = tuple[str, str]
 
@@ -29,11 +29,11 @@ class Unmasking:
     dealings : mapping of str to Dealing
         By site, the public part of what it dealt.
     shares : mapping of str to mapping of Secret to int
-        By site, the shares that it gives.
+        By site, the shares that it gives, and was dealt.
     sites : list of str
         Of whom the sum is.
     liars : dict of str to str
-        By site found out to give wrong shares, or to have dealt them, words for people.
+        By site found out to have dealt shares of another key, words for people.
     """
 
     round: Round
@@ -41,6 +41,7 @@ class Unmasking:
     shares: Mapping[str, Mapping[Secret, int]]
     sites: list[str]
     liars: dict[str, str] = field(default_factory=dict)
+    _found: dict[Secret, bytes] = field(default_factory=dict, init=False, repr=False)
 
     def masks(self) -> NDArray[np.uint64]:
         """Return what masks the sum, of shape (n_cells,); raises `RoundError` without it."""
@@ -48,36 +49,44 @@ class Unmasking:
         out = [name for name in self.round.names if name not in self.sites]
         total = np.zeros(n_cells, np.uint64)
         for name in self.sites:
-            total += mask.stream(self._secret(name, name), n_cells)
-            pairs = {other: self._secret(name, other) for other in out}
+            total += mask.stream(self.secret(name, name), n_cells)
+            pairs = {other: self.secret(name, other) for other in out}
             total += mask.pairwise_mask(name, pairs, n_cells)
         return total
 
-    def _secret(self, dealer: str, other: str) -> bytes:
+    def secret(self, dealer: str, other: str) -> bytes:
+        """Return the key of a site's own mask, or of its mask with another; as `masks` raises."""
+        if (dealer, other) not in self._found:
+            self._found[dealer, other] = self._put_together(dealer, other)
+        return self._found[dealer, other]
+
+    def _put_together(self, dealer: str, other: str) -> bytes:
         """Put together a secret from as many shares as are needed.
 
-        Some givers may lie: others are tried in their place, until the secret is the one that its
-        dealer committed to. What was tried and did not fit reveals nobody's secret.
+        Each giver has shown that it was dealt its share. So where these are not of the secret that
+        the dealer committed to, it is the dealer's doing, and of readers in league with it: others
+        are tried in their place. What was tried and did not fit reveals nobody's secret.
         """
         names = [name for name in self.shares if (dealer, other) in self.shares[name]]
-        names.sort(key=lambda name: name in self.liars)  # who lied once is asked last
+        names.sort(key=lambda name: (name == dealer, name in self.liars))
         given = {seal.place(self.round, name): self.shares[name][dealer, other] for name in names}
         least = self.round.terms.least
+        if len(given) < least:
+            raise RoundError(
+                f"no sum: {len(given)} sites gave shares behind the masks of {dealer!r}, and "
+                f"{least} are needed. More answers may mend it; else open a new round"
+            )
         j = self.round.names.index(other)
         for choice in itertools.islice(_choices(list(given), least), _MOST_TRIES):
             some = {place: given[place] for place in choice}
             secret = shamir.combine(some)
-            fits = self.dealings[dealer].fits(j, secret)
-            off = [place for place in given if not _lies_on(some, place, given[place])]
-            if secret is not None and (fits or (not off and len(given) > least)):
-                if not fits:
-                    self.liars[dealer] = "committed to another key of its mask than it dealt"
-                for place in off:
-                    self.liars[self.round.names[place - 1]] = "gave wrong shares"
+            if secret is not None and self.dealings[dealer].fits(j, secret):
+                return secret
+            self.liars[dealer] = "dealt shares of another key of its mask than it committed to"
+            if secret is not None and all(_lies_on(some, *one) for one in given.items()):
                 return secret
         raise RoundError(
-            f"no sum: the shares behind the masks of {dealer!r} do not fit: too many sites gave "
-            "wrong ones, or too few are there. More answers may mend it; else open a new round"
+            f"no sum: {dealer!r} dealt shares that are not of one key. Open a new round without it"
         )
 
 

@@ -40,7 +40,7 @@ class Complaint:
 
 @dataclass(frozen=True)
 class Taken:
-    """A list as a site takes it: by dealer, its row of shares, or the complaint about it."""
+    """A list as a site takes it: by dealer, its row with the opening, or the complaint about it."""
 
     sites: Sites
     rows: dict[str, bytes]
@@ -95,12 +95,13 @@ def take(site: SiteState, asked: Message) -> Taken:
 
 
 def opened(dealt: Dealt, key: bytes, reader: str, place: int, sealed: bytes) -> bytes | None:
-    """Return the row for a reader if it opens and is what was proved; None otherwise."""
+    """Return the row for a reader, and its opening; None if it is not what was proved."""
     try:
         row = seal.opened(key, dealt.message.sender, reader, sealed)
     except RoundError:
         return None
-    return None if dealt.dealing.shares(row, place) is None else row
+    opening = dealt.dealing.opening(row, place)
+    return None if opening is None else row + opening
 
 
 def _checked(site: SiteState, sites: Any) -> Sites:

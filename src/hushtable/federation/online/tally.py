@@ -15,8 +15,8 @@ from hushtable.counts.base import Noised
 from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.collect import total, with_seal
 from hushtable.federation.keys import Keys
-from hushtable.federation.masks.unmask import Unmasking
-from hushtable.federation.online import complaints, listed, masked, shares, unmask, without
+from hushtable.federation.masks.unmask import Secret, Unmasking
+from hushtable.federation.online import complaints, listed, masked, shares, totals, unmask, without
 from hushtable.federation.online.messages import Message, Step, ask, enclosed
 from hushtable.federation.refusals import Refusal
 from hushtable.federation.round import Round
@@ -89,11 +89,7 @@ class Tally:
         self._digests: dict[tuple[Step, str], str] = {}
         self.twice: dict[str, str] = {}
         self.liars: dict[str, str] = {}
-        self.answers: dict[Step, dict[str, Message]] = {
-            "survivors": {},
-            "unmask": {},
-            "without": {},
-        }
+        self.answers: dict[Step, dict[str, Message]] = {step: {} for step in _SIGNED}
 
     # --- what comes ---------------------------------------------------------------------------
 
@@ -142,24 +138,29 @@ class Tally:
 
         Of who is on the list, the one that is on it counts, and any other shows who lies.
         """
-        known = self._digests.setdefault((step, site), digest)
-        if self.listed:
-            return self.listed.get(site, {}).get(step) == digest
+        known = self._digests.setdefault((step, site), self.listed.get(site, {}).get(step, digest))
         if known != digest:
             self.twice[site] = f"signed two different answers to step {step!r}"
+        if self.listed:
+            return site in self.listed and known == digest
+        if site in self.twice:
             self.dealt.pop(site, None)
             self.submitted.pop(site, None)
-        if site in self.twice:
             raise RoundError(f"{site!r} {self.twice[site]}")
         return True
 
     def _take_signed(self, step: Step, site: str, content: bytes) -> None:
         message = Message.read(content, self.round.card(site)).check(self.round, step)
-        sites = message.body.get("sites", self.listed)
+        # Who is asked to sign says what: else its answer would be shown to others, who refuse it.
+        sites = message.body.get("sites", None if step == "survivors" else self.listed)
         if site not in self.listed or sites != self.listed:
             raise RoundError(f"{site!r} answers about another list of sites")
+        if not isinstance(message.body.get("complaints", {}), dict):
+            raise RoundError(f"{site!r} complains in another form")
         if step != "survivors":
-            unmask.given(message, self._shape(step))
+            unmask.given(message, self._shape(step), len(self.round.names))
+        if step == "unmask" and self.round.terms.max_rows is not None:
+            totals.given(message, self.round, len(self.listed))
         self.answers[step].setdefault(site, message)
 
     def _shape(self, step: Step) -> tuple[int, int]:
@@ -295,25 +296,53 @@ class Tally:
             words -= unmasking.masks()
         finally:
             self.liars |= unmasking.liars
+        if self.round.terms.max_rows is not None:
+            self._check_totals(unmasking)
         ledgers = {name: self.submitted[name].ledger for name in self.staying}
         digests = {name: self.submitted[name].digest for name in self.staying}
         return with_seal(self.round, total(self.round, words, ledgers), digests, self._keys)
 
-    def _given(self) -> dict[str, dict[tuple[str, str], int]]:
-        """Return the shares that sites give, by secret; none of a row that was complained about."""
-        found: dict[str, dict[tuple[str, str], int]] = {}
+    def _check_totals(self, unmasking: Unmasking) -> None:
+        """Raise `RoundError` if a site counted more rows than it may, or no rows at all."""
+        out = [name for name in self.round.names if name not in self.staying]
+        on_list = sorted(self.listed)
+        places = [on_list.index(name) for name in self.staying]
+        opened = totals.Opened.of(
+            self.round,
+            {name: self.submitted[name].words for name in self.staying},
+            {name: unmasking.secret(name, name) for name in self.staying},
+            {
+                name: {other: unmasking.secret(name, other) for other in out}
+                for name in self.staying
+            },
+            {
+                name: message.arrays[totals.NAME][places]
+                for name, message in self.answers["unmask"].items()
+                if name in self.staying
+            },
+        )
+        self.liars |= opened.liars
+        words = [*(f"{name} {why}" for name, why in opened.liars.items()), *opened.doubtful]
+        if words:
+            raise RoundError(
+                f"no result: {'; '.join(words)}. What was sent shows nothing else; open a new "
+                "round without whoever did it"
+            )
+
+    def _given(self) -> dict[str, dict[Secret, int]]:
+        """Return the shares that sites give, by secret; note who gives others than it was dealt."""
+        found: dict[str, dict[Secret, int]] = {}
         out = sorted(set(self.round.names) - set(self.listed))
-        kinds: dict[Step, tuple[list[str], list[str]]] = {
-            "unmask": (sorted(self.listed), out), "without": (self.staying, self.without)
-        }  # fmt: skip
+        asked: dict[Step, dict[str, list[str]]] = {
+            "unmask": {name: [name, *out] for name in sorted(self.listed)},
+            "without": dict.fromkeys(self.staying, self.without),
+        }
         refused = self._complaining()
-        for step, (dealers, others) in kinds.items():
+        for step, wanted in asked.items():
             for name, message in self.answers[step].items():
                 lacking = refused[name].body["complaints"] if name in refused else {}
-                mine = found.setdefault(name, {})
-                for dealer, row in zip(dealers, message.arrays["shares"], strict=True):
-                    wanted = [dealer, *others] if step == "unmask" else others
-                    if dealer not in lacking:
-                        numbers = (int.from_bytes(share.tobytes()) for share in row)
-                        mine |= dict(zip(((dealer, one) for one in wanted), numbers, strict=True))
+                given, wrong = unmask.shown(self.round, message, wanted, self.dealt, lacking)
+                found.setdefault(name, {}).update(given)
+                if wrong:
+                    self.liars[name] = "gave wrong shares"
         return found

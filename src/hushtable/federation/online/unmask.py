@@ -6,21 +6,25 @@ the roster are in the sum, these are of own masks alone, and a site gives them a
 are missing, only after enough others signed the same list.
 """
 
+from collections.abc import Collection, Mapping
+
 import numpy as np
-from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.errors import RoundError
+from hushtable.federation.masks import seal
+from hushtable.federation.masks.dealing import NONCE_BYTES, Bytes, opening_bytes
 from hushtable.federation.masks.shamir import SHARE_BYTES
-from hushtable.federation.online import listed
+from hushtable.federation.masks.unmask import Secret
+from hushtable.federation.online import listed, totals
 from hushtable.federation.online.messages import Message, unclosed
+from hushtable.federation.online.shares import Dealt
 from hushtable.federation.online.state import Kept, SiteState
 from hushtable.federation.refusals import Refusal, Refused, refusing
 from hushtable.federation.round import Round
 
-_SHARES = "shares"
-#: Of a row: what comes before the first share.
-_HEAD = 32
+#: Of what a site gives: a dealer's shares, and the opening of the row that they are of.
+_SHARES, _OPENINGS = "shares", "openings"
 
 
 def answer(site: SiteState, asked: Message) -> tuple[bytes, Kept]:
@@ -35,7 +39,9 @@ def answer(site: SiteState, asked: Message) -> tuple[bytes, Kept]:
     names = sorted(kept["sites"])
     out = [name for name in site.round.names if name not in kept["sites"]]
     wanted = [[name, *out] for name in names]
-    arrays[_SHARES] = shares(site.round, kept, names, wanted)
+    arrays |= shares(site.round, kept, names, wanted)
+    if site.round.terms.max_rows is not None:
+        arrays[totals.NAME] = totals.of_masks(site.round, site.keys, names)
     return site.sign("unmask", body, arrays), kept
 
 
@@ -66,25 +72,61 @@ def _check_signed(site: SiteState, asked: Message, sites: listed.Sites) -> None:
         )
 
 
-def shares(
-    round_: Round, kept: Kept, dealers: list[str], wanted: list[list[str]]
-) -> NDArray[np.uint8]:
-    """Return shares of shape (n_dealers, n_wanted, 33); zeros of rows that were complained about.
+def shares(round_: Round, kept: Kept, dealers: list[str], wanted: list[list[str]]) -> files.Arrays:
+    """Return the shares that a site gives, and what shows that they are those it was dealt.
 
-    ``wanted`` are the secrets of each dealer, by the names that they go with.
+    ``wanted`` are the secrets of each dealer, by the names that they go with. All is zero of rows
+    that were complained about.
     """
+    n = len(round_.names)
     found = np.zeros((len(dealers), len(wanted[0]) if wanted else 0, SHARE_BYTES), np.uint8)
+    openings = np.zeros((len(dealers), opening_bytes(n)), np.uint8)
     for i, dealer in enumerate(dealers):
         if dealer in kept["rows"]:
-            row = np.frombuffer(bytes.fromhex(kept["rows"][dealer]), np.uint8)
-            table = row[_HEAD:].reshape(-1, SHARE_BYTES)
-            found[i] = table[[round_.names.index(name) for name in wanted[i]]]
-    return found
+            row = np.frombuffer(bytes.fromhex(kept["rows"][dealer]), np.uint8)[NONCE_BYTES:]
+            table, openings[i] = np.split(row, [n * SHARE_BYTES])
+            places = [round_.names.index(name) for name in wanted[i]]
+            found[i] = table.reshape(n, SHARE_BYTES)[places]
+    return {_SHARES: found, _OPENINGS: openings}
 
 
-def given(message: Message, shape: tuple[int, int]) -> NDArray[np.uint8]:
-    """Return the shares that a site gives; raises `RoundError` if they are of another form."""
-    found = message.arrays.get(_SHARES)
-    if found is None or found.dtype != np.uint8 or found.shape != (*shape, SHARE_BYTES):
-        raise RoundError(f"{message.sender!r} gave shares of another form")
-    return found
+def given(message: Message, shape: tuple[int, int], n_sites: int) -> tuple[Bytes, Bytes]:
+    """Return the shares that a site gives, and their openings.
+
+    Of shape (n_dealers, n_wanted, 33), and (n_dealers, 32 (n_sites + 1)). Raises `RoundError` if
+    they are of another form.
+    """
+    shapes = {_SHARES: (*shape, SHARE_BYTES), _OPENINGS: (shape[0], opening_bytes(n_sites))}
+    for name, wanted in shapes.items():
+        found = message.arrays.get(name)
+        if found is None or found.dtype != np.uint8 or found.shape != wanted:
+            raise RoundError(f"{message.sender!r} gave {name} of another form")
+    return message.arrays[_SHARES], message.arrays[_OPENINGS]
+
+
+def shown(
+    round_: Round,
+    message: Message,
+    wanted: Mapping[str, list[str]],
+    dealt: Mapping[str, Dealt],
+    lacking: Collection[str],
+) -> tuple[dict[Secret, int], bool]:
+    """Return the shares of which a site shows that it was dealt them, and whether it gave others.
+
+    ``wanted`` are the secrets of each dealer, by the names that they go with; ``lacking`` are
+    dealers of whose shares the site has none.
+    """
+    found: dict[Secret, int] = {}
+    wrong, place = False, seal.place(round_, message.sender)
+    shape = len(wanted), len(next(iter(wanted.values()), []))
+    tables = given(message, shape, len(round_.names))
+    for dealer, table, opening in zip(wanted, *tables, strict=True):
+        if dealer in lacking:
+            continue
+        each = {name: one.tobytes() for name, one in zip(wanted[dealer], table, strict=True)}
+        numbers = {round_.names.index(name): share for name, share in each.items()}
+        if dealt[dealer].dealing.shows(place, opening.tobytes(), numbers):
+            found |= {(dealer, name): int.from_bytes(share) for name, share in each.items()}
+        else:
+            wrong = True
+    return found, wrong

@@ -45,7 +45,7 @@ def answer(site: SiteState, asked: Message) -> tuple[bytes, Kept]:
     stay = sorted(set(kept["sites"]) - set(names))
     listed.check_enough(site.round, dict.fromkeys(stay))
     given = unmask.shares(site.round, kept, stay, [sorted(names)] * len(stay))
-    return site.sign("without", {}, {"shares": given}), {}
+    return site.sign("without", {}, given), {}
 
 
 def _complaint(site: SiteState, name: str, content: bytes) -> Message:

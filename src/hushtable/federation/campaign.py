@@ -1,0 +1,86 @@
+"""From one round of a campaign to the next: the plan that follows, and the round about it."""
+
+from datetime import datetime
+
+from hushtable.counts.base import Noised
+from hushtable.errors import RoundError
+from hushtable.federation.hidden import draw_hidden
+from hushtable.federation.keys import Keys
+from hushtable.federation.layout import Layout
+from hushtable.federation.roster import check_coordinator
+from hushtable.federation.round import Round
+from hushtable.plans.draws import Purpose
+from hushtable.plans.plan import Plan
+
+
+def tables_after(
+    plan: Plan, result: Noised, *, seed: int | None = None, secret: bytes | None = None
+) -> Plan:
+    """Draw the tables that follow from the marginals of all sites.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of the marginals.
+    result : Release or Sealed
+        The marginals of all sites.
+    seed : int, optional
+        Of the hash functions; fresh entropy by default.
+    secret : bytes, optional
+        What the sites share: the plan is then hidden, and each of them draws the same, to the bit.
+
+    Raises
+    ------
+    RoundError, PlanError, UsageError
+        If they are no marginals, of another plan, or were not laid out for a budget; or if the
+        secret is short.
+    """
+    if plan.purpose is not Purpose.MARGINALS:
+        raise RoundError(f"the plan is of {plan.detector}: tables are drawn from marginals")
+    if plan.design is None:
+        raise RoundError(
+            "the marginals' plan was not laid out for a budget: open the first round with a schema "
+            "and --expected-rows"
+        )
+    marginals, terms = result.open(plan), plan.design.to_dict()
+    if secret is None:
+        return Plan.draw(plan.schema, marginals=marginals, random_state=seed, **terms)
+    return draw_hidden(secret, plan.schema, marginals=marginals, **terms)
+
+
+def round_after(first: Round, what: Plan | Layout, keys: Keys, deadline: datetime) -> Round:
+    """Sign the round that follows in a campaign: of the same sites, on the same terms.
+
+    Raises `RoundError` if the first was opened by others, and what `Round.open` raises.
+    """
+    check_coordinator(first, keys)
+    terms = first.terms
+    return Round.open(
+        what,
+        first.sites,
+        keys,
+        epsilon=terms.epsilon,
+        delta=terms.delta,
+        deadline=deadline,
+        masked=terms.masked,
+        least=terms.least,
+        colluders=terms.colluders,
+        max_rows=terms.max_rows,
+        adjacency=terms.adjacency,
+        rows_per_person=terms.rows_per_person,
+        title=first.title,
+        previous=(*first.previous, first.round_id),
+    )
+
+
+def check_drawn_from(layout: Layout, result: Noised) -> Layout:
+    """Return a layout if it says that its plan was drawn from a result, at the cost of that.
+
+    Raises `RoundError` otherwise: a round of it would not count what was spent before.
+    """
+    if not set(result.spent()) <= set(layout.behind):
+        raise RoundError(
+            f"the plan {layout.plan_id[:12]} was not drawn from this result: get the layout that a "
+            "site makes of it (hushtable round next ROUND RESULT --secret FILE --layout FILE)"
+        )
+    return layout

@@ -1,0 +1,316 @@
+"""Attacks by shares: sites that deal or give wrong ones, and who is blamed for it.
+
+E_badshare: zeros from one of five in the last step gave no sum, and five budgets were spent.
+"""
+
+import contextlib
+import itertools
+import os
+import random
+import secrets
+import tempfile
+from pathlib import Path
+from unittest import mock
+
+import dealers
+import numpy as np
+import pytest
+from round_helpers import T0, Consortium, Online, signed_anew, total_of
+
+from hushtable.federation.masks import seal
+from hushtable.federation.masks.dealing import Dealing
+from hushtable.federation.masks.shamir import PRIME, SHARE_BYTES
+from hushtable.federation.online.messages import Message, enclosed
+
+N = 10
+NAMES = [f"s{i:02d}" for i in range(N)]
+
+
+@contextlib.contextmanager
+def consortium_in_memory(n):
+    """Make sites with books in memory where there is such a folder, and noise drawn fast."""
+    rng = np.random.default_rng(1)
+
+    def add_noise(counts, mechanism, scale, *, progress=None):
+        return counts + np.rint(rng.normal(0.0, scale, len(counts))).astype(np.int64)
+
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    with tempfile.TemporaryDirectory(dir=memory) as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hushtable.privacy.noise.add_noise", add_noise)
+        patch.setattr("hushtable.federation.clock.read", lambda: T0)
+        made = Consortium(Path(folder), n, cap=20.0, epsilon=0.02)
+        yield made
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def those():
+    with consortium_in_memory(N) as made:
+        yield made
+
+
+class Hostile(Online):
+    """A round in which some sites lie, each in its own way, by the name of a method."""
+
+    def __init__(self, those, round_, lies, lost=None, seed=0):
+        super().__init__(those, round_, lost)
+        self.lies, self.rng = lies, random.Random(seed)
+        self.honest = [name for name in those.sites if name not in lies]
+        self.least = round_.terms.least
+
+    def answer(self, name, request):
+        """Answer as the site does, or as it lies."""
+        if name not in self.lies:
+            return super().answer(name, request)
+        step = Message.read(request, self.consortium.lead.card).step
+        lie = getattr(self, self.lies[name])
+        if self.lies[name] in DEALING:
+            with lie(name) if step == "shares" else contextlib.nullcontext():
+                return super().answer(name, request)
+        answer = super().answer(name, request)
+        if answer is None or step not in ("survivors", "unmask", "without"):
+            return answer
+        if Message.read(answer, self.card(name)).step != step:  # it refused
+            return answer
+        return lie(step, name, answer)
+
+    def card(self, name):
+        return self.round.card(name)
+
+    def anew(self, name, answer, body=None, arrays=None):
+        keys = self.consortium.sites[name].keys
+        return signed_anew(self.round, keys, answer, body, arrays)
+
+    # --- giving -------------------------------------------------------------------------------
+
+    def giving(self, step, name, answer, change):
+        if step not in ("unmask", "without"):
+            return answer
+        given = Message.read(answer, self.card(name)).arrays["shares"].copy()
+        for i, j in itertools.product(*map(range, given.shape[:2])):
+            number = change(int.from_bytes(given[i, j].tobytes()), seal.place(self.round, name))
+            given[i, j] = np.frombuffer((number % PRIME).to_bytes(SHARE_BYTES), np.uint8)
+        return self.anew(name, answer, arrays={"shares": given})
+
+    def zeros(self, *answered):
+        return self.giving(*answered, lambda share, place: 0)
+
+    def random_shares(self, *answered):
+        return self.giving(*answered, lambda share, place: self.rng.randrange(PRIME))
+
+    def shifted(self, *answered):
+        return self.giving(*answered, lambda share, place: share + 1)
+
+    def blame_others(self, *answered):
+        """Add x times prod(x - places): 0 at 0, and at as many honest places as can be.
+
+        Of these sites and the liars the secret is right, and all other honest sites are off.
+        """
+        spared = [seal.place(self.round, one) for one in self.honest][: self.least - len(self.lies)]
+
+        def change(share, place):
+            more = place
+            for other in spared:
+                more = more * (place - other) % PRIME
+            return share + more
+
+        return self.giving(*answered, change)
+
+    def other_openings(self, step, name, answer):
+        if step not in ("unmask", "without"):
+            return answer
+        openings = Message.read(answer, self.card(name)).arrays["openings"]
+        return self.anew(name, answer, arrays={"openings": openings ^ 1})
+
+    # --- dealing ------------------------------------------------------------------------------
+
+    def dealing(self, make):
+        return mock.patch.object(Dealing, "deal", make)
+
+    def of_readers(self, name, n, change):
+        """Change the rows of some honest readers, the first n."""
+        readers = [seal.place(self.round, one) for one in self.honest][:n]
+        return lambda place, row: change(row) if place in readers else row
+
+    def deals_other_rows(self, name, n=1):
+        """The rows open, and are not what was committed to."""
+        change = self.of_readers(name, n, dealers.shifted)
+
+        def make(about, keys, threshold, n_sites):
+            made, rows = honest_deal(about, keys, threshold, n_sites)
+            return made, [change(i + 1, row) for i, row in enumerate(rows)]
+
+        return self.dealing(make)
+
+    def deals_other_rows_to_all(self, name):
+        return self.deals_other_rows(name, N)
+
+    def deals_no_polynomial(self, name):
+        """The rows are what was committed to, and one is off the polynomial."""
+        change = self.of_readers(name, 1, dealers.shifted)
+        return self.dealing(lambda *given: dealers.deal(*given, change=change))
+
+    def deals_a_higher_degree(self, name):
+        return self.dealing(lambda *given: dealers.deal(*given, degree=given[2]))
+
+    def commits_to_other_keys(self, name):
+        def make(about, keys, threshold, n_sites):
+            others = [secrets.token_bytes(32) for _ in keys]
+            return dealers.deal(about, keys, threshold, n_sites, commit=others)
+
+        return self.dealing(make)
+
+    def frames_by_commitment(self, name):
+        """Deal itself another share, and commit to what it and some honest sites give together."""
+        me = seal.place(self.round, name)
+        spared = [seal.place(self.round, one) for one in self.honest][: self.least - 1]
+
+        def more(place):
+            found = 1
+            for other in spared:
+                found = found * (place - other) % PRIME
+            return found
+
+        def make(about, keys, threshold, n_sites):
+            others = [
+                ((int.from_bytes(key) + more(0)) % PRIME % 2**256).to_bytes(32) for key in keys
+            ]
+
+            def change(place, row):
+                for j in range(len(keys) if place == me else 0):
+                    row = dealers.shifted(row, j, more(me))
+                return row
+
+            return dealers.deal(about, keys, threshold, n_sites, commit=others, change=change)
+
+        return self.dealing(make)
+
+    def seals_nothing(self, name, n=1):
+        """Some rows do not open."""
+        readers, sealed = self.honest[:n], seal.sealed
+
+        def spoilt(key, sender, reader, row):
+            key = secrets.token_bytes(32) if reader in readers else key
+            return sealed(key, sender, reader, row)
+
+        return mock.patch.object(seal, "sealed", spoilt)
+
+    def seals_nothing_to_many(self, name):
+        return self.seals_nothing(name, N)
+
+    # --- complaining --------------------------------------------------------------------------
+
+    def complaining(self, step, name, answer, key, row=None):
+        """Complain about an honest site, where the list is answered."""
+        read = Message.read(answer, self.card(name))
+        if "complaints" not in read.body:
+            return answer
+        about = next(one for one in self.honest if one in read.body["sites"])
+        sealed = self.sealed_for(about, name) if row is None else row
+        body = {"complaints": read.body["complaints"] | {about: key(about).hex()}}
+        return self.anew(name, answer, body, enclosed({about: sealed}))
+
+    def sealed_for(self, dealer, reader):
+        sent = Message.read(self.answers("shares")[dealer], self.card(dealer)).arrays["sealed"]
+        return sent[self.round.names.index(reader)].tobytes()
+
+    def complains_with_the_key(self, step, name, answer):
+        keys = self.consortium.sites[name].keys
+        return self.complaining(
+            step, name, answer, lambda about: seal.row_key(self.round, keys, about)
+        )
+
+    def complains_with_another_key(self, *answered):
+        return self.complaining(*answered, lambda about: secrets.token_bytes(32))
+
+    def complains_about_an_invented_row(self, *answered):
+        return self.complaining(*answered, lambda about: bytes(32), b"invented")
+
+
+honest_deal = Dealing.deal
+GIVING = ("zeros", "random_shares", "shifted", "blame_others", "other_openings")
+#: Who deals so is left out of the sum, too.
+OUT = (
+    "deals_other_rows", "deals_other_rows_to_all", "deals_no_polynomial", "deals_a_higher_degree",
+    "seals_nothing_to_many",
+)  # fmt: skip
+#: One of two did it, and nobody is named.
+DISPUTED = ("seals_nothing", "complains_with_another_key")
+COMPLAINING = ("complains_with_the_key", "complains_about_an_invented_row")
+COMMITTING = ("commits_to_other_keys",)
+DEALING = (*OUT, "seals_nothing", *COMMITTING, "frames_by_commitment")
+LIES = (*GIVING, *OUT, *DISPUTED, *COMPLAINING, *COMMITTING)
+
+
+def sums_exactly(those, lies, lost=None, least=7, seed=0):
+    """Run a round with liars; check the sum, whose budgets are spent, and who is found out."""
+    round_ = those.open(least=least)
+    spent = {name: len(site.book.answers()) for name, site in those.sites.items()}
+    online = Hostile(those, round_, lies, lost, seed)
+    result = online.run()
+    tally = online.sum.tally
+    inside = set(tally.staying)
+    np.testing.assert_array_equal(result.counts, total_of(those, round_, inside))
+    gone = set().union(*(lost or {}).values())
+    assert inside >= set(those.sites) - set(lies) - gone
+    out = {name for name, lie in lies.items() if lie in OUT}
+    named = {name for name, lie in lies.items() if lie not in DISPUTED}
+    assert not inside & out
+    assert set(online.sum.found_out) == named, (lies, lost, online.sum.found_out)
+    pairs = {frozenset(pair) for pair in tally.judged.disputed}
+    assert all(pair & set(lies) for pair in pairs)
+    assert bool(pairs) == any(lie in DISPUTED for lie in lies.values())
+    for name, site in those.sites.items():
+        assert len(site.book.answers()) - spent[name] <= 1
+    return online
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_one_liar(those, lie):
+    """With two of ten away: those who are left are just enough."""
+    sums_exactly(those, {"s03": lie}, {"masked": ["s08"], "unmask": ["s09"]})
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_three_liars(those, lie):
+    sums_exactly(those, dict.fromkeys(("s00", "s04", "s07"), lie))
+
+
+@pytest.mark.parametrize("liars", [["s00"], ["s00", "s01"], ["s07", "s08", "s09"]])
+def test_a_dealer_cannot_frame_those_who_give_what_it_dealt(those, liars):
+    """Its commitment fits what some of them give: nobody but it is named, sum or no sum."""
+    lies = dict.fromkeys(liars, "frames_by_commitment")
+    online = Hostile(those, those.open(least=7), lies)
+    with contextlib.suppress(Exception):
+        online.run()
+    assert set(online.sum.found_out) <= set(liars)
+    assert online.sum.found_out
+
+
+def chances(seed):
+    """Draw a round with liars and sites away, of which enough are left."""
+    rng = random.Random(seed)
+    least = rng.choice([6, 7, 8])
+    bad = rng.randint(1, min(3, N - least))
+    gone = rng.randint(0, N - least - bad)
+    names = rng.sample(NAMES, bad + gone)
+    lies = {name: rng.choice(LIES) for name in names[:bad]}
+    lost = {}
+    for name in names[bad:]:
+        lost.setdefault(rng.choice(["shares", "masked", "survivors", "unmask"]), []).append(name)
+    return lies, lost, least
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_liars_and_sites_away(those, seed):
+    lies, lost, least = chances(seed)
+    sums_exactly(those, lies, lost, least, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tens", range(1, 31))
+def test_liars_and_sites_away_300_times(tens):
+    with consortium_in_memory(N) as those:
+        for seed in range(10 * tens + 10, 10 * tens + 20):
+            lies, lost, least = chances(seed)
+            sums_exactly(those, lies, lost, least, seed)
