@@ -235,12 +235,17 @@ def waits_words(posts: Posts, visit: Visit, me: str) -> list[str]:
         return [f"Awaited until {until}: {listed(visit.waits_for)}."] if visit.waits_for else []
     there = {*posts.there("masked"), *posts.there("submission"), *posts.amendment.dropped}
     missing = [name for name in round_.names if name not in there]
-    if asked or not missing:
+    if asked:
         return [f"Awaited: {lead}, who goes on from here."]
+    first = (
+        f"Nothing is there yet of {listed(missing)}; time is until {until}."
+        if missing
+        else "Something is there of every site."
+    )
     then = f"Then {lead} goes on." if not round_.in_steps else (
         f"Then {lead} asks each site to call once more, without rows, to take the masks off."
     )  # fmt: skip
-    return [f"Nothing is there yet of {listed(missing)}; time is until {until}.", then]
+    return [first, then]
 
 
 def who_words(progress: Progress, who: Sequence[str]) -> str:
