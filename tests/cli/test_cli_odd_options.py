@@ -98,7 +98,7 @@ def test_the_calls_are_right(run, site, round_, tmp_path, name):
 def odd_values():
     """Yield each option with all values, for the slow run, and with some: others for its neighbour.
 
-    A type of options is shared by many, so that the everyday run tries each value on each type.
+    Options of a type share a reader, so that most values meet most readers every day.
     """
     for at, (name, option) in enumerate(OPTIONS):
         some = [ODD[(at * SOME + i) % len(ODD)] for i in range(SOME)]
