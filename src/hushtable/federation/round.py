@@ -327,8 +327,7 @@ class Round(Displayed):
     @cached_property  # each share of a result is held against it
     def site_scale(self) -> float:
         """Scale of the noise that each site adds, in counts."""
-        before = Cost.total(spent.cost for spent in self.layout.behind)
-        scale = self.terms.scale(self.sensitivity, before)
+        scale = self.terms.scale(self.sensitivity, Cost.total(s.cost for s in self.layout.behind))
         return part_scale(scale, self.terms.k_min) if self.terms.masked else scale
 
     @property
