@@ -142,7 +142,7 @@ class Federation:
         for name in NAMES:
             self.flwr("supernode", "register", here / f"{name}.node.pub", "here")
         #: Seconds that a step of a round may take: by what this machine took to start.
-        self.pace = max(40.0, 12 * (time.monotonic() - start))
+        self.pace = min(120.0, max(40.0, 8 * (time.monotonic() - start)))
         #: And until anything else is given up; far more, so that a busy machine is no failure.
         self.patience = 20 * self.pace
         self.wire = Wire(port)

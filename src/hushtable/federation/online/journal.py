@@ -1,6 +1,6 @@
-"""A coordinator writes down what it decides and gets, so that another process goes on from there.
+"""The coordinator's journal of a round: another process goes on from what it says.
 
-What is decided is written before anybody is asked by it: sites answer the first list alone. Where
+A decision is written before anybody is asked by it: sites answer the first list alone. Where
 nothing else keeps the answers, they lie beside the decisions, each in a file of its own.
 """
 
