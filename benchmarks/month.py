@@ -78,9 +78,7 @@ def begin(month, sites):
 
 def draw(month, sites):
     """Draw the plan."""
-    month.do(
-        f"plan draw schema.toml --epsilon 1 --expected-rows {1500 * len(sites)} -o plan.hush"
-    )
+    month.do(f"plan draw schema.toml --epsilon 1 --expected-rows {1500 * len(sites)} -o plan.hush")
 
 
 def by_hand(sites):

@@ -113,6 +113,14 @@ def test_dates_as_people_write_them(text, order, date):
         assert np.datetime64(int(seconds), "s") == np.datetime64(date)
 
 
+def test_a_date_reads_alike_whatever_stands_beside_it():
+    texts = ["20260515T10:35:00", "15.05.2026 10:35", "north", "HIV positive", "12. Mai 2026", None]
+    together = dates.seconds(pa.array(texts), "dmy")
+    alone = [dates.seconds(pa.array([text], pa.string()), "dmy")[0] for text in texts]
+    np.testing.assert_array_equal(together, alone)
+    assert np.isfinite(together).tolist() == [True, True, False, False, True, False]
+
+
 @given(st.datetimes(), st.sampled_from(["dmy", "mdy", "ymd"]))
 def test_a_date_comes_back_in_each_order(moment, order):
     form = {"dmy": "{d:02}.{m:02}.{y:04}", "mdy": "{m}/{d}/{y:04}", "ymd": "{y:04}-{m:02}-{d:02}"}

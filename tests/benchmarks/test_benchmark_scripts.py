@@ -6,6 +6,7 @@ import json
 import engines
 import explain
 import families
+import folder
 import load
 import numpy as np
 import pytest
@@ -42,6 +43,16 @@ def test_secure_sums_are_timed_and_exact():
     assert verdicts == [True] * 4
     timings[0].exact = False
     assert not secure_sum.targets(timings)[3].met
+
+
+def test_rounds_in_a_folder_are_timed_and_exact():
+    timings = folder.time_all(sites=4, tables=2)
+    assert [(t.lost, t.visits) for t in timings] == [(0, 2), (1, 3)]
+    assert all(t.exact and t.site > 0 and t.sent > t.masked and t.read > 0 for t in timings)
+    assert "equals the plain sum" in folder.table(timings)
+    timings[1].visits = 4
+    met = [t.met for t in folder.targets(timings) if "visits" in t.claim]
+    assert met == [True, False]
 
 
 def test_windows_of_two_lengths_are_timed():

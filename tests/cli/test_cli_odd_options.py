@@ -6,6 +6,8 @@ from cli_helpers import do, trust
 from hushtable.cli._app import app
 
 ODD = ("", "-1", "0", "nan", "inf", "1e400", "1e-12", "9" * 25, "\0", "a" * 5_000, "é", "[", "../x")
+#: How many of them the everyday run tries on an option.
+SOME = 4
 
 #: A call of each command that is right, to which an option is added.
 RIGHT = {
@@ -41,8 +43,10 @@ RIGHT = {
     "round approve": "round approve {round}/round.hush --key {round}/lead.key -o {out}/x.json",
     "round verify": "round verify {round}/signed.hush --round {round}/round.hush",
     "round status": "round status {round}/round.hush",
+    "round rehearse": "round rehearse --sites 2 --tables 1 --seed 1",
     "round collect": "round collect {round}/round.hush {round}/a.hush {round}/b.hush "
     "-o {out}/x.hush",
+    "round compare": "round compare {round}/result.hush --book {round}/a.book",
     "round model": "round model {round}/result.hush --book {round}/a.book -o {out}/x.hush",
     "round book": "round book {round}/a.book --forecast",
 }
@@ -94,10 +98,21 @@ def test_the_calls_are_right(run, site, round_, tmp_path, name):
     assert result.code == 0, result.err
 
 
-@pytest.mark.parametrize(("name", "option"), OPTIONS, ids=[" ".join(pair) for pair in OPTIONS])
-def test_odd_values(run, site, round_, tmp_path, monkeypatch, name, option):
+def odd_values():
+    """Yield each option with all values, for the slow run, and with some: others for its neighbour.
+
+    Options of a type share a reader, so that most values meet most readers every day.
+    """
+    for at, (name, option) in enumerate(OPTIONS):
+        some = [ODD[(at * SOME + i) % len(ODD)] for i in range(SOME)]
+        yield pytest.param(name, option, some, id=f"{name} {option} some")
+        yield pytest.param(name, option, ODD, id=f"{name} {option}", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("name", "option", "values"), list(odd_values()))
+def test_odd_values(run, site, round_, tmp_path, monkeypatch, name, option, values):
     monkeypatch.chdir(tmp_path)
-    for i, value in enumerate(ODD):
+    for i, value in enumerate(values):
         out = tmp_path / str(i)
         out.mkdir()
         words = right(name, site=site, out=out, round=round_, name=f"n{i}")

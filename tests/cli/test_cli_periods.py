@@ -232,7 +232,13 @@ def test_periods_out_of_order(refused, run, here, tmp_path):
     assert run(*north).code == 0
     more = write_rows(tmp_path / "more.csv", 90, 77)
     do("sketch", more, "--plan", here / "plan.hush", "-o", tmp_path / "more.hush")
-    refused("release", tmp_path / "more.hush", *north[2:], code=2, says="all 4 periods")
+    refused(
+        "release",
+        tmp_path / "more.hush",
+        *north[2:],
+        code=2,
+        says="period 5: the plan is for 4 periods",
+    )
 
 
 def test_files_and_terms_that_do_not_go_together(refused, here, tmp_path):

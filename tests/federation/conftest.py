@@ -25,6 +25,12 @@ def consortium(tmp_path):
 
 
 @pytest.fixture
+def those(consortium):
+    """Three sites."""
+    return consortium(3)
+
+
+@pytest.fixture
 def quick_noise(monkeypatch):
     """Noise that is drawn fast, for sums over many sites: what is summed is the same."""
     rng = np.random.default_rng(1)

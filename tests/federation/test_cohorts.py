@@ -10,55 +10,22 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from round_helpers import SCHEMA, T0, Consortium
+from person_helpers import PLAN, counted, names, reply_of, table
+from round_helpers import T0
 
 from hushtable import Plan, Sketch, load
 from hushtable.data.known import SAMPLE, Known, among
 from hushtable.errors import PrivacyError, RoundError, UsageError
 from hushtable.federation.book.book import Book
 from hushtable.federation.book.registers import Period, barred, from_bytes, nameless, to_bytes
-from hushtable.federation.policy import Policy
 from hushtable.federation.site import Reply
 from hushtable.privacy.horizon import Horizon
-
-COLUMN = Policy(persons="column")
-PLAN = Plan.draw(SCHEMA, n_tables=3, random_state=0)
-
-
-@pytest.fixture
-def those(tmp_path):
-    made = Consortium(tmp_path, 3)
-    yield made
-    made.close()
-
-
-def table(persons, seed=0):
-    """A row of three numbers for each person named, as often as it is."""
-    X = np.random.default_rng(seed).normal(size=(len(persons), 3))
-    return pa.table({"patient": persons, **{f"x{j}": X[:, j] for j in range(3)}})
-
-
-def names(first, last):
-    return [f"p{i}" for i in range(first, last)]
-
-
-def counted(reply, rows, known=None):
-    return Sketch.from_data(
-        reply.plan, rows, person="patient", rows_per_person=reply.round.terms.rows_per_person,
-        key=reply.book.persons_key, known=reply.barred() if known is None else known,
-        allow_empty=True,
-    )  # fmt: skip
-
-
-def reply_of(those, round_, data_set, name="s00"):
-    site = those.sites[name]
-    return Reply(round_, site.keys, site.book, policy=COLUMN, at=T0, data_set=data_set)
 
 
 def answered(those, round_, rows, data_set, name="s00"):
     """Answer about new people; return what is sent, and whose rows were counted."""
-    reply = reply_of(those, round_, data_set, name)
-    sketch = counted(reply, rows)
+    reply = reply_of(those, round_, name, data_set=data_set)
+    sketch = counted(reply, rows, reply.barred())
     return reply.submission(sketch, new_people=True), sketch
 
 
@@ -177,8 +144,9 @@ def test_files_and_runs_in_any_order_leave_the_same_persons_out(tmp_path, monkey
 def test_a_renamed_data_set_gains_nothing(those):
     answered(those, those.open(title="1"), table(names(0, 400)), "all rows")
     again = those.open(title="2")
-    reply = reply_of(those, again, "renamed")
-    sketch = counted(reply, table(names(0, 400), seed=1))  # the same persons, other rows
+    reply = reply_of(those, again, data_set="renamed")
+    others = table(names(0, 400), seed=1)  # rows, of the same persons
+    sketch = counted(reply, others, reply.barred())
     with pytest.raises(PrivacyError, match="seem to be those of 'all rows'"):
         reply.submission(sketch)
     assert reply.book.data_sets() == ["all rows"]
@@ -211,8 +179,8 @@ def test_an_answer_without_persons_leaves_nobody_out_and_is_said(those):
 
 
 def test_persons_whom_another_process_counted_meanwhile_are_not_counted_again(those):
-    reply = reply_of(those, those.open(title="1"), "2027")
-    sketch = counted(reply, table(names(0, 80)))
+    reply = reply_of(those, those.open(title="1"), data_set="2027")
+    sketch = counted(reply, table(names(0, 80)), reply.barred())
     answered(those, those.open(title="2"), table(names(79, 160)), "2026")
     with pytest.raises(RoundError, match="in the meantime"):
         reply.submission(sketch, new_people=True)
@@ -351,7 +319,7 @@ def test_a_stream_knows_the_persons_of_other_data_sets_too():
 def test_under_a_policy_of_columns_a_period_needs_its_persons(those):
     plan = Plan.draw(PLAN.schema, n_tables=3, random_state=0, horizon=3, epsilon=1.0,
                      expected_rows=90)  # fmt: skip
-    reply = reply_of(those, those.open(), "all rows")
+    reply = reply_of(those, those.open(), data_set="all rows")
     reply.plan = plan  # as in a round about a period
     sketch = Sketch.from_data(plan, table(names(0, 60)), person="patient")
     with pytest.raises(UsageError, match=r"known=reply\.barred"):

@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from round_helpers import SCHEMA, T0, UNATTENDED, Consortium
+from person_helpers import PLAN, counted, names, reply_of, table
+from round_helpers import UNATTENDED
 
-from hushtable import Plan, Sketch
+from hushtable import Sketch
 from hushtable.errors import FileError, PlanError, PrivacyError
 from hushtable.federation.clock import now
 from hushtable.federation.online.messages import Message, ask
@@ -18,40 +19,6 @@ from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.policy import Policy
 from hushtable.federation.policy_file import load_policy, write_policy
 from hushtable.federation.refusals import Refusal, Refused
-from hushtable.federation.site import Reply
-
-PLAN = Plan.draw(SCHEMA, n_tables=3, random_state=0)
-COLUMN = Policy(persons="column")
-
-
-@pytest.fixture
-def those(tmp_path):
-    made = Consortium(tmp_path, 2)
-    yield made
-    made.close()
-
-
-def table(persons, seed=0):
-    """A row of three numbers for each person named, as often as it is."""
-    X = np.random.default_rng(seed).normal(size=(len(persons), 3))
-    return pa.table({"patient": persons, **{f"x{j}": X[:, j] for j in range(3)}})
-
-
-def names(first, last):
-    return [f"p{i}" for i in range(first, last)]
-
-
-def reply_of(those, round_, policy=COLUMN, **options):
-    site = those.sites["s00"]
-    return Reply(round_, site.keys, site.book, policy=policy, at=T0, **options)
-
-
-def counted(reply, rows):
-    terms = reply.round.terms
-    return Sketch.from_data(
-        reply.plan, rows, person="patient", rows_per_person=terms.rows_per_person,
-        key=reply.book.persons_key, allow_empty=True,
-    )  # fmt: skip
 
 
 def test_fifty_rows_of_each_patient_count_as_one(those):
@@ -157,7 +124,7 @@ def test_a_policy_of_before_affirms_and_a_wrong_word_is_refused(tmp_path):
 def test_an_answered_round_is_answered_again_whatever_the_policy_says(those):
     round_ = those.open()
     rows = table(names(0, 60))
-    first = reply_of(those, round_, Policy())
+    first = reply_of(those, round_, policy=Policy())
     sent = first.submission(Sketch.from_data(first.plan, rows))
     again = reply_of(those, round_)
     assert again.submission(Sketch.from_data(again.plan, rows)) == sent

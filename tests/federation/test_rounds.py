@@ -444,7 +444,7 @@ def test_counts_that_a_row_may_have_changed_more(consortium):
 
 def test_a_masked_round_for_fewer_than_all_is_not_for_files(consortium):
     those = consortium(3)
-    with pytest.raises(UsageError, match="online form"):
+    with pytest.raises(UsageError, match="takes a folder"):
         those.sites["s00"].submit(those.open(least=3 - 1, colluders=0))
 
 

@@ -66,7 +66,7 @@ def test_every_period_states_the_whole_cost_and_no_more(tmp_path):
     assert len(costs) == 1
     assert 0.999 < costs.pop() <= 1.0
     assert [one.period for one in increments] == [1, 2, 3, 4, 5]
-    with pytest.raises(UsageError, match="all 5 periods of the horizon"):
+    with pytest.raises(UsageError, match="period 6: the plan is for 5 periods"):
         site.release(month(plan, 6))
 
 

@@ -52,8 +52,10 @@ round submit    round.submit       Answer a round: count rows, add noise, mask, 
 round resend    round.resend       Write the answer to a round again from the book, bit for bit.
 round collect   round.collect      Check what the sites sent, add it up, and write the result.
 round verify    round.verify       Check who signed a result, and whether it is the sum.
-round status    round.status       Show a round: its terms, its sites, and whose submission is in.
+round status    round.status       Show where a round stands: who is in, and who has to do what.
+round rehearse  round.rehearse     Play a whole round in a folder with invented rows.
 round next      round.next_:next_  Open the round of the next period, or the one after marginals.
+round compare   round.compare      Compare a site's rows with what all others in a result counted.
 round model     round.model        Make the model that a site scores with out of a result.
 round book      round.book         Show a site's book: rounds answered, and the budget spent.
 round secret    round.secret       Make a secret from which the sites draw hidden hash functions.

@@ -14,7 +14,6 @@ from hushtable.counts.release import Release
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.composition import Spent
-from hushtable.privacy.horizon import Horizon
 from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.merging import check_parts
 from hushtable.privacy.seal import Seal
@@ -146,8 +145,8 @@ def decoded(increments: Sequence[Increment], window: int | None = None) -> Relea
     last = ordered[-1].ledger
     for one, following in itertools.pairwise(ordered):
         _check_sites(one, following.ledger)
-    horizon = horizon_of(plan)
-    weights = horizon.weights(period, window)
+    assert plan.horizon is not None  # which increments see to
+    weights = plan.horizon.weights(period, window)
     counts = np.rint(weights @ np.array([one.counts for one in ordered], np.float64))
     ledger = replace(last, window=period if window is None else int(window))
     return Release(plan, counts.astype(np.int64), ledger)
@@ -178,13 +177,3 @@ def _check_sites(one: Increment, following: Ledger) -> None:
                 f"and is not in period {one.period}: its mixed counts cannot be decoded. Add what "
                 f"it sent for each period since {share.start} (in a round: collect again)"
             )
-
-
-def horizon_of(plan: Plan) -> Horizon:
-    """Return the horizon of a plan; raises `UsageError` if it has none."""
-    if plan.horizon is None:
-        raise UsageError(
-            "the plan has no horizon: draw one that says for how many periods (horizon=, hushtable "
-            "plan draw --horizon)"
-        )
-    return plan.horizon

@@ -1,6 +1,7 @@
 """The local model: a site's exact counts with the others' noised ones. Never leaves the site."""
 
 import math
+from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -83,8 +84,7 @@ class LocalModel(Counts):
     @property
     def noise_sd(self) -> float:
         """Standard deviation of the others' noise on a cell, in counts."""
-        others = (share for share in self.ledger.shares if share.release != self.own)
-        return math.hypot(*map(named(self.ledger.mechanism).noise_sd, (s.scale for s in others)))
+        return noise_of_others(self.ledger, {self.own})
 
     def __add__(self, other: object) -> "LocalModel":
         raise PrivacyError("a local model holds exact counts of its site and adds to nothing")
@@ -107,3 +107,9 @@ class LocalModel(Counts):
         said = content.said("local model", {"own": str, "ledger": object})
         ledger = Ledger.from_dict(said["ledger"])
         return cls(Plan.from_file(content), content.array("counts"), ledger, said["own"])
+
+
+def noise_of_others(ledger: Ledger, own: Container[str]) -> float:
+    """Return the standard deviation, on a cell, of the noise of all but the releases ``own``."""
+    others = (share.scale for share in ledger.shares if share.release not in own)
+    return math.hypot(*map(named(ledger.mechanism).noise_sd, others))

@@ -47,18 +47,14 @@ def release_period(
     """
     with files.locked(path):
         periods = _opened(path, sketch, terms, start)
-        last = periods.horizon.periods
-        if period is not None and period > last:
-            raise UsageError(
-                f"period {period}: the plan is for {last} periods; draw a new plan, at a budget of "
-                "its own"
-            )
+        if period is not None:
+            periods.check_within(period)
         again = _held(periods, sketch)
         if period is None and again:
             raise UsageError(
                 f"the sketch has the counts of period {again}, to the bit: if it is of the same "
                 f"rows, ask for that period again (period {again}); if not, name the next one "
-                f"({len(periods) + 1} of {last})"
+                f"({len(periods) + 1} of {periods.horizon.periods})"
             )
         before = len(periods)
         increment = periods.release(sketch, period)

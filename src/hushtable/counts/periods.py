@@ -13,7 +13,7 @@ import numpy as np
 
 from hushtable import files
 from hushtable.arguments import whole
-from hushtable.counts.increments import Increment, horizon_of
+from hushtable.counts.increments import Increment
 from hushtable.counts.releasing import check_counts, check_plan
 from hushtable.counts.sketch import Sketch
 from hushtable.display import Displayed
@@ -71,7 +71,12 @@ class Periods(Displayed):
         rows_per_person: int = 1,
         start: int = 1,
     ) -> None:
-        self.horizon = horizon_of(plan)
+        if plan.horizon is None:
+            raise UsageError(
+                "the plan has no horizon: draw one that says for how many periods (horizon=, "
+                "hushtable plan draw --horizon)"
+            )
+        self.horizon = plan.horizon
         check_plan(plan)
         self.start = whole("start", start, 1, self.horizon.periods)
         self.plan = plan
@@ -120,19 +125,15 @@ class Periods(Displayed):
         PlanError, PrivacyError
             If the sketch is of another plan, or may not be released.
         """
-        upcoming, last = len(self) + 1, self.horizon.periods
-        period = upcoming if period is None else whole("period", period, 1, last)
+        upcoming = len(self) + 1
+        period = upcoming if period is None else whole("period", period)
         if period < upcoming:
             return self.increment(period)
+        self.check_within(period)
         if period > upcoming:
             raise UsageError(
                 f"period={period}: the next one is {upcoming}; release those between first, with "
                 "Sketch.zero(plan) where there were no rows"
-            )
-        if period > last:
-            raise UsageError(
-                f"all {last} periods of the horizon are released: draw a new plan, at a budget of "
-                "its own"
             )
         if not isinstance(sketch, Sketch) or sketch.plan_id != self.plan.plan_id:
             raise PlanError("the sketch is of another plan than these periods")
@@ -142,6 +143,14 @@ class Periods(Displayed):
         noised = noise.add_noise(mixed, self.terms.mechanism, self.share.scale)
         self.counts, self._released = counts, np.vstack([self._released, noised])
         return self.increment(period)
+
+    def check_within(self, period: int) -> None:
+        """Raise `UsageError` if a period is beyond the horizon."""
+        if period > self.horizon.periods:
+            raise UsageError(
+                f"period {period}: the plan is for {self.horizon.periods} periods; draw a new "
+                "plan, at a budget of its own"
+            )
 
     def increment(self, period: int) -> Increment:
         """Return what a period released, bit for bit."""

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hushtable.federation.approval import Approval
     from hushtable.federation.book import Book
     from hushtable.federation.collect import Collection
+    from hushtable.federation.comparison import Comparison
     from hushtable.federation.keys import Card, Keys
     from hushtable.federation.layout import Layout
     from hushtable.federation.online.secure_sum import SecureSum
@@ -28,15 +29,16 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Approval": "approval", "Book": "book", "Card": "keys", "Collection": "collect",
-    "Keys": "keys", "Layout": "layout", "OnlineSite": "online.site",
+    "Comparison": "comparison", "Keys": "keys", "Layout": "layout", "OnlineSite": "online.site",
     "Outlook": "outlook", "Policy": "policy",
     "Reply": "site", "Result": "result", "Round": "round", "SecureSum": "online.secure_sum",
     "Submission": "submission", "Terms": "terms", "forecast": "outlook",
     "load_policy": "policy_file",
 }  # fmt: skip
 __all__ = [
-    "Approval", "Book", "Card", "Collection", "Keys", "Layout", "OnlineSite", "Outlook", "Policy",
-    "Reply", "Result", "Round", "SecureSum", "Submission", "Terms", "forecast", "load_policy",
+    "Approval", "Book", "Card", "Collection", "Comparison", "Keys", "Layout", "OnlineSite",
+    "Outlook", "Policy", "Reply", "Result", "Round", "SecureSum", "Submission", "Terms",
+    "forecast", "load_policy",
 ]  # fmt: skip
 
 __getattr__, __dir__ = exports(__name__, _HOMES)

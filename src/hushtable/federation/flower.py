@@ -8,7 +8,10 @@ installed file. Needs the extra ``flower``. See ``docs/flower.md``.
 import glob
 import json
 import logging
+import math
 import time
+from collections import deque
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +29,16 @@ from hushtable.federation.book.digests import RowDigester, RowDigests
 from hushtable.federation.hidden import read_plan
 from hushtable.federation.keys import Keys
 from hushtable.federation.online import hello
+from hushtable.federation.online.journal import path_of
 from hushtable.federation.online.secure_sum import SecureSum
 from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.policy_file import load_policy, policy_beside
 from hushtable.federation.round import Round
 from hushtable.plans.plan import Plan
+
+_LOG = logging.getLogger(__name__)
+#: Seconds between two looks for answers; and until a silent node is asked again, at first.
+_LOOK, _PAUSE = 0.5, 20.0
 
 
 def _content(value: bytes) -> RecordDict:
@@ -52,7 +60,7 @@ def _answer(message: Message, context: Context) -> Message:
     try:
         content = _answered(_value(message), context)
     except Exception as error:  # no keys, no book: there is nothing to sign with
-        logging.getLogger(__name__).error("no answer: %s", error)
+        _LOG.error("no answer: %s", error)
         content = b""
     return Message(_content(content), reply_to=message)
 
@@ -111,64 +119,121 @@ client_app.query("step")(_answer)
 # --- at the coordinator -------------------------------------------------------------------------
 
 
+@dataclass
+class _Asked:
+    """A request on its way to a node, until its answer is there."""
+
+    node: int
+    request: bytes
+    #: Seconds to wait, once it is asked; each time longer.
+    pause: float
+    #: Ids of its messages: each time it is asked, another one.
+    ids: set[str] = field(default_factory=set)
+    #: When to ask (again), by `time.monotonic`.
+    due: float = 0.0
+
+    def answered(self, sent: str, answer: bytes) -> bool:
+        """Whether this is the answer to one of its messages; of an error, ask again soon."""
+        if sent not in self.ids:
+            return False
+        self.ids.remove(sent)
+        if not answer:  # the node was away, or the app killed
+            self.due = min(self.due, time.monotonic() + self.pause / 6)
+        return bool(answer)
+
+
 class _Nodes:
-    """Reaches the sites of a round at their nodes: a `Transport`."""
+    """Reaches the sites of a round at their nodes: a `Transport`.
+
+    Which node is whose shows by its answer to `hello`. Flower loses an answer where a TLS handshake
+    takes too long, as on a busy machine, and gives up on a node that is away for a minute: whoever
+    is silent is asked again, later each time, until his time is over.
+    """
 
     def __init__(self, grid: Grid, round_: Round, keys: Keys, timeout: float) -> None:
-        self._grid, self._timeout = grid, timeout
-        self._requests: dict[int, bytes] = {}
-        self._answers: list[tuple[int, bytes]] = []
+        self._grid, self._round, self._keys, self._ttl = grid, round_, keys, timeout
+        self._pause = min(_PAUSE, timeout / 4)
+        self._wanted: dict[str, bytes] = {}
+        self._hellos: dict[int, _Asked] = {}
+        self._asked: dict[str, _Asked] = {}
+        self._answers: deque[tuple[str, bytes]] = deque()
+        self._there: set[int] = set()
         self.refused: dict[str, str] = {}
         self.nodes: dict[str, int] = {}
-        self._meet(round_, keys)
 
     def send(self, site: str, request: bytes) -> None:
-        """Note what goes out with the requests to other sites."""
-        if site not in self.nodes:
-            raise ConnectionError(f"no node said that it is {site!r}")
-        self._requests[self.nodes[site]] = request
+        """Note what is asked next; what was asked before is over."""
+        if self._wanted.get(site) != request:
+            self._wanted[site] = request
+            self._asked.pop(site, None)
 
     def receive(self, seconds: float) -> tuple[str, bytes] | None:
-        """Send what is noted, if anything is; return one of the answers."""
-        self._exchange(seconds)
-        if not self._answers:
-            return None
-        node, answer = self._answers.pop(0)
-        return next(name for name, one in self.nodes.items() if one == node), answer
+        """Push what is due and pull what came, until one of the answers is there."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                self._look()
+            except Exception as error:  # of Flower's many: a time-out is no reason to give up
+                _LOG.warning("Flower failed, and is asked again: %s", error)
+            if self._answers:
+                return self._answers.popleft()
+            if time.monotonic() >= end:
+                return None
+            time.sleep(_LOOK)
 
     def close(self) -> None:
         """Leave the rest to Flower, which ends the run."""
 
-    def _meet(self, round_: Round, keys: Keys) -> None:
-        """Ask nodes who they are until all sites are there, or time is up."""
-        asked: set[int] = set()
-        end = time.monotonic() + self._timeout
-        while not set(round_.names) <= {*self.nodes, *self.refused} and time.monotonic() < end:
-            new = set(self._grid.get_node_ids()) - asked
-            hellos = {node: hello.request(round_, keys) for node in new}
-            self._requests |= hellos
-            self._exchange(self._timeout)
-            for node, answer in self._answers:
-                card, word = hello.caller(round_, hellos[node], answer)
-                if card is not None and word:
-                    self.refused[card.name] = word
-                elif card is not None:
-                    self.nodes.setdefault(card.name, node)
-                asked.add(node)
-            self._answers = []
-            time.sleep(0.5)
+    def _look(self) -> None:
+        self._there = set(self._grid.get_node_ids())
+        met = {site for site, node in self.nodes.items() if node in self._there}
+        if not set(self._wanted) <= met:
+            for node in self._there - set(self._hellos) - set(self.nodes.values()):
+                request = hello.request(self._round, self._keys)
+                self._hellos[node] = _Asked(node, request, self._pause)
+        for site in (set(self._wanted) & met) - set(self._asked):
+            self._asked[site] = _Asked(self.nodes[site], self._wanted[site], self._pause)
+        under_way = [*self._hellos.values(), *self._asked.values()]
+        self._push([one for one in under_way if one.node in self._there])
+        every = {sent for one in under_way for sent in one.ids}
+        for reply in self._grid.pull_messages(every) if every else ():
+            self._take(reply.metadata.reply_to_message_id, reply)
 
-    def _exchange(self, seconds: float) -> None:
-        """Send what is noted, all at once, and wait for the answers."""
-        messages = [
-            Message(_content(one), dst_node_id=node, message_type="query.step", ttl=self._timeout)
-            for node, one in self._requests.items()
-        ]
-        self._requests = {}
-        replies = self._grid.send_and_receive(messages, timeout=seconds) if messages else ()
-        # A node that was killed, or an app that failed, comes back as an error: no answer.
-        found = ((m.metadata.src_node_id, _value(m)) for m in replies if not m.has_error())
-        self._answers += [(node, one) for node, one in found if isinstance(one, bytes) and one]
+    def _push(self, asked: list[_Asked]) -> None:
+        for one in asked:
+            now = time.monotonic()
+            if now >= one.due:
+                message = Message(
+                    _content(one.request), dst_node_id=one.node, message_type="query.step",
+                    ttl=self._ttl,
+                )  # fmt: skip
+                one.ids |= {sent for sent in self._grid.push_messages([message]) if sent}
+                one.due, one.pause = now + one.pause, 2 * one.pause
+
+    def _take(self, sent: str, reply: Message) -> None:
+        content = None if reply.has_error() else _value(reply)
+        answer = content if isinstance(content, bytes) else b""
+        for node, one in list(self._hellos.items()):
+            if one.answered(sent, answer):
+                self._meet(node, one, answer)
+        for site, one in list(self._asked.items()):
+            if one.answered(sent, answer):
+                del self._asked[site], self._wanted[site]
+                self._answers.append((site, answer))
+
+    def _meet(self, node: int, asked: _Asked, answer: bytes) -> None:
+        card, word = hello.caller(self._round, asked.request, answer)
+        if card is None or self.nodes.get(card.name) in self._there:
+            return
+        if not word:
+            self.nodes[card.name] = node
+            self._asked.pop(card.name, None)
+            del self._hellos[node]
+        elif card.name in self._wanted:  # that is its answer to whatever it is asked
+            self.refused[card.name] = word
+            del self._wanted[card.name]
+            self._answers.append((card.name, answer))
+            asked.due = math.inf
 
 
 server_app = ServerApp()
@@ -177,19 +242,22 @@ server_app = ServerApp()
 # Flower is untyped where it is not installed.
 @server_app.main()  # type: ignore[untyped-decorator, unused-ignore]
 def _coordinate(grid: Grid, context: Context) -> None:
-    """Run one round; write the result, and in any case how it went."""
+    """Run one round, or what is left of it; write the result, and in any case how it went."""
     config = context.run_config
     output, path = Path(str(config["output"])), Path(str(config["round"]))
     round_ = Round.from_bytes(path.read_bytes(), path)
-    keys, timeout = Keys.load(str(config["key"])), float(config["timeout"])
+    key, timeout = Path(str(config["key"])), float(config["timeout"])
+    keys = Keys.load(key)
     nodes = _Nodes(grid, round_, keys, timeout)
-    secure_sum = SecureSum(round_, keys, nodes, timeout=timeout)
-    state: dict[str, Any] = {"round_id": round_.round_id, "nodes": sorted(nodes.nodes)}
+    journal = path_of(key, round_)
+    secure_sum = SecureSum(round_, keys, nodes, timeout=timeout, journal=journal)
+    state: dict[str, Any] = {"round_id": round_.round_id}
     try:
         secure_sum.run().save(output)
         state |= {"done": True}
     except HushTableError as error:  # in this side's words: of a site's, one at most is in it
         state |= {"done": False, "error": str(error)}
-    state |= {"reached": secure_sum.reached, "lost": secure_sum.lost, "refused": nodes.refused}
+    state |= {"nodes": sorted(nodes.nodes), "reached": secure_sum.reached}
+    state |= {"lost": secure_sum.lost, "refused": nodes.refused}
     with files.replacing(output.with_suffix(".state.json")) as temporary:
         temporary.write_text(json.dumps(state, indent=2) + "\n")

@@ -24,18 +24,19 @@ class Rehearsal:
     """Sites and a coordinator with invented rows, and a round that is open for a day.
 
     The round is masked, with epsilon 1, unless the terms (as `Round.open` takes them) say
-    otherwise. ``lead`` are the coordinator's keys; ``keys``, ``books``, made in the folder, and
-    ``sketches`` are by site.
+    otherwise; it has ``n_tables`` tables of 64 cells. ``lead`` are the coordinator's keys;
+    ``keys``, ``books``, made in the folder, and ``sketches`` are by site.
     """
 
     def __init__(
         self,
         names: Sequence[str] = ("north", "south"),
         folder: str | os.PathLike[str] = ".",
+        n_tables: int = 10,
         **terms: Any,
     ) -> None:
         schema = Schema(tuple(Feature.numeric(name, low=-5, high=5) for name in "xy"))
-        plan = Plan.draw(schema, n_tables=10, n_cells=64, random_state=0)
+        plan = Plan.draw(schema, n_tables=n_tables, n_cells=64, random_state=0)
         self.lead, self.keys = Keys.generate("lead"), {name: Keys.generate(name) for name in names}
         cards = [keys.card for keys in self.keys.values()]
         asked: dict[str, Any] = {"epsilon": 1.0, "deadline": now() + timedelta(days=1)}

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import cached_property
 from os import PathLike
 from typing import Any, Unpack
 
@@ -30,7 +31,6 @@ from hushtable.privacy.budget import Cost, Sensitivity, check_public_delta, part
 from hushtable.privacy.ledger import Ledger, Pool, Share
 
 __all__ = ["CLOCKS", "Round", "now", "shown_time", "stamp"]
-
 
 #: Kinds of its entries; coordinator, sites, terms and times are checked where they are built.
 _ENTRIES = {
@@ -324,11 +324,10 @@ class Round(Displayed):
         """How the noise is shared, in a masked round."""
         return self.terms.pool(self.stream)
 
-    @property
+    @cached_property  # each share of a result is held against it
     def site_scale(self) -> float:
         """Scale of the noise that each site adds, in counts."""
-        before = Cost.total(spent.cost for spent in self.layout.behind)
-        scale = self.terms.scale(self.sensitivity, before)
+        scale = self.terms.scale(self.sensitivity, Cost.total(s.cost for s in self.layout.behind))
         return part_scale(scale, self.terms.k_min) if self.terms.masked else scale
 
     @property

@@ -106,6 +106,23 @@ def answers_of(step, *others):
     return [answer_of(site, step, THREE) for site in others]
 
 
+def three_sites_of_which_one_invents():
+    """Make keys, and rows of the others: true ones, and copies of ten odd ones."""
+    do(*(f"round keygen {site} --cap 2 --persons affirmed" for site in THREE), "round keygen lead")
+    rng = np.random.default_rng(2)
+    odd = np.column_stack([rng.integers(18, 40, 10), rng.integers(190, 240, 10)])
+    pd.DataFrame(np.tile(odd, (800, 1)), columns=["age", "pulse"]).to_csv("west.csv", index=False)
+    true = np.column_stack([rng.integers(18, 95, 400), rng.normal(75, 9, 400).round()])
+    pd.DataFrame(true, columns=["age", "pulse"]).to_csv("south.csv", index=False)
+
+
+def the_others_send_their_rows():
+    do(*(
+        answer_of(site, "round", THREE).replace("rows.csv", f"{site}.csv")
+        for site in ("south", "west")
+    ))  # fmt: skip
+
+
 def the_others_of_three_sites():
     people_fill_in_the_schema()
     do(*(f"round keygen {site} --cap 2 --persons affirmed" for site in THREE[1:]))
@@ -277,6 +294,13 @@ PAGES = {
             "hushtable plan draw": two_years_of_visits,
             "hushtable round collect 2026": partial(do, *visits_of("south", 2026)),
             "hushtable round collect 2027": partial(do, *visits_of("south", 2027)),
+        },
+    ),
+    "docs/compare.md": Page(
+        needs=ROUNDS,
+        before={
+            "hushtable plan draw": three_sites_of_which_one_invents,
+            "hushtable round collect": the_others_send_their_rows,
         },
     ),
     "docs/concepts/budget.md": Page(needs=("opendp",)),

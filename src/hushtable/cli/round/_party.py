@@ -14,7 +14,7 @@ from hushtable.federation.approval import Approval
 from hushtable.federation.book.book import Book
 from hushtable.federation.clock import now, stamp
 from hushtable.federation.folder.coordinator import CoordinatorVisit
-from hushtable.federation.folder.posts import Posts
+from hushtable.federation.folder.posts import REFUSED, Posts
 from hushtable.federation.folder.site import SiteVisit
 from hushtable.federation.folder.store import Store
 from hushtable.federation.folder.visits import Visit
@@ -45,10 +45,22 @@ class Party:
         mine = self.keys.card == round_.coordinator or self.keys.card in round_.sites
         return mine and round_.round_id.startswith((which or "").lower())
 
-    def visit(self, round_: Round) -> tuple[Posts, Visit]:
-        """Do what is to be done in a round."""
+    def visit(self, round_: Round, *, alone: bool = True) -> tuple[Posts, Visit]:
+        """Do what is to be done in a round; unless it is ``alone``, it hinders no other by errors.
+
+        What hinders a folder as a whole is raised all the same.
+        """
         posts = Posts(round_, self.store)
-        result = self.output / f"{round_.round_id[:12]}.result.hush"
+        try:
+            return posts, self._visit(posts)
+        except HushTableError as error:
+            if alone:
+                raise
+            return posts, Visit().end("failed", str(error))
+
+    def _visit(self, posts: Posts) -> Visit:
+        round_ = posts.round
+        result = self.output / result_name(round_)
         visit = Visit()
         if self.keys.card in round_.sites:
             with Book.open(
@@ -60,7 +72,7 @@ class Party:
             journal.parent.mkdir(mode=0o700, exist_ok=True)
             before, visit = visit, CoordinatorVisit(posts, self.keys, journal, result).run()
             visit.posted, visit.words = before.posted + visit.posted, before.words + visit.words
-        return posts, visit
+        return visit
 
     # --- as a site ----------------------------------------------------------------------------
 
@@ -77,7 +89,7 @@ class Party:
             if not self.unattended:
                 raise
             word = Refusal(error.word or Refusal.UNAVAILABLE)
-            posts.add("refused", self.keys.card.name, answering.refusal(word, str(error)))
+            posts.add(REFUSED, self.keys.card.name, answering.refusal(word, str(error)))
             return Visit().end("failed", f"Refused ({word}): {error}")
 
 
@@ -123,6 +135,11 @@ class _Answering:
         log = SiteLog(Path(self.notes.path).with_suffix(".log"))
         log.write(stamp(now()), round_id, "begin", word, words)
         return Message.refuse(round_id, self.party.keys, word)
+
+
+def result_name(round_: Round) -> str:
+    """Return the name of the file of a round's result."""
+    return f"{round_.round_id[:12]}.result.hush"
 
 
 def _no_rows(_: Plan) -> Sketch:

@@ -11,7 +11,7 @@ from hushtable.errors import RoundError
 from hushtable.federation.collect import Collection
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round
-from hushtable.plans.draws import Purpose
+from hushtable.report.rounds import next_lines
 
 _Key = Annotated[Path | None, option("FILE", "The coordinator's keys, to sign the result with.")]
 
@@ -54,7 +54,7 @@ def collect(
         print()
         print_sentences([standing(result)])
         print(f"\nWrote {target}: for every site.")
-        _print_next(asked, output)
+        print("\n".join(next_lines(asked, output)))
 
     finish(as_json, facts, text)
 
@@ -81,34 +81,6 @@ def _print_partial(asked: Round, collection: Collection) -> None:
             "If a site that is missing answered periods before, no sum can be decoded with this "
             "one: ask it, and collect again (after the deadline: hushtable round next --again)."
         ])  # fmt: skip
-
-
-def _print_next(asked: Round, output: Path) -> None:
-    if asked.period is not None:
-        print("Decode it with those of the periods before: the sum of all is a model.")
-        before = "" if asked.period == 1 else "EARLIER... "
-        print(f"  hushtable decode {before}{output} -o model.hush")
-    elif asked.plan is None and asked.layout.purpose.refines:
-        print("Each draws the plan of the next round from it, and one sends you the layout:")
-        line = f"ROUND {output} --plan PLAN --secret FILE --key SITE.key"
-        print(f"  hushtable round next {line} -o tables.plan.hush --layout layout.hush")
-    elif asked.plan is None:
-        print("Each opens it with the plan that they share:")
-        print(f"  hushtable round model {output} --plan plan.hush -o model.hush")
-    elif asked.layout.purpose.refines:
-        print("Go on with: hushtable round next")
-    elif asked.layout.purpose is Purpose.GATE:
-        print("Go on with the merged counts of the first pass:")
-        print(f"  hushtable plan second FIRST --gate {output} -o second.plan.hush")
-    elif not asked.layout.purpose.scores_rows:
-        print("At each site, with the model that they rank by:")
-        print(f"  hushtable score DATA --model MODEL --ranks {output} -o scores.parquet")
-    else:
-        print("At each site:")
-        print(f"  hushtable score DATA --model {output} -o scores.parquet")
-        if asked.plan.share_of_budget is not None:
-            print("Or go on with the second pass, for which there is budget left:")
-            print(f"  hushtable plan gate {output} -o gate.plan.hush")
 
 
 def result_of(collection: Collection, keys: Keys | None) -> Any:

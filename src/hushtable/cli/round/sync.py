@@ -1,24 +1,27 @@
 """``hushtable round sync``: whatever is to be done next in a folder of rounds."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
 
 from hushtable.cli._options import Json, argument, option
-from hushtable.cli._output import finish, listed, print_sentences, shown
+from hushtable.cli._output import finish, print_sentences, shown
 from hushtable.cli._rows import READS, Reads
 from hushtable.cli.round import _common as common
 from hushtable.cli.round._answering import ANSWERS, Answers, Counting
-from hushtable.cli.round._party import Party
+from hushtable.cli.round._party import Party, result_name
 from hushtable.errors import UsageError
-from hushtable.federation.clock import shown_time, stamp
+from hushtable.federation.clock import stamp
 from hushtable.federation.folder.posts import Posts, post_round, rounds
 from hushtable.federation.folder.store import Store
 from hushtable.federation.folder.visits import Visit
-from hushtable.federation.keys import Keys
+from hushtable.federation.keys import Card, Keys
+from hushtable.report.rounds import damaged_words, done_words, next_lines, waits_words
 
 Folder = Annotated[str, argument("FOLDER", "Where the round lives: a directory, or a URL.")]
 _Data = Annotated[str | None, argument("[DATA]", "At a site: the rows, until it has answered.")]
@@ -71,14 +74,15 @@ def sync(
             f"{store.where} holds no round{about} for {keys.card.name!r}: check the folder, or "
             "wait for the coordinator to put one there (hushtable round sync --post)"
         )
-    visited = [party.visit(one) for one in found]
+    visited = [party.visit(one, alone=len(found) == 1) for one in found]
     facts = {
         "command": "round sync",
         "folder": store.where,
         "name": keys.card.name,
         "rounds": [_facts(posts, visit) for posts, visit in visited],
     }
-    finish(as_json, facts, partial(_print, visited, store))
+    told = _Told(store, keys.card, key, output)
+    finish(as_json, facts, partial(told.print, visited))
 
 
 # --- what is said ---------------------------------------------------------------------------------
@@ -100,28 +104,47 @@ def _facts(posts: Posts, visit: Visit) -> dict[str, Any]:
     }
 
 
-def _print(visited: Sequence[tuple[Posts, Visit]], store: Store) -> None:
-    for posts, visit in visited:
+@dataclass
+class _Told:
+    """Tells a person what was done, who is awaited, what to do, and when to call again."""
+
+    store: Store
+    me: Card
+    key: Path
+    output: Path
+
+    def print(self, visited: Sequence[tuple[Posts, Visit]]) -> None:
+        for posts, visit in visited:
+            self._print_one(posts, visit)
+        if self.store.damaged:
+            print(damaged_words(len(self.store.damaged)))
+        states = {visit.state for _, visit in visited}
+        if "open" in states:
+            print("To do here: answer, with this site's rows:")
+            print(f"  {self._command('DATA ')}")
+        elif "waiting" in states:
+            print("To do here: nothing now. Call again when the others have called, or each day:")
+            print(f"  {self._command()}")
+
+    def _print_one(self, posts: Posts, visit: Visit) -> None:
         title = f" {shown(posts.round.title)}" if posts.round.title else ""
         print(f"Round {posts.round.round_id[:12]}{title}: {_STATES[visit.state]}.")
-        if visit.posted:
-            print(f"  Sent: {', '.join(dict.fromkeys(visit.posted))}.")
-        print_sentences(map(shown, visit.words), indent="  ")
-        if visit.waits_for:
-            until = f" until {shown_time(posts.round.deadline)}" if visit.state == "waiting" else ""
-            print_sentences([f"Waits for {listed(visit.waits_for, most=8)}{until}."], indent="  ")
-        for name, why in visit.found_out.items():
-            print_sentences([f"{name} {why}."], indent="  ")
-        for name, why in posts.odd.items():
-            print_sentences([f"Left aside: {shown(name)}: {shown(why)}"], indent="  ")
-    if store.damaged:
-        print(f"{len(store.damaged)} files are damaged or not all there yet; they are left aside.")
-    if any(visit.state in ("open", "waiting") for _, visit in visited):
-        print("Call again later: what follows depends on the others.")
+        lines = [*done_words(visit.posted), *visit.words, *waits_words(posts, visit, self.me.name)]
+        lines += [f"Found out: {shown(name)} {why}." for name, why in visit.found_out.items()]
+        lines += [f"Left aside: {shown(name)}: {shown(why)}" for name, why in posts.odd.items()]
+        print_sentences(map(shown, lines), indent="  ")
+        if visit.state == "done":
+            result = self.output / result_name(posts.round)
+            print("\n".join(f"  {line}" for line in next_lines(posts.round, result)))
+
+    def _command(self, data: str = "") -> str:
+        there = "" if self.output == Path() else f" -o {quote(str(self.output))}"
+        where, key = quote(self.store.where), quote(str(self.key))
+        return f"hushtable round sync {where} {data}--key {key}{there}"
 
 
 _STATES = {
-    "open": "your rows are asked for",
+    "open": "this site's rows are asked for",
     "waiting": "waits for others",
     "failed": "cannot go on",
     "done": "done",

@@ -56,6 +56,8 @@ _MONTHS = {
     "aoû": "aug", "aou": "aug", "okt": "oct", "dez": "dec", "déc": "dec",
 }  # fmt: skip
 _NAMED_MONTH = r"^\d{1,2}\.?[ /-]?\pL{3}|^\pL{3}"
+#: No date has fewer digits than those of a day and of a year.
+_DIGITS = r"\d\D*\d\D*\d"
 #: Two numbers of up to two digits, and a year: either may be the day.
 _EITHER = r"^(?P<first>\d{1,2})-(?P<second>\d{1,2})-\d{2,4}(?: |$)"
 
@@ -70,7 +72,9 @@ def _plain(texts: pa.Array) -> pa.Array:
     texts = pc.replace_substring_regex(
         texts, r"^(\w{1,9})(?:[./-]|\. | )(\w{1,9})(?:[./-]|,? )(\w{2,4})", r"\1-\2-\3"
     )
-    texts = pc.replace_substring_regex(texts, r"^([^\s,]{6,}?\d)(?:T|, *| +)(\d{1,2}:)", r"\1 \2")
+    texts = pc.replace_substring_regex(
+        texts, r"^([^\s,]{6,}?\d)(?:[Tt]|, *| +)(\d{1,2}:)", r"\1 \2"
+    )
     texts = pc.replace_substring_regex(texts, r"(:\d{2})\.\d+", r"\1")
     return pc.replace_substring_regex(texts, r"(\d) ?([AaPp])\.?([Mm])\.?$", r"\1 \2\3")
 
@@ -84,11 +88,23 @@ def seconds(texts: pa.Array, order: Order) -> NDArray[np.float64]:
     if found is not None:
         return found
     result = np.full(len(texts), np.nan)
+    # Names and notes, which are most of what is tried, are known by this alone.
+    likely = mask(pc.match_substring_regex(texts, _DIGITS))
+    if likely.any():
+        result[likely] = _of_likely(texts.filter(_arrow(likely)), order)
+    return result
+
+
+def _of_likely(texts: pa.Array, order: Order) -> NDArray[np.float64]:
+    """Return the seconds (n,) of texts with the digits of a date."""
+    result = np.full(len(texts), np.nan)
     zoned = mask(pc.match_substring_regex(texts, _ZONE))
     if zoned.any():
         result[zoned] = _seconds(pc.cast(texts.filter(_arrow(zoned)), pa.timestamp("us", "UTC")))
     left = _plain(texts)
     for date, date_format in (*_CLEAR, *_DATES[order]):
+        if not pc.any(pc.match_substring_regex(left, f"^{date}(?: |$)")).as_py():
+            continue
         for time, time_format in _TIMES:
             matched = mask(pc.match_substring_regex(left, f"^{date}{time}$"))
             if matched.any():
@@ -134,12 +150,14 @@ def of_day(texts: pa.Array) -> NDArray[np.float64]:
 
 def day_or_month(texts: pa.Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the first two numbers (n,) of dates with the year last; 0 for all else."""
-    parts = pc.extract_regex(_plain(texts), _EITHER)
-    found = []
-    for name in ("first", "second"):
-        field = pc.if_else(parts.is_valid(), parts.field(name), pa.scalar("0"))
-        numbers = np.from_dlpack(pc.coalesce(pc.cast(field, pa.int64()), pa.scalar(0)))
-        found.append(np.asarray(numbers, np.int64))
+    found = np.zeros((2, len(texts)), np.int64)
+    likely = mask(pc.match_substring_regex(texts, _DIGITS))
+    if likely.any():
+        parts = pc.extract_regex(_plain(texts.filter(_arrow(likely))), _EITHER)
+        for k, name in enumerate(("first", "second")):
+            field = pc.if_else(parts.is_valid(), parts.field(name), pa.scalar("0"))
+            numbers = pc.coalesce(pc.cast(field, pa.int64()), pa.scalar(0))
+            found[k, likely] = np.from_dlpack(numbers)
     return found[0], found[1]
 
 

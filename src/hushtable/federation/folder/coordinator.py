@@ -4,14 +4,12 @@ All that it decides is written down beside its keys before it is asked by. What 
 is enough to go on from elsewhere: the same messages are made of the same decisions.
 """
 
-import json
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+import contextlib
+from dataclasses import dataclass
 from pathlib import Path
 
 from hushtable import files
 from hushtable.counts.base import Noised
-from hushtable.entries import entries
 from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.clock import CLOCKS, now
 from hushtable.federation.collect import Collection
@@ -19,10 +17,17 @@ from hushtable.federation.folder.posts import ASK, Posts
 from hushtable.federation.folder.site import ASKED
 from hushtable.federation.folder.visits import Visit
 from hushtable.federation.keys import Keys
+from hushtable.federation.online.journal import read_decided, write_decided
 from hushtable.federation.online.messages import Message, Step, unclosed
 from hushtable.federation.online.site import BEGINNING
 from hushtable.federation.online.tally import Decided, Tally
 from hushtable.federation.result import Result
+
+_HAVE: dict[Step, str] = {
+    "survivors": "signed the list of who is in the sum",
+    "unmask": "helped to take the masks off the sum",
+    "without": "helped to leave out who was found out",
+}
 
 
 @dataclass
@@ -52,6 +57,9 @@ class CoordinatorVisit:
             visit = Visit()
             if self._done(visit):
                 return visit
+            if self.posts.stopped:
+                return visit.end("failed", self.posts.stopped)
+            self._keep_amendment()
             if not self.posts.round.in_steps:
                 return self._collect(visit)
             return self._steps(visit)
@@ -65,14 +73,36 @@ class CoordinatorVisit:
         tally.drop(self.posts.amendment.dropped)
         if not tally.listed and not self._closes(tally, visit):
             return visit
+        lacking = sorted(set(tally.listed) - set(tally.present))
+        if lacking:
+            return self._wait(
+                visit,
+                lacking,
+                "What these sites sent is decided to be in the sum, and is not in the folder (any "
+                "more), or not whole: each puts it there again when it calls hushtable round sync.",
+            )
         tally.go_on()
-        self._write(tally.decided)
+        write_decided(self.journal, self.posts.round, tally.decided)
         for step in ASKED:
             if step != "survivors" or not tally.whole:
-                for name, content in tally.requests(step).items():
-                    if self.posts.add(ASK + step, name, content):
-                        visit.posted.append(ASK + step)
+                self._ask(step, tally, visit)
         return self._sum(tally, visit)
+
+    def _ask(self, step: Step, tally: Tally, visit: Visit) -> None:
+        """Ask whom nobody has asked yet: what others put there must not change what is asked."""
+        for name, content in tally.requests(step).items():
+            if not any(self.posts.asked(step, name)) and self.posts.add(ASK + step, name, content):
+                visit.posted.append(ASK + step)
+
+    def _wait(self, visit: Visit, awaited: list[str], *words: str, step: str = "") -> Visit:
+        """Wait for sites; say which of them refused a step, by default to begin."""
+        for name in awaited:
+            word = self.posts.refused(name, step and f"-{step}")
+            if word:
+                visit.say(
+                    f"{name} refused ({word}): its log says why. It may still answer; ask it."
+                )
+        return visit.end("waiting", *words, waits_for=awaited)
 
     def _read(self, tally: Tally, step: Step) -> None:
         for sender in self.posts.there(step):
@@ -88,13 +118,14 @@ class CoordinatorVisit:
         round_, dropped = self.posts.round, self.posts.amendment.dropped
         missing = [n for n in round_.names if n not in tally.present and n not in dropped]
         over = now() > round_.deadline + CLOCKS
-        if missing and not over:
-            visit.end("waiting", waits_for=missing)
+        least = round_.terms.least
+        if missing and not over and len(tally.present) + len(missing) >= least:
+            self._wait(visit, missing)
             return False
-        if len(tally.present) < round_.terms.least:
+        if len(tally.present) < least:
             visit.end(
                 "failed",
-                f"{len(tally.present)} sites have answered, and {round_.terms.least} are needed: "
+                f"{len(tally.present)} sites have answered, and {least} are needed: "
                 "nothing can be read of what they sent. Extend the round (hushtable round amend "
                 "--days), or open another.",
                 waits_for=missing,
@@ -110,11 +141,8 @@ class CoordinatorVisit:
         visit.found_out = tally.found_out
         n, least = len(tally.answers[step]), self.posts.round.terms.least
         if step == "survivors" or n < least:
-            return visit.end(
-                "waiting",
-                f"{n} of at least {least} sites have answered in step {step!r}.",
-                waits_for=awaited,
-            )
+            words = f"{n} of at least {least} sites have {_HAVE[step]}."
+            return self._wait(visit, awaited, words, step=step)
         try:
             result = tally.result()
         except RoundError as error:
@@ -136,7 +164,7 @@ class CoordinatorVisit:
         missing = [name for name in collection.missing if name not in dropped]
         over = now() > round_.deadline + CLOCKS
         if missing and not over:
-            return visit.end("waiting", waits_for=missing)
+            return self._wait(visit, missing)
         try:
             result = collection.result(self.keys)
         except RoundError as error:
@@ -154,6 +182,11 @@ class CoordinatorVisit:
         return self._end(visit, Result.of(files.unpack(content, self.output)))
 
     def _done(self, visit: Visit) -> bool:
+        if self.output.exists():  # what got lost in the folder is put there again
+            with contextlib.suppress(HushTableError):  # another file of that name
+                content = self.output.read_bytes()
+                Result.of(files.unpack(content, self.output)).check_round(self.posts.round)
+                self.posts.add("result", self.keys.card.name, content)
         for name, content in self.posts.of("result", self.keys.card.name):
             try:
                 result = Result.of(files.unpack(content, name))
@@ -178,59 +211,44 @@ class CoordinatorVisit:
 
     def _decided(self) -> Decided:
         """Return what was decided before: here, or as the requests in the folder show it."""
-        asked = list(self._asked())
-        if not self.journal.exists():
-            noted = Decided()
-            for _, message in asked:
-                _learn(noted, message)
-        else:
-            noted = _read_decided(self.journal)
-        for name, message in asked:
-            other = Decided()
-            _learn(other, message)
-            if any(
-                getattr(other, part) and getattr(other, part) != getattr(noted, part)
-                for part in ("sites", "without")
-            ):
+        noted = Decided()
+        if self.journal.exists():
+            noted = read_decided(self.journal, self.posts.round)
+        for step in ASKED:
+            for site in self.posts.there(ASK + step):
+                for name, message in self.posts.asked(step, site):
+                    self._agree(noted, _shown(message), name)
+        return noted
+
+    def _agree(self, noted: Decided, other: Decided, name: str) -> None:
+        """Take over what a request shows of decisions; raise if they are others."""
+        for part, said in vars(other).items():
+            mine = getattr(noted, part)
+            if not mine:
+                setattr(noted, part, said)
+            elif said and said != mine and part in ("sites", "without"):
                 raise RoundError(
                     f"{name} asks by other decisions than those of {self.journal}: two "
                     "coordinators are at work with one key. Sites answer the first alone; find the "
                     "other, and open a new round"
                 )
-        return noted
 
-    def _asked(self) -> Iterator[tuple[str, Message]]:
-        for step in ASKED:
-            for site in self.posts.there(ASK + step):
-                for name, content in self.posts.of(ASK + step, site):
-                    try:
-                        message = Message.read(content, self.keys.card)
-                        yield name, message.check(self.posts.round, step)
-                    except HushTableError as error:
-                        self.posts.odd[name] = str(error)
-
-    def _write(self, decided: Decided) -> None:
-        with files.replacing(self.journal) as temporary:
-            temporary.write_text(json.dumps({"hushtable": "decisions", **asdict(decided)}))
+    def _keep_amendment(self) -> None:
+        """Keep what holds beside the decisions: without it, late answers would not count."""
+        kept, made = self.journal.with_suffix(".amendment.hush"), self.posts.amendment
+        if kept.exists():
+            self.posts.put_again(kept.read_bytes())
+        if made.number and made == self.posts.amendment:
+            content = made.message(self.posts.round, self.keys)
+            if not kept.exists() or kept.read_bytes() != content:
+                files.write_bytes(kept, content)
 
 
-def _learn(decided: Decided, message: Message) -> None:
-    """Take over what a request shows of decisions."""
-    body = message.body
+def _shown(message: Message) -> Decided:
+    """Return what a request shows of decisions."""
+    body, names = message.body, sorted(unclosed(message))
     if "sites" in body:
-        decided.sites = body["sites"]
-    elif message.step == "unmask":
-        decided.signers = sorted(unclosed(message))
-    elif message.step == "without":
-        decided.without = body["without"]
-        decided.shown = sorted(name for name in unclosed(message) if "/" not in name)
-
-
-def _read_decided(path: Path) -> Decided:
-    try:
-        said = json.loads(path.read_text())
-    except ValueError:
-        said = None
-    kinds = {"hushtable": str, "sites": dict, "signers": list[str], "without": list[str]}
-    said = entries(said, f"{path}: the decisions of a round", kinds | {"shown": list[str]})
-    return Decided(**{name: said[name] for name in ("sites", "signers", "without", "shown")})
+        return Decided(sites=body["sites"])
+    if message.step == "unmask":
+        return Decided(signers=names)
+    return Decided(without=body["without"], shown=[name for name in names if "/" not in name])

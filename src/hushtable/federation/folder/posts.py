@@ -13,11 +13,14 @@ from hushtable.federation.clock import parsed, stamp
 from hushtable.federation.folder.store import Store, name_of
 from hushtable.federation.folder.store import parsed as parsed_name
 from hushtable.federation.keys import Keys
-from hushtable.federation.online.messages import Message
+from hushtable.federation.online.messages import Message, Step
+from hushtable.federation.refusals import Refused
 from hushtable.federation.round import Round
 
 #: Before the name of a step, in the name of a file that asks a site.
 ASK = "ask-"
+#: Of a file in which a site refuses to begin; and before the name of a step that it refuses.
+REFUSED = "refused"
 #: Files that claim to be of the same step and sender, and are looked at: one is enough.
 _MOST = 16
 
@@ -83,6 +86,8 @@ class Amendment:
             deadline = parsed(said["deadline"])
         except ValueError as error:
             raise RoundError(f"an amendment: {error}") from None
+        if said["number"] < 1:
+            raise RoundError(f"an amendment: number {said['number']}: the first has number 1")
         return cls(said["number"], deadline, tuple(said["dropped"]), said["why"])
 
 
@@ -98,6 +103,9 @@ class Posts:
         The folder.
     amendment : Amendment
         That holds; number 0 if there is none.
+    stopped : str
+        Why nothing may be answered or asked, for people: amendments that contradict each other.
+        Empty if there is nothing.
     odd : dict of str to str
         Files that claim to be of this round and are not, with the reason.
     """
@@ -105,6 +113,7 @@ class Posts:
     round: Round
     store: Store
     amendment: Amendment = field(init=False)
+    stopped: str = ""
     odd: dict[str, str] = field(default_factory=dict)
     _names: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
@@ -126,7 +135,7 @@ class Posts:
                 self.odd[name] = str(error)
                 continue
             if found.setdefault(made.number, made) != made:
-                raise RoundError(
+                self.stopped = (
                     f"{card.name!r} signed two amendments of round {self.round.round_id[:12]} with "
                     f"number {made.number} that contradict each other: ask which one holds, and "
                     "for a new round; nothing is answered until then"
@@ -135,10 +144,34 @@ class Posts:
 
     def of(self, step: str, sender: str) -> Iterator[tuple[str, bytes]]:
         """Yield the files that claim to be of a step and sender, each with its content."""
-        for name in sorted(self._names.get((step, sender), []))[:_MOST]:
+        names = sorted(self._names.get((step, sender), []))
+        for name in names[_MOST:]:
+            self.odd[name] = f"more than {_MOST} files claim to be this one: it is not looked at"
+        for name in names[:_MOST]:
             content = self.store.read(name)
             if content is not None:
                 yield name, content
+
+    def asked(self, step: Step, site: str) -> Iterator[tuple[str, Message]]:
+        """Yield what the coordinator asks a site in a step, by name of the file."""
+        for name, content in self.of(ASK + step, site):
+            try:
+                message = Message.read(content, self.round.coordinator).check(self.round, step)
+            except HushTableError as error:
+                self.odd[name] = str(error)
+                continue
+            yield name, message
+
+    def refused(self, site: str, step: str = "") -> str:
+        """Return the word with which a site refused a step, if it did; by default to begin."""
+        for name, content in self.of(REFUSED + step, site):
+            try:
+                Message.read(content, self.round.card(site)).check(self.round, "refused")
+            except Refused as error:
+                return error.word
+            except HushTableError as error:
+                self.odd[name] = str(error)
+        return ""
 
     def there(self, step: str) -> list[str]:
         """Return the senders of whom something claims to be of a step, sorted."""
@@ -163,6 +196,8 @@ class Posts:
         why: str = "",
     ) -> Amendment:
         """Sign a further amendment, and put it there."""
+        if self.stopped:
+            raise RoundError(self.stopped)
         before = self.amendment
         for name in drop:
             self.round.card(name)  # raises if it takes no part
@@ -172,6 +207,13 @@ class Posts:
             tuple(sorted({*before.dropped, *drop})),
             why,
         )
-        self.add("amend", keys.card.name, made.message(self.round, keys))
-        self.amendment, self.round = made, replace(self.round, deadline=made.deadline)
+        self.put_again(made.message(self.round, keys))
         return made
+
+    def put_again(self, content: bytes) -> None:
+        """Have an amendment lie there, and hold unless there is a later one."""
+        card = self.round.coordinator
+        made = Amendment.of(Message.read(content, card).check(self.round, "amend"))
+        self.add("amend", card.name, content)
+        if made.number > self.amendment.number:
+            self.amendment, self.round = made, replace(self.round, deadline=made.deadline)

@@ -8,7 +8,7 @@ from hushtable import files
 from hushtable.errors import HushTableError
 from hushtable.federation.book.book import Book
 from hushtable.federation.clock import now, shown_time
-from hushtable.federation.folder.posts import ASK, Posts
+from hushtable.federation.folder.posts import REFUSED, Posts
 from hushtable.federation.folder.visits import Visit
 from hushtable.federation.keys import Card
 from hushtable.federation.online.messages import Message, Step
@@ -50,17 +50,18 @@ class SiteVisit:
     def run(self) -> Visit:
         """Do what is to be done; raises `HushTableError` over what hinders the site itself."""
         visit = Visit()
-        round_ = self.posts.round
-        self._send_again(visit)
         if self._result(visit):
             return visit
+        if self.posts.stopped:
+            return visit.end("failed", self.posts.stopped)
+        self._send_again(visit)
         if not self._has_answered:
             return self._first(visit)
         asked = self._asked(visit)
-        lead = round_.coordinator.name
-        if asked:
-            return visit.end("waiting", "Answered what was asked.", waits_for=[lead])
-        return visit.end("waiting", "Nothing is asked of this site now.", waits_for=[lead])
+        lead = self.posts.round.coordinator.name
+        if not asked and not visit.posted:
+            visit.say("Nothing is asked of this site now.")
+        return visit.end("waiting", waits_for=[lead])
 
     @property
     def _has_answered(self) -> bool:
@@ -109,38 +110,36 @@ class SiteVisit:
 
     def _asked(self, visit: Visit) -> bool:
         """Answer what is asked of this site; return whether there was anything."""
-        posts, answered = self.posts, False
+        posts, answered, lists = self.posts, False, []
         for step in ASKED:
-            for name, content in posts.of(ASK + step, self.me.name):
+            refused = b""
+            for _, message in posts.asked(step, self.me.name):
+                lists += [message.body["sites"]] if "sites" in message.body else []
                 if self.book.step(posts.round.round_id, step) is not None:
-                    self._check_same(visit, step, content)
                     continue
-                answer = self.online.answer(content, posts.round)
-                said = Message.read(answer, self.me)
-                if said.step != step:
-                    posts.odd[name] = f"refused: {said.body.get('word')}"
-                    visit.say(
-                        f"Refused what {posts.round.coordinator.name} asks in step {step!r} "
-                        f"({said.body.get('word')}): the log beside the book says why."
-                    )
-                    continue
-                self._add(visit, step, answer)
-                answered = True
+                answer = self.online.answer(message.content, posts.round)
+                if Message.read(answer, self.me).step == step:
+                    self._add(visit, step, answer)
+                    answered = True
+                else:
+                    refused = answer
+            # Perhaps it was what another site is asked, under this one's name.
+            if refused and self.book.step(posts.round.round_id, step) is None:
+                self._refuse(visit, step, refused)
+        if any(one != lists[0] for one in lists):
+            visit.say(
+                f"{posts.round.coordinator.name} signed two different lists of who is in the sum: "
+                "this site answers the first that it saw, and no other. Two coordinators may be at "
+                "work with one key: the round needs to be opened anew."
+            )
         return answered
 
-    def _check_same(self, visit: Visit, step: Step, content: bytes) -> None:
-        """Say if the coordinator asks twice in a step, and differently."""
-        noted = self.book.step(self.posts.round.round_id, step)
-        card = self.posts.round.coordinator
-        try:
-            asked = Message.read(content, card)
-        except HushTableError:
-            return  # a stranger's
-        if noted is not None and noted[0] != asked.digest:
-            visit.say(
-                f"{card.name} signed two different requests in step {step!r}: this site answered "
-                "the first, and answers no other. Two coordinators may be at work with one key."
-            )
+    def _refuse(self, visit: Visit, step: Step, answer: bytes) -> None:
+        self._add(visit, f"{REFUSED}-{step}", answer)
+        visit.say(
+            f"Refused what {self.posts.round.coordinator.name} asks in step {step!r} "
+            f"({Message.read(answer, self.me).body.get('word')}): the log beside the book says why."
+        )
 
     # --- the result ---------------------------------------------------------------------------
 
@@ -157,7 +156,8 @@ class SiteVisit:
             except HushTableError as error:
                 posts.odd[name] = str(error)
                 continue
-            files.write_bytes(self.output, content, private=False)
+            if not self.output.exists() or self.output.read_bytes() != content:
+                files.write_bytes(self.output, content, private=False)
             self.book.note_verified(result.seal.digest, posts.round.round_id)
             self.book.forget_steps(posts.round.round_id)
             part = "with" if self.me.name in result.sites else "without"

@@ -2,13 +2,16 @@
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 from hushtable.counts.base import Noised
 from hushtable.errors import RoundError
 from hushtable.federation.keys import Keys
+from hushtable.federation.online.journal import Journal
 from hushtable.federation.online.memory import Exchange
 from hushtable.federation.online.messages import Step
+from hushtable.federation.online.site import BEGINNING
 from hushtable.federation.online.tally import Tally
 from hushtable.federation.online.transport import Transport
 from hushtable.federation.round import Round
@@ -30,6 +33,10 @@ class SecureSum:
         Seconds after which a site that is silent in a step is asked again, or lost.
     tries : int, default=1
         How often a site is asked in a step; it answers the same request in the same words.
+    journal : Path, optional
+        Where decisions are written down, and in a folder beside it the answers. Whoever runs the
+        same round with it again, after a crash or when too few sites stayed, goes on from there;
+        without it, sites refuse a second list of who is in the sum.
 
     Examples
     --------
@@ -50,6 +57,7 @@ class SecureSum:
         *,
         timeout: float = 600.0,
         tries: int = 1,
+        journal: Path | None = None,
     ) -> None:
         if not round_.terms.masked:
             raise RoundError("a round without masks needs no secure sum: collect its submissions")
@@ -62,7 +70,9 @@ class SecureSum:
             raise RoundError(f"{round_.coordinator.name!r} opened the round, with other keys")
         self._transport = Exchange(transport) if callable(transport) else transport
         self._timeout, self._tries = timeout, tries
-        self._heard: dict[str, bytes] = {}
+        self._heard: set[bytes] = set()  # a transport may bring an answer twice, steps later
+        self._there: set[tuple[Step, str]] = set()
+        self._journal = None if journal is None else Journal(journal, round_)
         self.tally = Tally(round_, keys)
 
     def run(self) -> Noised:
@@ -78,32 +88,87 @@ class SecureSum:
         RoundError
             If too few sites stay, or their shares do not give masks that fit: there is no sum,
             and nobody learned anything but who took part.
+        FileError
+            If another process stays at work with the same journal.
         """
         with contextlib.closing(self._transport):
-            return self._run()
+            if self._journal is None:
+                return self._run()
+            with self._journal.alone(self._timeout):
+                self._recall(self._journal)
+                return self._run()
 
     def _run(self) -> Noised:
         tally = self.tally
         self._ask("shares")
-        tally.check_enough(len(tally.dealt), "shares")  # before anybody spends
+        if not tally.listed:
+            tally.check_enough(len(tally.dealt), "shares")  # before anybody spends
         self._ask("masked")
-        tally.close()
+        self._close()
         if not tally.whole:
             self._ask("survivors")
             tally.check_enough(len(tally.answers["survivors"]), "survivors")
-            tally.go_on()
+            self._go_on()
         self._ask("unmask")
-        tally.go_on()
+        self._go_on()
         if tally.without:
             self._ask("without")
         return tally.result()
 
+    # --- what is written down -----------------------------------------------------------------
+
+    def _recall(self, journal: Journal) -> None:
+        """Go on from where the process before was."""
+        self.tally.decided = journal.decided()
+        for step, site, content in journal.kept():
+            self._heard.add(content)
+            if step not in BEGINNING and not self.tally.listed:
+                continue  # about a list that was lost: nobody answers about another one
+            if not self.tally.take(step, site, content):
+                self._there.add((step, site))
+
+    def _close(self) -> None:
+        tally = self.tally
+        tally.close()
+        gone = sorted(set(tally.listed) - set(tally.present))
+        if gone:
+            assert self._journal is not None  # the list is of an earlier process
+            raise RoundError(
+                f"{', '.join(gone)}: in the sum, but what they sent is gone from beside "
+                f"{self._journal.path}, and they are silent: put it back, or run the round again "
+                "when they can be reached"
+            )
+        for name in sorted(set(self.tally.round.names) - set(tally.listed)):
+            # Out since an earlier process, which alone knew why.
+            step = "masked" if ("shares", name) in self._there else "shares"
+            tally.lost.setdefault(name, f"{step}: silent")
+        self._note()
+
+    def _go_on(self) -> None:
+        self.tally.go_on()
+        self._note()
+
+    def _note(self) -> None:
+        if self._journal is not None:
+            self._journal.decide(self.tally.decided)
+
+    # --- asking -------------------------------------------------------------------------------
+
     def _ask(self, step: Step) -> None:
-        """Ask sites in one step, and hand on what comes; of who is silent, nothing."""
-        requests = self.tally.requests(step)
-        answers = self._answers(requests)
-        for name in requests:
-            self.tally.take(step, name, answers.get(name, b""))
+        """Ask sites in one step, and take in what comes; of who is silent, nothing."""
+        listed = self.tally.listed
+        requests = {
+            name: request
+            for name, request in self.tally.requests(step).items()
+            if (step, name) not in self._there and (not listed or name in listed)
+        }
+        silent = set(requests)
+        for name, answer in self._answers(requests):
+            silent.remove(name)
+            if not self.tally.take(step, name, answer) and self._journal is not None:
+                self._journal.keep(step, name, answer)
+        for name in sorted(silent):
+            self.tally.take(step, name, b"")
 
     @property
     def reached(self) -> dict[str, str]:
@@ -120,12 +185,12 @@ class SecureSum:
         """By site that gave or dealt wrong shares, or complained falsely, words for people."""
         return self.tally.found_out
 
-    def _answers(self, requests: Mapping[str, bytes]) -> dict[str, bytes]:
-        """Return the first answer of each site that gives one in time."""
-        found: dict[str, bytes] = {}
+    def _answers(self, requests: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+        """Yield the first answer of each site that gives one in time, as they come."""
+        silent = set(requests)
         for _ in range(self._tries):
-            waiting = set(requests) - set(found)
-            for name in sorted(waiting):
+            waiting = set(silent)
+            for name in sorted(silent):
                 try:
                     self._transport.send(name, requests[name])
                 except OSError:  # cannot be reached
@@ -137,10 +202,11 @@ class SecureSum:
                 if came is None:
                     break
                 name, answer = came
-                if name in waiting and answer != self._heard.get(name):
+                if name in waiting and answer not in self._heard:
                     waiting.remove(name)
                     if answer:  # empty: there will be none
-                        found[name] = self._heard[name] = answer
+                        silent.remove(name)
+                        self._heard.add(answer)
+                        yield name, answer
                 elif left < 0.0:  # whoever keeps talking does not keep the round open
                     break
-        return found

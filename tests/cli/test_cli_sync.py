@@ -1,0 +1,320 @@
+"""``hushtable round sync`` and ``amend``: a month by command, and folders in the wild."""
+
+import errno
+import os
+import shutil
+import time
+from datetime import datetime, timedelta
+
+import pytest
+from cli_helpers import SCHEMA, do, trust, write_rows
+
+from hushtable import files
+from hushtable.federation import clock
+from hushtable.federation.book.book import Book
+from hushtable.federation.folder.posts import Amendment, rounds
+from hushtable.federation.folder.store import Store, name_of
+from hushtable.federation.keys import Keys
+from hushtable.federation.online.messages import Message
+from hushtable.federation.round import Round
+
+SITES = "north", "south", "west"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Three sites and a coordinator that know each other; a folder with one round."""
+    here = tmp_path_factory.mktemp("made")
+    (here / "schema.toml").write_text(SCHEMA)
+    do("plan", "draw", here / "schema.toml", "--tables", 5, "--seed", 1, "-o", here / "plan.hush")
+    for seed, name in enumerate(SITES):
+        do("round", "keygen", name, "--cap", 3, "--persons", "affirmed", "--folder", here)
+        write_rows(here / f"{name}.csv", 200, seed)
+    do("round", "keygen", "lead", "--folder", here)
+    open_round(here, "round.hush", "May")
+    (here / "box").mkdir()
+    shutil.copy(here / "round.hush", here / "May.hush")
+    return here
+
+
+@pytest.fixture
+def here(made, tmp_path, capsys):
+    """Return the same, in a folder of its own."""
+    folder = tmp_path / "here"
+    shutil.copytree(made, folder)
+    for path in folder.iterdir():
+        if path.is_file():
+            path.chmod(0o600)
+    do("round", "sync", folder / "box", "--key", folder / "lead.key", "--post",
+       folder / "round.hush", "-o", folder)  # fmt: skip
+    capsys.readouterr()
+    return folder
+
+
+def open_round(here, name, title, *options):
+    do("round", "open", here / "plan.hush", *(here / f"{site}.card" for site in SITES), "--key",
+       here / "lead.key", "--epsilon", 1, "--least", 2, "--title", title, *options, "-o",
+       here / name)  # fmt: skip
+
+
+def sync(here, name, *options):
+    """Return the arguments of a visit."""
+    if name == "lead":
+        return "round", "sync", here / "box", "--key", here / "lead.key", "-o", here, *options
+    return (
+        "round", "sync", here / "box", here / f"{name}.csv", "--key", here / f"{name}.key", "--yes",
+        *trust(here, "lead", *SITES), "-o", here / name, *options,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def visit(run, here):
+    """Have a party visit; return what it says of its only round."""
+
+    def visit(name, *options):
+        (here / name).mkdir(exist_ok=True)
+        done = run(*sync(here, name, *options), "--json")
+        assert done.code == 0, done.out + done.err
+        (found,) = done.json["rounds"]
+        return found
+
+    return visit
+
+
+def asked(here):
+    return Round.from_bytes((here / "round.hush").read_bytes(), "round")
+
+
+def put(here, step, sender, content):
+    path = here / "box" / name_of(asked(here).round_id, step, sender, content)
+    path.write_bytes(content)
+    return path
+
+
+def finish(visit, *names):
+    for _ in range(3):
+        for name in names or SITES:
+            visit(name)
+        last = visit("lead")
+        if last["state"] == "done":
+            return last
+    raise AssertionError(last)
+
+
+def answers(here, name):
+    with Book.open(here / f"{name}.book") as book:
+        return book.answers()
+
+
+def test_a_month(visit, here):
+    for name in SITES:
+        assert visit(name)["posted"] == ["shares", "masked"]
+    assert visit("lead")["posted"] == ["ask-unmask"] * 3
+    for name in SITES:
+        assert visit(name)["posted"] == ["unmask"]
+    done = visit("lead")
+    assert (done["state"], done["found_out"]) == ("done", {})
+    assert visit("north")["state"] == "done"
+    (result,) = (here / "north").glob("*.result.hush")
+    do("round", "verify", result, "--round", here / "round.hush", "--book", here / "north.book")
+
+
+def test_a_full_folder(visit, here, monkeypatch):
+    write = files.write_bytes
+
+    def full(path, content, **options):
+        if path.parent == here / "box":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, content, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "write_bytes", full)
+        with pytest.raises(AssertionError):
+            visit("north")
+    assert len(answers(here, "north")) == 1
+    assert visit("north")["posted"] == ["shares", "masked"]
+    assert len(answers(here, "north")) == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (errno.ENOSPC, "free some space there, then call again"),
+        (errno.EROFS, "ask whoever looks after the folder"),
+        (errno.EACCES, "ask whoever looks after the folder"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_to(visit, here, run, monkeypatch, number, says):
+    def fails(*arguments, **options):
+        raise OSError(number, os.strerror(number))
+
+    for name in SITES:
+        visit(name)
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "write_bytes", fails)
+        done = run(*sync(here, "lead"))
+    assert done.code == 1
+    assert says in done.err
+    assert "Traceback" not in done.err
+    finish(visit)
+
+
+def test_a_folder_that_is_not_there(here, run):
+    done = run("round", "sync", here / "nowhere", "--key", here / "lead.key")
+    assert done.code == 1
+    assert "create the folder, or mount it" in done.err
+
+
+def test_two_rounds_in_a_folder_and_one_of_them_is_stopped(here, run):
+    open_round(here, "june.hush", "June")
+    do(*sync(here, "lead", "--post", here / "june.hush"))
+    lead, may = Keys.load(here / "lead.key"), asked(here)
+    for drop in (("north",), ("south",)):
+        put(here, "amend", "lead", Amendment(1, may.deadline, drop).message(may, lead))
+    for _ in range(3):
+        for name in SITES:
+            (here / name).mkdir(exist_ok=True)
+            do(*sync(here, name))
+        found = run(*sync(here, "lead"), "--json").json["rounds"]
+    states = {one["title"]: one["state"] for one in found}
+    assert states == {"May": "failed", "June": "done"}
+    (words,) = [one["words"] for one in found if one["title"] == "May"]
+    assert "contradict each other" in words[0]
+
+
+def test_a_round_of_somebody_else_hinders_no_other(here, run):
+    """A stranger's round with our cards: refused, because nobody knows its coordinator."""
+    do("round", "keygen", "other", "--folder", here)
+    do("round", "open", here / "plan.hush", *(here / f"{site}.card" for site in SITES), "--key",
+       here / "other.key", "--epsilon", 1, "--title", "other", "-o", here / "o.hush")  # fmt: skip
+    do("round", "sync", here / "box", "--key", here / "other.key", "--post", here / "o.hush")
+    for name in SITES:
+        (here / name).mkdir()
+        found = run(*sync(here, name), "--json").json["rounds"]
+        states = {one["title"]: one["state"] for one in found}
+        assert states == {"May": "waiting", "other": "failed"}
+        assert len(answers(here, name)) == 1
+
+
+def test_foreign_and_forged_files(visit, here):
+    round_, stranger = asked(here), Keys.generate("lead")
+    (here / "box" / "minutes.docx").write_bytes(b"foreign")
+    (here / "box" / "folder.hush").mkdir()
+    put(here, "ask-unmask", "north", Message.make(round_, "unmask", stranger, {}).content)
+    put(here, "amend", "lead", Message.make(round_, "amend", stranger, {}).content)
+    put(here, "masked", "south", b"cut off")
+    put(here, "result", "lead", b"no result")
+    put(here, "nonsense", "nobody", b"?")
+    (here / "box" / name_of(round_.round_id, "shares", "west", b"whole")).write_bytes(b"who")
+    done = finish(visit)
+    assert any(".masked.south." in name for name in done["set_aside"]) or done["state"] == "done"
+    said = visit("north")
+    assert said["state"] == "done"
+    assert not [word for word in said["words"] if "Refused" in word]
+
+
+def test_messages_of_the_wrong_party_step_round_and_size(visit, here, run):
+    for name in ("north", "south"):
+        visit(name)
+    (own,) = (here / "box").glob("*.masked.south.*")
+    content = own.read_bytes()
+    put(here, "masked", "west", content)  # of another party
+    put(here, "shares", "west", content)  # of another step
+    open_round(here, "june.hush", "June")
+    other = Round.from_bytes((here / "june.hush").read_bytes(), "june")
+    west = Keys.load(here / "west.key")
+    put(here, "shares", "west", Message.make(other, "shares", west, {}).content)
+    put(here, "shares", "west", Message.make(asked(here), "shares", west, {}).content)
+    waits = visit("lead")
+    assert waits["waits_for"] == ["west"]
+    assert len(waits["set_aside"]) == 4
+    shown = run(*sync(here, "lead"))
+    assert shown.code == 0
+    assert shown.out.count("Left aside: ") == 4
+    assert finish(visit)["state"] == "done"
+
+
+def test_a_refusal_reaches_the_coordinator(visit, here, run):
+    policy = here / "north.policy.toml"
+    policy.write_text(policy.read_text().replace("epsilon = ", "epsilon = 0.01 #", 1))
+    (here / "north").mkdir()
+    asked_ = [one for one in sync(here, "north") if one != "--yes"]
+    done = run(*asked_, "--unattended", "--json")
+    assert done.json["rounds"][0]["state"] == "failed"
+    (refusal,) = (here / "box").glob("*.refused.north.*")
+    word = Message.read(refusal.read_bytes(), Keys.load(here / "north.key").card).body["word"]
+    assert word == "policy"
+    assert f"north refused ({word})" in " ".join(visit("lead")["words"])
+    assert answers(here, "north") == []
+
+
+def test_extended_and_dropped_by_command(visit, here, run, monkeypatch):
+    for name in ("north", "south"):
+        visit(name)
+    later = datetime.now().astimezone() + timedelta(days=60)
+    do("round", "amend", here / "box", "--key", here / "lead.key", "--drop", "west", "--why", "ill")
+    assert visit("west")["state"] == "failed"
+    do("round", "amend", here / "box", "--key", here / "lead.key", "--days", 90)
+    monkeypatch.setattr(clock, "read", lambda: later)
+    done = finish(visit, "north", "south")
+    assert done["amendments"] == 2
+    assert "Without west" in done["words"][-1]
+    ended = run("round", "amend", here / "box", "--key", here / "lead.key", "--days", 3)
+    assert ended.code == 1
+    assert "is over" in ended.err
+
+
+def test_two_coordinators(visit, here, run, tmp_path):
+    for name in SITES:
+        visit(name)
+    visit("lead")
+    (journal,) = (here / "lead.rounds").iterdir()
+    said = journal.read_text()
+    journal.write_text(said.replace('"masked": "', '"masked": "0', 1))
+    done = run(*sync(here, "lead"))
+    assert done.code == 1
+    assert "two coordinators are at work with one key" in done.err
+    journal.unlink()
+    assert finish(visit)["state"] == "done"
+
+
+def test_two_hundred_thousand_foreign_files(visit, here, monkeypatch):
+    """Their names alone, which is all that a visit sees of them."""
+    scandir, many = os.scandir, 200_000
+
+    class Entry:
+        def __init__(self, name):
+            self.name = name
+
+        def is_file(self, *, follow_symlinks=True):
+            return True
+
+    class Listing:
+        def __init__(self, path):
+            with scandir(path) as found:
+                self.entries = list(found)
+
+        def __enter__(self):
+            return iter([*self.entries, *foreign])
+
+        def __exit__(self, *_):
+            pass
+
+        def close(self):
+            pass
+
+    half = [Entry(f"IMG_{i:06}.jpeg") for i in range(many // 2)]
+    foreign = half + [Entry(f"{i:016x}.masked.s{i}.{i:016x}.hush") for i in range(many // 2)]
+    visit("north")
+    monkeypatch.setattr(os, "scandir", Listing)
+    start = time.process_time()
+    assert visit("south")["state"] == "waiting"
+    assert time.process_time() - start < 5
+
+
+def test_no_round_in_the_folder(here, run):
+    (here / "empty").mkdir()
+    done = run("round", "sync", here / "empty", "--key", here / "lead.key")
+    assert done.code == 2
+    assert "holds no round for 'lead'" in done.err
+    assert rounds(Store.open(here / "empty")) == []

@@ -1,0 +1,430 @@
+"""Rounds in a folder where whatever can go wrong does: deaths, delays, damage, forgeries.
+
+All of a run follows from its seed. A party that dies loses what it held in memory, at any write;
+its next visit begins from its files. A file becomes visible to each reader at a time of its own.
+"""
+
+import contextlib
+import functools
+import json
+import shutil
+import sys
+from collections import Counter
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "federation"))
+from round_helpers import DEADLINE, T0, UNATTENDED, Consortium
+
+from hushtable import files, signatures
+from hushtable.errors import HushTableError
+from hushtable.federation import clock
+from hushtable.federation.book.book import Book
+from hushtable.federation.book.database import Database
+from hushtable.federation.folder.coordinator import CoordinatorVisit
+from hushtable.federation.folder.posts import Posts, post_round
+from hushtable.federation.folder.site import SiteVisit
+from hushtable.federation.folder.store import Store, name_of, parsed
+from hushtable.federation.keys import Keys
+from hushtable.federation.online.messages import Message
+from hushtable.federation.online.site import OnlineSite
+from hushtable.federation.result import Result
+from hushtable.federation.terms import Terms
+
+SITES = 20
+#: Sweeps over the parties while things go wrong, and after that; a visit in each is usual.
+WILD, QUIET = 9, 7
+STEPS = "shares", "masked", "survivors", "unmask", "without"
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Doom:
+    """Ends a process at a write."""
+
+    def __init__(self):
+        self.left, self.deaths = 0, 0
+
+    def point(self):
+        """Come to a write."""
+        if self.left:
+            self.left -= 1
+            if not self.left:
+                self.deaths += 1
+                raise Killed
+
+
+class Box:
+    """The files of a folder, and from when on each reader sees them."""
+
+    def __init__(self, rng, doom):
+        self.rng, self.doom, self.tick, self.calm = rng, doom, 0, False
+        self.files, self.late, self.cut, self.writes = {}, {}, {}, 0
+
+    def put(self, name, content, writer=""):
+        """Write a file; others see it at once, later, or cut off at first."""
+        self.files[name] = content
+        self.writes += 1
+        for reader in () if self.calm else ("lead", *(f"s{i:02d}" for i in range(SITES))):
+            chance = self.rng.random() * (3 if reader == writer else 1)
+            until = self.tick + int(self.rng.integers(1, 4))
+            if chance < 0.12:
+                self.late[reader, name] = until
+            elif chance < 0.15:
+                self.cut[reader, name] = until
+
+    def seen(self, reader, name):
+        """Return the content as a reader sees it, or None."""
+        if name not in self.files or self.late.get((reader, name), 0) > self.tick:
+            return None
+        content = self.files[name]
+        return content[:50] if self.cut.get((reader, name), 0) > self.tick else content
+
+    def settle(self):
+        """Show everybody everything from now on."""
+        self.calm = True
+        self.late.clear(), self.cut.clear()
+
+
+class View:
+    """A folder as one party reaches it; see `hushtable.federation.folder.store.Place`."""
+
+    where = "box"
+
+    def __init__(self, box, reader):
+        self.box, self.reader = box, reader
+
+    def look(self, wanted):
+        """List what is visible, in any order."""
+        names = [name for name in self.box.files if self.box.seen(self.reader, name) is not None]
+        self.box.rng.shuffle(names)
+        found = [name for name in names if wanted(name)]
+        return found, len(names) - len(found)
+
+    def load(self, name, most):
+        """Return what is visible of a file."""
+        content = self.box.seen(self.reader, name)
+        if content is None:
+            raise FileNotFoundError(name)
+        return content if len(content) <= most else None
+
+    def save(self, name, content):
+        """Write a file, or die before or after it."""
+        self.box.doom.point()
+        self.box.put(name, content, self.reader)
+        self.box.doom.point()
+
+
+class World:
+    """What many runs share: keys, a plan, rows counted once, and books that have answered nothing.
+
+    ``patch`` is pytest's: writes become points of death, and nothing waits for a disk.
+    """
+
+    def __init__(self, folder, patch):
+        self.those, self.folder, self.doom = Consortium(folder, SITES, cap=20.0), folder, Doom()
+        for site in self.those.sites.values():
+            counted = site.sketch(self.those.plan)
+            site.sketch = lambda plan, counted=counted: counted
+            site.book.close()
+            shutil.copy(site.book.path, f"{site.book.path}.new")
+        self.strangers = {name: Keys.generate(name) for name in ("lead", *self.those.sites)}
+        self.before = {}
+        self.at = T0
+        patch.setattr(clock, "read", lambda: self.at)
+        patch.setattr(Terms, "scale", functools.lru_cache(Terms.scale))
+        patch.setattr("os.fsync", lambda _: None)
+        # The same bytes are read by twenty parties, again and again.
+        for where, name in ((signatures, "verifies"), (files, "unpack")):
+            patch.setattr(where, name, functools.lru_cache(4000)(getattr(where, name)))
+        patch.setattr(Database, "writing", self._doomed(Database.writing))
+        patch.setattr(files, "replacing", self._doomed(files.replacing))
+        run = Database.run
+        slow = "pragma synchronous = extra"
+        patch.setattr(
+            Database, "run", lambda db, s, v=(): run(db, s.replace(slow, f"{slow[:-5]}off"), v)
+        )
+
+    def _doomed(self, write):
+        @contextlib.contextmanager
+        def doomed(*arguments, **options):
+            self.doom.point()
+            with write(*arguments, **options) as given:
+                yield given
+            self.doom.point()
+
+        return doomed
+
+    def run(self, seed):
+        """Return the run of a seed, over."""
+        one = Run(self, seed)
+        one.go()
+        self.before = dict(one.box.files)
+        return one
+
+
+class Run:
+    """One round, from its first visit until nothing moves any more."""
+
+    def __init__(self, world, seed):
+        self.world, self.those = world, world.those
+        self.rng, self.seed = np.random.default_rng(seed), seed
+        self.least = int(self.rng.integers(11, SITES + 1))
+        self.round = self.those.open(least=self.least, title=f"run {seed}")
+        self.folder = world.folder / f"run{seed}"
+        self.folder.mkdir()
+        self.box = Box(self.rng, world.doom)
+        world.at, world.doom.left = T0, 0
+        self.names = list(self.those.sites)
+        for name in self.names:
+            shutil.copy(f"{self.those.sites[name].book.path}.new", self.book(name))
+        away = self.rng.permutation(self.names)[: self.rng.integers(0, SITES - self.least + 1)]
+        self.away = {str(name): int(self.rng.integers(0, 5)) for name in away}
+        self.lose_journal, self.unhealed = self.rng.random() < 0.3, self.rng.random() < 0.1
+        self.amends = int(self.rng.integers(0, 6)) if self.rng.random() < 0.25 else -1
+        self.over = int(self.rng.integers(1, WILD))
+        self.lead, self.refused, self.words, self.counts = None, "", [], Counter()
+        self.found_out, self.states = set(), {}
+        post_round(Store(View(self.box, "lead")), self.round)
+
+    def book(self, name):
+        return self.folder / f"{name}.book"
+
+    @property
+    def gone(self):
+        return {name for name, tick in self.away.items() if tick <= self.box.tick}
+
+    @property
+    def journal(self):
+        return self.folder / "journal.json"
+
+    # --- visits -------------------------------------------------------------------------------
+
+    def visit(self, name, doomed):
+        """Have a party visit, perhaps for its last time in this process."""
+        doom = self.world.doom
+        doom.left = int(self.rng.integers(1, 25)) if doomed else 0
+        self.counts["visits"] += 1
+        try:
+            posts = Posts(self.round, Store(View(self.box, name)))
+            done = self._lead(posts) if name == "lead" else self._site(name, posts)
+        except Killed:
+            self.counts["deaths"] += 1
+            return
+        finally:
+            doom.left = 0
+        self.states[name] = done.state
+        if name == "lead":
+            self.lead = done
+        self.found_out |= set(done.found_out)
+
+    def _site(self, name, posts):
+        site = self.those.sites[name]
+        with Book.open(self.book(name), site.keys.card) as book:
+            online = OnlineSite(site.keys, book, site.sketch, policy=UNATTENDED)
+            begin, output = partial(online.begin, posts.round), self.folder / f"{name}.hush"
+            return SiteVisit(posts, site.keys.card, book, begin, online, output).run()
+
+    def _lead(self, posts):
+        if self.lose_journal and not self.box.calm and self.rng.random() < 0.3:
+            self.journal.unlink(missing_ok=True)
+            # Nobody moves to another machine before the folder shows what the first one wrote.
+            for hidden in (self.box.late, self.box.cut):
+                for reader, file in list(hidden):
+                    if reader == "lead" and parsed(file).step.startswith("ask-"):
+                        del hidden[reader, file]
+        output = self.folder / "lead.hush"
+        return CoordinatorVisit(posts, self.those.lead, self.journal, output).run()
+
+    # --- a run --------------------------------------------------------------------------------
+
+    def go(self):
+        """Sweep over the parties, wildly and then quietly."""
+        for sweep in range(WILD):
+            self.box.tick = sweep
+            self._time(sweep)
+            for name in self._order():
+                if self.rng.random() < 0.75 and self.states.get(name) != "done":
+                    self.visit(name, self.rng.random() < 0.3)
+                if self.rng.random() < 0.15:
+                    self._mischief()
+            if self.lead is not None and self.lead.state == "done" and sweep > 4:
+                break
+        self.box.tick = WILD
+        self.world.at = max(self.world.at, DEADLINE + timedelta(days=30))
+        self.box.settle()
+        for _ in range(QUIET):
+            before = self.box.writes, self.states.copy()
+            for name in self._order():
+                if self.states.get(name) != "done":
+                    self.visit(name, False)
+            if before == (self.box.writes, self.states):
+                break
+        else:
+            raise AssertionError("it does not come to an end")
+        self.end = self.lead
+
+    def _order(self):
+        here = [name for name in ("lead", *self.names) if name not in self.gone]
+        return [str(name) for name in self.rng.permutation(here)]
+
+    def _time(self, sweep):
+        if sweep == self.over:
+            self.world.at = DEADLINE + timedelta(hours=1)
+        if sweep == self.amends:
+            posts = Posts(self.round, Store(View(self.box, "lead")))
+            how = {"deadline": DEADLINE + timedelta(days=3)}
+            if self.rng.random() < 0.5:
+                how["drop"] = (str(self.rng.choice(self.names)),)
+            posts.amend(self.those.lead, **how)
+            self.visit("lead", False)
+
+    # --- what strangers and disks do ----------------------------------------------------------
+
+    def _mischief(self):
+        kinds = self._cut_off, self._copied, self._replayed, self._forged, self._foreign, self._form
+        kind = kinds[self.rng.integers(len(kinds))]
+        kind()
+        self.counts[kind.__name__.strip("_")] += 1
+
+    def _any(self, files_=None):
+        names = sorted(self.box.files if files_ is None else files_)
+        return names[self.rng.integers(len(names))]
+
+    def _cut_off(self):
+        name = self._any()
+        claims = parsed(name)
+        ours = claims.step == "round" or (claims.sender in self.away and not self.unhealed)
+        if not ours and not (claims.step.startswith("ask-") and self.lose_journal):
+            self.box.files[name] = self.box.files[name][: self.rng.integers(0, 200)]
+
+    def _put(self, step, sender, content):
+        self.box.put(name_of(self.round.round_id, step, sender, content), content)
+
+    def _copied(self):
+        """The same file, as if it were of another step or party."""
+        one, other = parsed(self._any()), self._any()
+        self._put(one.step, one.sender, self.box.files[other])
+
+    def _replayed(self):
+        """A file of the round before, as if it were of this one."""
+        if self.world.before:
+            name = self._any(self.world.before)
+            claims = parsed(name)
+            self._put(claims.step, claims.sender, self.world.before[name])
+
+    def _forged(self):
+        sender = str(self.rng.choice(["lead", *self.names]))
+        keys = self.world.strangers[sender]
+        step = str(self.rng.choice(STEPS))
+        body = {"sites": {}, "without": [sender], "word": "policy"}
+        content = Message.make(self.round, step, keys, body).content
+        if sender == "lead":
+            amend = {"number": 1, "deadline": "2027-03-01T12:00:00Z", "dropped": [], "why": ""}
+            self._put("amend", sender, Message.make(self.round, "amend", keys, amend).content)
+            self._put(f"ask-{step}", str(self.rng.choice(self.names)), content)
+        else:
+            self._put(step, sender, content)
+
+    def _foreign(self):
+        self._put("masked", str(self.rng.choice(self.names)), self.rng.bytes(99))
+
+    def _form(self):
+        """The same message, written otherwise: what no signature covers can be changed."""
+        name = self._any()
+        content, claims = self.box.files[name], parsed(name)
+        size = int.from_bytes(content[:8], "little")
+        with contextlib.suppress(ValueError):
+            header = json.dumps(json.loads(content[8 : 8 + size])).encode()
+            other = len(header).to_bytes(8, "little") + header + content[8 + size :]
+            self._put(claims.step, claims.sender, other)
+
+    # --- what has to hold ---------------------------------------------------------------------
+
+    def check(self):
+        """Check all that has to hold; return the outcome in a word."""
+        assert not self.found_out, self.found_out
+        sent = self._books()
+        self._one_answer_a_step()
+        state = self.end.state
+        alive = set(self.names) - set(self.away)
+        if state == "done":
+            self._sum(sent, alive)
+            whole = len(Result.load(self.folder / "lead.hush").sites) == SITES
+            return "sum of all" if whole else "sum without some"
+        listed = self._listed()
+        if state == "failed":
+            assert not listed
+            assert len(self._present()) < self.least, self.end
+            return "too few before the deadline"
+        assert state == "waiting"
+        assert listed
+        assert self.end.waits_for
+        assert set(self.end.waits_for) <= set(self.away), self.end
+        if "is not in the folder" in " ".join(self.end.words):
+            assert self.unhealed
+            return "a file of a party that is away is damaged"
+        assert len(alive & set(listed)) < self.least
+        return "too few after the list"
+
+    def _books(self):
+        """Return what each site sent, by its book, which was charged for it once."""
+        sent = {}
+        for name in self.names:
+            with Book.open(self.book(name)) as book:
+                given = book.answers()
+                assert len(given) <= 1
+                assert len(book.spent("all rows")) == len(given)
+                if given:
+                    sent[name] = given[0].sent
+        return sent
+
+    def _one_answer_a_step(self):
+        """No party signed two different things in a step."""
+        said, cards = {}, {card.name: card for card in self.those.cards}
+        for file, content in self.box.files.items():
+            claims = parsed(file)
+            card = cards.get(claims.sender)
+            if card is None or claims.step.startswith("ask-"):
+                continue
+            with contextlib.suppress(HushTableError):
+                read = files.unpack(content, file)
+                if read.manifest.get("round_id") != self.round.round_id or not card.signed(read):
+                    continue
+                step = read.manifest.get("step", read.kind)
+                if step != "refused":
+                    assert said.setdefault((card.name, step), read.digest) == read.digest, file
+        assert said
+
+    def _sum(self, sent, alive):
+        result = Result.load(self.folder / "lead.hush")
+        result.check_round(self.round)
+        assert len(result.sites) >= self.least
+        assert (result.counts.counts == sum(sent[name] for name in result.sites)).all()
+        for name in sorted(alive):
+            assert self.states[name] == "done", (name, self.states[name])
+            with Book.open(self.book(name)) as book:
+                assert book.verified(result.seal.digest)
+
+    def _listed(self):
+        return json.loads(self.journal.read_text())["sites"] if self.journal.exists() else {}
+
+    def _present(self):
+        """Return of whom all that a round begins with is there, whole and in time."""
+        there = {step: set() for step in ("shares", "masked")}
+        for file, content in self.box.files.items():
+            claims = parsed(file)
+            if claims.step in there and claims.sender in self.names:
+                with contextlib.suppress(HushTableError):
+                    read = files.unpack(content, file)
+                    if read.manifest.get("round_id") == self.round.round_id and self.those.sites[
+                        claims.sender
+                    ].keys.card.signed(read):
+                        there[claims.step].add(claims.sender)
+        dropped = Posts(self.round, Store(View(self.box, "lead"))).amendment.dropped
+        return there["shares"] & there["masked"] - set(dropped)

@@ -1,0 +1,85 @@
+"""``hushtable round sync`` killed by SIGKILL before any one change of the disk: the same sum."""
+
+import pytest
+from faults import KILLED, put
+from world import TRUST, snapshot
+
+from hushtable.federation.book.book import Book
+from hushtable.federation.result import Result
+
+#: Whose visits there are, until the result is verified.
+VISITS = "lead", "north", "south", "lead", "north", "south", "lead", "north", "south"
+
+
+def line(here, name):
+    if name == "lead":
+        return f"round sync {here}/box --key {here}/lead.key -o {here} --json".split()
+    rows = f"{here}/{'rows' if name == 'north' else 'other'}.csv"
+    about = f"--key {here}/{name}.key --yes --threads 1 -o {here} --json"
+    return f"round sync {here}/box {rows} {about} {TRUST.replace('@', f'{here}/')}".split()
+
+
+@pytest.fixture
+def round_in(world):
+    """Return the server, and its folder with a round in a box of its own."""
+    here = world.root
+    (here / "box").mkdir()
+    done = world.run("round", "sync", here / "box", "--key", here / "lead.key", "--post",
+                     here / "first.round", "-o", here)  # fmt: skip
+    assert done.code == 0, done.said
+    return world, here
+
+
+def go_on(server, here, visits):
+    """Have them visit until the coordinator is done; return what it said last."""
+    for name in visits:
+        done = server.run(*line(here, name))
+        assert done.code == 0, done.said
+    return done
+
+
+def check(server, here, at):
+    (path,) = here.glob("*.result.hush")
+    result, sent = Result.load(path), []
+    for name in ("north", "south"):
+        with Book.open(here / f"{name}.book") as book:
+            (given,) = [one for one in book.answers() if one.title == "first"]
+            assert book.verified(result.seal.digest), at
+            assert len(book.spent("all rows")) == 1, at
+            sent.append(given.sent)
+    assert (result.counts.counts == sum(sent)).all(), at
+    assert result.sites == ["north", "south"], at
+
+
+def sweep(served, here, step):
+    """Kill each of the visits at every ``step``-th change; return how often one died."""
+    deaths = 0
+    for i, name in enumerate(VISITS[:7]):
+        before = snapshot(here)
+        whole = served.run(*line(here, name))
+        assert whole.code == 0, whole.said
+        after = snapshot(here)
+        for kill_at in range(1, len(whole.changes) + 1, step):
+            put(before, here)
+            died = served.run(*line(here, name), kill_at=kill_at)
+            if died.code != KILLED:  # what is written depends on what was drawn
+                continue
+            deaths += 1
+            at = f"visit {i} of {name}, killed before change {kill_at}: {died.changes[-1]}"
+            go_on(served, here, VISITS[i:])
+            check(served, here, at)
+        put(after, here)
+    return deaths
+
+
+def test_killed_at_some_changes(round_in):
+    served, here = round_in
+    assert sweep(served, here, 61) >= 4
+
+
+@pytest.mark.slow
+def test_killed_at_every_change(round_in):
+    served, here = round_in
+    deaths = sweep(served, here, 1)
+    print(f"killed at {deaths} changes of {len(VISITS[:7])} visits, the same sum each time")
+    assert deaths > 50
