@@ -1,8 +1,9 @@
 """Time of a secure sum, for each site and for the coordinator, without and with dropouts.
 
 By file: what a site does beyond counting and noise (check the round, masks, signature), and what
-the coordinator does (check, sum). Online: all five steps of a site, with its book on disk, and the
-coordinator's, over a transport that costs nothing. One process, one thread. The noise is drawn
+the coordinator does (check, sum). Online: all steps of a site, with its book on disk, and the
+coordinator's, over a transport that costs nothing; and what a site sends and reads, against the
+masked vector alone. One process, one thread. The noise is drawn
 by a fast stand-in and not timed: OpenDP draws 100,000 counts in about a second, masks or not.
 """
 
@@ -35,8 +36,8 @@ from hushtable.federation.site import Reply
 
 #: Counters of a vector, and tables of 256 cells that make them up.
 TABLES = 391
-SITES = 100
-SHARES_LOST = (0.0, 0.01, 0.3)
+SITES = (20, 100)
+SHARES_LOST = (0.0, 0.05, 0.3)
 
 
 @dataclass
@@ -50,6 +51,9 @@ class Timing:
     coordinator: float
     exact: bool
     counters: int
+    #: Bytes that a site sends and reads, of those of the masked vector.
+    sent: float
+    read: float
 
 
 @dataclass
@@ -58,6 +62,9 @@ class Clock:
 
     spent: dict[str, float] = field(default_factory=dict)
     noise: float = 0.0
+    #: By name, bytes that were sent and read.
+    sent: Counter[str] = field(default_factory=Counter)
+    read: Counter[str] = field(default_factory=Counter)
 
     def add(self, name: str, start: float, noise_before: float) -> None:
         seconds = time.perf_counter() - start - (self.noise - noise_before)
@@ -113,6 +120,8 @@ def by_file(those: Consortium) -> Timing:
         reply = Reply(asked, keys, those.books[name], data_set="files")
         sent[name] = reply.submission(those.sketch)
         clock.add(name, start, noise)
+        clock.read[name] += len(round_.content)
+        clock.sent[name] += len(sent[name])
     start = time.perf_counter()
     collection = Collection(Round.from_bytes(round_.content, "round"))
     for name, content in sent.items():
@@ -142,11 +151,13 @@ def online(those: Consortium, share_lost: float) -> Timing:
 
     def answer(name: str, request: bytes) -> bytes | None:
         asked[name] += 1
-        if asked[name] >= 3 and name in lost:  # gone when the masked counts are due
+        if asked[name] >= 2 and name in lost:  # gone when the masked counts are due
             return None
         start, noise = time.perf_counter(), clock.noise
         said = agents[name].answer(request)
         clock.add(name, start, noise)
+        clock.read[name] += len(request)
+        clock.sent[name] += len(said)
         return said
 
     sites = Memory({name: partial(answer, name) for name in agents})
@@ -159,14 +170,22 @@ def online(those: Consortium, share_lost: float) -> Timing:
 
 
 def _timing(form, those, lost, clock, coordinator, exact, inside=None) -> Timing:
-    sites = [clock.spent[name] for name in inside or clock.spent]
+    names = inside or list(clock.spent)
+    n = len(those.sketch.counts)
+    site, sent, read = (
+        statistics.median(by_name[name] for name in names)
+        for by_name in (clock.spent, clock.sent, clock.read)
+    )
     return Timing(
-        form, len(those.keys), lost, statistics.median(sites), coordinator, exact,
-        len(those.sketch.counts),
-    )  # fmt: skip
+        form, len(those.keys), lost, site, coordinator, exact, n, sent / (8 * n), read / (8 * n)
+    )
 
 
-def time_all(sites: int = SITES, tables: int = TABLES) -> list[Timing]:
+def time_all(sites: Sequence[int] = SITES, tables: int = TABLES) -> list[Timing]:
+    return [timing for n in sites for timing in time_sites(n, tables)]
+
+
+def time_sites(sites: int, tables: int) -> list[Timing]:
     timings = []
     with tempfile.TemporaryDirectory() as folder:
         those = Consortium(Path(folder), sites, tables)
@@ -185,12 +204,13 @@ def table(timings: Sequence[Timing]) -> str:
     rows = [
         (
             t.form, f"{t.sites}", f"{t.lost}", f"{t.counters:,}", f"{t.site:.3f}",
-            f"{t.coordinator:.2f}", "yes" if t.exact else "NO",
+            f"{t.coordinator:.2f}", f"{t.sent:.2f}", f"{t.read:.2f}", "yes" if t.exact else "NO",
         )
         for t in timings
     ]  # fmt: skip
     header = (
-        "form", "sites", "lost", "counters", "a site, s", "coordinator, s", "equals the plain sum",
+        "form", "sites", "lost", "counters", "a site, s", "coordinator, s", "sent / vector",
+        "read / vector", "equals the plain sum",
     )  # fmt: skip
     return common.markdown_table(header, rows)
 
@@ -200,8 +220,23 @@ def targets(timings: Sequence[Timing]) -> list[Target]:
     for t in timings:
         claim = f"{t.form}, {t.sites} sites, {t.lost} lost"
         found += [
-            Target(f"{claim}: seconds of a site", t.site, "<=", 0.2, ".3f"),
-            Target(f"{claim}: seconds of the coordinator", t.coordinator, "<=", 2.0, ".2f"),
+            Target(
+                f"{claim}: seconds of a site", t.site, "<=", 0.3 if t.sites <= 20 else 0.5, ".3f"
+            ),
+            Target(
+                f"{claim}: seconds of the coordinator",
+                t.coordinator,
+                "<=",
+                3.0,
+                ".2f",
+            ),
+            Target(
+                f"{claim}: sent, of the masked vector",
+                t.sent,
+                "<=",
+                1.3 if t.sites <= 20 else 2.0,
+                ".2f",
+            ),
             Target(f"{claim}: equals the plain sum", float(t.exact), ">=", 1.0, ".0f"),
         ]
     return found

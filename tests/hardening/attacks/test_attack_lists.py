@@ -13,6 +13,7 @@ import pytest
 from round_helpers import Hand, agent
 from test_attack_shares import Hostile, consortium_in_memory
 
+from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.book.book import Book
 from hushtable.federation.masks import seal
 from hushtable.federation.online.messages import Message, enclosed
@@ -34,7 +35,8 @@ class Greedy:
         self.signed, self.complaints = {}, {}
         lies = {one: "deals_other_rows" for one in league if self.rng.random() < 0.5}
         online = Hostile(those, round_, lies, {"unmask": self.names, "survivors": self.names}, seed)
-        with contextlib.suppress(Exception):
+        online.honest = self.honest
+        with contextlib.suppress(RoundError):
             online.run()
         self.hand = Hand(online)
         rest = self.rng.sample(
@@ -105,7 +107,7 @@ class Greedy:
         shown = dict(self.complaints) | {one: self.invented(one, out[0]) for one in self.league}
         if self.stale and self.rng.random() < 0.2:
             shown[self.rng.choice(self.honest)] = self.rng.choice(self.stale)
-        with contextlib.suppress(Exception):  # it cannot even read what it would show
+        with contextlib.suppress(HushTableError):  # it cannot even read what it would show
             said = self.ask(name, self.hand.without(out, shown))
             if said is not None:
                 # Of honest sites that is never shown; the masks with others are known anyway.
@@ -185,9 +187,9 @@ def tells_nothing_of_few(greedy):
 SIZES = [(5, 0, 3), (5, 1, 4), (6, 1, 4), (6, 0, 5), (7, 2, 5), (7, 1, 5)]
 
 
-def play(seeds):
+def play(seeds, sizes=SIZES):
     told = left_out = 0
-    for k, colluders, least in SIZES:
+    for k, colluders, least in sizes:
         with consortium_in_memory(k) as those:
             stale = ()
             for seed in seeds:
@@ -201,7 +203,7 @@ def play(seeds):
 
 
 def test_no_coordinator_tells_a_site_from_the_others():
-    assert play(range(2))[0] > 0  # it gets sums: it does not just fail
+    assert play(range(2), SIZES[:3])[0] > 0  # it gets sums: it does not just fail
 
 
 @pytest.mark.slow
@@ -225,7 +227,7 @@ def fails(seeds, **terms):
 
 def test_the_games_find_a_league_larger_than_the_terms_say():
     """The check can fail: three of five sign every list."""
-    assert fails(range(6), n_league=3) > 0
+    assert fails(range(3), n_league=3) > 0
 
 
 def test_the_games_find_sites_that_forget_what_they_answered():

@@ -55,7 +55,9 @@ class Hostile(Online):
     def __init__(self, those, round_, lies, lost=None, seed=0):
         super().__init__(those, round_, lost)
         self.lies, self.rng = lies, random.Random(seed)
-        self.honest = [name for name in those.sites if name not in lies]
+        # Who stays to the end: of rows dealt to others, nobody might complain.
+        gone = set().union(*self.lost.values())
+        self.honest = [name for name in those.sites if name not in gone.union(lies)]
         self.least = round_.terms.least
 
     def answer(self, name, request):
@@ -271,7 +273,14 @@ def test_one_liar(those, lie):
     sums_exactly(those, {"s03": lie}, {"masked": ["s08"], "unmask": ["s09"]})
 
 
-@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize(
+    "lie",
+    [
+        "blame_others", "deals_other_rows",
+        *(pytest.param(lie, marks=pytest.mark.slow) for lie in LIES
+          if lie not in ("blame_others", "deals_other_rows")),
+    ],
+)  # fmt: skip
 def test_three_liars(those, lie):
     sums_exactly(those, dict.fromkeys(("s00", "s04", "s07"), lie))
 
@@ -301,7 +310,7 @@ def chances(seed):
     return lies, lost, least
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_liars_and_sites_away(those, seed):
     lies, lost, least = chances(seed)
     sums_exactly(those, lies, lost, least, seed)
