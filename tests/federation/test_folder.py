@@ -358,7 +358,7 @@ def test_a_journal_of_another_round(consortium, clock):
     ):
         new.visit(journal=old.journal)
     new.journal.write_text("{}")
-    with pytest.raises(FileError, match="remove it, and call again"):
+    with pytest.raises(FileError, match="remove it and call again"):
         new.visit()
 
 
@@ -372,7 +372,9 @@ def test_refusals_reach_the_coordinator(folder):
     assert visit.waits_for == ["s02"]
     assert visit.words == ["s02 refused (policy): its log says why. It may still answer; ask it."]
     here.site("s02")
-    assert here.visit().words == ["0 of at least 2 sites have answered in step 'unmask'."]
+    assert here.visit().words == [
+        "0 of at least 2 sites have helped to take the masks off the sum."
+    ]
 
 
 def test_a_request_for_another_site_is_refused_and_hinders_nothing(folder):

@@ -142,11 +142,11 @@ def test_journals_that_are_none(here, tmp_path):
     other = Rehearsal(("north", "south"), tmp_path / "lead.rounds")
     journal.write_decided(path, other.round, Decided())
     other.close()
-    with pytest.raises(RoundError, match="is the journal of round"):
+    with pytest.raises(RoundError, match="holds the decisions of round"):
         SecureSum(here.round, here.lead, here.transport(), journal=path).run()
     for text in (b"", b"{}", b'{"sites": 3}', b"\xff"):
         path.write_bytes(text)
-        with pytest.raises(RoundError, match="decisions of a round needs the entries"):
+        with pytest.raises(FileError, match="not the decisions of a coordinator, or damaged"):
             SecureSum(here.round, here.lead, here.transport(), journal=path).run()
     assert here.books["east"].answers() == []
 

@@ -19,6 +19,7 @@ from hushtable.federation.folder.site import SiteVisit
 from hushtable.federation.folder.store import Store
 from hushtable.federation.folder.visits import Visit
 from hushtable.federation.keys import Keys
+from hushtable.federation.online.journal import path_of
 from hushtable.federation.online.messages import Message
 from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.refusals import Refusal, SiteLog
@@ -68,8 +69,7 @@ class Party:
             ) as notes:
                 visit = self._as_site(posts, notes, result)
         if self.keys.card == round_.coordinator:
-            journal = self.key.with_suffix(".rounds") / f"{round_.round_id[:16]}.json"
-            journal.parent.mkdir(mode=0o700, exist_ok=True)
+            journal = path_of(self.key, round_)
             before, visit = visit, CoordinatorVisit(posts, self.keys, journal, result).run()
             visit.posted, visit.words = before.posted + visit.posted, before.words + visit.words
         return visit
