@@ -114,11 +114,6 @@ class Terms(terms.Terms):
         opened = 0
         if max_rows is not None and masked:
             opened = k_min - math.floor(k_min / price(k_min, cells))
-            if opened == k_min:
-                raise UsageError(
-                    f"max_rows with at least {least} sites, {colluders} colluding: needs another "
-                    "site whose noise pays for opening the totals of tables"
-                )
         return cls(
             masked=masked, least=least, k_min=k_min - opened, max_rows=max_rows, opened=opened,
             **others,

@@ -125,7 +125,8 @@ class Reader:
         if arguments[:1] == ["bench"]:
             check_options(arguments)
         elif program == "hushtable":
-            asks = arguments[:2] == ["round", "submit"] or arguments[3:4] == ["patients.csv"]
+            answers = arguments[:2] == ["round", "sync"] and not arguments[3].startswith("-")
+            asks = arguments[:2] == ["round", "submit"] or answers
             if asks and "--yes" not in arguments:
                 arguments.append("--yes")  # it asks, and the reader agrees
             refused = line.endswith("# refused")

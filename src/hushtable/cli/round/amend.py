@@ -32,9 +32,9 @@ def amend(
     which: _Which = None,
     as_json: Json = False,
 ) -> None:
-    """Extend a round in a folder, or go on without a site; the sites see what you signed.
+    """Extend a round in a folder, or go on without a site.
 
-    Until it is decided who is in the sum: from then on, nobody can be dropped, and what is missing
+    The sites see what you signed. Until it is decided who is in the sum: from then on, nobody can be dropped, and what is missing
     is made up for by the others. A site whose card is revoked is dropped, and gets a new card in
     the next round.
 

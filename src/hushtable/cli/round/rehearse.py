@@ -43,7 +43,9 @@ def rehearse(
     seed: _Seed = None,
     as_json: Json = False,
 ) -> None:
-    """Play a whole round in a folder with invented rows: who does what, at which visit.
+    """Play a whole round in a folder with invented rows.
+
+    Who does what, at which visit.
 
     The visits are those of hushtable round sync, in an order of chance, under a clock of the play:
     a deadline after a week passes at once. Nothing of it is real but the time that it takes.

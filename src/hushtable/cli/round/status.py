@@ -54,7 +54,7 @@ def status(
     html: _Html = None,
     as_json: Json = False,
 ) -> None:
-    """Show where a round stands: who is in, who is awaited until when, and who has to do what.
+    """Show where a round stands: who is in, and who has to do what.
 
     In a folder, only what is signed counts, and no keys are needed to look; the page tells
     everybody's part. With the file of a

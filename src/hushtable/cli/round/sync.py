@@ -49,9 +49,9 @@ def sync(
     reads: Reads = READS,
     as_json: Json = False,
 ) -> None:
-    """Do whatever is to be done next in a folder where rounds live, and say what it waits for.
+    """Do whatever is to be done next in a folder where rounds live.
 
-    For coordinator and sites alike; call it again whenever you like, also from cron (--unattended,
+    Says what it waits for. For coordinator and sites alike; call it again whenever you like, also from cron (--unattended,
     as far as the policy allows). A masked round takes two visits of a site, and three if sites are
     missing. What was put there is never changed; what got lost is put there again.
 
