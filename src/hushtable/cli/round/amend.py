@@ -34,9 +34,9 @@ def amend(
 ) -> None:
     """Extend a round in a folder, or go on without a site.
 
-    The sites see what you signed. Until it is decided who is in the sum: from then on, nobody can be dropped, and what is missing
-    is made up for by the others. A site whose card is revoked is dropped, and gets a new card in
-    the next round.
+    The sites see what you signed. Until it is decided who is in the sum: from then on, nobody can
+    be dropped, and what is missing is made up for by the others. A site whose card is revoked is
+    dropped, and gets a new card in the next round.
 
     Example:
       hushtable round amend /mnt/round --key lead.key --days 3 --drop north --why "server down"

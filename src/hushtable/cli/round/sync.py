@@ -51,9 +51,10 @@ def sync(
 ) -> None:
     """Do whatever is to be done next in a folder where rounds live.
 
-    Says what it waits for. For coordinator and sites alike; call it again whenever you like, also from cron (--unattended,
-    as far as the policy allows). A masked round takes two visits of a site, and three if sites are
-    missing. What was put there is never changed; what got lost is put there again.
+    Says what it waits for. For coordinator and sites alike; call it again whenever you like, also
+    from cron (--unattended, as far as the policy allows). A masked round takes two visits of a
+    site, and three if sites are missing. What was put there is never changed; what got lost is put
+    there again.
 
     Example:
       hushtable round sync /mnt/round patients.csv --key north.key --person patient
