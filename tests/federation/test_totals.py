@@ -70,9 +70,7 @@ def test_honest_sites_pass_with_some_away(rehearse):
 @pytest.mark.parametrize("gone", [(), (("s4", "masked"),)])
 def test_invented_rows_are_found_and_their_site_is_named(rehearse, gone):
     _, secure_sum = rehearse({"s2": 20 * MOST}, gone)
-    with pytest.raises(
-        RoundError, match=r"s2 counted about [45],[0-9]{3} rows, and the round"
-    ):
+    with pytest.raises(RoundError, match=r"s2 counted about [45],[0-9]{3} rows, and the round"):
         secure_sum.run()
     assert set(secure_sum.found_out) == {"s2"}
 

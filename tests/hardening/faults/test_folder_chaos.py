@@ -1,5 +1,6 @@
 """A round in a folder under seeded chaos: the exact sum or a clear state, one charge."""
 
+import os
 import time
 from collections import Counter
 
@@ -41,7 +42,11 @@ def test_some_runs(world):
     assert outcomes["sum of all"] + outcomes["sum without some"] >= 3
 
 
+#: HUSHTABLE_CHAOS=500 takes a quarter of an hour.
+RUNS = int(os.environ.get("HUSHTABLE_CHAOS", "120"))
+
+
 @pytest.mark.slow
 def test_many_runs(world):
-    outcomes = storm(world, range(1000, 1500))
-    assert outcomes["sum without some"] > 100
+    outcomes = storm(world, range(1000, 1000 + RUNS))
+    assert outcomes["sum without some"] > RUNS / 5

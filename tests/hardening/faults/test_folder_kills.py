@@ -77,9 +77,13 @@ def test_killed_at_some_changes(round_in):
     assert sweep(served, here, 61) >= 4
 
 
+#: Of so many changes one; HUSHTABLE_KILLS=1 takes them all, in half an hour.
+EACH = int(os.environ.get("HUSHTABLE_KILLS", "7"))
+
+
 @pytest.mark.slow
-def test_killed_at_every_change(round_in):
+def test_killed_at_many_changes(round_in):
     served, here = round_in
-    deaths = sweep(served, here, 1)
+    deaths = sweep(served, here, EACH)
     print(f"killed at {deaths} changes of {len(VISITS[:7])} visits, the same sum each time")
-    assert deaths > 50
+    assert deaths > 50 / EACH
