@@ -1,5 +1,7 @@
 """``hushtable round sync`` killed by SIGKILL before any one change of the disk: the same sum."""
 
+import os
+
 import pytest
 from faults import KILLED, put
 from world import TRUST, snapshot
