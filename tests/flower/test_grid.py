@@ -159,7 +159,7 @@ def test_an_answer_that_got_lost_is_asked_for_again(consortium, fate, step):
     grid = consortium.grid(
         lose=lambda site, at: next(fates, "") if (site, at) == ("south", step) else ""
     )
-    state = consortium.run(grid, timeout=20.0)
+    state = consortium.run(grid, timeout=120.0)
     assert state["done"], state
     consortium.check(round_)
     asked = [content for site, at, content in grid.asked if (site, at) == ("south", step)]
@@ -173,7 +173,7 @@ def test_a_node_that_comes_back_in_time_is_in(consortium):
     looks = iter(range(1000))
     grid.get_node_ids = lambda: [1, 2] if 10 < next(looks) < 60 else [1, 2, 3]
     grid.lose = lambda site, step: "error" if site == "south" and next(looks) < 60 else ""
-    state = consortium.run(grid, timeout=20.0)
+    state = consortium.run(grid, timeout=120.0)
     assert state["done"], state
     consortium.check(round_)
 
