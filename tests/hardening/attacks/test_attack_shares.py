@@ -316,9 +316,13 @@ def test_liars_and_sites_away(those, seed):
     sums_exactly(those, lies, lost, least, seed)
 
 
+#: HUSHTABLE_LIARS=30 takes minutes.
+TENS = int(os.environ.get("HUSHTABLE_LIARS", "8"))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("tens", range(1, 31))
-def test_liars_and_sites_away_300_times(tens):
+@pytest.mark.parametrize("tens", range(1, TENS + 1))
+def test_liars_and_sites_away_many_times(tens):
     with consortium_in_memory(N) as those:
         for seed in range(10 * tens + 10, 10 * tens + 20):
             lies, lost, least = chances(seed)

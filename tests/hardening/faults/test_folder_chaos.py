@@ -43,7 +43,7 @@ def test_some_runs(world):
 
 
 #: HUSHTABLE_CHAOS=500 takes a quarter of an hour.
-RUNS = int(os.environ.get("HUSHTABLE_CHAOS", "120"))
+RUNS = int(os.environ.get("HUSHTABLE_CHAOS", "40"))
 
 
 @pytest.mark.slow

@@ -75,7 +75,7 @@ def sweep(served, here, step):
 
 
 #: Of so many changes one; HUSHTABLE_KILLS=1 takes them all, in half an hour.
-EACH = int(os.environ.get("HUSHTABLE_KILLS", "7"))
+EACH = int(os.environ.get("HUSHTABLE_KILLS", "23"))
 
 
 @pytest.mark.slow
