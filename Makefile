@@ -37,7 +37,7 @@ VERSIONS := tests/test_same_bits.py tests/test_files.py tests/test_inputs.py tes
 NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)))
 
 .PHONY: demo test test-slow test-attacks test-flower test-oldest test-newest test-nightly test-all mutants fuzz
-.PHONY: kernels lint format docs check-pages wheel lock audit sbom coverage clean
+.PHONY: kernels lint format docs check-pages check-extras wheel lock audit sbom coverage clean
 .NOTPARALLEL: # targets share one .venv
 
 demo: .venv/.package
@@ -126,6 +126,10 @@ wheel: .venv/.group-dev .venv-supply/.created
 	@$(call silently,.venv-supply/bin/twine check --strict dist/hushtable-*)
 	@$(BIN)/python .ci/check_wheel.py dist
 
+# Each extra alone, in an empty environment; of the wheel that make wheel built.
+check-extras: .venv/.created .venv-supply/.created
+	@$(BIN)/python .ci/check_extras.py dist/hushtable-*-any.whl
+
 locked = .venv-supply/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-annotate --no-header $(UPGRADE) $(2) --output-file .ci/locks/$(1).txt
 
@@ -136,6 +140,7 @@ lock: .venv-supply/.created
 	@$(call locked,dev,pyproject.toml --group dev)
 	@$(call locked,package,pyproject.toml --constraint .ci/locks/dev.txt)
 	@$(call locked,flower,pyproject.toml --group flower)
+	@$(call locked,image,pyproject.toml --extra databases --extra federation --extra report --constraint .ci/locks/dev.txt)
 
 # Asks PyPI's database of known vulnerabilities, so it needs the network; CI does without.
 audit: .venv-supply/.created

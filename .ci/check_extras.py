@@ -1,0 +1,93 @@
+"""Install each extra alone in an empty environment, and use it; check that the base does not grow.
+
+    python .ci/check_extras.py dist/hushtable-*-any.whl [EXTRA ...]
+
+With LOCKED=1, in the versions of .ci/locks/: those of the file of the extra's own name where there
+is one, as Flower has, else those of dev.txt.
+"""
+
+import argparse
+import os
+import re
+import subprocess
+import tempfile
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+LOCKS = ROOT / ".ci" / "locks"
+UV = ROOT / ".venv-supply" / "bin" / "uv"
+#: What the package alone brings. It grows for no other runtime.
+BASE = {
+    "charset-normalizer", "numba", "numpy", "platformdirs", "pyarrow", "python-calamine",
+    "rfc8785", "rich", "safetensors", "scikit-learn", "scipy", "typer", "xlsxwriter",
+}  # fmt: skip
+#: Rows, for what follows.
+ROWS = """
+import numpy as np
+from hushtable import Feature, HushTable, Plan, Schema, Sketch
+X = np.random.default_rng(0).normal(size=(300, 2))
+schema = Schema([Feature.numeric("a", low=-9, high=9), Feature.numeric("b", low=-9, high=9)])
+plan = Plan.draw(schema, random_state=0)
+detector = HushTable(n_tables=20, random_state=0).fit(X)
+"""
+RELEASE = ROWS + "Sketch.from_data(plan, X).release(epsilon=1.0, delta=1e-6)"
+KEYS = RELEASE + "\nimport hushtable.cli as c\nc.main(['round', 'keygen', 'lead'])"
+#: By extra: a use of it, as a program.
+USES: dict[str, str] = {
+    "bench": "import hushtable.bench, matplotlib, pooch, pyod",
+    "dask": "import dask.array, dask.dataframe, distributed, hushtable.engines.dask",
+    "databases": "import duckdb, adbc_driver_postgresql",
+    "federation": KEYS,
+    "flower": "import hushtable.federation.flower",
+    "private": RELEASE,
+    "remote": "from hushtable import far\nprint(far.connect('memory://x'))",
+    "report": ROWS + "detector.save('m.hush')\nnp.savetxt('x.csv', X, delimiter=',')\n"
+    "import hushtable.cli as c\nc.main(['report', 'm.hush', '-o', 'r.html'])",
+    "spark": "import hushtable.engines.spark, pyspark, pandas",
+}
+
+
+def run(*command: object, cwd: Path | None = None) -> None:
+    """Run a command; show what it said only if it fails."""
+    words = [str(word) for word in command]
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    done = subprocess.run(words, cwd=cwd, env=env, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(words[:8])}:\n{done.stdout}{done.stderr}")
+
+
+def check(wheel: Path, extra: str, folder: Path) -> None:
+    """Install the package with one extra, and nothing else; use it."""
+    env = folder / extra
+    python = env / "bin" / "python"
+    own = LOCKS / f"{extra}.txt"
+    versions = ["--constraint", own if own.exists() else LOCKS / "dev.txt"]
+    run(UV, "venv", "--quiet", env)
+    install = [UV, "pip", "install", "--quiet", "--python", python]
+    run(*install, *(versions if os.environ.get("LOCKED") else []), f"{wheel}[{extra}]")
+    run(UV, "pip", "check", "--quiet", "--python", python)
+    run(python, "-c", USES[extra], cwd=folder)
+    print(f"{extra}: installs alone")
+
+
+def main() -> None:
+    """Check the extras that are named, or all."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("wheel", type=Path)
+    parser.add_argument("extras", nargs="*")
+    given = parser.parse_args()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    base = {re.split(r"[^\w.-]", one)[0] for one in project["dependencies"]}
+    if base != BASE:
+        raise SystemExit(f"the package's own dependencies have changed: {sorted(base ^ BASE)}")
+    extras = set(project["optional-dependencies"])
+    if extras != set(USES):
+        raise SystemExit(f"say how these extras are used, in USES: {sorted(extras ^ set(USES))}")
+    with tempfile.TemporaryDirectory() as folder:
+        for extra in sorted(given.extras or extras):
+            check(given.wheel.resolve(), extra, Path(folder))
+
+
+if __name__ == "__main__":
+    main()
