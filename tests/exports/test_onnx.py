@@ -124,7 +124,7 @@ def test_a_category_does_not_stand_for_a_missing_value():
     with pytest.raises(UsageError, match=r"'' .* category of 'ward'.* missing="):
         to_onnx(detector)
     rows = pa.table({"x": [1.0, 2.0, 3.0], "ward": ["", None, "?"]})
-    run = session(to_onnx(detector, missing="none"))
+    run = session(to_onnx(detector.sketch_, missing="none"))
     score = run.run(["score"], fed(SCHEMA, rows, "none"))[0]
     assert (score == detector.score_samples(rows)).all()
     assert run.get_modelmeta().custom_metadata_map["hushtable.missing"] == "none"
