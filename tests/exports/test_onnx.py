@@ -11,9 +11,9 @@ pytest.importorskip("onnxruntime", reason="runs ONNX models")
 import onnx
 import pyarrow as pa
 import scored
-from runtime import fed, session
+from onnx_runs import fed, session
 
-from hushtable import Feature, HushTable, Plan, Schema, Sketch
+from hushtable import Feature, HushTable, Plan, RSHash, Schema, Sketch
 from hushtable.errors import MissingExtraError, UsageError
 from hushtable.exports import Model, export
 from hushtable.exports.onnx import onnx_model, to_onnx
@@ -47,7 +47,8 @@ def counted(schema=SCHEMA, detector="hushtable", n=200):
         for f in schema.features
     }
     plan = Plan.draw(schema, detector=detector, random_state=7)
-    return HushTable.from_counts(Sketch.from_data(plan, pa.table(rows)))
+    estimator = {"hushtable": HushTable, "rs_hash": RSHash}[detector]
+    return estimator.from_counts(Sketch.from_data(plan, pa.table(rows)))
 
 
 @pytest.mark.parametrize("detector", EXPORTED)
@@ -83,6 +84,14 @@ def test_a_file_holds_one_matrix_where_columns_have_no_names(rng, tmp_path):
     assert (score == detector.score_samples(X)).all()
     assert (label == detector.predict(X)).all()
     assert [len(found) for found in run.run(None, {"X": X[:0]})] == [0, 0]
+
+
+@pytest.mark.parametrize("detector", ["hushtable", "rs_hash"])
+def test_there_may_be_categories_only(detector):
+    model = counted(Schema([Feature.categorical(name, ["a", "b"]) for name in "pq"]), detector)
+    rows = pa.table({"p": ["a", "b", None, "c"], "q": ["b", "b", "a", None]})
+    score = session(to_onnx(model)).run(["score"], fed(model.plan_.schema, rows))[0]
+    assert (score == model.score_samples(rows)).all()
 
 
 def test_verdicts_that_were_learned_count(rng):

@@ -8,15 +8,13 @@ pytest.importorskip("onnxruntime", reason="runs ONNX models")
 
 import scored
 import skl2onnx
-from runtime import fed, session
+from onnx_runs import fed, session
 from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from hushtable import HushTable, LSHiTables
 from hushtable.errors import UsageError
-
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning:skl2onnx")
 
 
 @pytest.mark.parametrize("make", [HushTable, LSHiTables])
