@@ -96,5 +96,6 @@ def _compared(graph: Graph, family: RandomFeature, codes: Codes) -> tuple[str, A
         row[functions] = n_rows + which.ravel()
         n_rows += len(different)
         category = codes.categories[codes.place[j]]
-        parts.append(graph.add("Gather", different.astype(np.float32), category, axis=1))
+        found = graph.add("Gather", different.astype(np.bool_), category, axis=1)
+        parts.append(graph.cast(found, "float32"))
     return graph.add("Concat", *parts, axis=0), row, cut
