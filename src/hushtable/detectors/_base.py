@@ -3,7 +3,7 @@
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -306,3 +306,17 @@ class TableDetector(Reviewing, AnyColumns, ABC):
         self.offset_ = float("nan") if offset is None else float(offset)
         self.reading_ = Reading.from_dict(said.get("reading", {}))
         return self
+
+    # --- other runtimes -----------------------------------------------------------------------
+
+    def onnx_shape_calculator(self) -> Callable[[Any], None]:
+        """Return what tells skl2onnx the types of this detector's outputs."""
+        from hushtable.exports import skl2onnx
+
+        return skl2onnx.shape
+
+    def onnx_converter(self) -> Callable[[Any, Any, Any], None]:
+        """Return what converts this detector for ``skl2onnx.to_onnx``, in a pipeline or alone."""
+        from hushtable.exports import skl2onnx
+
+        return skl2onnx.convert

@@ -355,6 +355,7 @@ PAGES = {
             "hushtable round open": a_plan,
         },
     ),
+    "docs/onnx.md": Page(needs=("pandas", "onnx", "onnxruntime", "skl2onnx")),
     "docs/paper.md": Page(),
     "docs/periods.md": Page(
         needs=ROUNDS,
