@@ -17,6 +17,7 @@ PAGE = ROOT / "docs" / "omop.md"
 SOURCES = {"MIMIC-Extract, variable_ranges.csv": "M", "OHDSI DataQualityDashboard 1.4.1": "D"}
 
 
+@pytest.mark.slow
 def test_the_page_can_be_followed(postgres, tmp_path, monkeypatch):
     pytest.importorskip("opendp", reason="the page makes a release")
     Cdm.made(400).into_postgres(postgres)

@@ -41,6 +41,12 @@ class Concept:
         Public range, in that unit; a value beyond counts as its nearest end.
     source : str
         Where the range is published.
+
+    Examples
+    --------
+    >>> from hushtable.data.omop import Concept
+    >>> Concept("pulse", (3027018,), "/min", (8541, 8483), 0, 350, "MIMIC-Extract").feature.high
+    350.0
     """
 
     name: str
@@ -84,7 +90,7 @@ class ConceptSet:
     Parameters
     ----------
     concepts : tuple of Concept
-        At least one; names, and pairs of concept and unit, are distinct.
+        At least one; none has the name, or an id, of another.
 
     Examples
     --------
