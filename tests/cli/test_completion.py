@@ -38,7 +38,7 @@ def offered(hushtable):
     [
         ("hushtable s", ["score", "sketch"]),
         ("hushtable plan dr", ["draft", "draw"]),
-        ("hushtable fit --con", ["--contamination"]),
+        ("hushtable fit --conta", ["--contamination"]),
         ("hushtable round sub", ["submit"]),
         ("hushtable fit rows", []),  # the shell completes files itself, where nothing is offered
         ("hushtable nonsense", []),

@@ -5,13 +5,16 @@ import os
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, Any
 
 import typer
 
+from hushtable.cli import _omop
 from hushtable.cli._errors import explain, notes
 from hushtable.cli._options import Columns, Drop, option
 from hushtable.cli._output import listed
+from hushtable.data.omop import Recipe
 from hushtable.data.readers import Layout, Reader, as_reader
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
@@ -63,6 +66,34 @@ class Reads:
     skip_lines: _SkipLines = None
     sheet: _Sheet = None
     query: _Query = None
+    omop: _omop.Omop = None
+    concepts: _omop.Concepts = None
+    cdm: _omop.Cdm = None
+    listed_units: _omop.ListedUnits = False
+
+    @cached_property
+    def recipe(self) -> Recipe | None:
+        """How OMOP tables become rows, as far as options say."""
+        return _omop.recipe(self.omop, self.concepts, self.cdm, self.listed_units)
+
+    @property
+    def schema(self) -> Schema | None:
+        """The public schema of OMOP rows; None of others, whose ranges nobody knows."""
+        if self.recipe is None:
+            return None
+        columns = None if self.columns is None else names_in(self.columns)
+        return _omop.schema_of(self.recipe, columns, names_in(self.drop or ""))
+
+    @property
+    def sources(self) -> list[str]:
+        """Where the ranges of OMOP rows are from, a text a feature of the schema."""
+        if self.recipe is None or self.schema is None:
+            return []
+        return _omop.sources_of(self.recipe, self.schema)
+
+    def id_or(self, id_: str | None) -> str | None:
+        """Return the column that tells rows: the one that is named, or the key of OMOP rows."""
+        return self.recipe.key if id_ is None and self.recipe is not None else id_
 
     @property
     def reading(self) -> Reading:
@@ -85,6 +116,10 @@ class Reads:
 
     def opened(self, data: str) -> Reader:
         """Open all columns as they are."""
+        recipe = self.recipe
+        if recipe is not None:
+            self.layout.check_used((), "--omop")
+            return recipe.open(data)
         try:
             return as_reader(data, layout=self.layout)
         except OSError as error:
@@ -102,6 +137,8 @@ class Reads:
         columns = None if self.columns is None else names_in(self.columns)
         if columns is not None and len(set(columns)) < len(columns):
             raise UsageError("--columns names a column twice: name each once")
+        if columns is None and self.recipe is not None:
+            columns = [name for name in reader.names or () if name not in self.recipe.identifiers]
         if reader.names and not keep and reading.dropped.issuperset(columns or reader.names):
             raise UsageError(f"{reader.source}: no column is left: leave fewer out")
         try:

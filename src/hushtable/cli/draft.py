@@ -9,12 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
+from hushtable.cli._omop import OMOP_HEAD
 from hushtable.cli._options import Data, Json, Table, option
 from hushtable.cli._output import Target, finish
 from hushtable.cli._rows import READS, Reads
 from hushtable.cli._understanding import note_doubts, print_understanding, understanding_facts
 from hushtable.data.infer import understood
 from hushtable.data.known_columns import known_column
+from hushtable.data.readers import Reader
+from hushtable.data.schema import Feature
 from hushtable.data.texts.columns import ColumnUnderstanding
 from hushtable.errors import FileError
 from hushtable.files import replacing
@@ -67,7 +70,8 @@ def draft(
 
     Nothing else is taken from the data. Where a name is well known (age, heart_rate, glucose_mmol,
     voltage, weekday), public ranges or categories are proposed as comments. A person confirms
-    them and fills in the others, which must be public knowledge.
+    them and fills in the others, which must be public knowledge. With --omop, all are filled in,
+    with the public ranges of the concept set and their sources; the tables and units are checked.
 
     Example:
       hushtable plan draft patients.csv --drop id,name -o schema.toml
@@ -78,10 +82,7 @@ def draft(
             "it with --force"
         )
     target = None if output is None else Target(output, [data])
-    columns, _, _ = understood(reads.open(data), None, -1)
-    note_doubts(columns)
-    features = [_column(one) for one in columns]
-    text = "\n".join([_HEAD, *map(_table, features)])
+    columns, features, text = _drafted(reads.open(data), reads)
     if target is not None:
         with target.writing(), replacing(target.path) as temporary:
             temporary.write_text(text, encoding="utf-8")
@@ -99,17 +100,41 @@ def draft(
         if target is None:
             print(text, end="")
         else:
-            _print_written(target, features)
+            _print_written(target, features, complete=reads.schema is not None)
 
     finish(as_json, facts, say)
 
 
-def _print_written(target: Target, features: Sequence[_Column]) -> None:
+def _drafted(
+    reader: Reader, reads: Reads
+) -> tuple[Sequence[ColumnUnderstanding], list[_Column], str]:
+    """Return the columns as they were understood, those of the draft, and its text."""
+    if reads.schema is not None:
+        features = reads.schema.features
+        text = "\n".join([OMOP_HEAD, *map(_public, features, reads.sources)])
+        return (), [_Column(one.name, one.kind) for one in features], text
+    columns, _, _ = understood(reader, None, -1)
+    note_doubts(columns)
+    drafts = [_column(one) for one in columns]
+    return columns, drafts, "\n".join([_HEAD, *map(_table, drafts)])
+
+
+def _print_written(target: Target, features: Sequence[_Column], *, complete: bool) -> None:
     print(f"Wrote {target}: {len(features):,} columns.")
+    if complete:
+        print("All ranges are public, and say where they are published. Go on with")
+        print(f"  hushtable plan draw {target.path} -o plan.hush")
+        return
     if known := sum(1 for feature in features if feature.proposals):
         print(f"{known:,} have a well-known name: confirm what is proposed for them.")
     print("Fill in the other ranges and categories, then")
     print(f"  hushtable plan draw {target.path} -o plan.hush")
+
+
+def _public(feature: Feature, source: str) -> str:
+    """Return the table of a feature whose range is known, under where it is from."""
+    lines = [f"{entry} = {_quoted(value)}" for entry, value in feature.to_dict().items()]
+    return "\n".join([*_comment(source), "[[feature]]", *lines]) + "\n"
 
 
 def _column(one: ColumnUnderstanding) -> _Column:
@@ -172,6 +197,6 @@ def _comment(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, 88, initial_indent="# ", subsequent_indent=f"# {indent}")
 
 
-def _quoted(text: str) -> str:
-    """Return a basic string of TOML: one of JSON, with the one escape that only TOML asks for."""
+def _quoted(text: Any) -> str:
+    """Return a text, number or list as TOML: JSON, with the one escape that only TOML asks for."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -71,7 +71,8 @@ def fit(
 
     Ranges and categories are read off the rows, and are in the model. Texts of files are read as
     the numbers, dates and categories that they say; where that is in doubt, the rows are refused,
-    with the options that resolve it. --table shows what was understood.
+    with the options that resolve it. --table shows what was understood. With --omop, the ranges
+    are the public ones of the concept set.
 
     Example:
       hushtable fit patients.csv --drop id,name -o model.hush
@@ -89,7 +90,8 @@ def fit(
     if table:  # before anything is refused
         reader = reader.repeatable()
         print_understanding(understood(reader, None, threads)[0])
-    model, n_rows = _fitted(detector, settings, reader, persons, as_json)
+    known = {} if reads.schema is None else {"schema": reads.schema}
+    model, n_rows = _fitted(detector, settings, reader, persons | known, as_json)
     refuse(model.understanding_, model.reading_, data, personal=True)
     note_doubts(model.understanding_)
     with target.writing():
@@ -129,16 +131,17 @@ def _fitted(
     detector: Detector,
     settings: dict[str, Any],
     reader: Reader,
-    persons: dict[str, Any],
+    given: dict[str, Any],
     quiet: bool,
 ) -> tuple[Any, int]:
-    """Return a detector fitted to the rows, and their number."""
+    """Return a detector fitted to the rows, and their number; ``given`` is what `fit` takes."""
     # scikit-learn takes a second to import: only once the files are known to be there.
     from hushtable.counts.passes import READINGS
     from hushtable.detectors._by_draw import BY_DRAW
 
     model = BY_DRAW[detector.draw]().set_params(**settings)
-    passes = 2 + bool(persons) + (settings["contamination"] != "auto")
+    persons, ranges = "person" in given, "schema" in given
+    passes = 2 + persons - ranges + (settings["contamination"] != "auto")
     if "passes" in settings:
         once = settings["passes"] == 1 or settings["novelty"]
         passes += 1 if once else READINGS
@@ -146,7 +149,7 @@ def _fitted(
         passes += 1  # to sample rows, it must know their number
     with watched(reader, passes=passes, quiet=quiet) as watch, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # what it warns of is refused
-        model.fit(watch.reader, **persons)
+        model.fit(watch.reader, **given)
     return model, model.sketch_.first_pass().n_rows if persons else watch.rows
 
 
@@ -168,7 +171,8 @@ def _facts(model: Any, n_rows: int) -> dict[str, Any]:
 
 
 def _print(model: Any, facts: dict[str, Any], target: Target) -> None:
-    schema, n_texts = model.plan_.schema, len(facts["texts"])
+    schema = model.plan_.schema
+    n_texts = len(schema.categorical_names)
     print(
         f"Fitted {facts['detector']} to {facts['rows']:,} rows: {facts['tables']:,} tables, "
         f"{facts['cells']:,} cells."
@@ -179,7 +183,9 @@ def _print(model: Any, facts: dict[str, Any], target: Target) -> None:
     print_tally(schema, model.sketch_.tally, facts["rows"])
     print(f"Wrote {target}.")
     print_sentences([
-        shown(f"It holds values of your rows: {values_of_rows(schema)}; and exact counts."),
+        shown(f"It holds values of your rows: {values_of_rows(schema)}; and exact counts.")
+        if values_of_rows(schema)
+        else "Its ranges are public. It holds exact counts of your rows.",
         "What is usual in each column is in it, too: quantiles, and shares of categories.",
         "Keep it where the rows are.",
     ])  # fmt: skip

@@ -92,6 +92,7 @@ def report(
     """
     check_page(output)
     _check_rows(data is not None, rows, contamination, ranks)
+    id_ = reads.id_or(id_) if rows else id_
     names = _kept(rows, id_, keep)
     if round_ is not None and parts is None:
         raise UsageError("--round needs what the sites sent: give --parts")

@@ -63,6 +63,7 @@ def review(
     Example:
       hushtable review patients.csv --model model.hush --id "Patient ID" -o learned.hush
     """
+    id_ = reads.id_or(id_)
     kept = list(dict.fromkeys([*([] if id_ is None else [id_]), *names_in(keep or "")]))
     path = _log_of(data, log)
     target = None if output is None else Target(output, [data, model, path])

@@ -106,6 +106,7 @@ def score(
       hushtable score lake/ --model model.hush -o scores
       hushtable score patients.csv --model model.hush --id id --top 20 -o top.xlsx
     """
+    id_ = reads.id_or(id_)
     kept = [*([] if id_ is None else [id_]), *names_in(keep or "")]
     line = Line(contamination, count, threshold, ranked=ranks is not None)
     if marginals is not None and not (explain or top):

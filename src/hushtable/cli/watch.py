@@ -86,6 +86,7 @@ def watch(
     Example:
       hushtable watch exports --model model.hush --id "Patient ID" --fail-above 2% -o watched
     """
+    id_ = reads.id_or(id_)
     kept = [*([] if id_ is None else [id_]), *names_in(keep or "")]
     check_top(output / f"top.{format}", kept)
     limits, folder = Limits.of(fail_above), Folder(output)
@@ -123,7 +124,7 @@ def _code(facts: dict[str, Any]) -> int:
 
 def _source(run: Run, data: str, settle: float, output: Path) -> Files | Reader:
     """Return the files to look at, or the rows of a query; refuse what cannot be watched."""
-    if run.reads.query is None:
+    if run.reads.query is None and run.reads.recipe is None:
         files = Files(data, settle)
         files.check(output)
         return files

@@ -16,9 +16,9 @@ from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.learned import LearnedModel
 from hushtable.counts.sketch import Sketch
-from hushtable.data.infer import schema_from_data
+from hushtable.data.infer import Inferred, schema_from_data
 from hushtable.data.known import PersonsCounted
-from hushtable.data.readers import Reader, as_reader
+from hushtable.data.readers import Reader, as_reader, no_rows
 from hushtable.data.schema import Schema
 from hushtable.data.some_of_each import some_of_each
 from hushtable.data.texts.columns import ColumnUnderstanding, joined_options
@@ -77,12 +77,14 @@ class TableDetector(Reviewing, AnyColumns, ABC):
         return self.sketch_
 
     @progress.shown("Fitting")
-    def _fit(self, X: Any, sample_weight: Any, *, all_rows: bool = True) -> Self:
+    def _fit(
+        self, X: Any, sample_weight: Any, *, all_rows: bool = True, schema: Schema | None = None
+    ) -> Self:
         reader = as_reader(X).repeatable()
         self._check_parameters()
         weights = whole_weights(sample_weight, reader)
-        inferred = schema_from_data(reader, weights, self.n_jobs)
-        schema, n_rows = self._schema(inferred.schema), inferred.n_rows
+        inferred = self._inferred(reader, weights, schema)
+        schema, n_rows = inferred.schema, inferred.n_rows
         self.understanding_ = inferred.columns
         self._warn_of(inferred.columns)
         if n_rows < 2:
@@ -105,6 +107,23 @@ class TableDetector(Reviewing, AnyColumns, ABC):
         self._usual = sample
         return self
 
+    def _inferred(self, reader: Reader, weights: Any, schema: Schema | None) -> Inferred:
+        """Return a schema read off the rows; or the given one, with the number of rows."""
+        if schema is None:
+            inferred = schema_from_data(reader, weights, self.n_jobs)
+            return replace(inferred, schema=self._schema(inferred.schema))
+        if not isinstance(schema, Schema):
+            raise UsageError(
+                f"schema= is a {type(schema).__name__}: needs a Schema, such as "
+                'Schema.from_toml("schema.toml")'
+            )
+        n_rows = reader.n_rows
+        if n_rows is None:
+            n_rows = sum(len(batch) for batch in reader.read())
+        if n_rows == 0:
+            raise no_rows(reader)
+        return Inferred(schema, n_rows, reader.reading or Reading(), ())
+
     def _warn_of(self, columns: Sequence[ColumnUnderstanding]) -> None:
         """Warn of doubts: first of columns that may identify single rows, whose values it holds."""
         doubts = [one for one in columns if one.options]
@@ -126,6 +145,7 @@ class TableDetector(Reviewing, AnyColumns, ABC):
         *,
         person: str | None = None,
         rows_per_person: int = 1,
+        schema: Schema | None = None,
     ) -> Self:
         """Read ranges off the rows, draw the plan, count all rows in every table.
 
@@ -143,6 +163,9 @@ class TableDetector(Reviewing, AnyColumns, ABC):
         rows_per_person : int, default=1
             With ``person``: rows of each that are used at most, so that who comes often does not
             become usual by that alone. ``persons_`` says how many are left out.
+        schema : Schema, optional
+            Features with their ranges and categories, in place of those read off the rows; other
+            columns are left out.
 
         Returns
         -------
@@ -153,7 +176,8 @@ class TableDetector(Reviewing, AnyColumns, ABC):
         DataError
             If there are fewer than 2 rows, or a column cannot be used; the message names it.
         """
-        return self._fit(self._of_persons(X, person, rows_per_person, sample_weight), sample_weight)
+        rows = self._of_persons(X, person, rows_per_person, sample_weight)
+        return self._fit(rows, sample_weight, schema=schema)
 
     def _of_persons(self, X: Any, person: str | None, most: int, sample_weight: Any) -> Any:
         """Return the rows to fit: all, or some of each person."""

@@ -29,7 +29,13 @@ class SampledDetector(TableDetector):
         self.random_state = random_state
 
     def fit(  # type: ignore[override] # takes no weights
-        self, X: Any, y: Any = None, *, person: str | None = None, rows_per_person: int = 1
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        person: str | None = None,
+        rows_per_person: int = 1,
+        schema: Schema | None = None,
     ) -> Self:
         """Read ranges off the rows, draw the plan, count a sample in each table.
 
@@ -42,6 +48,9 @@ class SampledDetector(TableDetector):
             Not used.
         person, rows_per_person : str and int, optional
             The column that tells persons, and rows of each that are used at most.
+        schema : Schema, optional
+            Features with their ranges and categories, in place of those read off the rows; other
+            columns are left out.
 
         Returns
         -------
@@ -52,7 +61,8 @@ class SampledDetector(TableDetector):
         DataError
             If there are fewer than 2 rows, or a column cannot be used; the message names it.
         """
-        return self._fit(self._of_persons(X, person, rows_per_person, None), None)
+        rows = self._of_persons(X, person, rows_per_person, None)
+        return self._fit(rows, None, schema=schema)
 
     def _drawn_by(
         self, schema: Schema, reader: Reader, weights: Any, n_rows: int

@@ -48,11 +48,12 @@ from hushtable.data.readers._registry import (
 )
 
 is_pandas = _pandas.is_frame
+is_url, shown_url = _database.is_url, _database.shown
 
 __all__ = [
     "BATCH_ROWS", "Batch", "Layout", "Reader", "as_reader", "few_rows", "integer_too_large",
-    "is_pandas", "no_rows",
-    "one_after_other", "paths", "register_format", "register_source", "taken",
+    "is_pandas", "is_url", "no_rows",
+    "one_after_other", "paths", "register_format", "register_source", "shown_url", "taken",
 ]  # fmt: skip
 
 built_in("CSV", (".csv", ".tsv", ".txt"), _csv.csv_file,

@@ -1,0 +1,185 @@
+"""The recipe: a CDM is checked, and gives one row a person or a visit."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hushtable.data.omop import query
+from hushtable.data.omop.concepts import ConceptSet
+from hushtable.data.readers import Layout, Reader, as_reader, is_url, shown_url
+from hushtable.data.schema import Feature, Schema
+from hushtable.errors import DataError, UsageError
+
+#: Databases that the recipe's SQL was tested on, by the scheme of a URL.
+_KNOWN = ("postgresql", "postgres", "duckdb")
+#: Units that a message lists at most.
+_MOST = 30
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Measurements of a CDM as one row a person, or a visit.
+
+    Parameters
+    ----------
+    row_of : {"person", "visit"}
+        A person's row has the latest value of each concept, a visit's row the first one.
+    concepts : ConceptSet, optional
+        Measurements that become columns; default: `ConceptSet.common`.
+    cdm : str, optional
+        Schema of the database in which the CDM's tables are; default: the connection's own.
+    listed_units : bool, default=False
+        Leave out measurements in other units than the listed ones, or without one; by default,
+        they are refused.
+
+    Examples
+    --------
+    >>> from hushtable.data.omop import Recipe
+    >>> recipe = Recipe("visit")
+    >>> recipe.key, recipe.schema.public, recipe.schema.features[0].high
+    ('visit_occurrence_id', True, 120.0)
+    """
+
+    row_of: query.RowOf = "person"
+    concepts: ConceptSet = field(default_factory=ConceptSet.common)
+    cdm: str | None = None
+    listed_units: bool = False
+
+    def __post_init__(self) -> None:
+        if self.row_of not in query.KEYS:
+            raise UsageError(f"a row of a {self.row_of!r}: needs 'person' or 'visit'")
+
+    @property
+    def key(self) -> str:
+        """The column that tells rows."""
+        return query.KEYS[self.row_of]
+
+    @property
+    def identifiers(self) -> tuple[str, ...]:
+        """Columns of the rows that are no features."""
+        return (self.key,) if self.row_of == "person" else (self.key, "person_id")
+
+    @property
+    def schema(self) -> Schema:
+        """Features with their public ranges, without a look at the data."""
+        age = Feature.numeric("age", low=0, high=120, unit="years")
+        sex = Feature.categorical("sex", ["female", "male"])
+        return Schema((age, sex, *(one.feature for one in self.concepts)))
+
+    def query(self, cdm: str) -> str:
+        """Return the question to a database whose schema ``cdm`` has the tables."""
+        return query.rows_query(self.row_of, self.concepts, cdm)
+
+    def open(self, url: str) -> Reader:
+        """Check the tables and the units of a CDM, and open its rows.
+
+        The rows are read once, and held in memory.
+
+        Parameters
+        ----------
+        url : str
+            Of PostgreSQL or DuckDB.
+
+        Returns
+        -------
+        Reader
+            Its columns are the identifiers and the features of `schema`, one row a person or
+            visit that has a measurement of the set, in the order of the key.
+
+        Raises
+        ------
+        UsageError
+            If this is no URL of such a database.
+        DataError
+            If a table or column of the CDM is missing, or a concept has measurements in units that
+            are not listed, or without any; the message names them, and what to do.
+        """
+        if not is_url(url) or url.partition("://")[0].lower() not in _KNOWN:
+            name = shown_url(url) if is_url(url) else url
+            raise UsageError(f"{name}: OMOP tables are read from postgresql:// or duckdb:///")
+        cdm, named = self._checked_tables(url)
+        found = self._checked_units(url, cdm, named)
+        reader = as_reader(url, layout=Layout(query=self.query(cdm)))
+        # The query sorts all measurements, and what it returns is small: asked once, not at each
+        # of several passes.
+        rows = list(reader.read())
+        n_rows = sum(len(batch) for batch in rows)
+        return replace(reader, read=lambda: iter(rows), project=None, n_rows=n_rows, found=found)
+
+    def _checked_tables(self, url: str) -> tuple[str, bool]:
+        """Return the schema of the CDM, and whether it has names of concepts."""
+        cdm = self.cdm or _asked(url, query.schema_query())[0]["name"]
+        needed = {
+            table: columns
+            for table, columns in query.TABLES.items()
+            if self.row_of == "visit" or table != "visit_occurrence"
+        }
+        there: dict[str, dict[str, set[str]]] = {}
+        for row in _asked(url, query.columns_query([*needed, "concept"])):
+            there.setdefault(row["cdm"], {}).setdefault(row["name"], set()).add(row["field"])
+        tables = there.get(cdm, {})
+        if lacking := [table for table in needed if table not in tables]:
+            raise DataError(_no_tables(shown_url(url), cdm, lacking, _complete(there, needed)))
+        for table, columns in needed.items():
+            if missing := [name for name in columns if name not in tables[table]]:
+                raise DataError(
+                    f"{shown_url(url)}: table {table} in schema {cdm!r} has no column {missing}: "
+                    "needs a CDM of version 5.2 or later"
+                )
+        return cdm, {"concept_id", "concept_name"} <= tables.get("concept", set())
+
+    def _checked_units(self, url: str, cdm: str, named: bool) -> tuple[str, ...]:
+        """Refuse measurements in other units; or return words on those that are left out."""
+        of = {id_: one for one in self.concepts for id_ in one.concepts}
+        measured, other, n_other = set(), [], 0
+        for row in _asked(url, query.units_query(self.concepts, cdm, named)):
+            one = of[row["concept"]]
+            if row["unit"] in one.units:
+                measured.add(one.name)
+                continue
+            name = f" ({row['name']})" if row["name"] else ""
+            unit = f"in unit {row['unit']}{name}" if row["unit"] else "without a unit"
+            units = " or ".join(map(str, one.units))
+            other.append(
+                f"  {one.name} ({row['concept']}): {row['n']:,} {unit}; needs {units} ({one.unit})"
+            )
+            n_other += row["n"]
+        if other and not self.listed_units:
+            raise DataError(_other_units(shown_url(url), other))
+        words = [f"left out {n_other:,} measurements in other units, or without one"] * bool(other)
+        if never := [one.name for one in self.concepts if one.name not in measured]:
+            words.append(f"never measured, and missing in all rows: {', '.join(never)}")
+        return tuple(words)
+
+
+def _asked(url: str, sql: str) -> list[dict[str, Any]]:
+    batches: Any = as_reader(url, layout=Layout(query=sql)).read()
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def _complete(there: dict[str, dict[str, set[str]]], needed: dict[str, Any]) -> list[str]:
+    """Return the schemas that have all tables."""
+    return [name for name, tables in there.items() if needed.keys() <= tables.keys()]
+
+
+def _no_tables(source: str, cdm: str, lacking: Sequence[str], others: Sequence[str]) -> str:
+    if others:
+        do = f"they are in schema {' and '.join(map(repr, others))} (--cdm {others[0]})"
+    else:
+        do = (
+            "name the schema of the CDM (--cdm), give its user the right to read them, or ask a "
+            "database without a CDM by --query"
+        )
+    return f"{source}: schema {cdm!r} has no tables {', '.join(lacking)} of the OMOP CDM: {do}"
+
+
+def _other_units(source: str, lines: Sequence[str]) -> str:
+    more = [f"  and {len(lines) - _MOST:,} more"] if len(lines) > _MOST else []
+    return "\n".join([
+        f"{source}: concepts of the set are measured in units that it does not list:",
+        *lines[:_MOST],
+        *more,
+        "Convert them in a view of measurement (--cdm names its schema); or list a unit in which "
+        "the number is the same (--concepts FILE); or leave these measurements out "
+        "(--listed-units).",
+    ])  # fmt: skip
