@@ -482,8 +482,6 @@ async function fromJson(bytes) {
 async function fromContainer(bytes) {
   const { manifest, arrays, digests } = await opened(bytes);
   const { kind, plan } = manifest;
-  const scores = ["detector", "sketch", "release", "local"].includes(kind);
-  check(scores, `it holds a ${show(kind)}, which does not score: give a model, sketch or release`);
   check(manifest.verdicts === undefined, `it has learned verdicts: ${USE_JSON}`);
   checkReading(manifest.reading ?? {});
   const own = Object.entries(digests).filter(([name]) => name.startsWith("plan."));
@@ -520,6 +518,8 @@ async function opened(bytes) {
   const { digest, signature, writer, ...covered } = manifest;
   const intact = (await sha256(canonical(covered))) === digest;
   check(intact, "the manifest was edited after the file was written: " + AGAIN);
+  const kind = manifest.kind, scores = ["detector", "sketch", "release", "local"].includes(kind);
+  check(scores, `a file of the kind ${show(kind)}: give a model, sketch or release, which score`);
   const names = Object.keys(tensors).sort(), arrays = {}, body = bytes.subarray(8 + length);
   check(same(names, Object.keys(manifest.arrays).sort()), "arrays that nobody wrote: " + AGAIN);
   let read = 0;
@@ -611,5 +611,6 @@ function check(condition, words) {
 }
 
 function show(value) {
-  return typeof value === "bigint" ? `${value}n` : JSON.stringify(value) ?? String(value);
+  const plain = typeof value === "number" || typeof value === "bigint";
+  return plain ? String(value) : JSON.stringify(value) ?? String(value);
 }

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from hushtable import ACE, HushTable, LSHiTables, RotatedRSHash, RSHash
 from hushtable.bench import data
+from hushtable.data.schema import Schema
 
 #: By the name of what they fit.
 DETECTORS: dict[str, Any] = {
@@ -58,7 +59,7 @@ class Scored:
         return [list(row) for row in zip(*columns, strict=True)]
 
 
-def everyday(n_rows: int = 100) -> Iterator[Scored]:
+def everyday(n_rows: int = 40) -> Iterator[Scored]:
     """Yield cases with categories, in a few seconds; labelled sets are `of_set`'s."""
     for name in (*DETECTORS, *OTHERS):
         yield mixed(name, n_rows)
@@ -79,7 +80,7 @@ def of_set(folder: Path, name: str, detector: str, n_rows: int = _MOST) -> Score
 
 def _scored(detector: str, name: str, fitted: pa.Table, rows: pa.Table) -> Scored:
     model = (DETECTORS | OTHERS)[detector]().fit(fitted)
-    rows = pa.concat_tables([rows, hostile(model, fitted)])
+    rows = pa.concat_tables([rows, hostile(model.plan_.schema, fitted)])
     return Scored(name, model, rows, model.score_samples(rows))
 
 
@@ -100,16 +101,26 @@ def mixed_rows(n: int) -> pa.Table:
     return pa.table(columns)
 
 
-def hostile(model: Any, rows: pa.Table) -> pa.Table:
+def hostile(schema: Schema, rows: pa.Table) -> pa.Table:
     """Return rows of which one value, or all, are missing, at an end, beyond or unseen."""
-    features = model.plan_.schema.features
-    usual = rows.slice(0, 2 * len(features) + 4).to_pylist()
+    features = schema.features
+    usual = rows.slice(0, len(features) + 1).to_pylist()
     found = []
     for i, feature in enumerate(features):
         for row in (usual[i], usual[i + 1]):
             found += [row | {feature.name: value} for value in _odd(feature)]
-    found += [{f.name: _odd(f)[k % len(_odd(f))] for f in features} for k in range(24)]
-    return pa.Table.from_pylist(found, rows.schema)
+    return pa.Table.from_pylist(found + _all_odd(schema), rows.schema)
+
+
+def odd_rows(schema: Schema) -> pa.Table:
+    """Return rows under a schema of which every value is hard to place."""
+    return pa.Table.from_pylist(_all_odd(schema))
+
+
+def _all_odd(schema: Schema) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(0)
+    odd = {feature.name: _odd(feature) for feature in schema.features}
+    return [{n: v[rng.integers(len(v))] for n, v in odd.items()} for _ in range(60)]
 
 
 def _odd(feature: Any) -> list[Any]:
