@@ -113,9 +113,9 @@ RUNTIMES: dict[str, Callable[[Calls], Outcome | None]] = {
 }
 
 
-def time_all(rows: int = ROWS, repeats: int = REPEATS) -> list[Timing]:
+def time_all(rows: int = ROWS, repeats: int = REPEATS, n_fitted: int = FITTED) -> list[Timing]:
     rng = np.random.default_rng(0)
-    fitted, X = rng.normal(size=(FITTED, COLUMNS)), rng.normal(size=(rows, COLUMNS))
+    fitted, X = rng.normal(size=(n_fitted, COLUMNS)), rng.normal(size=(rows, COLUMNS))
     found = []
     for name, make in DETECTORS.items():
         detector = make().fit(fitted)

@@ -44,7 +44,8 @@ export async function load(content) {
 /** A model that scores rows. */
 class Model {
   constructor({ features, family, arrays, offsets, values, unit, threshold, planId }) {
-    this.features = features.map((feature, j) => encoder(feature, j));
+    this.features = features.map((feature) => encoder(feature));
+    this.codes = new Int32Array(features.length); // of one row
     /** @type {string[]} names of the columns, in order */
     this.names = features.map((feature) => feature.name);
     /** @type {string} "bits" or "rows" */
@@ -87,15 +88,20 @@ class Model {
   }
 
   #one(row, i) {
-    const codes = new Int32Array(this.features.length);
+    const values = inOrder(row, this.names, i), { codes, features } = this;
     let beyond = 0;
-    const values = inOrder(row, this.names, i);
-    this.features.forEach((feature, j) => {
-      codes[j] = feature.code(values[j], i);
-      beyond += feature.beyond(values[j]);
-    });
+    for (let j = 0; j < features.length; j++) {
+      const feature = features[j], value = values[j];
+      if (isMissing(value)) codes[j] = 0;
+      else if (feature.places !== null) codes[j] = placeOf(feature, value, i);
+      else {
+        const x = numberOf(feature, value, i);
+        codes[j] = codeOf(feature, x);
+        if (x < feature.low || x > feature.high) beyond += beyondOf(feature, x);
+      }
+    }
     const clipped = this.sum(codes) / this.nTables;
-    if (!(this.margin > 0)) return clipped;
+    if (!(this.margin > 0 && beyond > 0)) return clipped;
     const near = this.margin / (this.margin + beyond), far = beyond / (this.margin + beyond);
     const whole = near * near + far * far;
     return clipped - ((far * far) / whole) * (clipped - this.depth);
@@ -123,60 +129,50 @@ function inOrder(row, names, i) {
 
 const isMissing = (value) => value === null || value === undefined || Number.isNaN(value);
 
-function encoder(feature, j) {
-  return feature.kind === "numeric" ? numeric(feature) : categorical(feature, j);
-}
-
-function numeric({ name, low, high }) {
+/** What codes of a feature's values follow from; `places` are those of its categories. */
+function encoder({ name, kind, low = 0, high = 0, categories }) {
   const bounds = Number.isFinite(low) && Number.isFinite(high) && low <= high;
   check(bounds, `feature ${show(name)}: the range is none`);
   const span = high - low, quotient = LEVELS / span;
   // A range too narrow to be divided by is one point, as is an empty one.
   const scale = Number.isFinite(quotient) ? quotient : 0;
   const unit = scale > 0 ? span : low === 0 ? 1 : Math.abs(low);
-  const number = (value, i) => {
-    const x = typeof value === "boolean" ? Number(value) : value;
-    if (typeof x !== "number" || Math.abs(x) === Infinity) {
-      throw new HushError(
-        `feature ${show(name)} in row ${i} is ${show(value)}: needs a finite number, or null for ` +
-          "a missing value",
-      );
-    }
-    return x;
-  };
-  return {
-    code(value, i) {
-      if (isMissing(value)) return 0;
-      const level = (number(value, i) - low) * scale;
-      return scale > 0 ? Math.trunc(Math.min(Math.max(level, 0), LEVELS - 1)) + 1 : 1;
-    },
-    beyond(value) {
-      const x = Number(value);
-      if (isMissing(value) || (x >= low && x <= high)) return 0;
-      return Math.min(Math.max(low - x, x - high) / unit, FARTHEST);
-    },
-  };
+  if (kind === "numeric") return { name, low, high, scale, unit, places: null };
+  const texts = Array.isArray(categories) && categories.every((c) => typeof c === "string");
+  check(kind === "categorical" && texts, `feature ${show(name)}: no range, and no categories`);
+  const places = new Map(categories.map((category, k) => [category, k + 1]));
+  check(places.size === categories.length, `feature ${show(name)}: a category listed twice`);
+  return { name, low, high, scale, unit, places };
 }
 
-function categorical({ name, categories }, j) {
-  const texts = Array.isArray(categories) && categories.every((c) => typeof c === "string");
-  check(texts, `feature ${j}: the categories are no list of texts`);
-  const codes = new Map(categories.map((category, k) => [category, k + 1]));
-  const text = (value, i) => {
-    if (typeof value === "string") return value;
-    if (typeof value === "boolean" || Number.isSafeInteger(value)) return String(value);
+function numberOf({ name }, value, i) {
+  const x = typeof value === "boolean" ? Number(value) : value;
+  if (typeof x === "number" && Math.abs(x) !== Infinity) return x;
+  throw new HushError(
+    `feature ${show(name)} in row ${i} is ${show(value)}: needs a finite number, or null for a ` +
+      "missing value",
+  );
+}
+
+function codeOf({ low, scale }, x) {
+  if (scale === 0) return 1;
+  return Math.trunc(Math.min(Math.max((x - low) * scale, 0), LEVELS - 1)) + 1;
+}
+
+/** How far a number lies beyond its range, in ranges. */
+function beyondOf({ low, high, unit }, x) {
+  return Math.min(Math.max(low - x, x - high) / unit, FARTHEST);
+}
+
+function placeOf({ name, places }, value, i) {
+  const whole = typeof value === "boolean" || Number.isSafeInteger(value);
+  if (typeof value !== "string" && !whole) {
     throw new HushError(
       `feature ${show(name)} in row ${i} is ${show(value)}: needs a text, a whole number, or null ` +
         "for a missing value",
     );
-  };
-  return {
-    code(value, i) {
-      if (isMissing(value)) return 0;
-      return codes.get(text(value, i)) ?? categories.length + 1; // the last: unseen
-    },
-    beyond: () => 0,
-  };
+  }
+  return places.get(String(value)) ?? places.size + 1; // the last: unseen
 }
 
 // --- codes to sums of the tables' values ------------------------------------------------------------
@@ -212,18 +208,21 @@ const FAMILIES = {
     check([missing, subsets].every((a) => a.every((side) => side < 2)), DAMAGED);
     const cells = Array.from(depth, (bits) => Math.min(2 ** bits, family.max_cells));
     const offsets = ends(cells, 1, MOST_CELLS);
-    const side = (codes, h) => {
-      const code = codes[feature[h]];
-      if (sides[h]) return subsets[subsetAt[h] + code];
-      return code === 0 ? missing[h] : Number(code >= cut[h]);
-    };
+    // Whole numbers of one type, and no branch that follows from a value: both make loops slow.
+    const begin = Int32Array.from(first), start = Int32Array.from(offsets);
+    const at = Int32Array.from(sides, (size, h) => (size > 0 ? subsetAt[h] : -1));
+    const masks = Int32Array.from(cells, (n, t) => (n < 2 ** depth[t] ? n - 1 : 0));
     const summing = (values) => (codes) => {
       let sum = 0;
       for (let t = 0; t < depth.length; t++) {
         let bits = 0;
-        for (let h = first[t]; h < first[t + 1]; h++) bits = (bits << 1) | side(codes, h);
-        bits >>>= 0;
-        sum += values[offsets[t] + (cells[t] < 2 ** depth[t] ? mix(bits) & (cells[t] - 1) : bits)];
+        for (let h = begin[t], end = begin[t + 1]; h < end; h++) {
+          const code = codes[feature[h]];
+          // The sign of a difference is 1 where the code is below the cut.
+          if (at[h] < 0) bits = (bits << 1) | (code === 0 ? missing[h] : ((code - cut[h]) >>> 31) ^ 1);
+          else bits = (bits << 1) | subsets[at[h] + code];
+        }
+        sum += values[start[t] + (masks[t] ? mix(bits) & masks[t] : bits)];
       }
       return sum;
     };

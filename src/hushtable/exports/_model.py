@@ -1,4 +1,4 @@
-"""What is exported: what scores, and the line below which a row is an outlier."""
+"""The model to be exported: what scores, and the line below which a row is an outlier."""
 
 import os
 from dataclasses import dataclass
