@@ -1,6 +1,7 @@
 """JavaScript reads .hush files and JSON by itself, and scores rows to the same bits."""
 
 import base64
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import node
 import numpy as np
 import pytest
+import rfc8785
 import scored
 
 import hushtable
@@ -227,3 +229,38 @@ def test_the_reader_is_one_file_without_dependencies(tmp_path):
     assert 'import("node:crypto")' in text
     assert "eval(" not in text
     assert "Function(" not in text
+
+
+def leaves(content, path=()):
+    """Yield the path of every entry of JSON, at any depth."""
+    entries = content.items() if isinstance(content, dict) else enumerate(content)
+    for key, value in entries:
+        yield (*path, key)
+        if isinstance(value, dict | list):
+            yield from leaves(value, (*path, key))
+
+
+def test_no_edited_json_scores_wildly_or_crashes(model):
+    """Whoever edits a file can make its digest again: then every entry is checked."""
+    text = model.with_suffix(".json").read_text()
+    tasks = []
+    for path in leaves(json.loads(text)):
+        if path[0] in ("digest", "writer"):
+            continue
+        for odd in (None, -1, 1e300, "x", [], {}, 70_000):
+            content = json.loads(text)
+            place = content
+            for key in path[:-1]:
+                place = place[key]
+            place[path[-1]] = odd
+            del content["digest"], content["writer"]
+            content["digest"] = hashlib.sha256(rfc8785.dumps(content)).hexdigest()
+            encoded = base64.b64encode(rfc8785.dumps(content)).decode()
+            tasks.append({"bytes": encoded, "rows": [[3.0, "north"], [1e9, None]]})
+    found = node.run(tasks)
+    assert sum("error" in one for one in found) > 100
+    for one in found:
+        if "error" in one:
+            assert one["kind"] == "HushError", one
+        else:
+            assert np.isfinite(one["scores"]).all()
