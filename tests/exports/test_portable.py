@@ -129,6 +129,8 @@ def test_wrong_usage(tmp_path, X):
         export(detector, tmp_path / "model.onnx", colour="red")
     with pytest.raises(UsageError, match="a list: needs a fitted detector, or counts"):
         export([1, 2], tmp_path / "model.json")
+    with pytest.raises(UsageError, match="a HushTable: needs a fitted detector"):
+        export(HushTable(), tmp_path / "model.json")
     with pytest.raises(UsageError, match="no rows were counted"):
         export(Sketch.zero(Plan.draw(detector.plan_.schema, n_tables=3)), tmp_path / "model.json")
     assert not list(tmp_path.iterdir())

@@ -58,6 +58,7 @@ def _facts(model: Model, kind: Format) -> dict[str, Any]:
         "format": kind.words,
         "detector": plan.detector,
         "plan_id": plan.plan_id,
+        "hidden": plan.hidden,
         "features": len(plan.schema),
         "tables": plan.family.n_tables,
         "cells": plan.family.n_cells,
@@ -80,4 +81,6 @@ def _print(model: Model, kind: Format, target: Target) -> None:
             shown(f"It holds {of_rows}scores of cells, which tell exact counts."),
             "Keep it where the rows are.",
         ]
+    elif model.plan.hidden:
+        sentences.append("It holds hash functions that are hidden: it is for the sites only.")
     print_sentences(sentences)
