@@ -5,6 +5,7 @@ import json
 
 import engines
 import explain
+import exports
 import families
 import folder
 import load
@@ -30,6 +31,18 @@ def test_families_are_timed_beside_their_peers():
         families.Timing("c", "ACE", 9.0, 1.0, 3.0, 2.0),
     ]
     assert [t.measured for t in families.targets(made_up)] == pytest.approx([4.0, 1.5])
+
+
+def test_exports_are_timed_and_give_the_same_scores():
+    timings = exports.time_all(rows=20, repeats=1, n_fitted=300)
+    of_javascript = [t.detector for t in timings if t.runtime == "JavaScript"]
+    assert of_javascript in ([], list(exports.DETECTORS))
+    assert [t.runtime for t in timings].count("hushtable") == len(exports.DETECTORS)
+    assert all(t.many > 0 and t.one > 0 for t in timings)
+    assert "HushTable, two passes | hushtable" in exports.table(timings)
+    assert all(t.met for t in exports.targets(timings))
+    made_up = [exports.Timing("c", "JavaScript", 1.0, 1.0, 1e-9)]
+    assert not exports.targets(made_up)[0].met
 
 
 def test_secure_sums_are_timed_and_exact():

@@ -56,6 +56,7 @@ WRITERS = [
     "plan marginals schema.toml -o {out}/marginals.hush",
     "sketch rows.csv --plan plan.hush -o {out}/a.sketch.hush",
     "merge a.sketch.hush b.sketch.hush -o {out}/all.hush",
+    "export model.hush -o {out}/model.json",
 ]
 
 

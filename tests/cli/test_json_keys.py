@@ -29,6 +29,7 @@ def commands(site, here):
         "plan marginals": ("plan", "marginals", site / "schema.toml", "-o", here / "q.hush"),
         "sketch": ("sketch", rows, "--plan", plan, "-o", here / "k.hush"),
         "merge": ("merge", *sketches, "-o", here / "all.hush"),
+        "export": ("export", site / "model.hush", "-o", here / "m.json"),
         "inspect a plan": ("inspect", plan),
         "inspect a sketch": ("inspect", sketches[0]),
         "inspect a model": ("inspect", site / "model.hush"),

@@ -59,6 +59,7 @@ round compare   round.compare      Compare a site's rows with what all others in
 round model     round.model        Make the model that a site scores with out of a result.
 round book      round.book         Show a site's book: rounds answered, and the budget spent.
 round secret    round.secret       Make a secret from which the sites draw hidden hash functions.
+export          export             Write a model for another runtime: ONNX, SQL or JSON.
 inspect         inspect_           Show what a .hush file holds, after checking that it is intact.
 report          report             Write one HTML file for analyst, privacy officer and coordinator.
 bench           -                  Measure what the docs promise.

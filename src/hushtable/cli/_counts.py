@@ -1,6 +1,5 @@
 """Read files of counts: raw sketches, and releases."""
 
-import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +11,6 @@ from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import Verdicts
 from hushtable.errors import FileError, PrivacyError, UsageError
-from hushtable.files import Content
-from hushtable.scores.scorer import Scorer
 
 
 def read_counts(path: Path, *more: str) -> Counts:
@@ -54,18 +51,6 @@ def cost(release: Noised) -> dict[str, float]:
     """Return what a release cost, for machines."""
     ledger = release.ledger
     return {"epsilon": ledger.epsilon, "delta": ledger.delta, "noise_sd": ledger.noise_sd}
-
-
-def threshold(content: Content, scorer: Scorer) -> float:
-    """Return the threshold of a model's file; NaN if the counts are too noisy to derive one."""
-    if content.kind != "detector":
-        return scorer.auto_offset()
-    offset = content.manifest.get("offset")
-    if offset is None and scorer.sketch.ledger is not None:
-        return math.nan
-    if isinstance(offset, bool) or not isinstance(offset, int | float) or not math.isfinite(offset):
-        raise FileError(f"{content.path}: the threshold is not a number: get the file again")
-    return float(offset)
 
 
 def refuse_repeated(paths: Sequence[Path]) -> None:

@@ -3,10 +3,10 @@
 import csv
 import os
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -201,9 +201,3 @@ def joined(names: Sequence[str]) -> str:
     fields = [f'"{name}"' if "," in name or name != name.strip() else name for name in names]
     text = ",".join(fields)
     return shlex.quote(text) if os.name == "posix" else text
-
-
-def reading_of(content: Any) -> Reading:
-    """Return how a model's rows were read, from its file."""
-    said: Mapping[str, Any] = content.manifest.get("reading") or {}
-    return Reading.from_dict(said)

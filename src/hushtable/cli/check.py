@@ -7,7 +7,7 @@ from hushtable import files
 from hushtable.cli._options import Data, Json, Table, Threads, argument
 from hushtable.cli._output import MOST_LINES, finish, print_sentences, print_table, shown
 from hushtable.cli._progress import watched
-from hushtable.cli._rows import READS, Reads, reading_of, under
+from hushtable.cli._rows import READS, Reads, under
 from hushtable.cli._understanding import (
     note_doubts,
     print_understanding,
@@ -75,7 +75,7 @@ def _schema(path: Path) -> tuple[Schema, Reading]:
         raise FileError(
             f"{path} holds a {content.kind} without a plan: give the schema, or the sites' plan"
         )
-    return content.build(Plan.from_file).schema, reading_of(content)
+    return content.build(Plan.from_file).schema, content.build(Reading.from_file)
 
 
 def _facts(result: FeatureCheck) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from hushtable.cli._drifted import drift_facts, drift_words, measured
 from hushtable.cli._options import Json, Threads, argument, option
 from hushtable.cli._output import finish, print_sentences, print_table, shown
 from hushtable.cli._progress import watched
-from hushtable.cli._rows import READS, Reads, reading_of
+from hushtable.cli._rows import READS, Reads
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import Sketch
@@ -117,7 +117,7 @@ def _sides(
         raise UsageError(
             "both are rows: name what to count them under (--model model.hush, or a plan)"
         )
-    plan, reading = content.build(Plan.from_file), reading_of(content)
+    plan, reading = content.build(Plan.from_file), content.build(Reading.from_file)
     if plan.first_counts is not None and plan.first_noise_sd is None:
         plan = plan.first_pass()
     for one in counted:

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from hushtable import files
-from hushtable.cli._counts import read_counts, threshold
+from hushtable.cli._counts import read_counts
 from hushtable.cli._options import Json, Threads, argument, option
 from hushtable.cli._output import Target, finish, listed, size
 from hushtable.cli._progress import watched
-from hushtable.cli._rows import READS, Reads, Rows, names_in, reading_of
+from hushtable.cli._rows import READS, Reads, Rows, names_in
 from hushtable.cli.round._common import read_round
 from hushtable.counts.base import Counts, Noised
 from hushtable.counts.kinds import counts_from_file
@@ -26,6 +26,7 @@ from hushtable.report.lowest import Shown
 from hushtable.report.page import check_extra, page
 from hushtable.report.scores import Scores, passes, score_rows
 from hushtable.report.sites import Sites, sites_of_parts, sites_of_round
+from hushtable.scores.models import threshold
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.scorer import Scorer
 
@@ -207,7 +208,8 @@ def _open(path: Path) -> tuple[Model, Scorer | None, float | None, Reading]:
     if counts.hidden or not counts.plan.purpose.scores_rows:
         return subject, None, None, Reading()
     scorer = Scorer(counts)
-    return subject, scorer, threshold(content, scorer), reading_of(content)
+    reading = content.build(Reading.from_file)
+    return subject, scorer, threshold(content, scorer), reading
 
 
 def _parts(pattern: str, others: list[Path]) -> list[Path]:

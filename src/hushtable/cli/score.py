@@ -7,22 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable import files
-from hushtable.cli._counts import threshold as threshold_of
 from hushtable.cli._details import Details, print_lowest
 from hushtable.cli._line import Line
 from hushtable.cli._options import Data, Json, Threads, option
 from hushtable.cli._output import Folder, Target, finish, print_sentences, print_tally, tally
 from hushtable.cli._progress import watched
-from hushtable.cli._rows import READS, Reads, Rows, names_in, reading_of
+from hushtable.cli._rows import READS, Reads, Rows, names_in
 from hushtable.cli._score_files import score_files
 from hushtable.cli._scores import Summary, write_scores
 from hushtable.cli._signed import signed_by, standing
 from hushtable.cli._top import check_names, check_top, print_top, top_facts, write_top
-from hushtable.counts.kinds import counts_from_file
-from hushtable.data.texts.reading import Reading
-from hushtable.errors import DataError, FileError, UsageError
-from hushtable.plans.draws import Purpose
+from hushtable.errors import DataError, UsageError
+from hushtable.scores import models
+from hushtable.scores.models import OpenedModel
 from hushtable.scores.outliers import Outliers, find_outliers
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Usual
@@ -258,40 +255,12 @@ def _some(rows: Iterator[tuple[Any, ...]], source: str) -> Iterator[tuple[Any, .
         raise DataError(f"{source} has no rows: there is nothing to score")
 
 
-def open_model(path: Path, id_: str | None) -> tuple[Scorer, float, Reading, Usual | None]:
-    """Read a detector or a sketch without scikit-learn, which takes a second to import.
-
-    Return what scores, the threshold, how rows were read, and what a detector knows of the rows
-    that it counted.
-    """
-    content = files.read(path).expect("detector", "sketch", "release", "local")
-    counts = content.build(counts_from_file)
-    if counts.plan.purpose.refines:
-        raise FileError(
-            f"{path} holds {counts.plan.detector}, which do not score: draw a plan with them "
-            f"(hushtable plan draw schema.toml --{counts.plan.detector} {path} -o plan.hush) and "
-            "sketch again"
-        )
-    if counts.plan.purpose is Purpose.GATE:
-        raise FileError(
-            f"{path} holds counts for a gate, which do not score: make the second plan with them "
-            f"(hushtable plan second FIRST --gate {path} -o second.plan.hush) and sketch again"
-        )
-    if counts.plan.purpose is Purpose.VERDICTS:
-        raise FileError(
-            f"{path} holds verdicts, which change the scores of a model: hushtable learn MODEL "
-            f"{path} -o FILE, and score with that"
-        )
-    if not counts.plan.purpose.scores_rows:
-        raise FileError(
-            f"{path} holds ranks, which do not score: give the model as --model, and this file as "
-            "--ranks"
-        )
-    if id_ in counts.plan.schema.names:
+def open_model(path: Path, id_: str | None) -> OpenedModel:
+    """Read a model that scores; refuse one that takes the identifier for a feature."""
+    model = models.open_model(path)
+    if id_ in model.scorer.plan.schema.names:
         raise UsageError(
             f"--id {id_}: the model takes this column for a feature: fit without it (--drop), or "
             "give it as --keep"
         )
-    scorer = Scorer(counts)
-    usual = content.build(lambda one: Usual.from_file(one, counts.plan.schema))
-    return scorer, threshold_of(content, scorer), reading_of(content), usual
+    return model

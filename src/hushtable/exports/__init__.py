@@ -5,6 +5,6 @@ A format is one module with ``written(model, **options) -> bytes``, and a line i
 """
 
 from hushtable.exports._model import Model
-from hushtable.exports._registry import FORMATS, Format, export
+from hushtable.exports._registry import FORMATS, Format, export, format_of
 
-__all__ = ["FORMATS", "Format", "Model", "export"]
+__all__ = ["FORMATS", "Format", "Model", "export", "format_of"]

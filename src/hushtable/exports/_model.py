@@ -1,12 +1,14 @@
-"""What is exported: what scores, and the line below which a row is an outlier."""
+"""The model to be exported: what scores, and the line below which a row is an outlier."""
 
 import os
 from dataclasses import dataclass
 from typing import Any
 
 from hushtable.counts.base import Counts
+from hushtable.data.texts.reading import Reading
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
+from hushtable.scores.models import open_model
 from hushtable.scores.scorer import Scorer
 
 
@@ -25,12 +27,33 @@ class Model:
 
     @classmethod
     def of(cls, source: Any) -> "Model":
-        """Take a fitted detector, counts that score, or the path of their .hush file."""
+        """Take a fitted detector, counts that score, or the path of their .hush file.
+
+        Raises
+        ------
+        UsageError
+            If it is none of these, or takes some values for missing, which no runtime is told.
+        FileError, OSError
+            If the file cannot be read, or holds counts that do not score.
+        """
         if isinstance(source, str | os.PathLike):
-            raise NotImplementedError  # the next commit
+            opened = open_model(source)
+            _check_missing(opened.reading)
+            return cls(opened.scorer, opened.threshold)
         if isinstance(source, Counts):
             scorer = Scorer(source)
             return cls(scorer, scorer.auto_offset())
         if not hasattr(source, "offset_"):
             raise UsageError(f"a {type(source).__name__}: needs a fitted detector, or counts")
+        _check_missing(source.reading_)
         return cls(source._scorer, float(source.offset_))
+
+
+def _check_missing(reading: Reading) -> None:
+    """Raise `UsageError` if values stand for missing ones: other runtimes would score them."""
+    if reading.missing:
+        raise UsageError(
+            f"the model takes {', '.join(map(repr, reading.missing))} for missing values, which "
+            "an export cannot say: replace them by nothing (null) in the rows, fit again without "
+            "missing (--missing), and do the same to rows before they are scored"
+        )

@@ -93,8 +93,7 @@ class Scorer:
         """
         content = files.read(path).expect("detector", "sketch", "release", "local")
         scorer = cls(content.build(counts_from_file))
-        said = content.manifest.get("reading", {})
-        scorer._reading = content.build(lambda _: Reading.from_dict(said))
+        scorer._reading = content.build(Reading.from_file)
         return scorer
 
     def with_counts(self, sketch: Counts) -> "Scorer":

@@ -323,6 +323,7 @@ PAGES = {
         },
     ),
     "docs/epsilon.md": Page(),
+    "docs/export.md": Page(),
     "docs/flower.md": Page(
         needs=ROUNDS,
         before={

@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
@@ -95,6 +96,8 @@ class Reader:
                     # In place of a file, so that an error says where on the page it is.
                     code = "\n" * (block.line - 1) + block.text
                     exec(compile(code, str(block.page), "exec"), names)
+                elif block.language == "js":
+                    print(javascript(block.text), end="")
                 elif block.language == "sh":
                     self._commands(block)
                 elif file:
@@ -145,6 +148,13 @@ class Reader:
             assert (ROOT / arguments[0]).is_file(), f"{block}: no such script: {line}"
         else:
             raise AssertionError(f"{block}: nobody here knows how to run {line}")
+
+
+def javascript(text):
+    """Return what a module prints that lies beside ours."""
+    shutil.copy(ROOT / "javascript" / "hushtable.mjs", ".")
+    command = ["node", "--input-type=module", "-e", text]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
 def words(line):

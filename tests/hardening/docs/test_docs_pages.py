@@ -32,6 +32,9 @@ def test_the_page_can_be_followed(name, tmp_path, monkeypatch):
         pytest.importorskip(library, reason=f"{name} needs {library}")
     if "pyspark" in page.needs and shutil.which("java") is None:
         pytest.skip("Spark needs Java, which is not here")
+    of_node = any(block.language == "js" for block in blocks(ROOT / name))
+    if of_node and shutil.which("node") is None:
+        pytest.skip("JavaScript runs in node, which is not here")
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # the page sets it: only for this test
     with warnings.catch_warnings():
         if "pyspark" in page.needs:

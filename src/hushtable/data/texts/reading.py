@@ -14,6 +14,7 @@ from hushtable.data.texts import numbers
 from hushtable.data.texts.dates import ORDERS, Order, of_day, seconds
 from hushtable.entries import entries
 from hushtable.errors import PlanError, UsageError
+from hushtable.files import Content
 
 #: Kinds of columns that a person may ask for; of "id", nothing is modelled.
 ASKED = ("number", "date", "category", "id")
@@ -170,6 +171,11 @@ class Reading:
         content["kinds"] = dict(self.kinds)
         content["columns"] = {name: asdict(one) for name, one in self.columns.items()}
         return {k: list(v) if isinstance(v, tuple) else v for k, v in content.items() if v}
+
+    @classmethod
+    def from_file(cls, content: Content) -> "Reading":
+        """Return how a model's rows were read; raises `PlanError` if its file does not say it."""
+        return cls.from_dict(content.manifest.get("reading") or {})
 
     @classmethod
     def from_dict(cls, content: Any) -> "Reading":
