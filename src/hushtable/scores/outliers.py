@@ -22,7 +22,8 @@ from hushtable.scores.usual import Usual
 AMONG = b"hushtable.severity_among"
 #: The rows that severities are among.
 _ALL_SITES, _COUNTED = "the rows that the ranks count", "the rows that the model counted"
-_SCORED = "the rows that were scored here"
+#: Likewise, where nothing is known of others.
+SCORED = "the rows that were scored here"
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ class Search:
             among, shares = _COUNTED, self._usual.as_rare(scores)
         else:
             as_rare = [lowest.as_rare(row.score) for row in lowest.rows]
-            among, shares = _SCORED, np.array(as_rare) / lowest.n_rows
+            among, shares = SCORED, np.array(as_rare) / lowest.n_rows
         severities = np.round(100.0 * (1.0 - shares), 10).tolist()
         explained = self._reasons is not None
         return Outliers(lowest.rows, severities, among, self._keep, explained, lowest.n_rows)
