@@ -128,13 +128,19 @@ class Served:
         DataError
             If there are no rows, or the columns or values do not fit.
         """
-        names = list(self.detector.plan_.schema.names)
+        schema = self.detector.plan_.schema
+        names = list(schema.names)
+        if not rows:
+            raise DataError("no rows: needs 1 or more")
         for place, row in enumerate(rows):
             if lacking := [name for name in names if name not in row]:
                 raise DataError(
                     f"row {place} has no value {lacking}: needs {names}; null where it is missing"
                 )
-        found = self._answers([{name: row[name] for name in names} for row in rows])
+        X: Any = [{name: row[name] for name in names} for row in rows]
+        if not schema.named:
+            X = [list(row.values()) for row in X]
+        found = self._answers(X)
         answers: list[dict[str, Any]] = found.to_pylist()
         return answers
 
