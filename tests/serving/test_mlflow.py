@@ -21,8 +21,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:::mlflow")
 
 
 @pytest.fixture(autouse=True)
-def nothing_is_reported(monkeypatch, tmp_path):
-    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+def in_a_folder(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 

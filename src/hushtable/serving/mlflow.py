@@ -63,7 +63,7 @@ def save_model(
     >>> save_model(HushTable(random_state=0).fit(rows), "model")
     >>> odd = pandas.DataFrame({"pulse": [190.0]})
     >>> mlflow.pyfunc.load_model("model").predict(odd)["reasons"][0]
-    'pulse 190, usually 61 to 97: beyond the plan'
+    'pulse 190, usually 61 to 97: beyond the range of 60 to 99'
     """
     mlflow, folder = _mlflow(), Path(path)
     counts = counts_of(model)
@@ -140,6 +140,16 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Any:
         If the file there is not intact.
     MissingExtraError
         If MLflow is not installed.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from hushtable import HushTable
+    >>> from hushtable.serving.mlflow import load_model, save_model
+    >>> rows = pandas.DataFrame({"pulse": [60.0 + i % 40 for i in range(200)]})
+    >>> save_model(HushTable(random_state=0).fit(rows), "model")
+    >>> type(load_model("model")).__name__
+    'HushTable'
     """
     folder = _mlflow().artifacts.download_artifacts(artifact_uri=model_uri, dst_path=dst_path)
     return Served.load(Path(folder) / _FILE).detector

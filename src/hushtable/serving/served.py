@@ -47,7 +47,7 @@ class Served:
     >>> served = Served(HushTable(random_state=0).fit(pulses))
     >>> [answer] = served.answer([{"pulse": 190}])
     >>> answer["outlier"], answer["severity"], answer["reasons"]
-    (True, 100.0, 'pulse 190, usually 61 to 97: beyond the plan')
+    (True, 100.0, 'pulse 190, usually 61 to 97: beyond the range of 60 to 99')
     """
 
     def __init__(self, model: Any) -> None:
