@@ -93,3 +93,13 @@ def test_columns_without_names_are_named_by_their_place():
     [answer] = served.answer([{"x0": X[3, 0], "x1": None}])
     expected = served.detector.score_samples([[X[3, 0], np.nan]])
     assert answer["score"] == expected[0]
+
+
+def test_verdicts_that_were_learned_since_are_heard(rows):
+    served = Served(HushTable(n_tables=20, random_state=0).fit(rows))
+    one = rows.iloc[[7]]
+    before = served.judge(one)
+    served.detector.learn(rows.iloc[[7, 20]], [0, 1])
+    found = served.judge(one)
+    assert found["reasons"].tolist() == served.detector.outliers(one)["words"].tolist()
+    assert found["score"].iloc[0] > before["score"].iloc[0]

@@ -10,6 +10,7 @@ from hushtable.detectors._frames import OutputFrames, frame_like
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.outliers import Outliers, find_outliers
+from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Sample, Usual
 
@@ -84,7 +85,9 @@ class OutlierLists(OutputFrames):
             raise UsageError(f"keep={list(keep)} names a column twice: name each once")
         return frame_like(self._lowest(X, n, keep).table(), X)
 
-    def _lowest(self, X: Any, n: int, keep: Sequence[str] = ()) -> Outliers:
+    def _lowest(
+        self, X: Any, n: int, keep: Sequence[str] = (), reasons: Reasons | None = None
+    ) -> Outliers:
         """Find the n rows with the lowest scores."""
         return find_outliers(
             self._scorer,
@@ -93,6 +96,7 @@ class OutlierLists(OutputFrames):
             keep=keep,
             usual=self._usual_values(),
             ranks=getattr(self, "_ranks", None),
+            reasons=reasons,
             n_jobs=self.n_jobs,
         )
 

@@ -118,11 +118,21 @@ def outside(row: LowRow) -> str:
     return ", ".join(getattr(row.detail, "outside", None) or ())
 
 
+def reasons_of(
+    scorer: Scorer, usual: Usual | None, frequencies: Frequencies | None = None
+) -> Reasons | None:
+    """Return what finds reasons; None of a detector whose tables mix features."""
+    values = None if usual is None else usual.values
+    with contextlib.suppress(UsageError):
+        return Reasons(scorer, frequencies=frequencies, usual=values)
+    return None
+
+
 class Search:
     """Finds the n rows with the lowest scores of several sources, one after the other.
 
     Severities are among the rows of ``ranks``, else among those that the model counted, if it
-    knows, else among these. Memory stays flat.
+    knows, else among these. ``reasons`` may be made before, by `reasons_of`. Memory stays flat.
     """
 
     def __init__(
@@ -134,12 +144,10 @@ class Search:
         usual: Usual | None = None,
         ranks: Ranks | None = None,
         frequencies: Frequencies | None = None,
+        reasons: Reasons | None = None,
     ) -> None:
         check_number(n)
-        values = None if usual is None else usual.values
-        self._reasons: Reasons | None = None
-        with contextlib.suppress(UsageError):  # of a detector whose tables mix features
-            self._reasons = Reasons(scorer, frequencies=frequencies, usual=values)
+        self._reasons = reasons or reasons_of(scorer, usual, frequencies)
         errors = scorer.plan.family.n_tables > 1
         self._details = Details(scorer, n, errors=errors, reasons=self._reasons, keep=keep)
         self._usual, self._ranks, self._keep = usual, ranks, tuple(keep)

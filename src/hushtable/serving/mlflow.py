@@ -156,7 +156,7 @@ def load_model(model_uri: str, dst_path: str | None = None) -> Any:
 
 
 class _Answering:
-    """What ``mlflow.pyfunc`` calls."""
+    """A model behind ``mlflow.pyfunc``, which calls it."""
 
     def __init__(self, served: Served) -> None:
         self.served = served

@@ -15,7 +15,8 @@ from hushtable.detectors._frames import frame_like
 from hushtable.detectors.load import load
 from hushtable.engines.work import counts_of
 from hushtable.errors import DataError
-from hushtable.scores.outliers import AMONG, SCORED
+from hushtable.scores.outliers import AMONG, SCORED, reasons_of
+from hushtable.scores.reasons import Reasons
 
 
 class Served:
@@ -55,6 +56,7 @@ class Served:
         if isinstance(model, Counts):
             model = BY_DRAW[counts.plan.detector].from_counts(counts)
         self.detector = model
+        self._made: tuple[Any, Reasons | None] | None = None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -146,7 +148,7 @@ class Served:
 
     def _answers(self, X: Any) -> pa.Table:
         """Return the table of `judge`."""
-        found = self.detector._lowest(X, sys.maxsize).table()
+        found = self.detector._lowest(X, sys.maxsize, reasons=self._reasons()).table()
         places = [(name, "ascending") for name in ("file", "row") if name in found.column_names]
         found = found.sort_by(places)
         none = pa.nulls(len(found), pa.string())
@@ -167,3 +169,10 @@ class Served:
                 "outside": found["outside"],
             }
         ).replace_schema_metadata(found.schema.metadata)
+
+    def _reasons(self) -> Reasons | None:
+        """Return what finds reasons, made once: it takes longer than to answer for a row."""
+        scorer, made = self.detector._scorer, self._made
+        if made is None or made[0] is not scorer:  # verdicts were learned since
+            made = self._made = scorer, reasons_of(scorer, self.detector._usual_values())
+        return made[1]
