@@ -13,7 +13,7 @@ with warnings.catch_warnings():
 import mlflow.pyfunc
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
-from hushtable.errors import FileError, UsageError
+from hushtable.errors import DataError, FileError, UsageError
 from hushtable.serving import Served
 from hushtable.serving import mlflow as flavor
 
@@ -55,6 +55,10 @@ def test_a_folder_holds_the_model_and_gives_the_library_s_answers(detector, rows
     own = flavor.load_model("model")
     np.testing.assert_array_equal(own.score_samples(rows), detector.score_samples(rows))
     assert loaded.get_raw_model().offset_ == detector.offset_
+    with pytest.raises(mlflow.exceptions.MlflowException, match=r"missing inputs \['ward'\]"):
+        loaded.predict(rows[["age", "pulse"]])
+    with pytest.raises(DataError, match="'fast' in row 0 is no number"):
+        loaded.predict(odd.assign(pulse="fast"))
 
 
 def test_merged_releases_are_a_model_and_the_description_says_so(rows):

@@ -78,7 +78,7 @@ def save_model(
     mlflow.pyfunc.add_to_model(
         about, loader_module=__name__, data=_FILE, python_env="python_env.yaml"
     )
-    kept = {"data": _FILE, "plan_id": counts.plan_id, "exact_counts": counts.ledger is None}
+    kept = {"data": _FILE, "plan_id": counts.plan_id, "exact_counts": not counts.may_leave}
     about.add_flavor(FLAVOR_NAME, hushtable_version=version("hushtable"), **kept)
     about.save(str(folder / "MLmodel"))
     needed = pip_requirements or [f"hushtable[mlflow]=={version('hushtable')}"]
@@ -180,11 +180,8 @@ def _signature(mlflow: Any, schema: Schema) -> Any:
     if not schema.named:
         return None
     types = mlflow.types.schema
-    # Of any type of numbers: MLflow refuses int64 where a double is named.
-    inputs = [
-        types.ColSpec("string" if f.kind == "categorical" else types.AnyType(), f.name)
-        for f in schema.features
-    ]
+    # Of any type: the library checks values itself, and MLflow refuses int64 where it has a double.
+    inputs = [types.ColSpec(types.AnyType(), name) for name in schema.names]
     kinds = {"row": "long", "severity": "double", "outlier": "boolean", "score": "double"}
     kinds |= {"reasons": "string", "outside": "string"}
     outputs = [types.ColSpec(kind, name, required=False) for name, kind in kinds.items()]
