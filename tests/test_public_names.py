@@ -37,7 +37,7 @@ def on_the_api_page():
             yield dotted.rpartition(".")[0], dotted.rpartition(".")[2]
 
 
-@pytest.mark.filterwarnings("ignore:Any type hint is inferred:UserWarning")  # importing MLflow
+@pytest.mark.filterwarnings("ignore:.*Any type hint is inferred:UserWarning")  # of MLflow
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning")
 @pytest.mark.parametrize(
     "dotted",

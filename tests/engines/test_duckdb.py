@@ -73,7 +73,7 @@ def test_names_and_categories_are_never_read_as_sql(connection):
     values = {name: np.arange(40) / 3 + j for j, name in enumerate(HOSTILE)}
     hostile = pd.DataFrame(values).assign(kind=["x'); DROP TABLE t; --", "y"] * 20)
     detector = HushTable(n_tables=20, random_state=0).fit(hostile)
-    connection.register("hostile", hostile)
+    connection.register("hostile", pa.Table.from_pandas(hostile))
     call = engine.register_score(connection, detector)
     sketched = engine.register_sketch(connection, detector.plan_)
     found = connection.sql(f"SELECT {call} FROM hostile").to_df().to_numpy()[:, 0]
