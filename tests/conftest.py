@@ -5,6 +5,8 @@ from pathlib import Path
 
 # Before SciPy is imported: scikit-learn's checks of array API input ask for it.
 os.environ["SCIPY_ARRAY_API"] = "1"
+# No test tells MLflow's makers that it ran.
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 # Before numba is imported: one cache of compiled kernels for every test run.
 os.environ.setdefault(
     "NUMBA_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".cache" / "numba")

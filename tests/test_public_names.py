@@ -37,6 +37,7 @@ def on_the_api_page():
             yield dotted.rpartition(".")[0], dotted.rpartition(".")[2]
 
 
+@pytest.mark.filterwarnings("ignore:.*Any type hint is inferred:UserWarning")  # of MLflow
 @pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning")
 @pytest.mark.parametrize(
     "dotted",
@@ -51,6 +52,9 @@ def test_a_public_name_has_an_example_that_runs(dotted, tmp_path, monkeypatch):
     for registry in ("FORMATS", "SOURCES"):  # examples register some
         monkeypatch.setattr(_registry, registry, getattr(_registry, registry).copy())
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # that of Spark's workers
+    for library in ("mlflow", "duckdb"):
+        if library in dotted:
+            pytest.importorskip(library, reason=f"{dotted} needs {library}")
     if "spark" in dotted and shutil.which("java") is None:
         pytest.skip("Spark needs Java, which is not here")
     finder = doctest.DocTestFinder(recurse=False)
@@ -67,9 +71,9 @@ def test_a_public_name_has_an_example_that_runs(dotted, tmp_path, monkeypatch):
     assert runner.failures == 0
 
 
-def test_there_are_at_most_twelve_public_modules():
+def test_there_are_at_most_sixteen_public_modules():
     entries = list(on_the_api_page())
     assert len(entries) >= len(FROZEN)
-    assert len({module for module, _ in entries}) <= 12
+    assert len({module for module, _ in entries}) <= 16  # each engine and runtime is one
     for module, name in entries:
         assert name in dir(importlib.import_module(module))

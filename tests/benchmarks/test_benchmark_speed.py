@@ -18,6 +18,7 @@ import passes
 import pytest
 import review
 import scaling
+import serving
 import speed
 import threads
 from common import Rows
@@ -402,3 +403,27 @@ def test_the_next_row_of_a_review_is_timed(capsys, monkeypatch, results):
     assert "| normal 2e3 x 30 |" in capsys.readouterr().out
     kept = json.loads((results / "review.json").read_text())["waiting"]
     assert all(0 < one["median"] <= one["worst"] for one in kept)
+
+
+# --- serving ----------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_calls_are_timed_and_the_service_is_asked_by_many_at_once(monkeypatch):
+    monkeypatch.setattr(latency, "CALLS", 2)
+    calls = serving.time_calls(bursts=1)
+    assert [one.columns for one in calls] == [10, 10, 10, 30, 30, 30]
+    assert serving.table(calls).count("\n") == 4
+    for library in ("fastapi", "httpx", "uvicorn"):
+        pytest.importorskip(library, reason=f"the service needs {library}")
+    found = serving.time_requests(at_once=5, times=2)
+    assert (found.at_once, found.errors) == (5, 0)
+    assert 0.0 < found.median <= found.p99 <= found.slowest
+
+
+def test_targets_of_serving_leave_the_peer_out():
+    verdicts = serving.targets(
+        [serving.Call("HushTable", 10, 999.0), serving.Call(PEER, 10, 5000.0)],
+        serving.Requests(100, 1.0, 2.0, 3.0, 1.0, errors=1),
+    )
+    assert [one.met for one in verdicts] == [True, False]

@@ -15,6 +15,7 @@ from engine_helpers import frame, plans, write_files
 from pyspark.sql import SparkSession
 
 from hushtable import HushTable, Sketch
+from hushtable.engines import sketch_of
 from hushtable.engines import spark as engine
 from hushtable.errors import DataError, UsageError
 
@@ -90,3 +91,38 @@ def test_what_is_refused(session, tmp_path):
         engine.score_data(sketch, data.withColumnRenamed("id", "score"))
     with pytest.raises(UsageError, match="is no model"):
         engine.score_data(plan, data)
+
+
+def test_functions_in_sql_score_and_count_to_the_bit(session, tmp_path):
+    rows = write_files(tmp_path, [400, 300])
+    rows = rows.rename(columns={"a": "the `a`"})
+    data = session.read.parquet(str(tmp_path)).withColumnRenamed("a", "the `a`").repartition(5)
+    data.createOrReplaceTempView("rows")
+    features = [COLUMNS[1], "the `a`", COLUMNS[2]]
+    detector = HushTable(n_tables=20, random_state=0).fit(rows[features])
+    call = engine.register_score(session, detector)
+    assert call == "hush_score(`c`, `the ``a```, `b`)"
+    order = ["id", "b", "the `a`"]
+    found = session.sql(f"SELECT *, {call} AS score FROM rows").toPandas().sort_values(order)
+    expected = rows.assign(score=detector.score_samples(rows[features])).sort_values(order)
+    np.testing.assert_array_equal(found["score"], expected["score"])
+    plan = detector.plan_
+    sketched = engine.register_sketch(session, plan)
+    query = f"SELECT id % 3 AS ward, {sketched} AS sketch FROM rows GROUP BY ward"
+    groups = session.sql(query).collect()
+    assert len(groups) == 3
+    for ward, sketch in groups:
+        of_ward = rows[rows["id"] % 3 == ward][features]
+        assert sketch_of(plan, sketch) == Sketch.from_data(plan, of_ward)
+    with pytest.raises(Exception, match="got 1 columns: needs 3, in this order: c, the `a`, b"):
+        session.sql("SELECT hush_score(b) FROM rows").collect()
+
+
+def test_what_no_function_is_made_of(session):
+    plan = plans()["hushtable"]
+    with pytest.raises(UsageError, match="is no Spark session"):
+        engine.register_sketch(frame(3), plan)
+    with pytest.raises(UsageError, match="needs letters"):
+        engine.register_sketch(session, plan, name="1; DROP TABLE rows")
+    with pytest.raises(UsageError, match="is no plan"):
+        engine.register_sketch(session, Sketch.zero(plan))

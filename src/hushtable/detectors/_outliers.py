@@ -9,7 +9,8 @@ from hushtable.data.readers import Reader
 from hushtable.detectors._frames import OutputFrames, frame_like
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
-from hushtable.scores.outliers import find_outliers
+from hushtable.scores.outliers import Outliers, find_outliers
+from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Sample, Usual
 
@@ -82,17 +83,22 @@ class OutlierLists(OutputFrames):
             raise UsageError(f"keep={keep!r}: needs a list of columns, such as [{keep!r}]")
         if len(set(keep)) < len(keep):
             raise UsageError(f"keep={list(keep)} names a column twice: name each once")
-        reader = self._open(X, keep)
-        found = find_outliers(
+        return frame_like(self._lowest(X, n, keep).table(), X)
+
+    def _lowest(
+        self, X: Any, n: int, keep: Sequence[str] = (), reasons: Reasons | None = None
+    ) -> Outliers:
+        """Find the n rows with the lowest scores."""
+        return find_outliers(
             self._scorer,
-            reader,
+            self._open(X, keep),
             n,
             keep=keep,
             usual=self._usual_values(),
             ranks=getattr(self, "_ranks", None),
+            reasons=reasons,
             n_jobs=self.n_jobs,
         )
-        return frame_like(found.table(), X)
 
     def _usual_values(self) -> Usual | None:
         """Return what is known of the counted rows; the first call scores a sample of them."""

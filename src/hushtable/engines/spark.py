@@ -1,25 +1,25 @@
 """Spark: sketch and score a Spark data frame by its Arrow batches.
 
 Counts add up exactly, so that the sketch is, to the bit, the one that a single machine makes.
-Uses ``mapInArrow`` alone, which Spark Connect has too. Needs the extra ``spark``, and hushtable
-on the workers. Noise is added once, to the sum: `Sketch.release`.
+Data frames go through ``mapInArrow``, functions in SQL are Arrow functions: Spark Connect has both.
+Needs the extra ``spark``, and hushtable on the workers. Noise is added once, to the sum:
+`Sketch.release`.
 """
 
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from hushtable.counts.sketch import Sketch
+from hushtable.engines.sql import call, check_name, check_plan, packed, rows_of, sketch_of
 from hushtable.engines.work import count, counts_of, reading_of, score, total
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
 
-__all__ = ["score_data", "sketch_data"]
+__all__ = ["register_score", "register_sketch", "score_data", "sketch_data"]
 
-_COUNTS = pa.schema([("counts", pa.binary()), ("tally", pa.binary())])
 #: Partitions that the sketches of all others are added up in, before the driver adds the rest.
 _SUMS = 8
 
@@ -60,16 +60,16 @@ def sketch_data(plan: Plan, data: Any) -> Sketch:
         found = Sketch.zero(plan)
         for batch in batches:
             found = found + count(plan, batch)
-        yield _packed(found)
+        yield _batch(found)
 
     def adding(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        sketches = [one for batch in batches for one in _unpacked(plan, batch)]
+        sketches = [one for batch in batches for one in _sketches(plan, batch)]
         if sketches:
-            yield _packed(total(sketches))
+            yield _batch(total(sketches))
 
-    shape = "counts binary, tally binary"
+    shape = "sketch binary"
     sums = rows.mapInArrow(counting, shape).repartition(_SUMS).mapInArrow(adding, shape)
-    sketches = [one for batch in sums.toArrow().to_batches() for one in _unpacked(plan, batch)]
+    sketches = _sketches(plan, sums.toArrow())
     result = total([Sketch.zero(plan), *sketches])
     if result.n_rows == 0:
         raise DataError("the data hold no rows: there is nothing to count")
@@ -122,6 +122,118 @@ def score_data(model: Any, data: Any) -> Any:
     return data.mapInArrow(scoring, types)
 
 
+def register_score(session: Any, model: Any, name: str = "hush_score") -> str:
+    """Make a model a function of Spark SQL, from a row's columns to its score.
+
+    Parameters
+    ----------
+    session : pyspark.sql.SparkSession
+        Where the function is known, classic or Connect.
+    model : detector, Sketch, Release or LocalModel
+        What to score by; a detector has to be fitted.
+    name : str, default="hush_score"
+        The function's name. One of that name is replaced.
+
+    Returns
+    -------
+    str
+        The call, on the model's columns in its order, for a query. NULL is missing; the function
+        returns a double, low = abnormal.
+
+    Raises
+    ------
+    UsageError
+        If this is no session or no model, or no plain name.
+
+    Examples
+    --------
+    >>> from pyspark.sql import SparkSession
+    >>> from hushtable import Feature, Plan, Schema, Sketch
+    >>> from hushtable.engines.spark import register_score
+    >>> session = SparkSession.builder.master("local[1]").getOrCreate()
+    >>> plan = Plan.draw(Schema([Feature.numeric("age", low=0, high=99)]), random_state=0)
+    >>> register_score(session, Sketch.from_data(plan, [[30.0], [31.0], [80.0]]))
+    'hush_score(`age`)'
+    >>> session.sql("SELECT hush_score(30) > hush_score(80) AS found").first()
+    Row(found=True)
+    """
+    counts, reading = counts_of(model), reading_of(model)
+    names = counts.plan.schema.names
+
+    # The types are Spark's: they say that it is called once a partition.
+    def scores(batches: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
+        scorer = Scorer(counts)
+        for columns in batches:
+            # A single column comes by itself.
+            rows = rows_of(columns if isinstance(columns, tuple) else (columns,), names)
+            yield pa.array(score(scorer, rows, reading))
+
+    _register(session, name, scores, "double")
+    return call(name, names, "`")
+
+
+def register_sketch(session: Any, plan: Plan, name: str = "hush_sketch") -> str:
+    """Make counting under a plan an aggregate of Spark SQL, from rows to a sketch.
+
+    The rows of a group are counted by one worker, in its memory. To count all rows, use
+    `sketch_data`.
+
+    Parameters
+    ----------
+    session : pyspark.sql.SparkSession
+        Where the function is known, classic or Connect.
+    plan : Plan
+        What to count under.
+    name : str, default="hush_sketch"
+        The function's name. One of that name is replaced.
+
+    Returns
+    -------
+    str
+        The call, on the plan's columns in its order, for a query with GROUP BY. The function
+        returns a binary, which `hushtable.engines.sketch_of` makes a sketch. It holds exact
+        counts: it is kept like the rows.
+
+    Raises
+    ------
+    UsageError
+        If this is no session or no plan, or no plain name.
+
+    Examples
+    --------
+    >>> from pyspark.sql import SparkSession
+    >>> from hushtable import Feature, Plan, Schema
+    >>> from hushtable.engines import sketch_of
+    >>> from hushtable.engines.spark import register_sketch
+    >>> session = SparkSession.builder.master("local[1]").getOrCreate()
+    >>> plan = Plan.draw(Schema([Feature.numeric("age", low=0, high=99)]), random_state=0)
+    >>> sketched = register_sketch(session, plan)
+    >>> rows = "(SELECT id AS age FROM range(40))"
+    >>> row = session.sql(f"SELECT {sketched} AS sketch FROM {rows} GROUP BY age < 50").first()
+    >>> sketch_of(plan, row.sketch).n_rows
+    40
+    """
+    check_plan(plan)
+    names = plan.schema.names
+
+    # The types are Spark's: they say that this is an aggregate.
+    def sketched(*columns: pa.Array) -> bytes:
+        return packed(count(plan, rows_of(columns, names)))
+
+    _register(session, name, sketched, "binary")
+    return call(name, names, "`")
+
+
+def _register(session: Any, name: str, function: Any, gives: str) -> None:
+    check_name(name)
+    if not hasattr(session, "udf"):
+        raise UsageError(f"{type(session).__name__} is no Spark session: needs a SparkSession")
+    from pyspark.sql.pandas import functions
+
+    arrow_udf: Any = functions.arrow_udf  # its stubs take a function of fixed columns alone
+    session.udf.register(name, arrow_udf(function, gives))
+
+
 def _chosen(plan: Plan, data: Any) -> Any:
     if not hasattr(data, "mapInArrow"):
         raise UsageError(f"{type(data).__name__} is no Spark data frame")
@@ -131,18 +243,9 @@ def _chosen(plan: Plan, data: Any) -> Any:
     return data.select(*plan.schema.names)
 
 
-def _packed(sketch: Sketch) -> pa.RecordBatch:
-    arrays = [
-        pa.array([array.astype("<i8").tobytes()], pa.binary())
-        for array in (sketch.counts, sketch.tally)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=_COUNTS)
+def _batch(sketch: Sketch) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"sketch": pa.array([packed(sketch)], pa.binary())})
 
 
-def _unpacked(plan: Plan, batch: pa.RecordBatch) -> Iterator[Sketch]:
-    for counts, tally in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-        yield Sketch(
-            plan,
-            np.frombuffer(counts, "<i8").astype(np.int64),
-            np.frombuffer(tally, "<i8").astype(np.int64).reshape(-1, 2),
-        )
+def _sketches(plan: Plan, rows: Any) -> list[Sketch]:
+    return [sketch_of(plan, one) for one in rows.column(0).to_pylist()]

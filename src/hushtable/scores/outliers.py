@@ -22,7 +22,8 @@ from hushtable.scores.usual import Usual
 AMONG = b"hushtable.severity_among"
 #: The rows that severities are among.
 _ALL_SITES, _COUNTED = "the rows that the ranks count", "the rows that the model counted"
-_SCORED = "the rows that were scored here"
+#: Likewise, where nothing is known of others.
+SCORED = "the rows that were scored here"
 
 
 @dataclass(frozen=True)
@@ -117,11 +118,21 @@ def outside(row: LowRow) -> str:
     return ", ".join(getattr(row.detail, "outside", None) or ())
 
 
+def reasons_of(
+    scorer: Scorer, usual: Usual | None, frequencies: Frequencies | None = None
+) -> Reasons | None:
+    """Return what finds reasons; None of a detector whose tables mix features."""
+    values = None if usual is None else usual.values
+    with contextlib.suppress(UsageError):
+        return Reasons(scorer, frequencies=frequencies, usual=values)
+    return None
+
+
 class Search:
     """Finds the n rows with the lowest scores of several sources, one after the other.
 
     Severities are among the rows of ``ranks``, else among those that the model counted, if it
-    knows, else among these. Memory stays flat.
+    knows, else among these. ``reasons`` may be made before, by `reasons_of`. Memory stays flat.
     """
 
     def __init__(
@@ -133,12 +144,10 @@ class Search:
         usual: Usual | None = None,
         ranks: Ranks | None = None,
         frequencies: Frequencies | None = None,
+        reasons: Reasons | None = None,
     ) -> None:
         check_number(n)
-        values = None if usual is None else usual.values
-        self._reasons: Reasons | None = None
-        with contextlib.suppress(UsageError):  # of a detector whose tables mix features
-            self._reasons = Reasons(scorer, frequencies=frequencies, usual=values)
+        self._reasons = reasons or reasons_of(scorer, usual, frequencies)
         errors = scorer.plan.family.n_tables > 1
         self._details = Details(scorer, n, errors=errors, reasons=self._reasons, keep=keep)
         self._usual, self._ranks, self._keep = usual, ranks, tuple(keep)
@@ -174,7 +183,7 @@ class Search:
             among, shares = _COUNTED, self._usual.as_rare(scores)
         else:
             as_rare = [lowest.as_rare(row.score) for row in lowest.rows]
-            among, shares = _SCORED, np.array(as_rare) / lowest.n_rows
+            among, shares = SCORED, np.array(as_rare) / lowest.n_rows
         severities = np.round(100.0 * (1.0 - shares), 10).tolist()
         explained = self._reasons is not None
         return Outliers(lowest.rows, severities, among, self._keep, explained, lowest.n_rows)

@@ -312,7 +312,7 @@ PAGES = {
     "docs/concepts/score.md": Page(),
     "docs/concepts/sketch.md": Page(),
     "docs/consortium.md": Page(needs=ROUNDS, slow=True),
-    "docs/databases.md": Page(),
+    "docs/databases.md": Page(needs=("duckdb",)),
     "docs/explanations.md": Page(
         needs=("opendp",),
         before={
@@ -408,6 +408,7 @@ PAGES = {
         names=a_release,
     ),
     "docs/scale.md": Page(names=a_lake_and_its_hours),
+    "docs/serving.md": Page(needs=("pandas", "mlflow")),
     "docs/sklearn.md": Page(needs=("pandas",)),
     "docs/speed.md": Page(),
     "docs/story.md": Page(needs=ROUNDS),
@@ -425,6 +426,7 @@ NOT_RUN = {
         " scikit-learn numba pyarrow pip"): "needs conda",
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
     ("docs/databases.md", "python benchmarks/databases.py"): "needs a PostgreSQL server, a minute",
+    ("docs/serving.md", "uvicorn service:app --host 127.0.0.1"): "tests/serving asks the service",
     ("docs/flower.md", "pip install 'hushtable[flower]'"): FLOWER,
     ("docs/flower.md", "flower-superlink --host 0.0.0.0 --port 8000 \\"): FLOWER,
     ("docs/flower.md", "flwr supernode register north.node.pub here"): FLOWER,

@@ -37,8 +37,8 @@ def test_the_page_can_be_followed(name, tmp_path, monkeypatch):
         pytest.skip("JavaScript runs in node, which is not here")
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # the page sets it: only for this test
     with warnings.catch_warnings():
-        if "pyspark" in page.needs:
-            warnings.simplefilter("ignore")  # Spark's own
+        if {"pyspark", "mlflow"} & {*page.needs}:
+            warnings.simplefilter("ignore")  # their own
         page.follow(name, tmp_path)
     if "matplotlib" in page.needs:
         import matplotlib.pyplot as plt

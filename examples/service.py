@@ -1,0 +1,43 @@
+"""A service at the site that scores rows over HTTP: scores and reasons stay where the rows are.
+
+pip install hushtable fastapi uvicorn
+HUSHTABLE_MODEL=model.hush uvicorn service:app --host 127.0.0.1
+
+curl 127.0.0.1:8000/score -H 'Content-Type: application/json' -d '[{"age": 41, "pulse": 210}]'
+"""
+
+import os
+from typing import Annotated
+
+from fastapi import FastAPI, HTTPException
+from pydantic import BaseModel, Field
+
+from hushtable.errors import DataError
+from hushtable.serving import Served
+
+#: Values by column, null where one is missing; at most so many rows a request.
+Rows = Annotated[list[dict[str, float | str | None]], Field(max_length=1_000)]
+
+
+class Answer(BaseModel):
+    """What is said of a row: `Served.judge` explains each entry."""
+
+    row: int
+    severity: float | None
+    outlier: bool | None
+    score: float
+    reasons: str | None
+    outside: str
+
+
+served = Served.load(os.environ.get("HUSHTABLE_MODEL", "model.hush"))  # once, at the start
+app = FastAPI(title="hushtable")
+
+
+@app.post("/score")
+def score(rows: Rows) -> list[Answer]:
+    """Say of each row how rare it is, and why."""
+    try:
+        return [Answer(**answer) for answer in served.answer(rows)]
+    except DataError as error:
+        raise HTTPException(422, str(error)) from None
