@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from place_helpers import Places
 
-pytest.importorskip("nvflare", reason="NVFlare is not installed: make test-nvflare")
+pytest.importorskip("nvflare.apis", reason="NVFlare is not installed: make test-nvflare")
 
 from nvflare.apis.client import Client
 from nvflare.apis.controller_spec import ClientTask

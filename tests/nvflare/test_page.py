@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("nvflare", reason="NVFlare is not installed: make test-nvflare")
+pytest.importorskip("nvflare.apis", reason="NVFlare is not installed: make test-nvflare")
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "hardening" / "docs"))
 

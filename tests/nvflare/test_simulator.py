@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from place_helpers import SCHEMA, Places
 
-pytest.importorskip("nvflare", reason="NVFlare is not installed: make test-nvflare")
+pytest.importorskip("nvflare.apis", reason="NVFlare is not installed: make test-nvflare")
 
 from nvflare.recipe import SimEnv
 
