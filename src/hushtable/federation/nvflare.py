@@ -21,7 +21,7 @@ from typing import Any
 from nvflare.apis.client import Client
 from nvflare.apis.controller_spec import ClientTask, Task
 from nvflare.apis.executor import Executor
-from nvflare.apis.fl_constant import FLContextKey, ReturnCode
+from nvflare.apis.fl_constant import FLContextKey
 from nvflare.apis.fl_context import FLContext
 from nvflare.apis.impl.controller import Controller
 from nvflare.apis.shareable import Shareable
@@ -128,7 +128,7 @@ class _Clients:
         self, controller: Controller, fl_ctx: FLContext, abort: Signal, timeout: float
     ) -> None:
         self._controller, self._context, self._abort = controller, fl_ctx, abort
-        self._seconds = math.ceil(timeout)
+        self._seconds = max(1, math.ceil(timeout))  # 0 is for ever
         self._standing: dict[str, tuple[Node, bytes]] = {}
         self._came: deque[tuple[str, bytes]] = deque()
 
@@ -158,10 +158,9 @@ class _Clients:
             yield self._came.popleft()
 
     def _receive(self, client_task: ClientTask, fl_ctx: FLContext) -> None:
-        result = client_task.result
-        failed = not isinstance(result, Shareable) or result.get_return_code() != ReturnCode.OK
         self._end(client_task.task, fl_ctx)
-        self._came.append((client_task.task.get_prop("sent"), b"" if failed else _content(result)))
+        # Of a client that failed, there is no message in it.
+        self._came.append((client_task.task.get_prop("sent"), _content(client_task.result)))
 
     def _end(self, task: Task, fl_ctx: FLContext) -> None:
         self._standing.pop(task.get_prop("sent"), None)
