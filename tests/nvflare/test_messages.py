@@ -204,6 +204,14 @@ def test_a_task_that_stands_is_not_sent_twice(tmp_path):
     give(task, "south", Shareable({"content": b"late"}))
     assert list(clients.pull([])) == [(sent, b"late")]
 
+    def away(task, client):
+        raise ValueError("no such client")
+
+    server.answer = away
+    for _ in range(2):  # it does not stand, and so is sent again
+        with pytest.raises(ValueError, match="no such client"):
+            clients.push("north", b"a")
+
 
 def test_a_job_that_is_stopped_ends_the_round():
     abort = Signal()

@@ -141,7 +141,7 @@ class _Clients:
 
     def push(self, node: Node, request: bytes) -> str | None:
         """Send a request to a client as a task, unless it stands; return the task's id."""
-        if (node, request) in self._standing.values():
+        if (node, request) in list(self._standing.values()):  # results come in other threads
             return None
         sent = uuid.uuid4().hex
         self._standing[sent] = node, request
@@ -149,7 +149,11 @@ class _Clients:
             _TASK, _message(request), props={"sent": sent}, timeout=self._seconds,
             result_received_cb=self._receive, task_done_cb=self._end,
         )  # fmt: skip
-        self._controller.send(task, self._context, targets=[node])
+        try:
+            self._controller.send(task, self._context, targets=[node])
+        except Exception:
+            self._end(task, self._context)
+            raise
         return sent
 
     def pull(self, sent: Collection[str]) -> Iterator[tuple[str, bytes]]:
