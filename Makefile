@@ -36,8 +36,8 @@ VERSIONS := tests/test_same_bits.py tests/test_files.py tests/test_inputs.py tes
 	tests/engines/test_dask.py tests/cli/test_cli_commands.py
 NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)))
 
-.PHONY: demo test test-slow test-attacks test-flower test-oldest test-newest test-nightly test-all mutants fuzz
-.PHONY: kernels lint format docs check-pages check-extras wheel lock audit sbom coverage clean
+.PHONY: demo test test-slow test-attacks test-flower test-nvflare test-vantage6 test-oldest test-newest test-nightly
+.PHONY: test-all mutants fuzz kernels lint format docs check-pages check-extras wheel lock audit sbom coverage clean
 .NOTPARALLEL: # targets share one .venv
 
 demo: .venv/.package
@@ -56,6 +56,10 @@ test-attacks: .venv/.group-test
 # In an environment of its own: Flower pins many libraries tightly.
 test-flower: .venv-flower/.created
 	.venv-flower/bin/pytest tests/flower $(PYTEST_ARGS)
+
+# Likewise: NVFlare brings a web server, Docker's client and gRPC.
+test-nvflare: .venv-nvflare/.created
+	.venv-nvflare/bin/pytest tests/nvflare $(PYTEST_ARGS)
 
 # Kernels count as not run: what Numba compiles leaves no trace.
 coverage: .venv/.group-dev .venv/.kernels
@@ -141,10 +145,11 @@ lock: .venv-supply/.created
 	@$(call locked,package,pyproject.toml --constraint .ci/locks/dev.txt)
 	@$(call locked,flower,pyproject.toml --group flower)
 	@$(call locked,image,pyproject.toml --extra databases --extra federation --extra report --constraint .ci/locks/dev.txt)
+	@$(call locked,nvflare,pyproject.toml --group nvflare)
 
 # Asks PyPI's database of known vulnerabilities, so it needs the network; CI does without.
 audit: .venv-supply/.created
-	@for set in build supply dev flower; do \
+	@for set in build supply dev flower nvflare; do \
 		.venv-supply/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off \
 			--requirement .ci/locks/$$set.txt || { \
 			echo "make audit: $$set.txt has a known vulnerability, or the database was not reached" >&2; exit 1; }; \
@@ -174,6 +179,11 @@ clean: # keeps the environments
 .venv-flower/.created: pyproject.toml
 	@$(PYTHON) -m venv .venv-flower
 	@$(call install,.venv-flower/bin/python,flower,flower)
+	@touch $@
+
+.venv-nvflare/.created: pyproject.toml
+	@$(PYTHON) -m venv .venv-nvflare
+	@$(call install,.venv-nvflare/bin/python,nvflare,nvflare)
 	@touch $@
 
 .venv-oldest/.created: pyproject.toml .venv-supply/.created

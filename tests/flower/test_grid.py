@@ -4,23 +4,20 @@ import contextlib
 import json
 import shutil
 import uuid
-from datetime import timedelta
 
 import numpy as np
 import pytest
+from place_helpers import Places
 
 pytest.importorskip("flwr", reason="Flower is not installed: make test-flower")
 
 from flwr.app import Context, Error, Message, RecordDict
 from flwr.supercore.task_identity import TaskIdentity
 
-from hushtable import Feature, Plan, Schema, files, load
+from hushtable import files, load
 from hushtable.federation import flower
 from hushtable.federation.book.book import Book
-from hushtable.federation.clock import now
-from hushtable.federation.keys import Keys
-from hushtable.federation.policy_file import write_policy
-from hushtable.federation.round import Round
+from hushtable.federation.online import nodes
 
 NAMES = ("east", "north", "south")
 
@@ -70,44 +67,9 @@ class LocalGrid:
         return [self.replies.pop(sent) for sent in message_ids if sent in self.replies]
 
 
-class Consortium:
-    def __init__(self, folder):
-        self.folder = folder
-        self.keys = {name: Keys.generate(name) for name in (*NAMES, "lead")}
-        schema = Schema([Feature.numeric(name, low=-5, high=5) for name in "ab"])
-        self.plan = Plan.draw(schema, n_tables=5, random_state=0)
-        columns = "".join(
-            f'[[feature]]\nname = "{name}"\nkind = "numeric"\nlow = -5\nhigh = 5\n' for name in "ab"
-        )
-        for name, keys in self.keys.items():
-            keys.save(folder / f"{name}.key")
-        for seed, name in enumerate(NAMES):
-            with Book.create(folder / f"{name}.book", self.keys[name].card, epsilon=5.0) as book:
-                book.trust([self.keys["lead"].card], "coordinator")
-                book.trust([self.keys[other].card for other in NAMES])
-            policy = folder / f"{name}.policy.toml"
-            write_policy(policy, name, 5.0, 1e-6, "affirmed")
-            text = policy.read_text().replace("answer = false", "answer = true")
-            policy.write_text(text + columns)
-            X = np.random.default_rng(seed).normal(size=(100, 2))
-            np.savetxt(folder / f"{name}.csv", X, delimiter=",", header="a,b", comments="")
-
-    def open(self, least=2, title=""):
-        cards = [self.keys[name].card for name in NAMES]
-        deadline = now() + timedelta(days=1)
-        round_ = Round.open(
-            self.plan, cards, self.keys["lead"],
-            epsilon=1.0, deadline=deadline, least=least, title=title,
-        )  # fmt: skip
-        round_.save(self.folder / "round.hush")
-        return round_
-
+class Consortium(Places):
     def grid(self, **options):
-        at = self.folder
-        nodes = {
-            node: (name, {"key": f"{at / name}.key", "data": f"{at / name}.csv", "data-set": name})
-            for node, name in enumerate(NAMES, 1)
-        }
+        nodes = {node: (name, self.config(name)) for node, name in enumerate(NAMES, 1)}
         return LocalGrid(nodes, **options)
 
     def run(self, grid, timeout=5.0):
@@ -118,22 +80,11 @@ class Consortium:
         flower._coordinate(grid, context)
         return json.loads((self.folder / "result.state.json").read_text())
 
-    def check(self, round_, inside=NAMES):
-        """Hold the result to the books: the sum of those inside; nobody is charged twice."""
-        parts = []
-        for name in NAMES:
-            with Book.open(self.folder / f"{name}.book") as book:
-                assert len(book.answers()) == (name in inside)
-                if name in inside:
-                    parts.append(book.answer(round_.round_id).sent)
-        result = load(self.folder / "result.hush")
-        np.testing.assert_array_equal(result.counts, sum(parts))
-
 
 @pytest.fixture
 def consortium(tmp_path, monkeypatch):
-    monkeypatch.setattr(flower, "_LOOK", 0.01)
-    monkeypatch.setattr(flower, "_PAUSE", 0.2)
+    monkeypatch.setattr(nodes, "_LOOK", 0.01)
+    monkeypatch.setattr(nodes, "_PAUSE", 0.2)
     for what in ("_task_id", "_run_id", "_node_id"):  # of this process, as Flower's runtime says
         monkeypatch.setattr(TaskIdentity, what, 1)
     return Consortium(tmp_path)

@@ -19,8 +19,8 @@ ALL = [
     ),
 ]
 #: The tutorial has a test file of its own, which looks at what came out; the page on OMOP is
-#: followed where a PostgreSQL server is: in tests/databases.
-FOLLOWED = {*PAGES, "docs/tutorial.md", "docs/omop.md"}
+#: followed where a PostgreSQL server is, in tests/databases; that on NVFlare where it is installed.
+FOLLOWED = {*PAGES, "docs/tutorial.md", "docs/omop.md", "docs/nvflare.md"}
 
 
 @pytest.mark.parametrize(
