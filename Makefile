@@ -36,7 +36,7 @@ VERSIONS := tests/test_same_bits.py tests/test_files.py tests/test_inputs.py tes
 	tests/engines/test_dask.py tests/cli/test_cli_commands.py
 NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)))
 
-.PHONY: demo test test-slow test-attacks test-flower test-oldest test-newest test-nightly test-all mutants fuzz
+.PHONY: demo test test-slow test-attacks test-flower test-vantage6 test-oldest test-newest test-nightly test-all mutants fuzz
 .PHONY: kernels lint format docs check-pages wheel lock audit sbom coverage clean
 .NOTPARALLEL: # targets share one .venv
 
@@ -56,6 +56,10 @@ test-attacks: .venv/.group-test
 # In an environment of its own: Flower pins many libraries tightly.
 test-flower: .venv-flower/.created
 	.venv-flower/bin/pytest tests/flower $(PYTEST_ARGS)
+
+# Likewise: vantage6 pins its libraries to single versions.
+test-vantage6: .venv-vantage6/.created
+	.venv-vantage6/bin/pytest tests/vantage6 $(PYTEST_ARGS)
 
 # Kernels count as not run: what Numba compiles leaves no trace.
 coverage: .venv/.group-dev .venv/.kernels
@@ -136,10 +140,11 @@ lock: .venv-supply/.created
 	@$(call locked,dev,pyproject.toml --group dev)
 	@$(call locked,package,pyproject.toml --constraint .ci/locks/dev.txt)
 	@$(call locked,flower,pyproject.toml --group flower)
+	@$(call locked,vantage6,pyproject.toml --group vantage6)
 
 # Asks PyPI's database of known vulnerabilities, so it needs the network; CI does without.
 audit: .venv-supply/.created
-	@for set in build supply dev flower; do \
+	@for set in build supply dev flower vantage6; do \
 		.venv-supply/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off \
 			--requirement .ci/locks/$$set.txt || { \
 			echo "make audit: $$set.txt has a known vulnerability, or the database was not reached" >&2; exit 1; }; \
@@ -169,6 +174,11 @@ clean: # keeps the environments
 .venv-flower/.created: pyproject.toml
 	@$(PYTHON) -m venv .venv-flower
 	@$(call install,.venv-flower/bin/python,flower,flower)
+	@touch $@
+
+.venv-vantage6/.created: pyproject.toml
+	@$(PYTHON) -m venv .venv-vantage6
+	@$(call install,.venv-vantage6/bin/python,vantage6,vantage6)
 	@touch $@
 
 .venv-oldest/.created: pyproject.toml .venv-supply/.created
