@@ -22,8 +22,8 @@ from postgres_server import programs, running
 from vantage6.algorithm.tools.mock_client import MockAlgorithmClient
 from vantage6.common.globals import ENV_VAR_EQUALS_REPLACEMENT
 
-from hushtable import Feature, HushTable, Plan, Schema, Sketch
-from hushtable.errors import HushTableError, UsageError
+from hushtable import Feature, HushTable, Plan, Schema, Sketch, files
+from hushtable.errors import FileError, HushTableError, UsageError
 from hushtable.federation import vantage6
 from hushtable.federation.book.book import Book
 from hushtable.federation.online import nodes
@@ -256,12 +256,11 @@ def test_a_container_prints_the_same_whatever_the_rows(consortium):
         vantage6._content(good), consortium.keys["east"].card
     ).check(round_, "shares")  # fmt: skip
     path.write_text(path.read_text() + "Ann Lee,refused\n")
+    consortium.at("east", "east.log").mkdir()  # the reason cannot be written where it belongs
     round_ = consortium.open(title="broken")
     bad, second = contained(consortium, beginning(consortium, round_), environment)
     assert word(consortium, round_, vantage6._content(bad)) == "unavailable"
-    for name in ("east.log", "east.policy.toml"):
-        consortium.at("east", name).unlink()
-    consortium.at("east", "east.log").mkdir()  # where the reason is written cannot be written
+    consortium.at("east", "east.policy.toml").unlink()
     nothing, third = contained(consortium, request, environment)
     assert nothing == ""
     assert first == second == third
@@ -359,6 +358,13 @@ def test_a_database_of_another_kind_stays_silent(consortium, kind, uri, words):
     log = consortium.at("east", "east.log" if answer else "vantage6.log").read_text()
     assert words in log
     assert (word(consortium, round_, answer) == "unavailable") if answer else kind != "sql"
+
+
+def test_two_tasks_at_a_time_are_refused(consortium):
+    consortium.open()
+    with files.locked(consortium.at("lead", "coordinator.toml")), pytest.raises(FileError):
+        consortium.run()
+    assert consortium.run()["done"]
 
 
 def test_a_folder_without_its_file_says_what_to_do(consortium):

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.entries import Kinds, entries
 from hushtable.errors import FileError, RoundError, UsageError
@@ -220,10 +221,15 @@ def coordinate(client: Any) -> dict[str, Any]:
     Raises
     ------
     HushTableError
-        If the folder lacks what the coordinator needs.
+        If the folder lacks what the coordinator needs, or another task is at work in it.
     """
     folder = _folder()
     said = _said(folder / "coordinator.toml", _COORDINATOR, _MORE)
+    with files.locked(folder / "coordinator.toml"):  # or two tasks would draw two plans
+        return _campaign(client, folder, said)
+
+
+def _campaign(client: Any, folder: Path, said: dict[str, Any]) -> dict[str, Any]:
     key, path = folder / said["key"], folder / said["round"]
     keys = Keys.load(key)
     first = Round.from_bytes(path.read_bytes(), path)
