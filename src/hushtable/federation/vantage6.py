@@ -220,7 +220,7 @@ def coordinate(client: Any) -> dict[str, Any]:
 
     Raises
     ------
-    HushTableError
+    HushTableError, OSError
         If the folder lacks what the coordinator needs, or another task is at work in it.
     """
     folder = _folder()
