@@ -15,7 +15,7 @@ from hushtable.federation.online import nodes
 
 
 def test_the_page_can_be_followed(tmp_path, monkeypatch):
-    monkeypatch.setattr(nodes, "LOOK", 0.01)
+    monkeypatch.setattr(nodes, "_LOOK", 0.01)
     name = "docs/vantage6.md"
     left = {line for (page, line), why in NOT_RUN.items() if page == name and why != VANTAGE6}
     with mock.patch.dict(os.environ):  # the page sets it

@@ -36,8 +36,8 @@ PACKAGE = Path(v6_hushtable.__file__).parents[1]
 
 @pytest.fixture
 def consortium(tmp_path, monkeypatch):
-    monkeypatch.setattr(nodes, "LOOK", 0.01)
-    monkeypatch.setattr(nodes, "PAUSE", 0.2)
+    monkeypatch.setattr(nodes, "_LOOK", 0.01)
+    monkeypatch.setattr(nodes, "_PAUSE", 0.2)
     return Consortium(tmp_path)
 
 

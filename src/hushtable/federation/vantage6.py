@@ -25,12 +25,12 @@ from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.entries import Kinds, entries
 from hushtable.errors import FileError, RoundError, UsageError
-from hushtable.federation import unattended
 from hushtable.federation.campaign import following
 from hushtable.federation.clock import now, stamp
 from hushtable.federation.keys import Keys
+from hushtable.federation.online import configured
 from hushtable.federation.online.journal import path_of
-from hushtable.federation.online.nodes import Nodes
+from hushtable.federation.online.nodes import Node, Nodes
 from hushtable.federation.online.secure_sum import SecureSum
 from hushtable.federation.refusals import Refusal, SiteLog
 from hushtable.federation.result import Result
@@ -88,7 +88,7 @@ def answer(request: str) -> str:
     with _silence():
         folder = _folder()
         try:
-            return _text(unattended.answer(_content(request), _settings(folder)))
+            return _text(configured.answer(_settings(folder), _content(request)))
         except BaseException as error:  # compiled libraries raise what is no Exception, too
             log = SiteLog(folder / "vantage6.log")
             said = f"{type(error).__name__}: {error}"
@@ -97,7 +97,7 @@ def answer(request: str) -> str:
 
 
 def _settings(folder: Path) -> dict[str, str]:
-    """Return what `unattended.answer` needs; paths are in the folder."""
+    """Return what `configured.answer` needs; paths are in the folder."""
     said = _said(folder / "site.toml", _SITE, {**_PATHS, "query": str, "data-set": str})
     paths = {"key", *_PATHS} & set(said)
     if said.get("query", "").endswith(".sql"):
@@ -165,7 +165,7 @@ def _content(text: Any) -> bytes:
 
 
 class _Organisations:
-    """The nodes of a collaboration, by the ids of their organisations, as a `Network`.
+    """The nodes of a collaboration, by the ids of their organisations, as a `Carrier`.
 
     Each request is a task of its own. `client.wait_for_results` would wait for a node that is away
     for ever: so tasks are looked at, and never waited for.
@@ -175,17 +175,17 @@ class _Organisations:
         self._client = client
         self._ids = [int(one["id"]) for one in client.organization.list()]
 
-    def nodes(self) -> Collection[int]:
+    def nodes(self) -> Collection[Node]:
         """Return all: a task for a node that is offline waits until it is back."""
         return self._ids
 
-    def push(self, node: int, request: bytes) -> str:
+    def push(self, node: Node, request: bytes) -> str | None:
         """Create a task for a node."""
         asked = {"method": PARTIAL, "kwargs": {"request": _text(request)}}
         task = self._client.task.create(
             input_=asked, organizations=[node], name="hushtable", description="a step of a round"
         )
-        return str(task.get("id", ""))
+        return str(task["id"]) if "id" in task else None
 
     def pull(self, sent: Collection[str]) -> Iterable[tuple[str, bytes]]:
         """Return the results that are there; of a container that failed, nothing."""
