@@ -60,6 +60,9 @@ test-flower: .venv-flower/.created
 # Likewise: NVFlare brings a web server, Docker's client and gRPC.
 test-nvflare: .venv-nvflare/.created
 	.venv-nvflare/bin/pytest tests/nvflare $(PYTEST_ARGS)
+# Likewise: vantage6 pins its libraries to single versions.
+test-vantage6: .venv-vantage6/.created
+	.venv-vantage6/bin/pytest tests/vantage6 $(PYTEST_ARGS)
 
 # Kernels count as not run: what Numba compiles leaves no trace.
 coverage: .venv/.group-dev .venv/.kernels
@@ -146,10 +149,11 @@ lock: .venv-supply/.created
 	@$(call locked,flower,pyproject.toml --group flower)
 	@$(call locked,image,pyproject.toml --extra databases --extra federation --extra report --constraint .ci/locks/dev.txt)
 	@$(call locked,nvflare,pyproject.toml --group nvflare)
+	@$(call locked,vantage6,pyproject.toml --group vantage6)
 
 # Asks PyPI's database of known vulnerabilities, so it needs the network; CI does without.
 audit: .venv-supply/.created
-	@for set in build supply dev flower nvflare; do \
+	@for set in build supply dev flower nvflare vantage6; do \
 		.venv-supply/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off \
 			--requirement .ci/locks/$$set.txt || { \
 			echo "make audit: $$set.txt has a known vulnerability, or the database was not reached" >&2; exit 1; }; \
@@ -184,6 +188,11 @@ clean: # keeps the environments
 .venv-nvflare/.created: pyproject.toml
 	@$(PYTHON) -m venv .venv-nvflare
 	@$(call install,.venv-nvflare/bin/python,nvflare,nvflare)
+	@touch $@
+
+.venv-vantage6/.created: pyproject.toml
+	@$(PYTHON) -m venv .venv-vantage6
+	@$(call install,.venv-vantage6/bin/python,vantage6,vantage6)
 	@touch $@
 
 .venv-oldest/.created: pyproject.toml .venv-supply/.created

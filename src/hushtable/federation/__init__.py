@@ -2,8 +2,8 @@
 
 The public names are here and load on first use; the files beside are the room's own. It may
 import counts, plans, data and privacy, and no report or command. Tested in ``tests/federation``,
-by attacks and fuzzing under ``tests/hardening``, over Flower in ``tests/flower``, and over NVFlare
-in ``tests/nvflare``.
+by attacks and fuzzing under ``tests/hardening``, and over Flower, NVFlare and vantage6 in
+``tests/flower``, ``tests/nvflare`` and ``tests/vantage6``.
 """
 
 from typing import TYPE_CHECKING

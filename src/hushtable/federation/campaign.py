@@ -48,10 +48,55 @@ def tables_after(
     return draw_hidden(secret, plan.schema, marginals=marginals, **terms)
 
 
-def round_after(first: Round, what: Plan | Layout, keys: Keys, deadline: datetime) -> Round:
+def following(
+    asked: Round, result: Noised, keys: Keys, deadline: datetime, ranks: float | None = None
+) -> Round | None:
+    """Sign the round that follows in a campaign whose plans are no secret; None at its end.
+
+    Parameters
+    ----------
+    asked : Round
+        About marginals, or about tables.
+    result : Release or Sealed
+        Of it.
+    keys : Keys
+        The coordinator's.
+    deadline : datetime
+        Of the round that follows.
+    ranks : float, optional
+        Total epsilon of the whole campaign, where the tables are followed by a round that gives
+        rows ranks; it has to leave something for that.
+
+    Raises
+    ------
+    RoundError, PlanError, UsageError, PrivacyError
+        If nothing can be drawn from this result, or no budget is left.
+    """
+    plan = asked.plan
+    if plan is None:
+        raise RoundError(
+            "the plan of this round is hidden: its sites draw what follows (hushtable round next "
+            "ROUND RESULT --secret FILE)"
+        )
+    if plan.purpose is Purpose.MARGINALS:
+        return round_after(asked, tables_after(plan, result), keys, deadline)
+    if ranks is None or not plan.purpose.scores_rows:
+        return None
+    return round_after(asked, Plan.ranks(result.open(plan)), keys, deadline, epsilon=ranks)
+
+
+def round_after(
+    first: Round,
+    what: Plan | Layout,
+    keys: Keys,
+    deadline: datetime,
+    *,
+    epsilon: float | None = None,
+) -> Round:
     """Sign the round that follows in a campaign: of the same sites, on the same terms.
 
-    Raises `RoundError` if the first was opened by others, and what `Round.open` raises.
+    ``epsilon`` is another total. Raises `RoundError` if the first was opened by others, and what
+    `Round.open` raises.
     """
     check_coordinator(first, keys)
     terms = first.terms
@@ -59,7 +104,7 @@ def round_after(first: Round, what: Plan | Layout, keys: Keys, deadline: datetim
         what,
         first.sites,
         keys,
-        epsilon=terms.epsilon,
+        epsilon=terms.epsilon if epsilon is None else epsilon,
         delta=terms.delta,
         deadline=deadline,
         masked=terms.masked,

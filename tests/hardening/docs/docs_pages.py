@@ -413,12 +413,14 @@ PAGES = {
     "docs/speed.md": Page(),
     "docs/story.md": Page(needs=ROUNDS),
     "docs/tables.md": Page(),
+    "docs/vantage6.md": Page(needs=ROUNDS, folders=("north", "south", "west", "lead")),
     "docs/verdicts.md": Page(before={"hushtable review payments.csv": answers}),
     "docs/watch.md": Page(),
 }  # fmt: skip
 
 NETWORK = "needs the network"
 FLOWER = "make test-flower does it, in an environment of its own"
+VANTAGE6 = "make test-vantage6 does it, in an environment of its own"
 #: (page, first line of the block): why nobody runs it.
 NOT_RUN = {
     ("docs/install.md", "pip download 'hushtable[federation,report]' -d wheels"): NETWORK,
@@ -434,4 +436,8 @@ NOT_RUN = {
         " --root-certificates ca.crt \\"): FLOWER,
     ("docs/flower.md", "flwr run flower here --run-config 'round=\"/srv/round.hush\""
         " key=\"/srv/lead.key\" output=\"/srv/result.hush\"' --stream"): FLOWER,
+    ("docs/vantage6.md", "task = client.task.create("): "needs a server of vantage6's",
+    ("docs/vantage6.md", "import base64"): VANTAGE6,
+    ("docs/vantage6.md", "hushtable score patients.csv --model scores.hush --ranks ranks.hush"
+        " -o outliers.csv"): VANTAGE6,
 }  # fmt: skip

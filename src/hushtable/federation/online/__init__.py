@@ -4,7 +4,7 @@ They are `hello`, `keys`, `shares`, `masked`, `survivors` and `unmask`, as in Bo
 *Practical Secure Aggregation for Privacy-Preserving Machine Learning* (2017), figure 4; each file
 has both sides: ``answer``, at a site, and what the coordinator asks and checks. `site` and
 `secure_sum` lead through the steps; a `transport` carries them, `memory` within one process. May
-import all of `hushtable.federation` but `flower` and `nvflare`. Tested by
+import all of `hushtable.federation` but `flower`, `nvflare` and `vantage6`. Tested by
 ``tests/federation/test_online.py``, and by attacks.
 """
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from hushtable import files
 from hushtable.counts.sketch import Sketch
+from hushtable.data.readers import Layout, as_reader
 from hushtable.data.typed import open_rows
 from hushtable.errors import HushTableError
 from hushtable.federation.approval import Approval
@@ -29,7 +30,7 @@ from hushtable.plans.plan import Plan
 
 #: What a site's configuration has to hold, and what it may.
 NEEDED = ("key", "data")
-OPTIONAL = ("approvals", "book", "data-set", "plan", "policy")
+OPTIONAL = ("approvals", "book", "data-set", "plan", "policy", "query")
 
 
 def answer(config: Mapping[str, str], request: bytes) -> bytes:
@@ -39,7 +40,8 @@ def answer(config: Mapping[str, str], request: bytes) -> bytes:
     ----------
     config : mapping of str to str
         The site's own: ``key`` and ``data``, its keys and rows; and if it is not beside the keys or
-        not the default, ``book``, ``policy``, ``approvals`` (a pattern), ``data-set`` and ``plan``.
+        not the default, ``book``, ``policy``, ``approvals`` (a pattern), ``data-set`` and ``plan``;
+        and of a database, ``query``: SQL, or the .sql file that holds it.
     request : bytes
         What came from the coordinator.
 
@@ -54,7 +56,7 @@ def answer(config: Mapping[str, str], request: bytes) -> bytes:
     policy = load_policy(config.get("policy", policy_beside(key)))
     approvals = [Approval.load(found) for found in glob.glob(config.get("approvals", ""))]
     with Book.open(path, keys.card) as book:
-        rows = _Rows(config["data"], book)
+        rows = _Rows(config["data"], config.get("query"), book)
         site = OnlineSite(
             keys,
             book,
@@ -71,13 +73,15 @@ def answer(config: Mapping[str, str], request: bytes) -> bytes:
 class _Rows:
     """The site's rows: counted, and recognised by what was counted."""
 
-    def __init__(self, data: str, book: Book) -> None:
-        self._data, self._book = data, book
+    def __init__(self, data: str, query: str | None, book: Book) -> None:
+        self._data, self._layout, self._book = data, Layout(query=query), book
         self._digester: RowDigester | None = None
 
     def count(self, plan: Plan) -> Sketch:
         self._digester = self._book.digester(plan.schema)
-        rows = self._digester.watch(open_rows(self._data, plan.schema))
+        texts = plan.schema.categorical_names
+        reader = as_reader(self._data, text_columns=texts, layout=self._layout)
+        rows = self._digester.watch(open_rows(reader, plan.schema))
         sketch = Sketch.from_data(plan, rows, n_jobs=-1, allow_empty=True)
         if not sketch.n_rows:
             self._digester = None
