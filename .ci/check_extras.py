@@ -40,11 +40,16 @@ USES: dict[str, str] = {
     "databases": "import duckdb, adbc_driver_postgresql",
     "federation": KEYS,
     "flower": "import hushtable.federation.flower",
+    "mlflow": ROWS + "from hushtable.serving import mlflow\nmlflow.save_model(detector, 'model')\n"
+    "mlflow.load_model('model')",
+    "nvflare": "import hushtable.federation.nvflare",
+    "onnx": ROWS + "from hushtable.exports import export\nexport(detector, 'm.onnx')",
     "private": RELEASE,
     "remote": "from hushtable import far\nprint(far.connect('memory://x'))",
     "report": ROWS + "detector.save('m.hush')\nnp.savetxt('x.csv', X, delimiter=',')\n"
     "import hushtable.cli as c\nc.main(['report', 'm.hush', '-o', 'r.html'])",
     "spark": "import hushtable.engines.spark, pyspark, pandas",
+    "vantage6": "import hushtable.federation.vantage6, vantage6.algorithm.client",
 }
 
 
