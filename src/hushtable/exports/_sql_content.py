@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.data.encoding import _FARTHEST as FARTHEST
-from hushtable.data.encoding import Encoder
+from hushtable.data.encoding import _FARTHEST, Encoder
 from hushtable.data.schema import Feature
 from hushtable.exports._model import Model
 from hushtable.kernels import LEVELS
@@ -39,7 +38,8 @@ class Function:
 class Beyond:
     """How far a number is beyond its range: (low - x) / unit, or (x - high) / unit.
 
-    It is nothing above ``below`` and below ``above``; at ``far_below`` and ``far_above``, and past them, it is `FARTHEST`.
+    It is nothing between ``below`` and ``above``, and ``farthest`` from ``far_below`` down and from
+    ``far_above`` up. Where no number is as far, those are infinite.
     """
 
     low: float
@@ -49,6 +49,7 @@ class Beyond:
     above: float
     far_below: float
     far_above: float
+    farthest: float = _FARTHEST
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,9 @@ class Content:
         self.values = np.concatenate([units[a:b] for a, b in zip(first, last, strict=True)])
         #: Place of each table's first cell, from 1.
         self.first = np.cumsum(last - first) - (last - first) + 1
-        self.margin = family.margin / LEVELS
+        numeric = any(feature.kind == "numeric" for feature in self.features)
+        #: Where nothing is beyond a range, nothing is lost by it.
+        self.margin = family.margin / LEVELS if numeric else 0.0
         self.depth = family.least(model.scorer.values) / family.n_tables - 1.0
         self.threshold = model.threshold
         explainer = Explainer(model.scorer)
@@ -128,9 +131,9 @@ class Content:
         low, high, unit = self._encoder._low, self._encoder._high, self._encoder._unit
         n = len(low)
         # Of the low side, numbers are negated, so that they rise.
-        far = first_number(lambda x: past(-x, low, unit) >= FARTHEST, n)
+        far = first_number(lambda x: past(-x, low, unit) >= _FARTHEST, n)
         some = first_number(lambda x: past(-x, low, unit) > 0.0, n)
-        far_above = first_number(lambda x: past(high, x, unit) >= FARTHEST, n)
+        far_above = first_number(lambda x: past(high, x, unit) >= _FARTHEST, n)
         above = first_number(lambda x: past(high, x, unit) > 0.0, n)
         columns = zip(low, high, unit, -some, above, -far, far_above, strict=True)
         return {
@@ -194,4 +197,4 @@ def _number(place: Ints) -> Floats:
 
 def could_be_boolean(feature: Feature) -> bool:
     """Whether a feature's range, widened or not, is one that true and false may have."""
-    return -0.25 <= feature.low and feature.high <= 1.25
+    return feature.low >= -0.25 and feature.high <= 1.25

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
 from hushtable.data.schema import Feature
 from hushtable.errors import UsageError
-from hushtable.exports._sql_content import UNIT, Content
+from hushtable.exports._sql_content import UNIT, Alternatives, Content, Ints
 from hushtable.exports._sql_dialect import Dialect, is_date, number
 
-#: Values of an array of a fixed size at most.
-_LARGEST = 100_000
 _WHOLE = "U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?"
 _NUMBERS = f"({_WHOLE}|FLOAT|DOUBLE|DECIMAL.*|BOOLEAN)"
 _TEXTS = f"({_WHOLE}|VARCHAR|ENUM.*|BOOLEAN|UUID)"
@@ -36,10 +36,7 @@ class DuckDB(Dialect):
         return f"xor({a}, {b})"
 
     def ints(self, values: Iterable[Any]) -> str:
-        texts = [str(int(value)) for value in values]
-        # An array of a fixed size is looked up in four times as fast as a list.
-        size = len(texts) if 0 < len(texts) <= _LARGEST else ""
-        return f"('[{','.join(texts)}]'::BIGINT[{size}])"
+        return f"('[{','.join(str(int(value)) for value in values)}]'::BIGINT[])"
 
     def texts(self, values: Iterable[str]) -> str:
         return f"([{', '.join(map(self.text, values))}]::VARCHAR[])"
@@ -86,46 +83,59 @@ class DuckDB(Dialect):
     def total(self, numbers: str) -> str:
         return f"list_sum({numbers})"
 
-    def _looked_up(self, content: Content, codes: str, table: str) -> str:
-        """Return the values of cells; ``table`` is that of code i."""
+    def _looked_up(self, content: Content, codes: str, tables: Ints) -> str:
+        """Return the values of the cells of codes, of which each is of one of the tables."""
+        # No list of other rows in a lambda: DuckDB would copy it for each element.
         mixed = f"list_transform({codes}, lambda h: {self.step('h', 16, 0)})"
         mixed = f"list_transform({mixed}, lambda h: {self.step('h', 13, 1)})"
-        cell = self.cell(content, "h", f"{codes}[i]", table)
-        place = f"{self.ints(content.first)}[{table}] + {cell}"
-        return f"list_transform({mixed}, lambda h, i: {self.ints(content.values)}[{place}])"
+        first = self.ints(content.first[tables - 1])
+        parts = ", ".join([mixed, codes, first, self.ints(tables)])
+        cell = self.cell(content, "x[1]", "x[2]", "x[4]")
+        places = f"list_transform(list_zip({parts}), lambda x: x[3] + {cell})"
+        return f"list_select({self.ints(content.values)}, {places})"
 
     def sums(self, content: Content) -> list[str]:
-        return [f"{self._looked_up(content, 'c', 'i')} AS v", "list_sum(v) AS total"]
+        every = np.arange(1, content.n_tables + 1)
+        return [f"{self._looked_up(content, 'c', every)} AS v", "list_sum(v) AS total"]
 
     def reasons(self, source: str, content: Content, when: str) -> str:
         found = content.alternatives()
-        tables, keep, flip = map(self.ints, (found.table, found.keep, found.flip))
-        begins = self.ints([1, *(found.ends[:-1] + 1)] if len(found.ends) else [])
-        d = range(len(content.features))
-        last = [int((found.feature <= j).sum()) for j in d]
-        first = [1, *(end + 1 for end in last[:-1])]
-        moved = self.xor(f"(c[t] & {keep}[i])", f"{flip}[i]")
-        better = f"list_max(a[{begins}[i]:{self.ints(found.ends)}[i]]) - v[t]"
+        moved = f"list_select(c, {self.ints(found.table)})"
+        moved = f"list_zip({moved}, {self.ints(found.keep)}, {self.ints(found.flip)})"
+        last = [int((found.feature <= j).sum()) for j in range(len(content.features))]
+        slices = zip([1, *(end + 1 for end in last)], last, strict=False)
+        gains = (f"coalesce(list_sum(a[{a}:{b}]), 0) / {UNIT}e0" for a, b in slices)
         m, names = number(content.n_tables), self.texts(f.name for f in content.features)
-        share = self.share(content, "x", f"{self.floats(content.equal)}[j]", "b[j]")
-        stages = [
-            f"list_transform({tables}, lambda t, i: {moved}) AS a",
-            f"{self._looked_up(content, 'a', f'{tables}[i]')} AS a",
-            f"list_transform({self.ints(found.groups)}, lambda t, i: CASE WHEN "
-            f"v[t] < {self.ints(content.limits)}[t] THEN greatest(0, {better}) ELSE 0 END) AS a",
-            f"list_transform({self.ints(first)}, lambda s, j: "
-            f"coalesce(list_sum(a[s:{self.ints(last)}[j]]), 0) / {UNIT}e0) AS a",
-            "list_sum(a) AS gained",
-            f"{m} * ({number(content.typical)} - clipped) - gained AS rest",
-            "CASE WHEN rest > 0e0 AND gained > 0e0 THEN (gained + rest) / gained ELSE 1e0 END "
-            "AS scale",
-            "CASE WHEN scale > 1e0 THEN 0e0 ELSE rest END AS rest",
-            f"list_transform(a, lambda x, j: {share}) AS a",
-            f"CASE WHEN list_max(a) > 0e0 THEN {names}[list_position(a, list_max(a))] END "
-            "AS reason",
-        ]
-        for stage in stages:
-            made, name = stage.rsplit(" AS ", 1)
-            known = f"* EXCLUDE ({name})" if f" {name}\n" in source else "*"
-            source = f"SELECT {known}, CASE WHEN {when} THEN {made} END AS {name}\nFROM (\n{source}\n) AS q"
+        more = ", b" if content.margin else ""
+        share = self.share(content, "x[1]", "x[2]", "x[3]")
+        stages = {
+            "moved": f"list_transform({moved}, lambda x: {self.xor('(x[1] & x[2])', 'x[3]')})",
+            "reached": self._looked_up(content, "moved", found.table),
+            "a": self._gains(content, found),
+            "gain": self.array(gains, "DOUBLE"),
+            "gained": "list_sum(gain)",
+            "short": f"{m} * ({number(content.typical)} - clipped) - gained",
+            "scale": "CASE WHEN short > 0e0 AND gained > 0e0 THEN (gained + short) / gained "
+            "ELSE 1e0 END",
+            "rest": "CASE WHEN scale > 1e0 THEN 0e0 ELSE short END",
+            "shares": f"list_transform(list_zip(gain, {self.floats(content.equal)}{more}), "
+            f"lambda x: {share})",
+            "most": "list_max(shares)",
+            "reason": f"CASE WHEN most > 0e0 THEN {names}[list_position(shares, most)] END",
+        }
+        for name, made in stages.items():
+            made = f"CASE WHEN {when} THEN {made} END AS {name}"
+            source = f"SELECT *, {made}\nFROM (\n{source}\n) AS q"
         return source
+
+    def _gains(self, content: Content, found: Alternatives) -> str:
+        """Return what each group gains by the best of its alternatives, in units."""
+        sizes = np.diff(found.ends, prepend=0)
+        columns = [f"list_select(v, {self.ints(found.groups)})"]
+        columns.append(self.ints(content.limits[found.groups - 1]))
+        for k in range(int(sizes.max(initial=0))):
+            places = np.minimum(found.ends - sizes + 1 + k, found.ends)
+            columns.append(f"list_select(reached, {self.ints(places)})")
+        best = ", ".join(f"x[{k}]" for k in range(3, len(columns) + 1))
+        gain = f"CASE WHEN x[1] < x[2] THEN greatest(x[1], {best}) - x[1] ELSE 0 END"
+        return f"list_transform(list_zip({', '.join(columns)}), lambda x: {gain})"

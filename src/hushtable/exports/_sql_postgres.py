@@ -155,4 +155,5 @@ class PostgreSQL(Dialect):
             f"SELECT u.j, greatest(0, max(u.v) - min(u.own)) AS gain "
             f"FROM ({self._looked_up(content, moved)}) AS u GROUP BY u.j, u.of"
         )
-        return f"SELECT u.j, CAST(sum(u.gain) AS double precision) AS gain FROM ({best}) AS u GROUP BY u.j"
+        gain = "CAST(sum(u.gain) AS double precision) AS gain"
+        return f"SELECT u.j, {gain} FROM ({best}) AS u GROUP BY u.j"

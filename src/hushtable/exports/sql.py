@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from hushtable.errors import UsageError
 from hushtable.exports._model import Model
-from hushtable.exports._sql_content import FARTHEST, UNIT, Beyond, Content
+from hushtable.exports._sql_content import UNIT, Beyond, Content, Function
 from hushtable.exports._sql_dialect import Dialect, number
 from hushtable.exports._sql_duckdb import DuckDB
 from hushtable.exports._sql_postgres import PostgreSQL
@@ -17,9 +17,7 @@ DIALECTS: dict[str, Dialect] = {"duckdb": DuckDB(), "postgresql": PostgreSQL()}
 COLUMNS = ("hush_score", "hush_outlier", "hush_reason")
 
 
-def written(
-    model: Model, *, dialect: str = "duckdb", table: str | Sequence[str] = "data"
-) -> bytes:
+def written(model: Model, *, dialect: str = "duckdb", table: str | Sequence[str] = "data") -> bytes:
     """Return a statement that scores the rows of a table.
 
     It selects all columns of the table, then ``hush_score``, the bits that `score_samples` gives;
@@ -61,7 +59,7 @@ def written(
         for column, name in zip(("score", "outlier", "reason"), COLUMNS, strict=True)
     )
     head = f"-- Scores rows as hushtable does, by plan {model.plan.plan_id}.\n"
-    when = "TRUE" if math.isnan(content.threshold) else "outlier"
+    when = "outlier" if math.isfinite(content.threshold) else "TRUE"
     source = sql.reasons(source, content, when)
     return f"{head}SELECT {sql.columns}, {last}\nFROM (\n{source}\n) AS q\n".encode()
 
@@ -89,13 +87,22 @@ def _table(sql: Dialect, table: str | Sequence[str]) -> str:
 
 
 def _scored(sql: Dialect, content: Content, table: str) -> str:
-    """Return a query of the rows r, their codes c, and what follows from them."""
+    """Return a query of the rows r, their codes c, and what follows from them.
+
+    Of feature j, x is the number, and k the place of the category; b holds how far numbers are
+    beyond their ranges.
+    """
     source = _values(sql, content, table)
-    codes = [_code(sql, functions) for functions in content.functions()]
-    m, more = number(content.n_tables), ["q.b"] if content.margin else []
-    source = _from(sql, source, ["q.r", *more, f"{sql.array(codes, 'BIGINT')} AS c"])
-    beyond = [f"{sql.total('q.b')} AS e"] if content.margin else []
-    source = _from(sql, source, ["q.*", *beyond, *sql.sums(content)])
+    m = number(content.n_tables)
+    codes = sql.array((_code(sql, functions) for functions in content.functions()), "BIGINT")
+    columns, sums = ["q.r", f"{codes} AS c"], sql.sums(content)
+    if content.margin:
+        beyond, d = content.beyond(), range(len(content.features))
+        found = (_beyond(f"q.x{j}", beyond[j]) if j in beyond else "0e0" for j in d)
+        columns.append(f"{sql.array(found, 'DOUBLE')} AS b")
+        sums.append(f"{sql.total('q.b')} AS e")
+    source = _from(sql, source, columns)
+    source = _from(sql, source, ["q.*", *sums])
     source = _from(sql, source, ["q.*", f"q.total / {UNIT}e0 / {m} AS clipped"])
     score = "q.clipped"
     if content.margin:
@@ -103,37 +110,23 @@ def _scored(sql: Dialect, content: Content, table: str) -> str:
         lost = f"q.p * (q.clipped - {_signed(content.depth)}) AS lost"
         source, score = _from(sql, source, ["q.*", lost]), "q.clipped - q.lost"
     source = _from(sql, source, ["q.*", f"{score} AS score"])
-    below = f"q.score < {_signed(content.threshold)}"
-    if math.isnan(content.threshold):
-        below = f"CAST(NULL AS {sql.boolean})"
+    line = math.isfinite(content.threshold)
+    below = f"q.score < {_signed(content.threshold)}" if line else "CAST(NULL AS BOOLEAN)"
     return _from(sql, source, ["q.*", f"{below} AS outlier"])
 
 
 def _values(sql: Dialect, content: Content, table: str) -> str:
-    """Return a query of the rows r, of their values on both sides, and how far b they are beyond.
-
-    Of feature j, l is low if it is missing and h is high; of categories, k is the place.
-    """
-    read, clean, sides = ["r"], ["q.r"], ["q.r"]
-    beyond, found = content.beyond(), []
+    """Return a query of the rows r, their numbers x and the places k of their categories."""
+    read, clean = [f"{sql.row} AS r"], ["q.r"]
     for j, feature in enumerate(content.features):
         column = "d." + sql.identifier(feature.name, "a column's name")
         if feature.kind == "categorical":
             read.append(f"{sql.category(column, feature)} AS k{j}")
             clean.append(f"q.k{j}")
-            sides.append(f"q.k{j}")
         else:
             read.append(f"{sql.number(column, feature)} AS x{j}")
             clean.append(f"{sql.finite(f'q.x{j}', feature)} AS x{j}")
-            for side, sign in (("l", "-"), ("h", "")):
-                end = f"CAST('{sign}Infinity' AS DOUBLE PRECISION)"
-                sides.append(f"coalesce(q.x{j}, {end}) AS {side}{j}")
-        found.append(_beyond(f"q.x{j}", beyond[j]) if j in beyond else "0e0")
-    if beyond:
-        sides.append(f"{sql.array(found, 'DOUBLE')} AS b")
-    read[0] = f"{sql.row} AS r"
-    source = f"SELECT {', '.join(read)}\nFROM {table} AS d{sql.fence}"
-    return _from(sql, _from(sql, source, clean), sides)
+    return _from(sql, f"SELECT {', '.join(read)}\nFROM {table} AS d{sql.fence}", clean)
 
 
 def _from(sql: Dialect, source: str, columns: Sequence[str]) -> str:
@@ -148,9 +141,9 @@ def _signed(value: float) -> str:
 def _beyond(x: str, end: Beyond) -> str:
     """Return how far a number is beyond its range, in ranges."""
     cases = [
-        (x, "<=", end.far_below, number(FARTHEST)),
+        (x, "<=", end.far_below, number(end.farthest)),
         (x, "<=", end.below, f"({_signed(end.low)} - {x}) / {number(end.unit)}"),
-        (x, ">=", end.far_above, number(FARTHEST)),
+        (x, ">=", end.far_above, number(end.farthest)),
         (x, ">=", end.above, f"({x} - {_signed(end.high)}) / {number(end.unit)}"),
     ]
     when = " ".join(
@@ -163,7 +156,10 @@ def _beyond(x: str, end: Beyond) -> str:
 
 def _share_lost(margin: float) -> str:
     """Return the share that a row loses by being beyond, where no square is too small or large."""
-    far, near = f"(q.e / ({number(margin)} + q.e))", f"({number(margin)} / ({number(margin)} + q.e))"
+    far, near = (
+        f"(q.e / ({number(margin)} + q.e))",
+        f"({number(margin)} / ({number(margin)} + q.e))",
+    )
     return (
         f"CASE WHEN q.e < {number(margin * 1e-30)} THEN 0e0 "
         f"WHEN q.e > {number(margin * 1e12)} THEN 1e0 "
@@ -171,15 +167,16 @@ def _share_lost(margin: float) -> str:
     )
 
 
-def _code(sql: Dialect, functions: list) -> str:
+def _code(sql: Dialect, functions: list[Function]) -> str:
     """Return the code of a table: the bits of its hash functions."""
     bits = []
     for one in functions:
-        weight = 1 << one.place
+        x, weight = f"q.x{one.feature}", 1 << one.place
+        cut = _signed(one.cut) if math.isfinite(one.cut) else "'Infinity'"
         if one.sides:
             bits.append(f"{sql.side(one.sides, f'q.k{one.feature}')} * {weight}")
-            continue
-        side = "h" if one.missing else "l"
-        cut = _signed(one.cut) if math.isfinite(one.cut) else "'Infinity'"
-        bits.append(f"CASE WHEN q.{side}{one.feature} >= {cut} THEN {weight} ELSE 0 END")
+        elif one.missing:  # what is NULL is not below
+            bits.append(f"CASE WHEN {x} < {cut} THEN 0 ELSE {weight} END")
+        else:
+            bits.append(f"CASE WHEN {x} >= {cut} THEN {weight} ELSE 0 END")
     return " + ".join(bits)
