@@ -1,4 +1,4 @@
-"""What a SQL statement holds of a model: cuts as numbers of the table, cells as whole numbers."""
+"""A model's part of a SQL statement: cuts as numbers of the table, cells as whole numbers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

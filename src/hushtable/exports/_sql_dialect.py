@@ -15,7 +15,7 @@ _EVERY = (1 << 32) - 1
 
 
 class Dialect(ABC):
-    """What of a statement differs between engines."""
+    """The parts of a statement that differ between engines."""
 
     #: Behind a subquery, so that its columns are worked out once.
     fence: ClassVar[str] = ""

@@ -71,6 +71,8 @@ class DuckDB(Dialect):
 
     def category(self, column: str, feature: Feature) -> str:
         text = f"CAST({self._checked(column, feature, _TEXTS, 'texts')} AS VARCHAR)"
+        # Whatever the collation of the column, capitals count.
+        text = f"{text} COLLATE C"
         listed = f"list_position({self.texts(feature.categories)}, {text})"
         return (
             f"CASE WHEN {column} IS NULL THEN 0 "

@@ -27,7 +27,7 @@ def written(model: Model, *, dialect: str = "duckdb", table: str | Sequence[str]
     Parameters
     ----------
     model : Model
-        Of HushTable or LSHiTables.
+        Of HushTable or LSHiTables. Of one that was fitted to a matrix, columns are x0, x1, ...
     dialect : {"duckdb", "postgresql"}
         Whose SQL.
     table : str, or sequence of str
@@ -65,11 +65,6 @@ def written(model: Model, *, dialect: str = "duckdb", table: str | Sequence[str]
 
 
 def _check_names(sql: Dialect, model: Model) -> None:
-    if not model.plan.schema.named:
-        raise UsageError(
-            "the model was fitted to a matrix, whose columns have no names to find them by in a "
-            "table: fit it to a frame or a file with names"
-        )
     features = model.plan.schema.features
     for feature in features:
         if feature.name.lower() in COLUMNS:

@@ -408,6 +408,7 @@ PAGES = {
     "docs/scale.md": Page(names=a_lake_and_its_hours),
     "docs/sklearn.md": Page(needs=("pandas",)),
     "docs/speed.md": Page(),
+    "docs/sql.md": Page(needs=("duckdb",)),
     "docs/story.md": Page(needs=ROUNDS),
     "docs/tables.md": Page(),
     "docs/verdicts.md": Page(before={"hushtable review payments.csv": answers}),
