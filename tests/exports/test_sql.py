@@ -145,6 +145,21 @@ def test_a_table_whose_columns_have_the_names_that_the_statement_uses(engine):
     assert found.select(names).equals(rows)
 
 
+def test_the_smallest_and_the_largest_numbers_score(engine):
+    # PostgreSQL fails where a product or a quotient is too small for a float64.
+    rows = pa.table({"a": [0.0, 0.25, 0.5] * 30, "b": [0.0, 1e9, 3e9] * 30})
+    model = small(rows)
+    ends = [0.0, -5e-324, 5e-324, -1e-310, -1e-300, -1e-150, -1e-40, -1e150, 1.7e308, -1.7e308]
+    odd = pa.table({"a": [a for a in ends for _ in ends], "b": ends * len(ends)})
+    found = scored_by(engine, model, odd)
+    scores = model.score_samples(odd)
+    assert found["hush_score"].to_numpy().tolist() == scores.tolist()
+    told = [
+        r if s < model.offset_ else None for r, s in zip(reasons(model, odd), scores, strict=True)
+    ]
+    assert found["hush_reason"].to_pylist() == told
+
+
 def typed_rows(n=60):
     rng = np.random.default_rng(1)
     day = rng.integers(0, 20_000, n)

@@ -113,7 +113,10 @@ class Dialect(ABC):
         if content.margin == 0.0:
             return share
         # What is too small to count is left out: PostgreSQL fails on numbers below all others.
-        lost = f"CASE WHEN {beyond} > e * 1e-30 THEN {beyond} / e * lost ELSE 0e0 END"
+        lost = (
+            f"CASE WHEN lost = 0e0 THEN 0e0 WHEN {beyond} > e * 1e-30 THEN {beyond} / e * lost "
+            "ELSE 0e0 END"
+        )
         return f"({share}) + {lost}"
 
 
