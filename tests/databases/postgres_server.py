@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 PASSWORD = "s3cret/w@rd%21"
 QUOTED = "s3cret%2Fw%40rd%2521"
 
@@ -96,3 +98,14 @@ def running(where: Path) -> Iterator[Server]:
             subprocess.run([*control, "-m", "immediate", "stop"], **calm, **quiet)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """One server for all tests of a folder."""
+    where = programs()
+    if where is None:
+        pytest.skip("PostgreSQL's server is not installed (Debian: apt-get install postgresql)")
+    pytest.importorskip("adbc_driver_postgresql")
+    with running(where) as server:
+        yield server

@@ -411,6 +411,7 @@ PAGES = {
     "docs/serving.md": Page(needs=("pandas", "mlflow")),
     "docs/sklearn.md": Page(needs=("pandas",)),
     "docs/speed.md": Page(),
+    "docs/sql.md": Page(needs=("duckdb",)),
     "docs/story.md": Page(needs=ROUNDS),
     "docs/tables.md": Page(),
     "docs/vantage6.md": Page(needs=ROUNDS, folders=("north", "south", "west", "lead")),
