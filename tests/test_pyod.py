@@ -117,6 +117,7 @@ def test_an_adapter_is_a_base_detector_and_stays_an_estimator(X):
     assert again.fit(X).labels_.sum() == 100
 
 
+@pytest.mark.slow
 def test_importing_hushtable_imports_no_pyod_and_making_an_adapter_does():
     code = """
 import sys

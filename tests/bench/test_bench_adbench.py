@@ -166,8 +166,17 @@ def test_a_missing_pyod_names_the_extra(folder, tmp_path, capsys, monkeypatch):
     assert "pip install 'hushtable[bench]'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("protocol", ["unsupervised", "novelty"])
-@pytest.mark.parametrize("contestant", runs.contestants(), ids=lambda c: c.name)
+@pytest.mark.parametrize(
+    ("contestant", "protocol"),
+    [
+        # Every day each by one protocol, in turn.
+        pytest.param(
+            one, protocol, id=f"{one.name}-{protocol}", marks=[pytest.mark.slow] * ((at + i) % 2)
+        )
+        for at, one in enumerate(runs.contestants())
+        for i, protocol in enumerate(("unsupervised", "novelty"))
+    ],
+)
 def test_a_seed_fixes_the_scores_and_high_is_abnormal(contestant, protocol, folder):
     data = load(folder / "set2.npz")
     train = runs.training_half(data, 1) if protocol == "novelty" else None

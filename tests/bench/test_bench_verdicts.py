@@ -165,7 +165,7 @@ def test_a_conifer_gets_all_verdicts_with_its_signs_and_no_missing_value(monkeyp
     assert told[-1] == (2, [-1, 1])
 
 
-@pytest.mark.parametrize("name", [OURS, ALONE, NONE])
+@pytest.mark.parametrize("name", [OURS, pytest.param(ALONE, marks=pytest.mark.slow), NONE])
 def test_a_seed_fixes_what_is_found_and_low_is_abnormal(name):
     data = protocol.subset(made_up(2, 150), 150, 0)
     (system,) = (one for one in learners.systems([name]) if one.name == name)

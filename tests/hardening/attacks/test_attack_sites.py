@@ -175,7 +175,7 @@ def what_leaves_is_a_word(world, content, schema, terms, steps, allow):
 
 
 CASES = given(content=FILES, schema=SCHEMAS, terms=TERMS, steps=STEPS, allow=st.booleans())
-QUICK = settings(max_examples=60, suppress_health_check=list(HealthCheck), deadline=None)
+QUICK = settings(max_examples=30, suppress_health_check=list(HealthCheck), deadline=None)
 LONG = settings(max_examples=10_000, suppress_health_check=list(HealthCheck), deadline=None)
 
 

@@ -47,7 +47,7 @@ def fill(served, name, step):
 
 
 def test_full_at_some_changes(served):
-    assert fill(served, "round submit", 11) > 0
+    assert fill(served, "round submit", 22) > 0
 
 
 @pytest.mark.slow
