@@ -74,14 +74,14 @@ coverage: .venv/.group-dev .venv/.kernels
 # With the oldest libraries that pyproject.toml allows; what they warn of is theirs.
 test-oldest: .venv-oldest/.created
 	HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-oldest .venv-oldest/bin/python -m pytest -W default -m "not slow" \
-		$(VERSIONS) $(PYTEST_ARGS)
+		$(VERSIONS) $(or $(PYTEST_ARGS),$(PARALLEL))
 
 # With the newest Python on the path, or make test-newest NEWEST=/path/to/python.
 test-newest:
 	@$(if $(NEWEST),$(MAKE) --no-print-directory .venv-newest/.created,\
 		echo "No Python newer than 3.11 on the path: make test-newest NEWEST=/path/to/python")
 	$(if $(NEWEST),HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-newest .venv-newest/bin/python -m pytest -m "not slow" \
-		$(VERSIONS) $(PYTEST_ARGS))
+		$(VERSIONS) $(or $(PYTEST_ARGS),$(PARALLEL)))
 
 # With last night's builds of the libraries beneath, but of NumPy: Numba refuses what it does not know.
 NIGHTLY := scipy scikit-learn pandas matplotlib
@@ -91,7 +91,7 @@ test-nightly:
 	.venv-nightly/bin/python -m pip install --quiet --pre --upgrade --no-deps --only-binary :all: \
 		--index-url https://pypi.anaconda.org/scientific-python-nightly-wheels/simple $(NIGHTLY)
 	HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-nightly .venv-nightly/bin/python -m pytest -m "not slow" \
-		$(VERSIONS) $(PYTEST_ARGS)
+		$(VERSIONS) $(or $(PYTEST_ARGS),$(PARALLEL))
 
 kernels: .venv/.kernels
 

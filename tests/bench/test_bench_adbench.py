@@ -92,6 +92,7 @@ def test_the_whole_way(protocol, folder, tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().out.startswith((output / f"{name}.md").read_text().rstrip("\n"))
 
 
+@pytest.mark.slow
 def test_bad_sets_are_named_and_the_others_run(folder, tmp_path, capsys, monkeypatch):
     (folder / "broken.npz").write_bytes(b"PK\x03\x04")
     np.savez(folder / "one.npz", X=np.zeros((4, 2)), y=np.ones(4))

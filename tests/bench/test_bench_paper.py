@@ -262,6 +262,7 @@ def test_without_noise_the_participants_score_by_the_pooled_counts(labelled, sys
     assert found == pytest.approx(np.mean(aucs), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_totals_count_every_histogram_and_the_row_pushed_out(labelled):
     def total(data, system):
         ((_, _, total),) = experiments.shared_auc(data, system, 2, (0.01,), 0)

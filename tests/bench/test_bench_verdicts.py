@@ -219,6 +219,7 @@ def test_unknown_systems_and_a_library_that_is_missing_are_named(monkeypatch, fo
 # --- runs and figures -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_whole_way(folder, tmp_path, capsys, monkeypatch):
     output = tmp_path / "out"
     arguments = ("--seeds", "2", "--budget", "12", "--rows", "100", "--systems", NONE)
@@ -245,6 +246,7 @@ def test_the_whole_way(folder, tmp_path, capsys, monkeypatch):
     assert "scikit-learn" in text
 
 
+@pytest.mark.slow
 def test_bad_sets_are_named_and_the_others_run(folder, tmp_path, capsys):
     (folder / "broken.npz").write_bytes(b"PK\x03\x04")
     arguments = ("--seeds", "1", "--budget", "2", "--systems", NONE)
