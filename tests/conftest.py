@@ -59,6 +59,11 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+def pytest_unconfigure():
+    """Let the modules go as ever: some complain of what is left of them."""
+    gc.unfreeze()
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(20_260_101)
