@@ -33,9 +33,9 @@ class Ran:
 
 
 def some(names):
-    """Mark two of three for the slow run."""
+    """Mark three of four for the slow run."""
     return [
-        pytest.param(name, marks=[pytest.mark.slow] * (at % 3 > 0)) for at, name in enumerate(names)
+        pytest.param(name, marks=[pytest.mark.slow] * (at % 4 > 0)) for at, name in enumerate(names)
     ]
 
 
