@@ -43,15 +43,24 @@ NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c
 demo: .venv/.package
 	@$(BIN)/hushtable demo
 
-test: .venv/.group-test .venv/.kernels
-	$(BIN)/pytest -m "not slow" $(or $(PYTEST_ARGS),-n auto)
+# A process for each core; a file's tests mostly stay with one of them, and so what they share.
+PARALLEL := -n auto --dist worksteal
 
+test: .venv/.group-test .venv/.kernels
+	$(BIN)/pytest -m "not slow" $(or $(PYTEST_ARGS),$(PARALLEL) --durations=15)
+
+# What measures time or memory comes last, with the machine for itself.
 test-slow: .venv/.group-test .venv/.kernels
+ifneq ($(PYTEST_ARGS),)
 	$(BIN)/pytest -m slow $(PYTEST_ARGS)
+else
+	$(BIN)/pytest -m "slow and not serial" $(PARALLEL) --durations=15
+	$(BIN)/pytest -m "slow and serial"
+endif
 
 # What was found by attacking, each as a test that failed before; make test and test-slow run them, too.
 test-attacks: .venv/.group-test
-	$(BIN)/pytest tests/hardening/attacks $(or $(PYTEST_ARGS),-n auto)
+	$(BIN)/pytest tests/hardening/attacks $(or $(PYTEST_ARGS),$(PARALLEL))
 
 # In an environment of its own: Flower pins many libraries tightly.
 test-flower: .venv-flower/.created
@@ -67,19 +76,19 @@ test-vantage6: .venv-vantage6/.created
 # Kernels count as not run: what Numba compiles leaves no trace.
 coverage: .venv/.group-dev .venv/.kernels
 	@mkdir -p .cache/coverage
-	$(BIN)/pytest -m "not slow" --cov --cov-report=term $(or $(PYTEST_ARGS),-n auto)
+	$(BIN)/pytest -m "not slow" --cov --cov-report=term $(or $(PYTEST_ARGS),$(PARALLEL))
 
 # With the oldest libraries that pyproject.toml allows; what they warn of is theirs.
 test-oldest: .venv-oldest/.created
 	HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-oldest .venv-oldest/bin/python -m pytest -W default -m "not slow" \
-		$(VERSIONS) $(PYTEST_ARGS)
+		$(VERSIONS) $(or $(PYTEST_ARGS),$(PARALLEL))
 
 # With the newest Python on the path, or make test-newest NEWEST=/path/to/python.
 test-newest:
 	@$(if $(NEWEST),$(MAKE) --no-print-directory .venv-newest/.created,\
 		echo "No Python newer than 3.11 on the path: make test-newest NEWEST=/path/to/python")
 	$(if $(NEWEST),HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-newest .venv-newest/bin/python -m pytest -m "not slow" \
-		$(VERSIONS) $(PYTEST_ARGS))
+		$(VERSIONS) $(or $(PYTEST_ARGS),$(PARALLEL)))
 
 # With last night's builds of the libraries beneath, but of NumPy: Numba refuses what it does not know.
 NIGHTLY := scipy scikit-learn pandas matplotlib
@@ -89,7 +98,7 @@ test-nightly:
 	.venv-nightly/bin/python -m pip install --quiet --pre --upgrade --no-deps --only-binary :all: \
 		--index-url https://pypi.anaconda.org/scientific-python-nightly-wheels/simple $(NIGHTLY)
 	HUSHTABLE_JIT=1 NUMBA_CACHE_DIR=.cache/numba-nightly .venv-nightly/bin/python -m pytest -m "not slow" \
-		$(VERSIONS) $(PYTEST_ARGS)
+		$(VERSIONS) $(or $(PYTEST_ARGS),$(PARALLEL))
 
 kernels: .venv/.kernels
 
@@ -217,9 +226,10 @@ clean: # keeps the environments
 	@$(call install,$(BIN)/python,,package)
 	@touch $@
 
-# As in a wheel for this platform; a change of their sources builds them again.
+# As in a wheel for this platform, and those that no wheel has; a change of their sources builds them again.
 .venv/.kernels: $(wildcard src/hushtable/kernels/*.py) .venv/.group-test
 	@$(BIN)/python -m hushtable.kernels._build
+	@$(BIN)/python .ci/warm_kernels.py
 	@touch $@
 
 .venv/.group-%: pyproject.toml .venv/.created

@@ -12,8 +12,11 @@ os.environ.setdefault(
     "NUMBA_CACHE_DIR", str(Path(__file__).resolve().parents[1] / ".cache" / "numba")
 )
 
+import functools
+import gc
 import importlib
 import shutil
+import sqlite3
 
 import hypothesis
 import numpy as np
@@ -36,6 +39,31 @@ hypothesis.settings.register_profile(
     report_multiple_bugs=False,
 )
 hypothesis.settings.load_profile("hushtable")
+
+
+class _Hasty(sqlite3.Connection):
+    """SQLite that does not wait for the disk."""
+
+    def execute(self, statement, *values):
+        """Run a statement, but the one that asks to wait."""
+        waits = statement.startswith("pragma synchronous")
+        return super().execute("pragma synchronous = off" if waits else statement, *values)
+
+
+# No power is lost here, and a disk that others use takes longer than the tests. What has to be
+# on the disk when, tests/hardening/faults looks at, in processes of their own.
+os.fsync = lambda descriptor: None
+sqlite3.connect = functools.partial(sqlite3.connect, factory=_Hasty)
+
+
+def pytest_collection_finish():
+    """Spare the collector thousands of tests and all modules, which stay to the end."""
+    gc.freeze()
+
+
+def pytest_unconfigure():
+    """Let the modules go as ever: some complain of what is left of them."""
+    gc.unfreeze()
 
 
 @pytest.fixture
@@ -69,16 +97,19 @@ def data_dir():
     return Path(folder)
 
 
-_BUILDS = [
-    "compiled",
-    *(
-        pytest.param(level, marks=[pytest.mark.slow] * (at > 0))
-        for at, level in enumerate(_built.levels_here())
-    ),
-]
+def _builds():
+    """Return the builds; all but the one that the package takes here are for the slow run."""
+    taken = "compiled"
+    if os.environ.get("HUSHTABLE_JIT") != "1":
+        at_hand = (level for level in _built.levels_at_hand() if _built.path_of(level).is_file())
+        taken = next(at_hand, taken)
+    return [
+        pytest.param(level, marks=[pytest.mark.slow] * (level != taken))
+        for level in ("compiled", *_built.levels_here())
+    ]
 
 
-@pytest.fixture(scope="module", params=_BUILDS)
+@pytest.fixture(scope="module", params=_builds())
 def each_build(request):
     """Run the tests of a module with kernels that are compiled here, and with those built ahead."""
     level = request.param

@@ -16,8 +16,8 @@ BASELINES = [EnsembleKNN, EnsembleLOF, LODA, LSHiForest]
 
 
 @parametrize_with_checks([
-    EnsembleKNN(n_estimators=10), EnsembleLOF(n_estimators=10), LODA(),
-    LSHiForest(n_estimators=20),
+    EnsembleKNN(n_estimators=4), EnsembleLOF(n_estimators=4), LODA(),
+    LSHiForest(n_estimators=10),
 ])  # fmt: skip
 def test_scikit_learns_checks(estimator, check):
     check(estimator)

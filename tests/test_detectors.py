@@ -33,22 +33,29 @@ DETECTORS = [ACE, HushTable, LSHiTables, RotatedRSHash, RSHash]
 
 @parametrize_with_checks([
     ACE(),
+    HushTable(passes=2, n_tables=20, contamination=0.1),
+    LSHiTables(),
+    RotatedRSHash(max_samples=10, contamination=0.1),
+    RSHash(),
+    PyODAdapter(HushTable(random_state=0)),
+])  # fmt: skip
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([
     ACE(n_bits=4, contamination=0.1),
     HushTable(),
     HushTable(passes=1),
-    HushTable(passes=2, n_tables=20, contamination=0.1),
     HushTable(novelty=True, contamination=0.01),
-    LSHiTables(),
     LSHiTables(max_samples=10, contamination=0.1),
     RotatedRSHash(),
-    RotatedRSHash(max_samples=10, contamination=0.1),
-    RSHash(),
     RSHash(max_samples=10, contamination=0.1),
-    PyODAdapter(HushTable(random_state=0)),
     PyODAdapter(HushTable(novelty=True, random_state=0), contamination=0.01),
     PyODAdapter(LSHiTables(random_state=0)),
 ])  # fmt: skip
-def test_scikit_learns_checks(estimator, check):
+def test_scikit_learns_checks_of_other_settings(estimator, check):
     check(estimator)
 
 

@@ -36,6 +36,7 @@ def run(package, **variables):
     return tuple(done.stdout.split())
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_a_read_only_install_compiles_once_for_a_user(package, tmp_path):
     for path in (package, *package.rglob("*")):

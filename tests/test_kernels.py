@@ -3,7 +3,7 @@
 import naive
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import as_table, schemas_and_rows
 
@@ -17,6 +17,8 @@ from hushtable.plans.families._ranked import RANKED_ROWS, Ranked
 from hushtable.scores.scorer import Scorer
 
 pytestmark = pytest.mark.usefixtures("each_build")
+#: Each build and each draw has its own.
+few = settings(max_examples=25)
 
 DRAWS = {
     "lsh_itables": {"detector": "lsh_itables", "n_tables": 5},
@@ -49,6 +51,7 @@ SCORES = {
 
 
 @pytest.mark.parametrize("draw", DRAWS)
+@few
 @given(data=schemas_and_rows(), seed=st.integers(0, 99))
 def test_counts_equal_the_oracles(draw, data, seed):
     schema, rows = data
@@ -58,6 +61,7 @@ def test_counts_equal_the_oracles(draw, data, seed):
 
 
 @pytest.mark.parametrize("draw", [*DRAWS, "marginals"])
+@few
 @given(data=schemas_and_rows(), seed=st.integers(0, 99))
 def test_samples_of_all_rows_count_all_rows(draw, data, seed):
     """Samples go through a kernel of their own."""
@@ -81,6 +85,7 @@ def test_marginal_counts_equal_the_oracles(data):
 
 
 @pytest.mark.parametrize("draw", DRAWS)
+@few
 @given(data=schemas_and_rows(), seed=st.integers(0, 99))
 def test_scores_equal_the_oracles(draw, data, seed):
     schema, rows = data

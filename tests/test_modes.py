@@ -25,7 +25,11 @@ def mode(path):
     return stat.S_IMODE(Path(path).stat().st_mode)
 
 
-@pytest.fixture(params=[0o000, 0o022, 0o077], ids="umask {:03o}".format)
+UMASKS = [0o000, 0o022, 0o077]
+EVERY_DAY_ONE = [0o022, *(pytest.param(mask, marks=pytest.mark.slow) for mask in (0o000, 0o077))]
+
+
+@pytest.fixture(params=UMASKS, ids="umask {:03o}".format)
 def public(request):
     """Set a umask; give the mode of a file that may travel."""
     before = os.umask(request.param)
@@ -149,6 +153,7 @@ def test_a_file_that_is_in_the_way_is_not_written_through(tmp_path, monkeypatch)
     assert os.listdir(tmp_path) == [".a.guess.part"]
 
 
+@pytest.mark.parametrize("public", EVERY_DAY_ONE, indirect=True)
 def test_files_of_the_commands(tmp_path, rows, public, monkeypatch):
     monkeypatch.chdir(tmp_path)
     np.savetxt("rows.csv", rows, delimiter=",", header="x,y", comments="")

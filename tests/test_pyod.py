@@ -117,6 +117,7 @@ def test_an_adapter_is_a_base_detector_and_stays_an_estimator(X):
     assert again.fit(X).labels_.sum() == 100
 
 
+@pytest.mark.slow
 def test_importing_hushtable_imports_no_pyod_and_making_an_adapter_does():
     code = """
 import sys
@@ -142,6 +143,7 @@ def test_without_pyod_all_but_the_costs_of_rejection_work(X, monkeypatch):
         ours.compute_rejection_stats()
 
 
+@pytest.mark.slow
 def test_pyod_s_helpers_take_adapters(X, new):
     from pyod.models.lscp import LSCP
     from pyod.utils.utility import check_detector, score_to_label, standardizer

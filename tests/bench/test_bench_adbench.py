@@ -92,6 +92,7 @@ def test_the_whole_way(protocol, folder, tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().out.startswith((output / f"{name}.md").read_text().rstrip("\n"))
 
 
+@pytest.mark.slow
 def test_bad_sets_are_named_and_the_others_run(folder, tmp_path, capsys, monkeypatch):
     (folder / "broken.npz").write_bytes(b"PK\x03\x04")
     np.savez(folder / "one.npz", X=np.zeros((4, 2)), y=np.ones(4))
@@ -166,8 +167,17 @@ def test_a_missing_pyod_names_the_extra(folder, tmp_path, capsys, monkeypatch):
     assert "pip install 'hushtable[bench]'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("protocol", ["unsupervised", "novelty"])
-@pytest.mark.parametrize("contestant", runs.contestants(), ids=lambda c: c.name)
+@pytest.mark.parametrize(
+    ("contestant", "protocol"),
+    [
+        # Every day each by one protocol, in turn.
+        pytest.param(
+            one, protocol, id=f"{one.name}-{protocol}", marks=[pytest.mark.slow] * ((at + i) % 2)
+        )
+        for at, one in enumerate(runs.contestants())
+        for i, protocol in enumerate(("unsupervised", "novelty"))
+    ],
+)
 def test_a_seed_fixes_the_scores_and_high_is_abnormal(contestant, protocol, folder):
     data = load(folder / "set2.npz")
     train = runs.training_half(data, 1) if protocol == "novelty" else None

@@ -30,7 +30,13 @@ def scene(labelled):
     return attacks.Scene(labelled)
 
 
-@pytest.mark.parametrize("name", attacks.ATTACKS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (at % 3 > 0))
+        for at, name in enumerate(attacks.ATTACKS)
+    ],
+)
 def test_an_attack_works_on_exact_counts_and_not_on_a_release(name, scene, monkeypatch):
     attack = attacks.ATTACKS[name]
     monkeypatch.setattr(attacks, "CONFIDENCE", SURE)

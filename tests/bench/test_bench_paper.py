@@ -68,6 +68,7 @@ def test_the_whole_way(folder, tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().out.startswith(page.rstrip("\n"))
 
 
+@pytest.mark.slow
 def test_it_goes_on_where_it_was_interrupted(folder, tmp_path, monkeypatch):
     output = tmp_path / "out"
     arguments = ["bench", "paper", "--quick", "--only", "epsilon", "--data", str(folder)]
@@ -99,6 +100,7 @@ def test_it_goes_on_where_it_was_interrupted(folder, tmp_path, monkeypatch):
 # --- bad input --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_bad_set_is_named_and_the_others_run(folder, tmp_path, capsys):
     bad = tmp_path / "sets"
     bad.mkdir()
@@ -260,6 +262,7 @@ def test_without_noise_the_participants_score_by_the_pooled_counts(labelled, sys
     assert found == pytest.approx(np.mean(aucs), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_totals_count_every_histogram_and_the_row_pushed_out(labelled):
     def total(data, system):
         ((_, _, total),) = experiments.shared_auc(data, system, 2, (0.01,), 0)
@@ -275,6 +278,7 @@ def test_totals_count_every_histogram_and_the_row_pushed_out(labelled):
     assert total(many, "ACE") == pytest.approx(1.0)  # counts every row
 
 
+@pytest.mark.slow
 def test_a_release_states_the_same_totals(labelled):
     """The ledger's own arithmetic, for the same mechanism."""
     for system, times in (("LSH iTables", 100), ("RS-H", 400)):

@@ -165,7 +165,7 @@ def test_a_conifer_gets_all_verdicts_with_its_signs_and_no_missing_value(monkeyp
     assert told[-1] == (2, [-1, 1])
 
 
-@pytest.mark.parametrize("name", [OURS, ALONE, NONE])
+@pytest.mark.parametrize("name", [OURS, pytest.param(ALONE, marks=pytest.mark.slow), NONE])
 def test_a_seed_fixes_what_is_found_and_low_is_abnormal(name):
     data = protocol.subset(made_up(2, 150), 150, 0)
     (system,) = (one for one in learners.systems([name]) if one.name == name)
@@ -219,6 +219,7 @@ def test_unknown_systems_and_a_library_that_is_missing_are_named(monkeypatch, fo
 # --- runs and figures -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_whole_way(folder, tmp_path, capsys, monkeypatch):
     output = tmp_path / "out"
     arguments = ("--seeds", "2", "--budget", "12", "--rows", "100", "--systems", NONE)
@@ -245,6 +246,7 @@ def test_the_whole_way(folder, tmp_path, capsys, monkeypatch):
     assert "scikit-learn" in text
 
 
+@pytest.mark.slow
 def test_bad_sets_are_named_and_the_others_run(folder, tmp_path, capsys):
     (folder / "broken.npz").write_bytes(b"PK\x03\x04")
     arguments = ("--seeds", "1", "--budget", "2", "--systems", NONE)

@@ -20,6 +20,7 @@ from common import Rows
 from hushtable.errors import DataError
 
 
+@pytest.mark.slow
 def test_families_are_timed_beside_their_peers():
     timings = families.time_all([Rows.normal(300, 3)], repeats=1)
     assert [t.detector for t in timings] == [make.__name__ for make in families.DETECTORS]
@@ -45,6 +46,7 @@ def test_exports_are_timed_and_give_the_same_scores():
     assert not exports.targets(made_up)[0].met
 
 
+@pytest.mark.slow
 def test_secure_sums_are_timed_and_exact():
     timings = secure_sum.time_all(sites=[4], tables=2)
     assert [(t.form, t.lost) for t in timings] == [
@@ -58,6 +60,7 @@ def test_secure_sums_are_timed_and_exact():
     assert not secure_sum.targets(timings)[3].met
 
 
+@pytest.mark.slow
 def test_rounds_in_a_folder_are_timed_and_exact():
     timings = folder.time_all(sites=4, tables=2)
     assert [(t.lost, t.visits) for t in timings] == [(0, 2), (1, 3)]
@@ -78,6 +81,7 @@ def test_windows_of_two_lengths_are_timed():
     assert not target.met
 
 
+@pytest.mark.slow
 def test_guilty_features_are_judged_and_timed():
     guilty = np.zeros((3, explain.COLUMNS), bool)
     guilty[0, 0] = guilty[1, :2] = guilty[2, :3] = True
@@ -131,6 +135,7 @@ def test_a_load_runs_in_a_fresh_process():
     assert all(target.met for target in load.targets(found))
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of a cluster that starts and stops
 def test_engines_are_timed_on_the_same_files(tmp_path):
@@ -143,6 +148,7 @@ def test_engines_are_timed_on_the_same_files(tmp_path):
     assert len(engines.targets(timings)) == 3
 
 
+@pytest.mark.slow
 def test_ranks_and_standard_errors_are_judged():
     X = np.random.default_rng(0).normal(size=(300, 3))
     ratio, lowest, same = ranks.spread("HushTable, 100", X, seeds=3)
@@ -154,6 +160,7 @@ def test_ranks_and_standard_errors_are_judged():
     assert all(float(error.rstrip("%")) < 2.0 for error in exact[2:])
 
 
+@pytest.mark.slow
 def test_the_cost_of_privacy_is_paired_by_rows(tmp_path, results, capsys, monkeypatch, rng):
     X = rng.normal(size=(400, 3))
     X[:20] += 4.0
@@ -192,6 +199,7 @@ def test_losses_are_those_of_pairs():
     assert "2.0 ± 0.0" in lost
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 @pytest.mark.skipif(not load.can_measure(), reason="needs /proc/self/status")
 def test_memory_does_not_grow_with_the_rows():

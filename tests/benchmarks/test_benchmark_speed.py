@@ -35,6 +35,7 @@ MACHINE = Machine(copying=4e10, clock=1e9, lanes=32)
 # --- the race -------------------------------------------------------------------------------
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_everyone_is_timed_in_one_run():
     cases = [Rows.normal(400, 2), Rows.normal(800, 2)]
@@ -118,6 +119,7 @@ def test_cover_is_skipped_where_it_is_not(tmp_path, monkeypatch, cover):
     assert speed.find_cover(tmp_path / "mine.npz") == tmp_path / "mine.npz"
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_the_whole_race_prints_its_tables_and_keeps_its_figures(
     capsys, monkeypatch, cover, results
@@ -232,6 +234,7 @@ def test_repeated_rows_are_those_of_the_matrix_over_and_over(rng):
         np.testing.assert_array_equal(np.concatenate(list(reader.read())), np.tile(X, (3, 1)))
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_costs_are_measured_in_memory_and_streamed():
     extent = scaling.Extent((200, 400), (2, 3), (20,), 400, 800)
@@ -309,6 +312,7 @@ def test_rows_of_any_kind_of_reader_are_measured():
 # --- memory ---------------------------------------------------------------------------------
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 @pytest.mark.skipif(not memory.can_measure(), reason="needs /proc/self/clear_refs")
 def test_the_peak_includes_the_scores(cover):
@@ -323,6 +327,7 @@ def test_the_peak_includes_the_scores(cover):
 # --- latency ----------------------------------------------------------------------------------
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_latency_is_timed_for_all_that_rows_come_as(capsys, monkeypatch, results):
     monkeypatch.setattr(latency, "FITTED", 50)
@@ -352,6 +357,7 @@ def test_targets_of_latency_hold_the_slower_of_numpy_types_to_its_bound():
     ]  # fmt: skip
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_starts_are_timed_in_new_processes():
     start = latency.time_starts(1)
@@ -387,6 +393,8 @@ def test_first_uses_take_turns_and_are_held_to_their_bounds(capsys, monkeypatch,
     assert [one["whole"] for one in kept["uses"]] == [1.6, 10.5, 10.5, 10.5]
 
 
+@pytest.mark.serial
+@pytest.mark.slow
 def test_a_first_use_is_measured_in_a_process_of_its_own(tmp_path):
     imported, fitted, scored = first_use.run(first_use.PEER, tmp_path)
     assert 0 < scored < fitted < imported

@@ -1,5 +1,6 @@
 """The real process: its exit code, how soon it answers, what it loads."""
 
+import ast
 import statistics
 import subprocess
 import sys
@@ -12,12 +13,14 @@ from hushtable.cli._app import app
 
 PROGRAM = [sys.executable, "-m", "hushtable.cli"]
 
+# Runs commands one after the other; prints what is loaded after each.
 LOADED = """
-import sys
+import ast, sys
 from hushtable.cli import main
-code = main(sys.argv[1:])
-print(sorted(sys.modules), file=sys.stderr)
-sys.exit(code)
+for words in ast.literal_eval(sys.argv[1]):
+    code = main(words)
+    print("loaded:", sorted(sys.modules), file=sys.stderr)
+    assert code == 0, words
 """
 
 
@@ -30,14 +33,14 @@ def seconds(command, runs):
     return statistics.median(times)
 
 
-def loaded(*arguments):
+def loaded(*commands):
+    """Return the modules that are loaded after each of some commands of one process."""
+    words = str([[str(word) for word in command] for command in commands])
     done = subprocess.run(
-        [sys.executable, "-c", LOADED, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=True,
+        [sys.executable, "-c", LOADED, words], capture_output=True, text=True, check=True
     )
-    return set(eval(done.stderr.splitlines()[-1]))
+    lines = [line for line in done.stderr.splitlines() if line.startswith("loaded: ")]
+    return [set(ast.literal_eval(line.removeprefix("loaded: "))) for line in lines]
 
 
 def test_exit_codes(site):
@@ -47,24 +50,23 @@ def test_exit_codes(site):
         assert ("hushtable: error: " in done.stderr) == (code > 0)
 
 
-@pytest.mark.parametrize("group", [[], ["plan"], ["round"], ["bench"]])
-def test_help_loads_no_command(group):
+def test_help_loads_no_command():
     heavy = {"numpy", "numba", "pyarrow", "sklearn", "scipy", "pandas", "rich", "safetensors"}
-    assert not loaded(*group, "--help") & heavy
+    program, *groups = loaded(
+        ["--help"], *([group, "--help"] for group in ("plan", "round", "bench"))
+    )
+    assert "importlib.metadata" not in program
+    for group in (program, *groups):
+        assert not group & heavy
 
 
-def test_help_of_the_program_does_without_the_metadata_of_packages():
-    assert "importlib.metadata" not in loaded("--help")
-
-
-@pytest.mark.parametrize(
-    "command",
-    ["fit", "score", "report", "demo", "plan draw", "round submit"]
-    + [f"bench {name}" for name in ("adbench", "paper", "privacy", "sites", "verdicts")],
-)
-def test_help_of_a_command_loads_nothing_slow(command):
+def test_help_of_a_command_loads_nothing_slow():
     slow = {"numba", "sklearn", "scipy", "pandas", "matplotlib", "opendp"}
-    assert not loaded(*command.split(), "--help") & slow
+    commands = ["fit", "score", "report", "demo", "plan draw", "round submit"]
+    commands += [f"bench {name}" for name in ("adbench", "paper", "privacy", "sites", "verdicts")]
+    after = loaded(*([*command.split(), "--help"] for command in commands))
+    for command, names in zip(commands, after, strict=True):
+        assert not names & slow, command
 
 
 def commands(group, path="hushtable"):
@@ -86,20 +88,22 @@ def test_the_table_has_the_first_line_of_every_docstring(listed, path):
 
 def test_score_loads_no_scikit_learn(site, tmp_path):
     arguments = ["score", site / "rows.csv", "--model", site / "model.hush"]
-    names = loaded(*arguments, "-o", tmp_path / "s.parquet")
+    (names,) = loaded([*arguments, "-o", tmp_path / "s.parquet"])
     assert "hushtable.kernels._built" in names
     assert "sklearn" not in names
 
 
-def test_scoring_numbers_does_not_load_pandas(tmp_path):
+def test_scoring_numbers_does_not_load_pandas(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "rows.csv").write_text("a,b\n" + "1,2\n3,\n5,6\n" * 20)
     HushTable(n_tables=3).fit(tmp_path / "rows.csv").save(tmp_path / "model.hush")
     arguments = ["score", tmp_path / "rows.csv", "--model", tmp_path / "model.hush"]
-    for output in ("s.csv", "s.parquet"):
-        assert "pandas" not in loaded(*arguments, "-o", tmp_path / output)
-    assert "pandas" not in loaded(*arguments, "--explain", "-o", tmp_path / "s.csv")
+    ways = (["-o", "s.csv"], ["-o", "s.parquet"], ["-o", "s.csv", "--explain"])
+    for names in loaded(*([*arguments, *way] for way in ways)):
+        assert "pandas" not in names
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_help_answers_at_once():
     for group in ([], ["round"], ["bench"]):
@@ -109,6 +113,7 @@ def test_help_answers_at_once():
         assert median < 4 * least  # whatever the machine: nothing heavy is loaded
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_a_thousand_rows_are_scored_at_once(site, tmp_path):
     head, rows = (site / "rows.csv").read_text().split("\n", 1)

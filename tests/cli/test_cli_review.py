@@ -122,10 +122,14 @@ def test_a_list_is_of_ten_rows(review):
     assert "Row 7 (=1+1), " in out
 
 
-def test_it_ends_after_n_rows_and_without_any_left(review, tmp_path):
+def test_it_ends_after_n_rows(review):
     out = review(["f"] * 9, "--n", 3).out
     assert out.count("Row ") == 3
     assert len(logged()) == 3
+
+
+@pytest.mark.slow
+def test_it_ends_without_any_left(review):
     out = review(["f"] * 500, "--n", 1000).out
     assert "No row is left to look at." in out
     assert len(logged()) == 400

@@ -282,6 +282,7 @@ def test_two_coordinators(visit, here, run, tmp_path):
     assert finish(visit)["state"] == "done"
 
 
+@pytest.mark.slow
 def test_two_hundred_thousand_foreign_files(visit, here, monkeypatch):
     """Their names alone, which is all that a visit sees of them."""
     scandir, many = os.scandir, 200_000

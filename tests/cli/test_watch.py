@@ -488,6 +488,7 @@ def units():
     return dict(found)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="cron is of Unix")
 def test_the_line_for_cron_runs(deployed):
     here, home = deployed

@@ -12,6 +12,7 @@ import databases
 from common import in_turns
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_a_million_rows(postgres):
     url, rows = postgres.url(), 1_000_000

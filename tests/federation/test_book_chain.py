@@ -3,6 +3,7 @@
 import shutil
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,16 +15,23 @@ from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys
 
 
-@pytest.fixture
-def path(tmp_path):
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
     """A book with cards, two answers and a changed cap."""
-    those = Consortium(tmp_path, 2)
+    here = tmp_path_factory.mktemp("made")
+    those = Consortium(here, 2)
     site = those.sites["s00"]
     for title in "ab":
         site.submit(those.open(title=title, epsilon=0.5))
     site.book.set_cap(5.0, 1e-6)
     those.close()
-    return tmp_path / "s00.book"
+    return here / "s00.book"
+
+
+@pytest.fixture
+def path(made, tmp_path):
+    """A copy of it, to be changed."""
+    return Path(shutil.copy2(made, tmp_path))
 
 
 def changed(path, at):
@@ -283,6 +291,7 @@ def test_an_old_book_that_cannot_be_read_stays_as_it_is(consortium, tmp_path, st
 # --- time -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_a_large_book_opens_fast(consortium, tmp_path):
     """60 answers of 100,000 counters: measured at 0.13 s, most of it SHA-256."""

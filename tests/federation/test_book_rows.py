@@ -169,6 +169,7 @@ def test_bytes_that_are_no_digests(content):
         RowDigests.from_bytes(content)
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["numpy", "arrow"])
 def test_what_it_costs(kind):

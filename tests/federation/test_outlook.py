@@ -149,7 +149,7 @@ def test_a_horizon_pays_with_the_first_period(those):
     assert first.epsilon <= 1.0
 
 
-@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("masked", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_later_periods_cost_nothing_more(those, masked):
     book = those.sites["s00"].book
     plan = Plan.draw(SCHEMA, horizon=12, **LAID)

@@ -432,6 +432,7 @@ def refuse(error):
     raise error
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_a_folder_with_200_000_foreign_files(here, tmp_path):
     for k in range(200_000):

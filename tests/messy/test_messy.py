@@ -4,7 +4,7 @@ import messy_labelled
 import numpy as np
 import pytest
 from messy_clean import CLEAN
-from messy_corpus import readers, verdict
+from messy_corpus import in_order, readers, verdict
 from messy_files import CASES, Case, Cells, Style
 from messy_judge import command_line, judge
 from messy_tables import N_ODD, labelled, sensors
@@ -32,18 +32,25 @@ class Ran:
         self.code, self.out, self.err = code, out, err
 
 
-@pytest.mark.parametrize("name", CASES)
+def some(names):
+    """Mark three of four for the slow run."""
+    return [
+        pytest.param(name, marks=[pytest.mark.slow] * (at % 4 > 0)) for at, name in enumerate(names)
+    ]
+
+
+@pytest.mark.parametrize("name", some(in_order()))
 def test_a_messy_file_comes_right_or_says_how(name, tmp_path):
     verdict(CASES[name], tmp_path)
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.command])
+@pytest.mark.parametrize("name", some(name for name, case in in_order().items() if case.command))
 def test_the_command_line_comes_right_or_says_how(name, tmp_path, run):
     case = CASES[name]
     command_line(case, case.file(tmp_path), run, tmp_path)
 
 
-@pytest.mark.parametrize("name", CLEAN)
+@pytest.mark.parametrize("name", some(CLEAN))
 def test_a_clean_file_raises_no_alarm(name, tmp_path, run):
     case = CLEAN[name]
     file = case.file(tmp_path)

@@ -124,6 +124,7 @@ def same(column, cells, file):
     return read == [None if value is None else value.strip() for value in column.values]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CORPUS)
 def test_a_file_is_its_table(name, tmp_path):
     file = CORPUS[name].file(tmp_path)

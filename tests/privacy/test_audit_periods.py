@@ -53,6 +53,7 @@ def test_a_stream_stands(one):
     assert finding.auc == pytest.approx(0.726, abs=0.08)
 
 
+@pytest.mark.slow
 def test_noise_for_one_period_is_found(one):
     """One charge for twelve periods, and noise as if rows were in the release of one."""
     with one_period():

@@ -281,7 +281,7 @@ def add_noise(counts, mechanism, scale, *, progress=None):
     return counts + np.rint(rng.normal(0.0, scale, len(counts))).astype(np.int64)
 
 
-@settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(histories())
 def test_no_history_costs_more_than_said_nor_much_less(history):
     check(history)

@@ -43,8 +43,17 @@ def fit(sample, kind, scale):
     return stats.chi2.sf(((seen - expected) ** 2 / expected).sum(), len(expected) - 1)
 
 
-@pytest.mark.parametrize("kind", [GAUSSIAN, LAPLACE])
-@pytest.mark.parametrize("scale", [0.7, 4.5, 45.3])
+@pytest.mark.parametrize(
+    ("kind", "scale"),
+    [
+        (GAUSSIAN, 0.7),
+        (LAPLACE, 4.5),
+        (GAUSSIAN, 45.3),
+        pytest.param(LAPLACE, 0.7, marks=pytest.mark.slow),
+        pytest.param(GAUSSIAN, 4.5, marks=pytest.mark.slow),
+        pytest.param(LAPLACE, 45.3, marks=pytest.mark.slow),
+    ],
+)
 def test_noise_fits_its_distribution(kind, scale):
     n = 150_000
     sample = add_noise(np.zeros(n, np.int64), kind, scale)
@@ -142,6 +151,7 @@ def test_an_opendp_that_draws_well_is_taken(monkeypatch, installed):
     assert library() == f"opendp {installed}"
 
 
+@pytest.mark.serial
 @pytest.mark.slow
 def test_speed():
     schema = Schema((Feature.numeric("x", low=0, high=1),))

@@ -27,11 +27,20 @@ from hushtable.scores.scorer import Scorer
 from hushtable.streams import drift
 
 
-@pytest.fixture(params=["of_rows", "of_rows, single", "of_values", "of_release", "of_everything"])
+@pytest.fixture(
+    scope="module",
+    params=["of_rows", "of_rows, single", "of_values", "of_release", "of_everything"],
+)
 def report(request):
     name, _, single = request.param.partition(", ")
     made = request.getfixturevalue(name)
     return made(**({"n_shown": 3} if single else {})) if name == "of_rows" else made
+
+
+@pytest.fixture(scope="module")
+def html(report):
+    """Return its page, drawn once."""
+    return page(report)
 
 
 # --- numbers --------------------------------------------------------------------------------------
@@ -378,8 +387,7 @@ def test_drift_from_two_passes_is_that_from_the_first(X):
 # --- the page -------------------------------------------------------------------------------------
 
 
-def test_names_inject_nothing(report):
-    html = page(report)
+def test_names_inject_nothing(html):
     parsed = Parsed(html)
     assert not parsed.all("script")
     assert not parsed.all("img")
@@ -389,8 +397,7 @@ def test_names_inject_nothing(report):
     assert EVIL in parsed.text
 
 
-def test_nothing_comes_from_elsewhere(report):
-    html = page(report)
+def test_nothing_comes_from_elsewhere(html):
     assert "//" not in html
     assert "@import" not in html
     parsed = Parsed(html)
@@ -404,8 +411,8 @@ def test_nothing_comes_from_elsewhere(report):
     assert policy["content"].startswith("default-src 'none'")
 
 
-def test_anchors_and_ids_fit(report):
-    parsed = Parsed(page(report))
+def test_anchors_and_ids_fit(html):
+    parsed = Parsed(html)
     ids = [a["id"] for _, a in parsed.tags if "id" in a]
     assert len(ids) == len(set(ids))
     wanted = [a[key] for _, a in parsed.tags for key in ("href", "xlink:href") if key in a]
@@ -413,15 +420,15 @@ def test_anchors_and_ids_fit(report):
     assert {a["aria-labelledby"] for _, a in parsed.tags if "aria-labelledby" in a} <= set(ids)
 
 
-def test_who_cannot_see_it(report):
-    parsed = Parsed(page(report))
+def test_who_cannot_see_it(html):
+    parsed = Parsed(html)
     assert parsed.all("html") == [{"lang": "en"}]
     levels = [int(tag[1]) for tag, _ in parsed.tags if re.fullmatch("h[1-6]", tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
     assert all(svg["role"] == "img" and len(svg["aria-label"]) > 20 for svg in parsed.all("svg"))
-    assert not re.search(r"<th[^>]*></th>", page(report))
+    assert not re.search(r"<th[^>]*></th>", html)
     assert all(header["scope"] in ("col", "row") for header in parsed.all("th"))
     regions = [a for a in parsed.all("div") if a.get("class") == "scroll"]
     assert all(r["aria-label"] and r["tabindex"] == "0" for r in regions)

@@ -222,8 +222,11 @@ def _copies(one: Spent, n: int) -> list[Spent]:
 
 
 def _largest(fits: Callable[[int], bool]) -> int:
-    """Return the largest number that fits, of those from 0 to `MOST`."""
-    low, high = 0, MOST + 1
+    """Return the largest number that fits, of those from 0 to `MOST`; most often it is small."""
+    low, high = 0, 1
+    while high <= MOST and fits(high):
+        low, high = high, 2 * high
+    high = min(high, MOST + 1)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)

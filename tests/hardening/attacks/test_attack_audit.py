@@ -18,7 +18,13 @@ SURE = 1 - 1e-7
 FAMILIES = ("ace", "hushtable", "lsh_itables", "rotated_rs_hash", "rs_hash")
 
 
-@pytest.mark.parametrize("name", outside.CASES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * (at % 2))
+        for at, name in enumerate(outside.CASES)
+    ],
+)
 def test_the_package_stands(name, tmp_path):
     """audit.py: one round, two rounds, replace-one, three rows, Laplace, masked, from files."""
     effort = 0.025 if "periods" in name else 0.1

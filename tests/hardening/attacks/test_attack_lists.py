@@ -235,6 +235,7 @@ def test_the_games_find_a_league_larger_than_the_terms_say():
     assert fails(range(3), n_league=3) > 0
 
 
+@pytest.mark.slow
 def test_the_games_find_sites_that_forget_what_they_answered():
     """The check can fail: sites give shares for the whole roster, and then for a list, too."""
     note = Book.note_step

@@ -267,7 +267,10 @@ def sums_exactly(those, lies, lost=None, least=7, seed=0):
     return online
 
 
-@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize(
+    "lie",
+    [pytest.param(lie, marks=[pytest.mark.slow] * (at % 2)) for at, lie in enumerate(LIES)],
+)
 def test_one_liar(those, lie):
     """With two of ten away: those who are left are just enough."""
     sums_exactly(those, {"s03": lie}, {"masked": ["s08"], "unmask": ["s09"]})

@@ -284,11 +284,12 @@ PAGES = {
         },
     ),
     "docs/accuracy.md": Page(),
-    "docs/analyst.md": Page(needs=("pandas", *LOOKS)),
-    "docs/api.md": Page(needs=("pandas", *ROUNDS)),
+    "docs/analyst.md": Page(needs=("pandas", *LOOKS), slow=True),
+    "docs/api.md": Page(needs=("pandas", *ROUNDS), slow=True),
     "docs/benchmarks.md": Page(),
     "docs/clusters.md": Page(needs=("pandas", "dask.dataframe", "pyspark"), slow=True),
     "docs/cohorts.md": Page(
+        slow=True,
         needs=ROUNDS,
         before={
             "hushtable plan draw": two_years_of_visits,
@@ -297,6 +298,7 @@ PAGES = {
         },
     ),
     "docs/compare.md": Page(
+        slow=True,
         needs=ROUNDS,
         before={
             "hushtable plan draw": three_sites_of_which_one_invents,
@@ -314,6 +316,7 @@ PAGES = {
     "docs/consortium.md": Page(needs=ROUNDS, slow=True),
     "docs/databases.md": Page(needs=("duckdb",)),
     "docs/explanations.md": Page(
+        slow=True,
         needs=("opendp",),
         before={
             "hushtable plan ranks": a_merged_model,
@@ -333,7 +336,7 @@ PAGES = {
             )
         },
     ),
-    "docs/frames.md": Page(needs=("pandas", "polars", "duckdb")),
+    "docs/frames.md": Page(needs=("pandas", "polars", "duckdb"), slow=True),
     "docs/index.md": Page(names=orders),
     "docs/hidden.md": Page(needs=ROUNDS, folders=("north", "south", "lead", "shared")),
     "docs/install.md": Page(),
@@ -359,6 +362,7 @@ PAGES = {
     "docs/onnx.md": Page(needs=("pandas", "onnx", "onnxruntime", "skl2onnx")),
     "docs/paper.md": Page(),
     "docs/periods.md": Page(
+        slow=True,
         needs=ROUNDS,
         before={
             "hushtable round open": partial(
@@ -373,6 +377,7 @@ PAGES = {
     "docs/privacy-officer.md": Page(needs=ROUNDS + LOOKS, slow=True),
     "docs/registry.md": Page(needs=("opendp",), names=a_release),
     "docs/releases.md": Page(
+        slow=True,
         needs=("opendp",),
         before={
             "hushtable merge north.hush": partial(do, *release_of("north"), *release_of("south")),
@@ -409,13 +414,13 @@ PAGES = {
     ),
     "docs/scale.md": Page(names=a_lake_and_its_hours),
     "docs/serving.md": Page(needs=("pandas", "mlflow")),
-    "docs/sklearn.md": Page(needs=("pandas",)),
+    "docs/sklearn.md": Page(needs=("pandas",), slow=True),
     "docs/speed.md": Page(),
     "docs/sql.md": Page(needs=("duckdb",)),
     "docs/story.md": Page(needs=ROUNDS),
     "docs/tables.md": Page(),
     "docs/vantage6.md": Page(needs=ROUNDS, folders=("north", "south", "west", "lead")),
-    "docs/verdicts.md": Page(before={"hushtable review payments.csv": answers}),
+    "docs/verdicts.md": Page(slow=True, before={"hushtable review payments.csv": answers}),
     "docs/watch.md": Page(),
 }  # fmt: skip
 

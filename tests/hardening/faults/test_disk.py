@@ -46,10 +46,6 @@ def fill(served, name, step):
     return failures
 
 
-def test_full_at_some_changes(served):
-    assert fill(served, "round submit", 11) > 0
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_full_at_every_change(served, name):

@@ -11,7 +11,7 @@ from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys
 
 #: Every how many changes a quick run kills once.
-QUICK = {"sketch": 2, "merge": 3, "round submit": 12, "round keygen": 9}
+QUICK = {"sketch": 2, "merge": 3, "round submit": 24, "round keygen": 18}
 
 
 def sweep(served, name, step):

@@ -1,7 +1,9 @@
 """What fuzzing found, as clear errors: one test for each fault that was mended."""
 
 import contextlib
+import functools
 import json
+import shutil
 import sqlite3
 
 import numpy as np
@@ -143,6 +145,19 @@ def test_files_that_are_no_scores(tmp_path, stamp):
             ScoreFile(tmp_path / "a.parquet", tmp_path / "a.parquet", "m").is_done()
 
 
+@pytest.fixture(scope="module")
+def rehearsed(tmp_path_factory):
+    """Return what runs a round once; it takes the clock of a test, which no module has."""
+    return functools.cache(lambda: seeds.Rehearsal(tmp_path_factory.mktemp("told")))
+
+
+@pytest.fixture
+def over(rehearsed, tmp_path):
+    """Return it, and a copy of a site's book at its end."""
+    told = rehearsed()
+    return told, shutil.copy2(told._book("north", "over"), tmp_path / "north.book")
+
+
 def read_all(path, round_):
     with Book.open(path) as book:
         book.known()
@@ -164,9 +179,8 @@ def read_all(path, round_):
         ("answer", {"title": 1}),
     ],
 )
-def test_books_with_other_things_in_them(tmp_path, kind, change):
-    told = seeds.Rehearsal(tmp_path)
-    path = told._book("north", "over")
+def test_books_with_other_things_in_them(over, kind, change):
+    told, path = over
     with contextlib.closing(sqlite3.connect(path)) as db:
         ((n, text),) = db.execute(
             "select n, content from entries where kind = ? limit 1", (kind,)
@@ -180,9 +194,8 @@ def test_books_with_other_things_in_them(tmp_path, kind, change):
 
 
 @pytest.mark.parametrize("value", ["[", b"\xff", 7])
-def test_books_with_other_steps_in_them(tmp_path, value):
-    told = seeds.Rehearsal(tmp_path)
-    path = told._book("north", "over")
+def test_books_with_other_steps_in_them(over, value):
+    told, path = over
     with contextlib.closing(sqlite3.connect(path)) as db:
         db.execute("update steps set kept = ?", (value,))
         db.commit()
@@ -190,9 +203,8 @@ def test_books_with_other_steps_in_them(tmp_path, value):
         read_all(path, told.round)
 
 
-def test_books_with_damaged_pages(tmp_path):
-    told = seeds.Rehearsal(tmp_path)
-    path = told._book("north", "over")
+def test_books_with_damaged_pages(over):
+    told, path = over
     whole = path.read_bytes()
     refused = []
     for at in range(100, len(whole), 1_000):
