@@ -166,7 +166,8 @@ def test_company_is_told_where_it_is_true(of_rows, of_everything):
 
 
 def test_detectors_without_reasons_say_so(schema, X):
-    sketch = Sketch.from_data(Plan.draw(schema, detector="ace", random_state=0), np.nan_to_num(X))
+    plan = Plan.draw(schema, detector="ace", n_tables=20, n_bits=8, random_state=0)
+    sketch = Sketch.from_data(plan, np.nan_to_num(X))
     offset = Scorer(sketch).auto_offset()
     scores = score_rows(Scorer(sketch), offset, as_reader(np.nan_to_num(X)), shown=Shown(3))
     report = gather(Model("a.hush", "sketch", sketch), threshold=offset, scores=scores)
