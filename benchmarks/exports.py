@@ -11,16 +11,20 @@ import subprocess
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import common
+import exports_sql
 import numpy as np
+import pyarrow as pa
 from common import Target
 from threadpoolctl import threadpool_limits
 
 from hushtable import HushTable, LSHiTables
-from hushtable.exports import export
+from hushtable.exports import Model, export
+from hushtable.exports.sql import written
 
 FITTED, COLUMNS = 5_000, 10
 ROWS, QUICK_ROWS = 10_000, 1_000
@@ -128,11 +132,27 @@ def onnx(calls: Calls) -> Outcome | None:
     return Outcome(float(np.median(times)), float(np.median(single)), score(calls.X))
 
 
+def sql(engine: str, calls: Calls) -> Outcome | None:
+    """With one row, most of the time goes by before it: the statement is read and planned."""
+    rows = pa.table({f"x{j}": column for j, column in enumerate(calls.X.T)})
+    statement = written(Model.of(calls.detector), dialect=engine).decode()
+    scores = f"SELECT hush_score FROM (\n{statement}) AS s"
+    with exports_sql.opened(engine, rows) as ask:
+        if ask is None:
+            return None
+        first = exports_sql.seconds(ask, f"{scores} LIMIT 0")
+        many = exports_sql.seconds(ask, scores) - first
+        single = exports_sql.seconds(ask, f"{scores} LIMIT 1")
+        return Outcome(many, single, ask(scores)["hush_score"].to_numpy())
+
+
 #: By name; the first is what the others are held against.
 RUNTIMES: dict[str, Callable[[Calls], Outcome | None]] = {
     "hushtable": library,
     "JavaScript": javascript,
     "ONNX Runtime": onnx,
+    "DuckDB": partial(sql, "duckdb"),
+    "PostgreSQL": partial(sql, "postgresql"),
 }
 
 

@@ -57,12 +57,15 @@ def duckdb(rows: pa.Table) -> Iterator[Ask]:
 
 
 @contextlib.contextmanager
-def postgresql(rows: pa.Table) -> Iterator[Ask]:
-    """Likewise."""
+def postgresql(rows: pa.Table) -> Iterator[Ask | None]:
+    """Likewise; None where no server is installed."""
     sys.path.insert(0, str(ROOT / "tests" / "databases"))
     from postgres_server import programs, running
 
-    with running(programs()) as server, server.cursor() as cursor:
+    if (where := programs()) is None:
+        yield None
+        return
+    with running(where) as server, server.cursor() as cursor:
         cursor.execute("SET jit = off")
         cursor.execute("SET max_parallel_workers_per_gather = 0")
         cursor.adbc_ingest("data", rows)
@@ -75,6 +78,11 @@ def postgresql(rows: pa.Table) -> Iterator[Ask]:
 
 
 ENGINES = {"duckdb": duckdb, "postgresql": postgresql}
+
+
+def opened(engine: str, rows: pa.Table) -> contextlib.AbstractContextManager[Ask | None]:
+    """Return an engine that holds rows as the table data."""
+    return ENGINES[engine](rows)
 
 
 def seconds(ask: Callable[..., Any], *given: Any) -> float:
@@ -98,11 +106,14 @@ def time_one(name: str, columns: int, n_rows: int) -> Iterator[Timing]:
     ours = 1e6 * seconds(detector.score_samples, rows) / n_rows
     explained = 1e6 * seconds(detector.explain, rows) / n_rows
     yield Timing(name, columns, "hushtable", 0.0, 0.0, ours, ours + explained, 0.0)
-    for engine, opened in ENGINES.items():
+    for engine in ENGINES:
         progress(f"{name}, {columns} columns: {engine}")
         statement = written(Model.of(detector), dialect=engine).decode()
         scores = f"SELECT hush_score FROM (\n{statement}) AS s"
-        with opened(rows) as ask:
+        with opened(engine, rows) as ask:
+            if ask is None:
+                progress(f"{engine} is not here")
+                continue
             apart = np.abs(ask(scores)["hush_score"].to_numpy() - expected).max()
             ready = seconds(ask, f"{statement}LIMIT 0")
             ready_scores = seconds(ask, f"{scores} LIMIT 0")

@@ -276,6 +276,22 @@ def test_ctrl_c_between_writing_and_renaming(run, site, old, tmp_path, monkeypat
     assert contents(tmp_path) == {"old.hush": b"precious"}
 
 
+def test_after_ctrl_c_python_is_not_taken_apart_under_its_threads(tmp_path):
+    """Threads in compiled code would abort it (PyGILState_Release), some time or other."""
+    program = """
+import atexit, sys
+import hushtable.cli, hushtable.cli._app
+atexit.register(print, "taken apart")
+def interrupted(_):
+    raise KeyboardInterrupt
+hushtable.cli._app.run = interrupted
+sys.exit(hushtable.cli.main())
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "Interrupted: nothing was written.\n"
+
+
 def test_ctrl_c_after_the_file_was_written_does_not_deny_it(run, site, tmp_path, monkeypatch):
     from hushtable.cli import merge
 

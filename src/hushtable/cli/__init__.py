@@ -8,6 +8,7 @@ Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 done and above --fail-
 watch), 130 interrupted.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -23,6 +24,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         What follows the program's name; by default, what the shell gave.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    code = _code(given)
+    if arguments is None and code == 130:
+        # Threads may be in the middle of compiled code, and Python aborts where it is taken apart
+        # under them. All that is to be written or removed has been.
+        os._exit(code)
+    return code
+
+
+def _code(given: list[str]) -> int:
+    """Run one command; return its exit code."""
     try:
         # In here, so that Ctrl-C during the imports ends as quietly as later.
         from hushtable.cli._app import run
