@@ -23,7 +23,7 @@ LOCKED = bool(os.environ.get("LOCKED"))
 #: All that the wheel and the source distribution are made from.
 SOURCES = (
     ".gitignore", "CHANGELOG.md", "CITATION.cff", "LICENSE", "README.md", "pyproject.toml",
-    "flower", "hatch_build.py", "src", "tests", "vantage6",
+    "flower", "hatch_build.py", "javascript", "src", "tests", "vantage6",
 )  # fmt: skip
 
 #: Seconds that a first use may take with kernels that are built, from import to scores.
