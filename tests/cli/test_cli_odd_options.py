@@ -19,7 +19,7 @@ RIGHT = {
     "sketch": "sketch {site}/rows.csv --plan {site}/plan.hush -o {out}/x.hush",
     "release": "release {site}/a.sketch.hush --epsilon 1 -o {out}/x.hush",
     "merge": "merge {site}/a.sketch.hush {site}/b.sketch.hush -o {out}/x.hush",
-    "export": "export {site}/model.hush -o {out}/x.json",
+    "export": "export {site}/model.hush -o {out}/x.sql",
     "inspect": "inspect {site}/plan.hush",
     "report": "report {site}/model.hush {site}/rows.csv -o {out}/x.html",
     "plan draft": "plan draft {site}/rows.csv -o {out}/x.toml",
