@@ -190,7 +190,7 @@ def test_too_little_memory_is_an_error_as_anywhere():
     kernel = _built.Kernel(loaded, "gain_random_feature", _never)
     codes, nothing = np.empty((2, 0), np.uint16), np.empty(0)
     gains = np.empty((0, 2**44))  # columns: each is to have a row of sums
-    functions, reached = family._apart.functions[False], family._reachable
+    functions, reached = family._apart.functions[False], family.reachable
     with pytest.raises(MemoryError, match="gain_random_feature"):
         kernel(codes, functions, reached, nothing, nothing, gains, nothing)
 

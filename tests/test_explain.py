@@ -245,12 +245,12 @@ def test_bad_rows(rng, method):
 
 
 def test_rare_cells_hold_a_small_share_of_the_rows(rng):
-    from hushtable.scores.explain import _limits
+    from hushtable.scores.explain import rare_below
 
     X = rng.normal(size=(5000, 4))
     scorer = HushTable(random_state=0).fit(X)._scorer
     counts, offsets = scorer.row_counts, scorer.plan.family.offsets
-    for limit, (a, b) in zip(_limits(scorer), itertools.pairwise(offsets), strict=True):
+    for limit, (a, b) in zip(rare_below(scorer), itertools.pairwise(offsets), strict=True):
         rare = scorer.values[a:b] < limit
         assert counts[a:b][rare].sum() <= RARE * len(X)
         assert counts[a:b][scorer.values[a:b] <= limit].sum() > RARE * len(X)

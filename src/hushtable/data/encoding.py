@@ -17,7 +17,7 @@ from hushtable.data.schema import Feature, Schema
 from hushtable.errors import DataError
 
 #: No value is further beyond its range, in ranges: sums over the features stay finite.
-_FARTHEST = 1e300
+FARTHEST = 1e300
 #: Columns at least and at most that `kernels.encode_wide` encodes faster. Measured: see the docs.
 _WIDE = (48, 256)
 #: From rows of numbers (n, d), the low ends, high ends and scales of the features (d,), and arrays
@@ -96,20 +96,24 @@ class Codes:
 
 
 class Encoder:
-    """Turns batches into codes under one schema."""
+    """Turns batches into codes under one schema.
+
+    Of numeric features, ``low`` and ``high`` (d,) float64 are the ranges, ``scale`` how many levels
+    a difference of 1 is, and ``unit`` what distances beyond a range are divided by.
+    """
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         features = schema.features
-        self._low = np.array([f.low for f in features])
-        self._high = np.array([f.high for f in features])
-        span = self._high - self._low
+        self.low = np.array([f.low for f in features])
+        self.high = np.array([f.high for f in features])
+        span = self.high - self.low
         with np.errstate(divide="ignore", over="ignore"):
             scale = kernels.LEVELS / span
         # A range too narrow to be divided by is one point, as is an empty one.
-        self._scale = np.where(np.isfinite(scale), scale, 0.0)
-        point = np.where(self._low == 0.0, 1.0, np.abs(self._low))
-        self._unit = np.where(self._scale > 0.0, span, point)
+        self.scale = np.where(np.isfinite(scale), scale, 0.0)
+        point = np.where(self.low == 0.0, 1.0, np.abs(self.low))
+        self.unit = np.where(self.scale > 0.0, span, point)
 
     @cached_property
     def _categories(self) -> dict[str, pa.Array]:
@@ -161,7 +165,7 @@ class Encoder:
     def _scan(
         self, X: Any, features: slice, start: int, loop: NumbersLoop, *results: NDArray[Any]
     ) -> None:
-        ranges = self._low[features], self._high[features], self._scale[features]
+        ranges = self.low[features], self.high[features], self.scale[features]
         row, column = loop(X, *ranges, *results)
         if row >= 0:
             raise infinite(self.schema.names[features.start + column], start + row)
@@ -181,10 +185,10 @@ class Encoder:
     def _beyond(self, j: int, column: NDArray[Any]) -> Outside:
         """Find the numbers of a column (n,) that lie outside the range of feature j."""
         values = column.astype(np.float64)
-        rows = np.flatnonzero((values < self._low[j]) | (values > self._high[j]))
+        rows = np.flatnonzero((values < self.low[j]) | (values > self.high[j]))
         with np.errstate(over="ignore"):
-            past = np.maximum(self._low[j] - values[rows], values[rows] - self._high[j])
-            beyond = np.minimum(past / self._unit[j], _FARTHEST)
+            past = np.maximum(self.low[j] - values[rows], values[rows] - self.high[j])
+            beyond = np.minimum(past / self.unit[j], FARTHEST)
         return Outside(rows, np.full(len(rows), j), beyond)
 
     def _categorical(

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.data.encoding import _FARTHEST, Encoder
+from hushtable.data.encoding import FARTHEST, Encoder
 from hushtable.data.schema import Feature
 from hushtable.exports._model import Model
 from hushtable.kernels import LEVELS
 from hushtable.plans.families import RandomFeature
-from hushtable.scores.explain import Explainer, _limits
+from hushtable.scores.explain import Explainer, rare_below
 
 #: Scores of cells are multiples of one part in so many.
 UNIT = 1 << 20
@@ -49,7 +49,7 @@ class Beyond:
     above: float
     far_below: float
     far_above: float
-    farthest: float = _FARTHEST
+    farthest: float = FARTHEST
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,8 @@ class Content:
         self.depth = family.least(model.scorer.values) / family.n_tables - 1.0
         self.threshold = model.threshold
         explainer = Explainer(model.scorer)
-        self.typical, self.equal = explainer.typical, explainer._equal
-        limits = _limits(model.scorer)[self.order]
+        self.typical, self.equal = explainer.typical, explainer.equal
+        limits = rare_below(model.scorer)[self.order]
         self.limits = np.rint(limits * UNIT).astype(np.int64)
 
     def functions(self) -> list[list[Function]]:
@@ -111,7 +111,7 @@ class Content:
 
     def _function(self, h: int, place: int, cuts: Floats) -> Function:
         family = self._family
-        at, size = int(family._subset_at[h]), int(family._subset_sizes[h])
+        at, size = int(family.subset_at[h]), int(family.subset_sizes[h])
         sides = "".join(map(str, family.subsets[at : at + size].tolist())) if size else ""
         return Function(
             int(family.feature[h]), place, float(cuts[h]), bool(family.missing[h]), sides
@@ -120,7 +120,7 @@ class Content:
     def _cuts(self) -> Floats:
         """Return the least number on the high side of each hash function; infinity if none is."""
         of = self._family.feature
-        low, scale = self._encoder._low[of], self._encoder._scale[of]
+        low, scale = self._encoder.low[of], self._encoder.scale[of]
         level = self._family.cut - 1.0
         return first_number(lambda x: (x - low) * scale >= level, len(level))
 
@@ -128,12 +128,12 @@ class Content:
         """Return, for each numeric feature, how far a number is beyond its range."""
         if self.margin == 0.0:
             return {}
-        low, high, unit = self._encoder._low, self._encoder._high, self._encoder._unit
+        low, high, unit = self._encoder.low, self._encoder.high, self._encoder.unit
         n = len(low)
         # Of the low side, numbers are negated, so that they rise.
-        far = first_number(lambda x: past(-x, low, unit) >= _FARTHEST, n)
+        far = first_number(lambda x: past(-x, low, unit) >= FARTHEST, n)
         some = first_number(lambda x: past(-x, low, unit) > 0.0, n)
-        far_above = first_number(lambda x: past(high, x, unit) >= _FARTHEST, n)
+        far_above = first_number(lambda x: past(high, x, unit) >= FARTHEST, n)
         above = first_number(lambda x: past(high, x, unit) > 0.0, n)
         columns = zip(low, high, unit, -some, above, -far, far_above, strict=True)
         return {
@@ -144,7 +144,7 @@ class Content:
 
     def alternatives(self) -> Alternatives:
         """Return what rows reach by a change of one feature."""
-        groups, of_group, bits, at, patterns = self._family._reachable
+        groups, of_group, bits, at, patterns = self._family.reachable
         every = (1 << 32) - 1
         place = np.argsort(self.order)
         found: list[tuple[int, int, list[tuple[int, int]]]] = []

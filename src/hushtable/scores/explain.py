@@ -81,6 +81,8 @@ class Explainer:
     ----------
     typical : float
         Mean score of the counted rows, in bits; numbers beyond count as their range's end.
+    equal : ndarray of shape (d,), float64
+        Shares in equal parts, of the features that can have any: of what no feature accounts for.
 
     Raises
     ------
@@ -102,10 +104,10 @@ class Explainer:
     def __init__(self, scorer: Scorer) -> None:
         self._scorer = scorer
         family = scorer.plan.family
-        self._gains = family.gaining(scorer.values, _limits(scorer))
+        self._gains = family.gaining(scorer.values, rare_below(scorer))
         can_gain = self._gains.features
         sharing = can_gain if can_gain.any() else np.ones_like(can_gain)
-        self._equal = sharing / sharing.sum()
+        self.equal = sharing / sharing.sum()
         self._ones = np.ones(len(sharing))
         self.typical = float(scorer.histogram_means().mean())
 
@@ -126,7 +128,7 @@ class Explainer:
             score. A feature that takes one value only, or has no hash function, has none. What a
             row loses by numbers beyond the ranges is theirs, by how far they are beyond.
         """
-        shape = (len(self._equal),)
+        shape = (len(self.equal),)
         return self._scorer.filled(X, lambda item: self._explain(item).shares, shape, n_jobs)
 
     def importances(self, X: Any, *, n_jobs: int | None = None) -> Floats:
@@ -148,7 +150,7 @@ class Explainer:
         def add_up(batch: Explained) -> tuple[int, Floats]:
             return len(batch.shares), np.abs(batch.shares).sum(axis=0)
 
-        n_rows, sums = 0, np.zeros(len(self._equal))
+        n_rows, sums = 0, np.zeros(len(self.equal))
         for rows, some in self.batches(X, add_up, n_jobs=n_jobs):
             n_rows += rows
             sums += some
@@ -176,7 +178,7 @@ class Explainer:
             distance = self._explain(item).shares - other._explain(item).shares
             return len(distance), np.abs(distance).sum(axis=0)
 
-        n_rows, sums = 0, np.zeros(len(self._equal))
+        n_rows, sums = 0, np.zeros(len(self.equal))
         for rows, some in self._scorer.mapped(X, add_up, n_jobs):
             n_rows += rows
             sums += some
@@ -209,7 +211,7 @@ class Explainer:
         np.divide(gained + rest, gained, out=scale, where=(rest > 0.0) & (gained > 0.0))
         rest[scale > 1.0] = 0.0
         shares *= (scale / n_tables)[:, np.newaxis]
-        shares += np.multiply.outer(rest / n_tables, self._equal)
+        shares += np.multiply.outer(rest / n_tables, self.equal)
         outside = codes.outside
         if len(outside):
             lost = self._scorer.scoring.lost(codes, scores)
@@ -221,8 +223,8 @@ class Explainer:
         return Explained(start, rows, scores, shares, codes)
 
 
-def _limits(scorer: Scorer) -> Floats:
-    """Return the score in each table below which the row's cell is a rare one."""
+def rare_below(scorer: Scorer) -> Floats:
+    """Return the score below which a cell is a rare one, in each table (n_tables,)."""
     counts, values = np.maximum(scorer.row_counts, 0), scorer.values
     limits = []
     for first, last in itertools.pairwise(scorer.plan.family.offsets):

@@ -85,7 +85,7 @@ def _compared(graph: Graph, family: RandomFeature, codes: Codes) -> tuple[str, A
     categorical = ~codes.numeric[family.feature]
     row = codes.place[family.feature] + d * (family.missing == 1)
     cut = np.where(categorical, 1, family.cut)
-    sizes = family._subset_sizes
+    sizes = family.subset_sizes
     n_rows = 2 * d
     for j in np.unique(family.feature[categorical]).tolist():
         functions = np.flatnonzero(family.feature == j)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import kernels
-from hushtable.data.encoding import _FARTHEST, Encoder
+from hushtable.data.encoding import FARTHEST, Encoder
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import UsageError
 from hushtable.exports.onnx._graph import Graph, Tensor
@@ -61,9 +61,8 @@ def encode(graph: Graph, schema: Schema, inputs: list[Tensor], missing: str) -> 
             columns = graph.add("Transpose", tensor.name, perm=[1, 0])
             numbers.append(graph.cast(columns, "float64"))
             continue
-        for k, feature in enumerate(
-            features
-        ):  # onnxruntime 1.32 loses texts that it transposes first
+        for k, feature in enumerate(features):
+            # Of each column alone: onnxruntime 1.32 loses texts that it transposes first.
             texts = graph.add("Gather", tensor.name, np.array(k), axis=1)
             categories.append(_category(graph, feature, texts, missing))
     numeric = np.array([f.kind == "numeric" for f in schema.features])
@@ -78,8 +77,7 @@ def encode(graph: Graph, schema: Schema, inputs: list[Tensor], missing: str) -> 
 def _numbers(graph: Graph, x: str, encoder: Encoder, which: NDArray[np.bool_]) -> Numbers:
     """Add the codes of the numbers ``x`` (d, n): the arithmetic of `hushtable.kernels.encode`."""
     low, high, scale, unit = (
-        part[which, np.newaxis]
-        for part in (encoder._low, encoder._high, encoder._scale, encoder._unit)
+        part[which, np.newaxis] for part in (encoder.low, encoder.high, encoder.scale, encoder.unit)
     )
     missing = graph.add("IsNaN", x)
     level = graph.add("Mul", graph.add("Sub", x, low), scale)
@@ -91,7 +89,7 @@ def _numbers(graph: Graph, x: str, encoder: Encoder, which: NDArray[np.bool_]) -
     ends = np.float32(kernels.MISSING_LOW), np.float32(kernels.MISSING_HIGH)
     lowest, highest = (graph.add("Where", missing, np.asarray(end), code) for end in ends)
     past = graph.add("Max", graph.add("Sub", low, x), graph.add("Sub", x, high), 0.0)
-    beyond = graph.add("Min", graph.add("Div", past, unit), _FARTHEST)
+    beyond = graph.add("Min", graph.add("Div", past, unit), FARTHEST)
     beyond = graph.add("Where", missing, 0.0, beyond)
     # Added in the order of the features, as the library does: the order of a reduction is open.
     sums = graph.add("CumSum", beyond, np.array(0))

@@ -67,7 +67,7 @@ class RandomFeature(Concatenated):
         super()._check()
         if self.max_cells & (self.max_cells - 1):
             raise PlanError(f"max_cells={self.max_cells}: needs a power of two up to {MAX_CELLS}")
-        categorical = self._subset_sizes > 0
+        categorical = self.subset_sizes > 0
         if (self.cut[~categorical] < 2).any() or self.cut[categorical].any():
             raise PlanError(
                 f"hash functions: cuts must be codes from 2 to {kernels.LEVELS}, and 0 on "
@@ -82,13 +82,13 @@ class RandomFeature(Concatenated):
             feature=self.feature[:n],
             cut=self.cut[:n],
             missing=self.missing[:n],
-            subsets=self.subsets[: int(self._subset_sizes[:n].sum())],
+            subsets=self.subsets[: int(self.subset_sizes[:n].sum())],
         )
 
     @property
     def n_sides(self) -> int:
         """Number of sides in ``subsets``."""
-        return int(self._subset_sizes.sum())
+        return int(self.subset_sizes.sum())
 
     @cached_property
     def offsets(self) -> Ints:
@@ -107,7 +107,7 @@ class RandomFeature(Concatenated):
 
     def _laid_out(self, tables: JoinedTables) -> "_Layout":
         chosen = tables.functions
-        cuts, subset_at = self.cut[chosen], self._subset_at[chosen]
+        cuts, subset_at = self.cut[chosen], self.subset_at[chosen]
         rest = cuts, subset_at, self.subsets, self._folded, tables.offsets
         complete, missing = ((tables.first, rows[chosen], *rest) for rows in self._rows)
         return _Layout(tables, self.feature[chosen], (complete, missing), {})
@@ -117,20 +117,21 @@ class RandomFeature(Concatenated):
         """Row of the codes that each hash function reads: none missing, and some missing."""
         feature = self.feature.astype(np.int64)
         # A set of categories holds the side of a missing value itself.
-        high = (self.missing == 1) & (self._subset_sizes == 0)
+        high = (self.missing == 1) & (self.subset_sizes == 0)
         return feature, bounded("feature", feature + high * self.n_features, 2 * self.n_features)
 
     @cached_property
-    def _subset_at(self) -> Ints:
+    def subset_at(self) -> Ints:
         """Where each hash function's sides begin in ``subsets``; -1 on a numeric feature."""
-        sizes = self._subset_sizes
+        sizes = self.subset_sizes
         at = np.where(sizes > 0, np.cumsum(sizes) - sizes, -1)
         return bounded("subsets", at, len(self.subsets), -1)
 
     @cached_property
-    def _reachable(self) -> tuple[Any, ...]:
-        starts = np.maximum(0, self._subset_at)
-        sizes = np.maximum(0, self._subset_sizes - 2)  # without missing and unseen
+    def reachable(self) -> tuple[Any, ...]:
+        """Return what a change of one value can do; see `_reachable`."""
+        starts = np.maximum(0, self.subset_at)
+        sizes = np.maximum(0, self.subset_sizes - 2)  # without missing and unseen
         sides = [self.subsets[a + 1 : a + 1 + k] for a, k in zip(starts, sizes, strict=True)]
         return _reachable(self.schema.features, self.depth, self.feature, self.cut, sides)
 
@@ -141,7 +142,7 @@ class RandomFeature(Concatenated):
         return folded.astype(np.uint8) if folded.any() else None
 
     @cached_property
-    def _subset_sizes(self) -> Ints:
+    def subset_sizes(self) -> Ints:
         """Sides that each hash function keeps in ``subsets``: none on a numeric feature."""
         entries = [
             len(f.categories) + 2 if f.kind == "categorical" else 0 for f in self.schema.features
@@ -234,7 +235,7 @@ class _Gain:
         totals, gains = np.empty(codes.n_rows), np.empty((codes.n_rows, len(codes.tally)))
         functions = self.family._apart.functions[codes.some_missing]
         kernels.gain_random_feature(
-            codes.codes, functions, self.family._reachable, self.values, self.limits, gains, totals
+            codes.codes, functions, self.family.reachable, self.values, self.limits, gains, totals
         )
         return totals, gains
 
