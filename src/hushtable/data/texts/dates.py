@@ -17,7 +17,11 @@ _DAY = r"(?P<day>\d{1,2})"
 #: Eight digits that are a day of a calendar.
 COMPACT = r"^(?:19|20)\d{2}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])$"
 _NAMED = r"[A-Za-z]{3,9}"
-_ZONE = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})$"
+_HOUR, _SIXTY = r"(?:[01]\d|2[0-3])", r"[0-5]\d"
+_ZONE = (
+    rf"^\d{{4}}-\d{{2}}-\d{{2}}[T ]{_HOUR}:{_SIXTY}(?::{_SIXTY}(?:\.\d{{1,6}})?)?"
+    rf"(?:Z|[+-]{_HOUR}:?{_SIXTY})$"
+)
 #: With "-" for the sign between, the date by the order of its parts.
 _DATES: dict[Order, tuple[tuple[str, str], ...]] = {
     "ymd": ((rf"\d{{2}}-\d{{1,2}}-{_DAY}", "%y-%m-%d"),),
@@ -99,6 +103,8 @@ def _of_likely(texts: pa.Array, order: Order) -> NDArray[np.float64]:
     """Return the seconds (n,) of texts with the digits of a date."""
     result = np.full(len(texts), np.nan)
     zoned = mask(pc.match_substring_regex(texts, _ZONE))
+    days = pc.utf8_slice_codeunits(texts.filter(_arrow(zoned)), 0, 10)
+    zoned[zoned] = np.isfinite(seconds(days, order))
     if zoned.any():
         result[zoned] = _seconds(pc.cast(texts.filter(_arrow(zoned)), pa.timestamp("us", "UTC")))
     left = _plain(texts)
