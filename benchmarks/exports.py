@@ -133,15 +133,14 @@ def onnx(calls: Calls) -> Outcome | None:
 
 
 def sql(engine: str, calls: Calls) -> Outcome | None:
-    """With one row, most of the time goes by before it: the statement is read and planned."""
+    """Most of a call's time goes by before its first row: the statement is read and planned."""
     rows = pa.table({f"x{j}": column for j, column in enumerate(calls.X.T)})
     statement = written(Model.of(calls.detector), dialect=engine).decode()
     scores = f"SELECT hush_score FROM (\n{statement}) AS s"
     with exports_sql.opened(engine, rows) as ask:
         if ask is None:
             return None
-        first = exports_sql.seconds(ask, f"{scores} LIMIT 0")
-        many = exports_sql.seconds(ask, scores) - first
+        many = exports_sql.seconds(ask, scores)
         single = exports_sql.seconds(ask, f"{scores} LIMIT 1")
         return Outcome(many, single, ask(scores)["hush_score"].to_numpy())
 

@@ -6,6 +6,7 @@ import json
 import engines
 import explain
 import exports
+import exports_sql
 import families
 import folder
 import load
@@ -34,6 +35,7 @@ def test_families_are_timed_beside_their_peers():
     assert [t.measured for t in families.targets(made_up)] == pytest.approx([4.0, 1.5])
 
 
+@pytest.mark.slow
 def test_exports_are_timed_and_give_the_same_scores():
     timings = exports.time_all(rows=20, repeats=1, n_fitted=300)
     of_javascript = [t.detector for t in timings if t.runtime == "JavaScript"]
@@ -44,6 +46,14 @@ def test_exports_are_timed_and_give_the_same_scores():
     assert all(t.met for t in exports.targets(timings))
     made_up = [exports.Timing("c", "JavaScript", 1.0, 1.0, 1e-9)]
     assert not exports.targets(made_up)[0].met
+
+
+@pytest.mark.slow
+def test_statements_are_timed_and_give_the_same_scores():
+    ours, *engines_ = exports_sql.time_one("LSHiTables", 3, 20)
+    assert (ours.engine, ours.megabytes) == ("hushtable", 0.0)
+    assert {t.engine for t in engines_} <= set(exports_sql.ENGINES)
+    assert all(t.apart == 0 and t.megabytes > 0 and t.ready > 0 for t in engines_)
 
 
 @pytest.mark.slow
