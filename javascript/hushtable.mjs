@@ -482,7 +482,7 @@ async function fromContainer(bytes) {
   const { manifest, arrays, digests } = await opened(bytes);
   const { kind, plan } = manifest;
   check(manifest.verdicts === undefined, `it has learned verdicts: ${USE_JSON}`);
-  checkReading(manifest.reading ?? {});
+  checkReading(manifest.reading ?? {}, plan.schema.features);
   const own = Object.entries(digests).filter(([name]) => name.startsWith("plan."));
   const drawn = Object.fromEntries(own.map(([name, digest]) => [name.slice(5), digest]));
   const id = await sha256(canonical({ ...plan, arrays: drawn }));
@@ -545,10 +545,13 @@ function checkProtocol(protocol) {
   );
 }
 
-function checkReading({ missing }) {
+/** Refuse values that stand for missing ones; texts without a digit are no values of numbers. */
+function checkReading({ missing = [] }, features) {
+  const categories = features.some(({ kind }) => kind === "categorical");
+  const values = missing.filter((text) => categories || /\p{N}/u.test(text));
   check(
-    !missing?.length,
-    `the model takes ${missing?.map(show)} for missing values: fit it again to rows where nothing ` +
+    !values.length,
+    `the model takes ${values.map(show)} for missing values: fit it again to rows where nothing ` +
       "stands in their place",
   );
 }

@@ -8,12 +8,14 @@ from pathlib import Path
 
 import node
 import numpy as np
+import pyarrow as pa
 import pytest
 import rfc8785
 import scored
 
 import hushtable
 from hushtable import HushTable, Plan, Release, Sketch, files
+from hushtable.data import read
 from hushtable.errors import FileError
 from hushtable.exports import export
 from hushtable.plans.score_rule import ScoreRule
@@ -187,6 +189,18 @@ def test_an_infinity_is_refused(model, tmp_path):
     (tmp_path / "rows").write_text('[[1e999, "north"], [1, "north"]]')
     task = {"bytes": base64.b64encode(text.encode()).decode(), "rowsFile": str(tmp_path / "rows")}
     assert "in row 0 is Infinity: needs a finite number" in node.run([task])[0]["error"]
+
+
+def test_texts_for_missing_numbers(tmp_path):
+    """In a column of numbers they cannot stand, so that nothing is left to tell a runtime."""
+    path = tmp_path / "rows.csv"
+    numbers = [(i % 7, None if i % 3 else i % 11) for i in range(90)]
+    path.write_text("a,b\n" + "".join(f"{a},{'n.b.' if b is None else b}\n" for a, b in numbers))
+    detector = HushTable(n_tables=4, random_state=0).fit(read(path, missing=["n.b."]))
+    rows = pa.table(dict(zip("ab", zip(*numbers, strict=True), strict=True)))
+    scores = detector.score_samples(rows)
+    np.testing.assert_array_equal(scores, detector.score_samples(path), strict=True)
+    check([scored.Scored("n.b.", detector, rows, scores)], tmp_path)
 
 
 def edited(content, old, new):

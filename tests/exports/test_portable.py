@@ -101,14 +101,16 @@ def test_files_that_do_not_score(name, words, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_model_that_takes_values_for_missing(tmp_path):
+@pytest.mark.parametrize(("word", "other"), [("-9", "3"), ("n.b.", "north")])
+def test_a_model_that_takes_values_for_missing(tmp_path, word, other):
     rows = tmp_path / "rows.csv"
-    rows.write_text("a,b\n" + "\n".join(f"{i % 7},{-9 if i % 3 else i % 11}" for i in range(90)))
-    detector = HushTable(n_tables=4, random_state=0).fit(read(rows, missing=["-9"]))
-    with pytest.raises(UsageError, match="takes '-9' for missing values, which an export cannot"):
+    lines = (f"{i % 7},{word if i % 3 else i % 11},{other}" for i in range(90))
+    rows.write_text("a,b,c\n" + "\n".join(lines))
+    detector = HushTable(n_tables=4, random_state=0).fit(read(rows, missing=[word]))
+    with pytest.raises(UsageError, match=f"takes '{word}' for missing values, which an export"):
         export(detector, tmp_path / "model.json")
     detector.save(tmp_path / "model.hush")
-    with pytest.raises(UsageError, match="'-9'"):
+    with pytest.raises(UsageError, match=f"'{word}'"):
         export(tmp_path / "model.hush", tmp_path / "model.json")
 
 

@@ -150,17 +150,17 @@ class Reading:
             absent = pc.is_in(trimmed, value_set=texts_column(self.missing))
             if pattern := numbers.absent(self.missing):
                 absent = pc.or_(absent, pc.match_substring_regex(trimmed, pattern))
-        elif self._absent and (
+        elif self.absent and (
             pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
         ):
             values = pc.cast(column, pa.float64(), safe=False)
-            absent = pc.is_in(values, value_set=as_column(np.array(self._absent)))
+            absent = pc.is_in(values, value_set=as_column(np.array(self.absent)))
         else:
             return column
         return pc.if_else(absent, null(column.type), column)
 
     @property
-    def _absent(self) -> list[float]:
+    def absent(self) -> list[float]:
         """Numbers that stand for a missing value."""
         found = numbers.values(texts_column(self.missing), self.decimal or ".")
         return [float(x) for x in found if not np.isnan(x)]
