@@ -162,7 +162,8 @@ class Federation:
     def start_node(self, name):
         here, port = self.folder, self.wire.port if name == "south" else self.port
         self.run_process(
-            name, "flower-supernode", "--superlink", f"127.0.0.1:{port}",
+            name, sys.executable, "-m", "hushtable.federation.flower",
+            "--superlink", f"127.0.0.1:{port}",
             "--root-certificates", here / "ca.crt", "--port", free_port(),
             "--auth-supernode-private-key", here / f"{name}.node",
             "--node-config",
@@ -231,13 +232,16 @@ class Federation:
         """
 
         def true():
-            for name, process in list(self.processes.items()):
-                if name in NAMES and process.poll() is not None:
+            for name in list(self.processes):
+                if name in NAMES and self.ended(name):
                     print(f"{name}: the SuperNode ended, and is started again")
                     self.start_node(name)
             return condition()
 
         wait_for(true, self.patience)
+
+    def ended(self, name):
+        return self.processes[name].poll() is not None
 
     def answer(self, round_, name):
         with Book.open(self.folder / f"{name}.book") as book:
@@ -353,7 +357,8 @@ def test_a_wire_that_is_cut(federation):
     federation.wait_for(lambda: len(steps(book)) > before)
     federation.wire.cut()
     state = federation.outcome("cut")
-    federation.wire.mend()  # the node finds back by itself, or by being started again
+    wait_for(lambda: federation.ended("south"), federation.patience)  # or nobody starts it again
+    federation.wire.mend()
     assert state["lost"]["south"].endswith(": silent")
     inside = [name for name in NAMES if state["reached"].get(name) in LATER]
     assert set(inside) >= {"east", "north"}

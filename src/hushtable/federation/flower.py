@@ -2,10 +2,13 @@
 
 A Flower run ships an app to the SuperNodes, which run it. Ours is a folder with a
 ``pyproject.toml`` whose components are the two names below: what runs at a site is this
-installed file. Needs the extra ``flower``. See ``docs/flower.md``.
+installed file. ``python -m hushtable.federation.flower`` is a site's SuperNode. Needs the extra
+``flower``. See ``docs/flower.md``.
 """
 
 import logging
+import os
+import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
@@ -60,6 +63,24 @@ client_app = ClientApp()
 client_app.query("step")(_answer)
 
 
+def _run_supernode() -> None:
+    """Run Flower's SuperNode, with its own options; end when it does, also the process.
+
+    In flwr 1.41 a SuperNode whose connection fails leaves its main thread. A server that it began
+    goes on in another, so that the process stays, does nothing, and no service manager starts it
+    again.
+    """
+    from flwr.supernode.cli.flower_supernode import flower_supernode
+
+    try:
+        flower_supernode()  # ends by SystemExit, its server stopped, or has failed
+        _LOG.error("the SuperNode lost its connection, and ends")
+    except Exception:
+        _LOG.exception("the SuperNode failed, and ends")
+    sys.stdout.flush()
+    os._exit(1)
+
+
 # --- at the coordinator -------------------------------------------------------------------------
 
 
@@ -99,3 +120,7 @@ def _coordinate(grid: Grid, context: Context) -> None:
     path, key, output = (Path(str(config[name])) for name in ("round", "key", "output"))
     timeout = float(config["timeout"])
     configured.coordinate(_Grid(grid, timeout), path, key, output, timeout)
+
+
+if __name__ == "__main__":
+    _run_supernode()
