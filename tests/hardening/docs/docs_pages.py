@@ -438,8 +438,8 @@ NOT_RUN = {
     ("docs/flower.md", "pip install 'hushtable[flower]'"): FLOWER,
     ("docs/flower.md", "flower-superlink --host 0.0.0.0 --port 8000 \\"): FLOWER,
     ("docs/flower.md", "flwr supernode register north.node.pub here"): FLOWER,
-    ("docs/flower.md", "python -m hushtable.federation.flower --superlink coordinator.example:8000 \\"):
-        FLOWER,
+    ("docs/flower.md", "python -m hushtable.federation.flower"
+        " --superlink coordinator.example:8000 \\"): FLOWER,
     ("docs/flower.md", "flwr run flower here --run-config 'round=\"/srv/round.hush\""
         " key=\"/srv/lead.key\" output=\"/srv/result.hush\"' --stream"): FLOWER,
     ("docs/vantage6.md", "task = client.task.create("): "needs a server of vantage6's",
