@@ -288,7 +288,7 @@ def test_no_history_costs_more_than_said_nor_much_less(history):
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(histories())
 def test_no_longer_list_of_histories_does(history):
     check(history)
