@@ -79,6 +79,7 @@ class Folder:
     def visit(self, keys: Keys | None = None, journal: Path | None = None):
         """Have the coordinator visit; return its visit."""
         posts, output = self.posts(), self.output("lead")
+        self.posts_seen = posts  # with what it set aside
         return CoordinatorVisit(posts, keys or self.lead, journal or self.journal, output).run()
 
     def sites(self, *away):

@@ -14,6 +14,7 @@ from hushtable import Plan, files
 from hushtable.errors import FileError, RoundError
 from hushtable.federation.book.book import Book
 from hushtable.federation.folder.posts import Amendment, rounds
+from hushtable.federation.folder.progress import Progress
 from hushtable.federation.folder.store import Store, name_of
 from hushtable.federation.keys import Keys
 from hushtable.federation.layout import Layout
@@ -21,6 +22,7 @@ from hushtable.federation.masks import seal
 from hushtable.federation.online.messages import Message
 from hushtable.federation.policy import Policy
 from hushtable.federation.refusals import Refusal
+from hushtable.report.rounds import standing, todos
 
 pytestmark = pytest.mark.usefixtures("quick_noise")
 LATE = DEADLINE + timedelta(hours=1)
@@ -199,15 +201,78 @@ def test_dropped_after_it_answered(folder):
     assert here.check().sites == ["s00", "s02", "s03"]
 
 
-def test_too_many_dropped_fails_at_once(folder):
+def test_who_answered_and_is_dropped_is_told_why(folder):
     here = folder(4, least=3)
-    here.sites("s02", "s03")
-    here.posts().amend(here.lead, drop=("s02", "s03"))
-    assert here.visit().state == "failed"
+    here.sites()
+    here.posts().amend(here.lead, drop=("s01",), why="its card is revoked")
+    visit = here.site("s01")
+    assert visit.state == "waiting"
+    assert "goes on without this site: its card is revoked" in " ".join(visit.words)
+
+
+def test_too_many_dropped_is_refused(folder):
+    here = folder(4, least=3)
+    with pytest.raises(RoundError, match="2 sites would be left, and 3 are needed"):
+        here.posts().amend(here.lead, drop=("s02", "s03"))
+    assert here.posts().amendment.number == 0
+
+
+def test_nobody_spends_where_too_many_are_dropped(folder):
+    """By an amendment that another program signed."""
+    here = folder(4, least=3)
+    made = Amendment(1, DEADLINE, ("s02", "s03"))
+    here.posts().add("amend", "lead", made.message(here.round, here.lead))
+    visit = here.visit()
+    assert visit.state == "failed"
+    assert "open another" in visit.words[0]
+    assert "Extend" not in visit.words[0]
+    for name in here.consortium.sites:
+        assert here.site(name).state == "failed"
+        assert unspent(here, name)
+    assert not here.names("masked")
+
+
+def unspent(here, name):
+    book = here.consortium.sites[name].book
+    return book.answer(here.round.round_id) is None and book.total("all rows") == 0.0
+
+
+def decided(folder, clock):
+    """Return a folder whose list is signed, without ``s03``."""
+    here = folder(4, least=3)
+    here.sites("s03")
+    clock.at = LATE
+    here.visit()
+    return here
+
+
+@pytest.mark.parametrize("how", [{"drop": ("s00",)}, {"deadline": LATE + timedelta(days=3)}])
+def test_nothing_is_amended_once_the_list_is_decided(folder, clock, how):
+    here = decided(folder, clock)
+    with pytest.raises(RoundError, match="decided already who is in the sum"):
+        here.posts().amend(here.lead, **how)
+    finish(here, "s03")
+    assert here.check().sites == ["s00", "s01", "s02"]
+
+
+@pytest.mark.parametrize("why", ["clock", "amendment"])
+def test_nobody_spends_once_the_list_is_decided(folder, clock, why):
+    """As with a clock that is behind, or an amendment that came too late."""
+    here = decided(folder, clock)
+    if why == "clock":
+        clock.at = T0
+    else:
+        late = Amendment(1, LATE + timedelta(days=3)).message(here.round, here.lead)
+        here.posts().add("amend", "lead", late)
+    visit = here.site("s03")
+    assert visit.state == "failed"
+    assert "decided already" in visit.words[0]
+    assert unspent(here, "s03")
+    assert not here.names(sender="s03")
 
 
 def test_contradicting_amendments_stop_the_round(folder):
-    here = folder(3)
+    here = folder(4, least=3)
     here.sites()
     before = here.posts()
     here.posts().amend(here.lead, deadline=LATE)
@@ -217,6 +282,10 @@ def test_contradicting_amendments_stop_the_round(folder):
         assert "'lead' signed two amendments" in visit.words[0]
     with pytest.raises(RoundError, match="contradict each other"):
         here.posts().amend(here.lead, deadline=LATE)
+    progress = Progress.of(here.posts())
+    assert progress.phase == "stopped"
+    assert "contradict each other" in standing(progress)
+    assert [one.command for one in todos(progress)] == ["", ""]
 
 
 def test_amendments_of_others_do_not_count(folder, consortium):
@@ -417,23 +486,69 @@ def test_strangers_and_other_rounds(consortium, clock):
     assert here.visit().found_out == {}
 
 
+def restored(here, name, tmp_path):
+    """Have all sites answer; return the name's book from before."""
+    site = here.consortium.sites[name]
+    site.book.close()
+    old = shutil.copy(site.book.path, tmp_path / "old.book")
+    here.sites()
+    return old
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_an_old_copy_of_a_book_answers_nothing(folder, tmp_path, masked):
+    """As of a backup, or of a second computer with the same keys."""
+    here = folder(4, least=3, masked=masked)
+    site = here.consortium.sites["s01"]
+    shutil.copy(restored(here, "s01", tmp_path), site.book.path)
+    there = here.names(sender="s01")
+    visit = here.site("s01")
+    assert visit.state == "failed"
+    assert "this site's keys signed, and this book does not know" in " ".join(visit.words)
+    assert here.names(sender="s01") == there
+    site.book = Book.open(site.book.path)
+    assert unspent(here, "s01")
+    assert here.visit().found_out == {}
+
+
 def test_a_site_that_answers_twice_is_left_out(folder, clock, tmp_path):
-    """As one does whose book was restored from before its answer."""
+    """As two computers do that see the folder late."""
     here = folder(4, least=3)
     site = here.consortium.sites["s01"]
-    site.book.close()
-    shutil.copy(site.book.path, tmp_path / "old.book")
-    here.sites()
-    shutil.copy(tmp_path / "old.book", site.book.path)
+    old, away = restored(here, "s01", tmp_path), tmp_path / "away"
+    away.mkdir()
+    shutil.copy(site.book.path, tmp_path / "new.book")
+    for path in here.names(sender="s01"):
+        path.rename(away / path.name)
+    shutil.copy(old, site.book.path)
     here.site("s01")
-    site.book = Book.open(site.book.path)
-    assert here.visit().waits_for == ["s01"]
+    for path in away.iterdir():
+        path.rename(here.box / path.name)
+    progress = Progress.of(here.posts())
+    assert progress.states["s01"] == "twice"
+    drop = [one for one in todos(progress) if "--drop s01" in one.command]
+    assert [one.who for one in drop] == [["lead"]]
+    visit = here.visit()
+    assert visit.waits_for == ["s01"]
+    assert "--drop s01" in " ".join(visit.words)
+    assert "signed two different answers" in " ".join(here.posts_seen.odd.values())
+    assert "does not know" in " ".join(here.site("s01").words)
     clock.at = LATE
     for _ in range(3):
         visit = here.visit()
         here.sites("s01")
     assert here.result().sites == ["s00", "s02", "s03"]
     assert visit.state == "done"
+    site.book = Book.open(site.book.path)
+
+
+def test_an_answer_from_the_future_is_said_to_be_one(folder, clock):
+    here = folder(3)
+    clock += timedelta(hours=3)
+    here.site("s01")
+    clock += timedelta(hours=-3)
+    here.visit()
+    assert "in the future" in " ".join(here.posts_seen.odd.values())
 
 
 def test_bad_shares_go_through_without(folder, monkeypatch):

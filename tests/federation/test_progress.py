@@ -133,7 +133,7 @@ def test_two_different_answers_of_a_site_do_not_count(play):
     again = Message.make(play.round, "shares", site.keys, body, said.arrays).content
     add(play, "shares", "site01", again)
     found = progress(play)
-    assert found.states["site01"] == "awaited"
+    assert found.states["site01"] == "twice"
     assert sum("two different answers" in why for why in found.odd.values()) == 2
 
 

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.errors import FileError, PlanError, PrivacyError, RoundError
+from hushtable.errors import FileError, HushTableError, PlanError, PrivacyError, RoundError
 from hushtable.federation.clock import CLOCKS, parsed, shown_time, stamp
-from hushtable.federation.keys import Keys
+from hushtable.federation.keys import Card, Keys
 from hushtable.federation.round import Round
 from hushtable.privacy.ledger import Ledger, Share
 
@@ -162,6 +162,19 @@ class Submission:
     def accepted(self, content: bytes | Path, rows: int | None) -> "Submission":
         """Return it without its counts, once they are in the sum."""
         return replace(self, words=np.empty(0, np.uint64), content=content, rows=rows)
+
+
+def signed_digest(content: bytes, round_: Round, card: Card) -> str:
+    """Return the digest of what a card's owner submitted to a round; empty if it is no such file.
+
+    Neither its time nor its counts are looked at.
+    """
+    try:
+        read = files.unpack(content, "submission").expect("submission")
+    except HushTableError:
+        return ""
+    is_signed = card.signed(read) and read.manifest.get("round_id") == round_.round_id
+    return read.digest if is_signed else ""
 
 
 def _check_made(made: Any, round_: Round, at: datetime, who: str) -> None:

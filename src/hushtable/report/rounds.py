@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 from typing import NamedTuple
 
 from hushtable.federation.clock import shown_time
-from hushtable.federation.folder.posts import ASK, Posts
-from hushtable.federation.folder.progress import Progress
-from hushtable.federation.folder.site import ASKED
+from hushtable.federation.folder.posts import ASK, ASKED, Posts
+from hushtable.federation.folder.progress import MISSING, Progress
 from hushtable.federation.folder.visits import Visit
 from hushtable.federation.refusals import Refusal
 from hushtable.federation.round import Round
@@ -20,6 +20,7 @@ RESULT = "RESULT"
 STATES = {
     "awaited": "awaited",
     "refused": "refused",
+    "twice": "signed two different answers: neither counts",
     "in": "counts are in",
     "asked": "counts are in; asked to call once more",
     "helped": "counts are in; has done what was asked",
@@ -74,6 +75,12 @@ def standing(progress: Progress) -> str:
     round_, n = progress.round, len(progress.round.names)
     until = shown_time(round_.deadline)
     n_in = len(progress.those("in", "asked", "helped"))
+    if progress.phase == "stopped":
+        return f"Stopped: {progress.stopped}."
+    if progress.phase == "short" and progress.left < round_.needed:
+        return (
+            f"It cannot end: {progress.left} of {n} sites are left, and {round_.needed} are needed."
+        )
     if progress.phase == "counting":
         return f"{n_in} of {n} sites are in. {_sites(progress)} awaited until {until}."
     if progress.phase == "short":
@@ -92,7 +99,7 @@ def standing(progress: Progress) -> str:
 
 
 def _sites(progress: Progress) -> str:
-    names = progress.those("awaited", "refused")
+    names = progress.those(*MISSING)
     return f"{listed(names)} {'is' if len(names) == 1 else 'are'}"
 
 
@@ -127,11 +134,20 @@ def todos(progress: Progress, folder: str = "FOLDER", key: str = "KEY") -> list[
     sync = f"hushtable round sync {folder} --key {key}"
     amend = f"hushtable round amend {folder} --key {key}"
     by_phase = {
-        "counting": _counting, "short": _short, "closing": _closing, "unmasking": _unmasking,
+        "stopped": _stopped, "counting": _counting, "short": _short, "closing": _closing,
+        "unmasking": _unmasking,
     }  # fmt: skip
     if progress.phase == "done":
         return [_fetch(progress, sync)]
     return [one for one in by_phase[progress.phase](progress, sync, amend) if one.who]
+
+
+def _stopped(progress: Progress, _sync: str, _amend: str) -> list[Todo]:
+    lead, names = progress.round.coordinator.name, progress.round.names
+    return [
+        Todo([lead], "Open another round, and tell the sites which one."),
+        Todo([name for name in names if name != lead], f"Nothing: {lead} opens another round."),
+    ]
 
 
 def _counting(progress: Progress, sync: str, amend: str) -> list[Todo]:
@@ -146,6 +162,7 @@ def _counting(progress: Progress, sync: str, amend: str) -> list[Todo]:
         Todo(refused, f"Settle why the site refused, and answer until {until}.", answer),
         Todo([lead], f"{' '.join(steps)} For more time, or to go on without a site (--drop SITE):",
              f"{amend} --days 3"),
+        *_twice(progress, amend),
         Todo(progress.those("in"), f"Nothing. Call again once the others are in or after {until}, "
              "without rows: the site is needed once more to take the masks off."
              if progress.round.in_steps else f"Nothing. The result comes after {until}.", sync),
@@ -153,9 +170,23 @@ def _counting(progress: Progress, sync: str, amend: str) -> list[Todo]:
     ]  # fmt: skip
 
 
+def _twice(progress: Progress, amend: str) -> list[Todo]:
+    """Return what to do about sites that signed two answers, as with two copies of a book."""
+    lead, names = progress.round.coordinator.name, progress.those("twice")
+    drop = "".join(f" --drop {quote(name)}" for name in names)
+    words = f"Go on without {listed(names)}, of whom neither answer counts:"
+    return [
+        Todo([lead] if names else [], words, amend + drop),
+        Todo(names, "Find out which book is the newest, and call with that one alone: two "
+             f"different answers are there. {lead} goes on without the site."),
+    ]  # fmt: skip
+
+
 def _short(progress: Progress, sync: str, amend: str) -> list[Todo]:
     lead = progress.round.coordinator.name
-    missing = progress.those("awaited", "refused")
+    if progress.left < progress.round.needed:
+        return _stopped(progress, sync, amend)
+    missing = progress.those(*MISSING)
     return [
         Todo([lead], f"Extend the round, and ask {listed(missing)} to answer; or open another.",
              f"{amend} --days 3"),
@@ -168,7 +199,7 @@ def _short(progress: Progress, sync: str, amend: str) -> list[Todo]:
 def _closing(progress: Progress, sync: str, _: str) -> list[Todo]:
     lead = progress.round.coordinator.name
     follows = "Ask the sites to take the masks off." if progress.round.in_steps else "Add it up."
-    late = progress.those("awaited", "refused")
+    late = progress.those(*MISSING)
     return [
         Todo([lead], follows, sync),
         Todo(progress.those("in"), f"Nothing until {lead} has called.", sync),

@@ -3,15 +3,17 @@
 from pathlib import Path
 from typing import Annotated, Any
 
+from hushtable import files
 from hushtable.cli._options import Json, option
 from hushtable.cli._output import finish, shown
 from hushtable.cli.round import _common as common
 from hushtable.cli.round.sync import Folder
 from hushtable.errors import RoundError, UsageError
 from hushtable.federation.clock import now, shown_time, stamp
-from hushtable.federation.folder.posts import Posts, rounds
+from hushtable.federation.folder.posts import DECIDED, Posts, rounds
 from hushtable.federation.folder.store import Store
 from hushtable.federation.keys import Keys
+from hushtable.federation.online.journal import path_of, read_decided
 from hushtable.federation.round import Round
 
 _Key = Annotated[Path, option("FILE", "The coordinator's keys.", "--key")]
@@ -45,11 +47,15 @@ def amend(
         raise UsageError("nothing to amend: give --days, --drop, or both")
     store, keys = Store.open(folder), Keys.load(key)
     asked = _asked(store, keys, which)
-    posts = Posts(asked, store)
-    if posts.there("result"):
-        raise RoundError(f"round {asked.round_id[:12]} is over: its result is in {store.where}")
     deadline = None if days is None else common.days_on(days)
-    made = posts.amend(keys, deadline=deadline, drop=tuple(drop or ()), why=why)
+    journal = path_of(key, asked)
+    with files.locked(journal):  # two amendments of one number would stop the round
+        posts = Posts(asked, store)
+        if posts.there("result"):
+            raise RoundError(f"round {asked.round_id[:12]} is over: its result is in {store.where}")
+        if journal.exists() and read_decided(journal, asked).sites:
+            raise RoundError(DECIDED)
+        made = posts.amend(keys, deadline=deadline, drop=tuple(drop or ()), why=why)
     facts: dict[str, Any] = {
         "command": "round amend",
         "round_id": asked.round_id,

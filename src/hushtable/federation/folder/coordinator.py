@@ -13,8 +13,7 @@ from hushtable.counts.base import Noised
 from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.clock import CLOCKS, now
 from hushtable.federation.collect import Collection
-from hushtable.federation.folder.posts import ASK, Posts
-from hushtable.federation.folder.site import ASKED
+from hushtable.federation.folder.posts import ASK, ASKED, Posts
 from hushtable.federation.folder.visits import Visit
 from hushtable.federation.keys import Keys
 from hushtable.federation.online.journal import read_decided, write_decided
@@ -109,16 +108,21 @@ class CoordinatorVisit:
             if sender not in self.posts.round.names:
                 continue
             for name, content in self.posts.of(step, sender):
-                word = tally.take(step, sender, content)
-                if word:
-                    self.posts.odd[name] = f"{word}: no answer of {sender!r} that counts"
+                try:
+                    tally.add(step, sender, content)
+                except HushTableError as error:
+                    self.posts.odd[name] = str(error)
 
     def _closes(self, tally: Tally, visit: Visit) -> bool:
         """Decide who is in the sum if it is time; return whether that is decided."""
-        round_, dropped = self.posts.round, self.posts.amendment.dropped
-        missing = [n for n in round_.names if n not in tally.present and n not in dropped]
-        over = now() > round_.deadline + CLOCKS
-        least = round_.terms.least
+        round_, left = self.posts.round, self.posts.left()
+        missing = [name for name in left if name not in tally.present]
+        over, least = now() > round_.deadline + CLOCKS, round_.terms.least
+        for name in sorted(set(tally.twice) & set(left)):
+            visit.say(
+                f"{name} {tally.twice[name]}: neither counts. Go on without it (hushtable round "
+                f"amend --drop {name}), and ask which of its books is the newest."
+            )
         if missing and not over and len(tally.present) + len(missing) >= least:
             self._wait(visit, missing)
             return False
@@ -126,8 +130,12 @@ class CoordinatorVisit:
             visit.end(
                 "failed",
                 f"{len(tally.present)} sites have answered, and {least} are needed: "
-                "nothing can be read of what they sent. Extend the round (hushtable round amend "
-                "--days), or open another.",
+                "nothing can be read of what they sent. "
+                + (
+                    "Extend the round (hushtable round amend --days), or open another."
+                    if len(left) >= least
+                    else f"Only {len(left)} are left: open another round."
+                ),
                 waits_for=missing,
             )
             return False

@@ -3,7 +3,7 @@
 Nothing here depends on the order of files, on how often one is there, or on who put it there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -19,6 +19,14 @@ from hushtable.federation.round import Round
 
 #: Before the name of a step, in the name of a file that asks a site.
 ASK = "ask-"
+#: Steps in which the coordinator asks each site by a file of its own, once it is decided who is
+#: in the sum.
+ASKED: tuple[Step, ...] = "survivors", "unmask", "without"
+#: Why a round cannot be amended any more.
+DECIDED = (
+    "it is decided already who is in the sum, and nothing can be amended: what is missing, the "
+    "others make up for (hushtable round sync)"
+)
 #: Of a file in which a site refuses to begin; and before the name of a step that it refuses.
 REFUSED = "refused"
 #: Files that claim to be of the same step and sender, and are looked at: one is enough.
@@ -162,6 +170,17 @@ class Posts:
                 continue
             yield name, message
 
+    @property
+    def decided(self) -> bool:
+        """Whether the coordinator signed who is in the sum: the first request of all says so."""
+        every = (self.asked(step, name) for step in ASKED for name in self.round.names)
+        return any(True for found in every for _ in found)
+
+    def left(self, also: Collection[str] = ()) -> list[str]:
+        """Return the sites that are not dropped, nor ``also``, as in the roster."""
+        out = {*self.amendment.dropped, *also}
+        return [name for name in self.round.names if name not in out]
+
     def refused(self, site: str, step: str = "") -> str:
         """Return the word with which a site refused a step, if it did; by default to begin."""
         for name, content in self.of(REFUSED + step, site):
@@ -195,12 +214,23 @@ class Posts:
         drop: tuple[str, ...] = (),
         why: str = "",
     ) -> Amendment:
-        """Sign a further amendment, and put it there."""
+        """Sign a further amendment, and put it there.
+
+        Raises `RoundError` if it would help nobody: sites would answer, and spend, for nothing.
+        """
         if self.stopped:
             raise RoundError(self.stopped)
-        before = self.amendment
+        if self.decided:
+            raise RoundError(DECIDED)
+        before, needed = self.amendment, self.round.needed
         for name in drop:
             self.round.card(name)  # raises if it takes no part
+        left = len(self.left(drop))
+        if left < needed:
+            raise RoundError(
+                f"{left} sites would be left, and {needed} are needed: drop fewer, or open another "
+                "round"
+            )
         made = Amendment(
             before.number + 1,
             before.deadline if deadline is None else deadline,

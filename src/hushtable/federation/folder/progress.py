@@ -11,8 +11,7 @@ from typing import Any, Literal
 from hushtable import files
 from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.clock import CLOCKS, now, stamp
-from hushtable.federation.folder.posts import ASK, Amendment, Posts
-from hushtable.federation.folder.site import ASKED
+from hushtable.federation.folder.posts import ASK, ASKED, Amendment, Posts
 from hushtable.federation.online import shares
 from hushtable.federation.online.messages import Message
 from hushtable.federation.refusals import Refusal, Refused
@@ -20,10 +19,13 @@ from hushtable.federation.result import Result
 from hushtable.federation.round import Round
 from hushtable.federation.submission import Submission
 
-Phase = Literal["counting", "short", "closing", "unmasking", "done"]
-#: Of a site: nothing is there yet; it refused; its counts are there; it is asked in a further
-#: step, or has answered the last one; it is in the result; the sum goes on without it.
-State = Literal["awaited", "refused", "in", "asked", "helped", "summed", "dropped", "out"]
+Phase = Literal["stopped", "counting", "short", "closing", "unmasking", "done"]
+#: Of a site: nothing is there yet; it refused; it signed two answers; its counts are there; it is
+#: asked in a further step, or has answered the last one; it is in the result; the sum goes on
+#: without it.
+State = Literal["awaited", "refused", "twice", "in", "asked", "helped", "summed", "dropped", "out"]
+#: Of whom there is nothing that counts, and something may still come.
+MISSING: tuple[State, ...] = "awaited", "refused", "twice"
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,12 @@ class Progress:
         As amended.
     at : datetime
         When it was looked at.
-    phase : {"counting", "short", "closing", "unmasking", "done"}
-        Sites answer; too few did, and the time is over; the coordinator can go on; the sites take
-        the masks off; the result is there.
+    phase : {"stopped", "counting", "short", "closing", "unmasking", "done"}
+        Amendments contradict each other; sites answer; too few did, and the time is over, or too
+        few are left; the coordinator can go on; the sites take the masks off; the result is there.
     states : dict of str to str
-        By site: ``"awaited"``, ``"refused"``, ``"in"``, ``"asked"``, ``"helped"``, ``"summed"``,
-        ``"dropped"`` or ``"out"``.
+        By site: ``"awaited"``, ``"refused"``, ``"twice"``, ``"in"``, ``"asked"``, ``"helped"``,
+        ``"summed"``, ``"dropped"`` or ``"out"``.
     refused : dict of str to Refusal
         By site that refused, its word.
     asked : str
@@ -50,6 +52,8 @@ class Progress:
         That holds; number 0 if there is none.
     odd : dict of str to str
         Files that do not count, with the reason.
+    stopped : str
+        In phase ``"stopped"``, why.
     """
 
     round: Round
@@ -60,6 +64,7 @@ class Progress:
     asked: str
     amendment: Amendment
     odd: dict[str, str]
+    stopped: str
 
     @classmethod
     def of(cls, posts: Posts) -> "Progress":
@@ -72,8 +77,9 @@ class Progress:
         states, phase = look.states()
         refused = {name: word for name, word in look.refused.items() if states[name] == "refused"}
         return cls(
-            posts.round, look.at, phase, states, refused, look.step, posts.amendment, posts.odd
-        )
+            posts.round, look.at, phase, states, refused, look.step, posts.amendment, posts.odd,
+            posts.stopped,
+        )  # fmt: skip
 
     def those(self, *states: State) -> list[str]:
         """Return the sites in one of these states, sorted."""
@@ -85,11 +91,16 @@ class Progress:
         return self.at > self.round.deadline + CLOCKS
 
     @property
+    def left(self) -> int:
+        """How many sites are not dropped."""
+        return len(self.states) - len(self.those("dropped"))
+
+    @property
     def waits_for(self) -> list[str]:
         """Who has to do something before the round goes on: sites, or the coordinator."""
         lead = self.round.coordinator.name
         if self.phase == "counting":
-            return self.those("awaited", "refused")
+            return self.those(*MISSING)
         if self.phase == "unmasking":
             goes_on = len(self.those("helped")) >= self.round.needed or bool(self.those("in"))
             return [*self.those("asked"), *([lead] if goes_on else [])]
@@ -129,10 +140,13 @@ class _Look:
             self.step = next(step for step in reversed(ASKED) if step in steps)
             return {name: self._helped(name, asked) for name in names}, "unmasking"
         states = {name: self._answered(name) for name in names}
-        missing = "awaited" in states.values() or "refused" in states.values()
-        if missing and self.at <= self.posts.round.deadline + CLOCKS:
+        if self.posts.stopped:
+            return states, "stopped"
+        missing, needed = set(MISSING) & set(states.values()), self.posts.round.needed
+        left = len(self.posts.left())
+        if missing and left >= needed and self.at <= self.posts.round.deadline + CLOCKS:
             return states, "counting"
-        enough = sum(state == "in" for state in states.values()) >= self.posts.round.needed
+        enough = sum(state == "in" for state in states.values()) >= needed
         return states, "closing" if enough else "short"
 
     # --- the result ---------------------------------------------------------------------------
@@ -182,13 +196,16 @@ class _Look:
         if site in self.posts.amendment.dropped:
             return "dropped"
         steps = ("masked", "shares") if self.posts.round.in_steps else ("submission",)
-        if all(self._one(step, site) for step in steps):
+        found = [self._answers(step, site) for step in steps]
+        if max(found) > 1:
+            return "twice"
+        if min(found) == 1:
             return "in"
         self._refused(site)
         return "refused" if site in self.refused else "awaited"
 
-    def _one(self, step: str, site: str) -> bool:
-        """Whether a site signed one answer to a step, and no other."""
+    def _answers(self, step: str, site: str) -> int:
+        """Return how many different answers to a step a site signed: one is to count."""
         found = dict[str, str]()
         for name, content in self.posts.of(step, site):
             try:
@@ -198,7 +215,7 @@ class _Look:
         if len(found) > 1:
             for name in found.values():
                 self.posts.odd[name] = f"{site!r} signed two different answers: neither counts"
-        return len(found) == 1
+        return len(found)
 
     def _digest(self, step: str, site: str, name: str, content: bytes) -> str:
         """Return the digest of an answer, once it is checked as the coordinator checks it."""

@@ -8,15 +8,20 @@ from hushtable import files
 from hushtable.errors import HushTableError
 from hushtable.federation.book.book import Book
 from hushtable.federation.clock import now, shown_time
-from hushtable.federation.folder.posts import REFUSED, Posts
+from hushtable.federation.folder.posts import ASKED, REFUSED, Posts
 from hushtable.federation.folder.visits import Visit
 from hushtable.federation.keys import Card
 from hushtable.federation.online.messages import Message, Step
 from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.result import Result
+from hushtable.federation.submission import signed_digest
 
-#: Steps in which the coordinator asks each site by a file of its own.
-ASKED: tuple[Step, ...] = "survivors", "unmask", "without"
+#: Of a book that was restored from a backup, or of a second computer.
+_OTHER = (
+    "An answer lies there that this site's keys signed, and this book does not know: it is an old "
+    "copy, or another computer answers with the same keys. Go on with that book alone; if it is "
+    "lost, make new keys, and ask for a new round."
+)
 
 
 @dataclass
@@ -57,9 +62,13 @@ class SiteVisit:
         self._send_again(visit)
         if not self._has_answered:
             return self._first(visit)
+        if self._others:
+            visit.say(_OTHER)
         asked = self._asked(visit)
         lead = self.posts.round.coordinator.name
-        if not asked and not visit.posted:
+        if self._is_dropped and not self.posts.decided:
+            visit.say(f"{lead} goes on without this site{self._why}.")
+        elif not asked and not visit.posted:
             visit.say("Nothing is asked of this site now.")
         return visit.end("waiting", waits_for=[lead])
 
@@ -67,19 +76,68 @@ class SiteVisit:
     def _has_answered(self) -> bool:
         return self.book.answer(self.posts.round.round_id) is not None
 
+    @property
+    def _is_dropped(self) -> bool:
+        return self.me.name in self.posts.amendment.dropped
+
+    @property
+    def _why(self) -> str:
+        """Why it is dropped, as the end of a sentence."""
+        return f": {self.posts.amendment.why}" if self.posts.amendment.why else ""
+
+    @property
+    def _step(self) -> str:
+        """In whose files the counts lie."""
+        return "masked" if self.posts.round.in_steps else "submission"
+
+    @property
+    def _others(self) -> bool:
+        """Whether counts lie there that this site signed, and its book does not know."""
+        given = self.book.answer(self.posts.round.round_id)
+        if given is not None and not given.content:  # no copy is kept
+            return False
+        mine = b"" if given is None else given.content
+        known = signed_digest(mine, self.posts.round, self.me)
+        found = [content for _, content in self.posts.of(self._step, self.me.name)]
+        return any(
+            signed_digest(content, self.posts.round, self.me) not in ("", known)
+            for content in found
+            if content != mine
+        )
+
     # --- the first step -----------------------------------------------------------------------
 
-    def _first(self, visit: Visit) -> Visit:
-        posts, at = self.posts, now()
-        if self.me.name in posts.amendment.dropped:
-            why = f": {posts.amendment.why}" if posts.amendment.why else ""
-            return visit.end("failed", f"The coordinator has dropped this site{why}.")
-        if at > posts.round.deadline:
-            return visit.end(
-                "failed",
-                f"The round ended on {shown_time(posts.round.deadline)}, and this site has not "
-                "answered: ask the coordinator to extend it (hushtable round amend).",
+    def _hindered(self) -> str:
+        """Return why this site cannot begin, in a sentence; empty if it can.
+
+        What can be in no sum is not sent: it would be paid for all the same.
+        """
+        posts = self.posts
+        if self._others:
+            return f"{_OTHER} Nothing was sent now."
+        if self._is_dropped:
+            return f"The coordinator has dropped this site{self._why}."
+        if len(posts.left()) < posts.round.needed:
+            return (
+                f"Only {len(posts.left())} sites are left, and {posts.round.needed} are needed: "
+                "nothing is sent. Ask the coordinator for another round."
             )
+        if posts.decided:
+            return (
+                "It is decided already who is in the sum, and this site is not: nothing was sent, "
+                "and nothing spent. The result will be there for it as well."
+            )
+        if now() > posts.round.deadline:
+            return (
+                f"The round ended on {shown_time(posts.round.deadline)}, and this site has not "
+                "answered: ask the coordinator to extend it (hushtable round amend)."
+            )
+        return ""
+
+    def _first(self, visit: Visit) -> Visit:
+        posts, why = self.posts, self._hindered()
+        if why:
+            return visit.end("failed", why)
         if self.begin is None:
             return visit.end(
                 "open", f"The rows are asked for, until {shown_time(posts.round.deadline)}."
@@ -96,7 +154,7 @@ class SiteVisit:
         noted = self.book.step(self.posts.round.round_id, "shares")
         if noted is not None:
             self._add(visit, "shares", noted[1])
-        self._add(visit, "masked" if self.posts.round.in_steps else "submission", given.content)
+        self._add(visit, self._step, given.content)
         for step in ASKED:
             noted = self.book.step(self.posts.round.round_id, step)
             if noted is not None:
@@ -154,7 +212,7 @@ class SiteVisit:
                 if given is not None and self.me.name in result.sites:
                     result.check_own(self.me.name, given.share, given.content)
             except HushTableError as error:
-                posts.odd[name] = str(error)
+                posts.odd[name] = _OTHER if self._others else str(error)
                 continue
             if not self.output.exists() or self.output.read_bytes() != content:
                 files.write_bytes(self.output, content, private=False)

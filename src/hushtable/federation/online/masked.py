@@ -5,6 +5,7 @@ from hushtable.federation.clock import now
 from hushtable.federation.masks import agree, mask
 from hushtable.federation.online.messages import Message
 from hushtable.federation.online.state import Kept, SiteState
+from hushtable.federation.refusals import Refused
 from hushtable.federation.round import Round
 from hushtable.federation.submission import Submission
 
@@ -32,8 +33,12 @@ def read(round_: Round, name: str, content: bytes) -> Submission:
     try:
         submission = Submission.from_bytes(content, name, round_, now())
     except HushTableError:
-        # Perhaps it is the reason why there is none.
-        Message.read(content, round_.card(name)).check(round_, "masked")
+        try:
+            Message.read(content, round_.card(name)).check(round_, "masked")
+        except Refused:  # the reason why there is none
+            raise
+        except HushTableError:  # nor that: what was wrong first is what to say
+            pass
         raise
     if submission.site != name:
         raise RoundError(f"{name!r} answers for {submission.site!r}")

@@ -101,16 +101,22 @@ class Tally:
         if not content:
             return self._lose(step, site, Refusal.SILENT)
         try:
-            if step == "shares":
-                self._take_shares(site, content)
-            elif step == "masked":
-                self._take_masked(site, content)
-            else:
-                self._take_signed(step, site, content)
+            self.add(step, site, content)
         except HushTableError as error:  # whose words may quote what came
             return self._lose(step, site, error.word or Refusal.GARBLED)
-        self.reached[site] = step
         return ""
+
+    def add(self, step: Step, site: str, content: bytes) -> None:
+        """Take an answer in; raises `HushTableError` in words for the coordinator alone."""
+        if step == "shares":
+            self._take_shares(site, content)
+        elif step == "masked":
+            read = masked.read(self.round, site, content)
+            if self._is_first("masked", site, read.digest):
+                self.submitted[site] = read
+        else:
+            self._take_signed(step, site, content)
+        self.reached[site] = step
 
     def _lose(self, step: Step, site: str, word: str) -> str:
         self.lost.setdefault(site, f"{step}: {word}")
@@ -127,11 +133,6 @@ class Tally:
         dealt, sealed = shares.read(self.round, message)
         if self._is_first("shares", site, dealt.message.digest):
             self.dealt[site], self._sealed[site] = dealt, sealed
-
-    def _take_masked(self, site: str, content: bytes) -> None:
-        read = masked.read(self.round, site, content)
-        if self._is_first("masked", site, read.digest):
-            self.submitted[site] = read
 
     def _is_first(self, step: Step, site: str, digest: str) -> bool:
         """Whether an answer counts; raises `RoundError` if a site gave two different ones.
