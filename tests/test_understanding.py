@@ -210,6 +210,16 @@ def test_under_a_plan_texts_that_mean_one_thing_only_are_read(tmp_path):
         list(open_rows(str(tmp_path / "b.csv"), schema).read())
 
 
+def test_the_way_out_of_a_unit_that_a_plan_does_not_have(tmp_path):
+    """Read alone, the text is a number under each decimal sign: neither is the way."""
+    schema = Schema([Feature.numeric("age", low=0, high=100)])
+    (tmp_path / "a.csv").write_text("age\n12\n26 Jahre\n")
+    with pytest.raises(DataError, match=r"'26 Jahre' in line 3 of .*: --as age=number$"):
+        list(open_rows(str(tmp_path / "a.csv"), schema).read())
+    read = open_rows(str(tmp_path / "a.csv"), schema, Reading(kinds={"age": "number"}))
+    assert [column.to_pylist() for batch in read.read() for column in batch] == [[12.0, 26.0]]
+
+
 @pytest.mark.parametrize("texts", [["5.3", "true"], ["5.3", "10:35"], ["2026-05-15", "7"]])
 def test_under_a_plan_numbers_are_no_times_dates_or_truths_besides(texts):
     schema = Schema([Feature.numeric("x", low=0, high=2e9)])

@@ -1,5 +1,7 @@
 """``hushtable round meet``: from keys to a round in which nobody is asked about fingerprints."""
 
+import shutil
+
 import pytest
 from cli_helpers import SCHEMA, do, write_rows
 
@@ -72,6 +74,9 @@ def test_what_people_read(run, here, code):
     assert "Not verified yet: south." in said
     said = run(*call, "--code", code).out
     assert f"Verified by the code {code[:3]} {code[3:6]} {code[6:]}: lead, south." in said
+    shutil.copytree(here / "shared", here / "a folder")
+    said = run("round", "meet", here / "a folder", "--key", here / "south.key").out
+    assert f"hushtable round meet '{here}/a folder' --key" in said
     (here / "new").mkdir()
     said = run("round", "meet", here / "new", "--key", here / "north.key", "--again",
                "--expect", here / "names.txt", "--coordinator", "lead").out  # fmt: skip

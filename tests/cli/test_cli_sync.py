@@ -1,8 +1,10 @@
 """``hushtable round sync`` and ``amend``: a month by command, and folders in the wild."""
 
+import contextlib
 import errno
 import os
 import shutil
+import signal
 import time
 from datetime import datetime, timedelta
 
@@ -10,11 +12,13 @@ import pytest
 from cli_helpers import SCHEMA, do, trust, write_rows
 
 from hushtable import files
+from hushtable.counts.sketch import Sketch
 from hushtable.federation import clock
 from hushtable.federation.book.book import Book
 from hushtable.federation.folder.posts import Amendment, rounds
 from hushtable.federation.folder.store import Store, name_of
 from hushtable.federation.keys import Keys
+from hushtable.federation.online.journal import path_of
 from hushtable.federation.online.messages import Message
 from hushtable.federation.round import Round
 
@@ -74,8 +78,9 @@ def visit(run, here):
     def visit(name, *options):
         (here / name).mkdir(exist_ok=True)
         done = run(*sync(here, name, *options), "--json")
-        assert done.code == 0, done.out + done.err
+        assert "rounds" in done.json, done.err
         (found,) = done.json["rounds"]
+        assert done.code == (1 if found["state"] == "failed" else 0), done.out + done.err
         return found
 
     return visit
@@ -178,8 +183,10 @@ def test_two_rounds_in_a_folder_and_one_of_them_is_stopped(here, run):
     for _ in range(3):
         for name in SITES:
             (here / name).mkdir(exist_ok=True)
-            do(*sync(here, name))
-        found = run(*sync(here, "lead"), "--json").json["rounds"]
+            run(*sync(here, name))
+        done = run(*sync(here, "lead"), "--json")
+        found = done.json["rounds"]
+    assert done.code == 1
     states = {one["title"]: one["state"] for one in found}
     assert states == {"May": "failed", "June": "done"}
     (words,) = [one["words"] for one in found if one["title"] == "May"]
@@ -244,6 +251,7 @@ def test_a_refusal_reaches_the_coordinator(visit, here, run):
     (here / "north").mkdir()
     asked_ = [one for one in sync(here, "north") if one != "--yes"]
     done = run(*asked_, "--unattended", "--json")
+    assert done.code == 1  # so that cron's owner learns of it
     assert done.json["rounds"][0]["state"] == "failed"
     (refusal,) = (here / "box").glob("*.refused.north.*")
     word = Message.read(refusal.read_bytes(), Keys.load(here / "north.key").card).body["word"]
@@ -266,6 +274,53 @@ def test_extended_and_dropped_by_command(visit, here, run, monkeypatch):
     ended = run("round", "amend", here / "box", "--key", here / "lead.key", "--days", 3)
     assert ended.code == 1
     assert "is over" in ended.err
+
+
+def test_two_amendments_wait_for_each_other(here, run):
+    """Two of one number would stop the round."""
+    journal = path_of(here / "lead.key", asked(here))
+    with files.locked(journal):
+        done = run("round", "amend", here / "box", "--key", here / "lead.key", "--days", 3)
+    assert done.code == 1
+    assert "another process is at work" in done.err
+    assert not list((here / "box").glob("*.amend.*"))
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_nothing_is_amended_once_it_is_decided(visit, here, run, lost):
+    """Also where the decision is written down, and its requests are not in the folder yet."""
+    for name in SITES:
+        visit(name)
+    visit("lead")
+    for path in (here / "box").glob("*.ask-*") if lost else ():
+        path.unlink()
+    done = run("round", "amend", here / "box", "--key", here / "lead.key", "--drop", "west")
+    assert done.code == 1
+    assert "decided already who is in the sum" in done.err
+
+
+def test_ctrl_c_that_compiled_code_drops(here, run, monkeypatch):
+    count = Sketch.from_data
+
+    def counted(*args, **options):
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return count(*args, **options)
+
+    monkeypatch.setattr(Sketch, "from_data", counted)
+    done = run(*sync(here, "north"))
+    assert done.code == 130
+    assert "nothing was written" in done.err
+    assert answers(here, "north") == []
+    assert not list((here / "box").glob("*.north.*"))
+
+
+def test_new_keys_under_an_old_name(here, run, tmp_path):
+    do("round", "keygen", "north", "--cap", 3, "--persons", "affirmed", "--folder", tmp_path)
+    done = run("round", "sync", here / "box", "--key", tmp_path / "north.key")
+    assert done.code == 2
+    assert "names 'north' with other keys" in done.err
+    assert Keys.load(here / "north.key").card.fingerprint in done.err
 
 
 def test_two_coordinators(visit, here, run, tmp_path):

@@ -295,6 +295,12 @@ def test_only_the_coordinator_opens_what_follows(consortium):
         round_after(first, those.plan, those.sites["s00"].keys, DEADLINE)
 
 
+def test_a_layout_in_place_of_the_plan_is_named(tmp_path):
+    Layout.of(Plan.marginals(SCHEMA, **TERMS)).save(tmp_path / "layout.hush")
+    with pytest.raises(FileError, match="holds a layout: give the plan"):
+        read_plan(tmp_path / "layout.hush")
+
+
 def test_marginals_may_be_read_by_others_unless_they_are_marked(tmp_path):
     """They follow from the schema: there are no hash functions in them to hide."""
     marginals = Plan.marginals(SCHEMA, **TERMS)

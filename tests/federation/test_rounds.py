@@ -398,10 +398,10 @@ def test_keys_of_others_that_changed(consortium, who):
 def test_a_round_that_asks_for_more_than_the_cap(consortium):
     those = consortium(2, cap=1.0)
     site = those.sites["s00"]
-    with pytest.raises(PrivacyError, match=r"to epsilon 2 .* cap of 's00' is 1"):
+    with pytest.raises(PrivacyError, match=r"to epsilon 2 .* cap of 's00' is 1 .*: ask .* for a smaller epsilon"):
         site.submit(those.open(epsilon=2.0))
     site.submit(those.open())
-    with pytest.raises(PrivacyError, match=r"it has cost 1 so far"):
+    with pytest.raises(PrivacyError, match=r"it has cost 1 so far.*: nothing is left to spend"):
         site.submit(those.open(epsilon=0.1, title="one more"))
     site.submit(those.open(epsilon=0.1, title="of others"), data_set="last year")
     site.book.set_cap(1.2, 1e-6)
@@ -720,6 +720,14 @@ def test_secret_files_that_are_open_lost_or_damaged(tmp_path):
         path.write_bytes(b"{" + path.read_bytes()[1:100])
         with pytest.raises(FileError, match="damaged"):
             load_(path)
+
+
+def test_a_card_in_place_of_keys_is_named(tmp_path):
+    """It may be read by others, and is: its owner is not to make new keys for that."""
+    Keys.generate("a").card.save(tmp_path / "a.card")
+    (tmp_path / "a.card").chmod(0o644)
+    with pytest.raises(UsageError, match="this is a card, for others: give the keys of 'a'"):
+        Keys.load(tmp_path / "a.card")
 
 
 def test_a_card_that_was_edited(tmp_path):

@@ -14,6 +14,7 @@ from hushtable.federation.online.messages import Message
 from hushtable.federation.rehearsal import Rehearsal
 from hushtable.federation.site import Reply
 from hushtable.federation.terms import Terms, price
+from hushtable.report.words import officer_words
 
 MOST = 250
 
@@ -53,6 +54,13 @@ def rehearse(tmp_path):
 def check_sum(here, result):
     sent = [here.books[name].answer(here.round.round_id).sent for name in result.seal.submissions]
     np.testing.assert_array_equal(result.counts, sum(sent))
+
+
+def test_what_an_officer_signs_says_that_the_number_can_be_read(tmp_path):
+    here = Rehearsal(["a", "b"], tmp_path, least=2, max_rows=MOST)
+    said = " ".join(officer_words(here.round, here.round.plan))
+    here.close()
+    assert "No row and no score leaves; about how many rows a site has can be read" in said
 
 
 def test_honest_sites_of_any_size_pass(rehearse):

@@ -1,8 +1,8 @@
 """The command line: a file a command, listed in the table of `_app`, loaded when it is called.
 
 `main` runs one command and turns its failure into an exit code. Stands above all other rooms and
-may import each of them; `_app`, `_errors` and this file import no command and nothing heavy, so
-that --help answers at once. Other modules here are private. Tested by tests/cli.
+may import each of them; `_app`, `_errors`, `_interrupts` and this file import no command and
+nothing heavy, so that --help answers at once. Other modules here are private. Tested by tests/cli.
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 done and above --fail-above (drift,
 watch), 130 interrupted.
@@ -36,9 +36,12 @@ def _code(given: list[str]) -> int:
     """Run one command; return its exit code."""
     try:
         # In here, so that Ctrl-C during the imports ends as quietly as later.
-        from hushtable.cli._app import run
+        from hushtable.cli._interrupts import noted
 
-        return run(given or ["--help"])
+        with noted():
+            from hushtable.cli._app import run
+
+            return run(given or ["--help"])
     except BaseException as error:
         from hushtable.cli._errors import report
 

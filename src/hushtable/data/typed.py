@@ -220,7 +220,9 @@ def _way(name: str, text: str, one: ColumnReading) -> str:
     options: list[tuple[str, str]] = [("--missing", text.strip())]
     if one.kind == "number":
         other: numbers.Decimal = "," if one.decimal == "." else "."
-        if not np.isnan(numbers.values(single, other)[0]):
+        if not np.isnan(numbers.values(single, one.decimal)[0]):  # with a unit
+            options = [("--as", f"{name}=number")]
+        elif not np.isnan(numbers.values(single, other)[0]):
             options = [("--decimal", other)]
         elif any(not np.isnan(dates.seconds(single, order)[0]) for order in dates.ORDERS):
             options = [("--as", f"{name}=date")]

@@ -65,7 +65,10 @@ def read_plan(path: str | os.PathLike[str]) -> Plan:
     Raises `FileError` if it holds none, and `PrivacyError` if others may read it. Histograms of a
     first round follow from the schema alone, and others may read them unless the file says else.
     """
-    plan = files.read(path).build(Plan.from_file)
+    file = files.read(path)
+    if file.kind == "layout":
+        raise FileError(f"{path}: holds {file.held}: give the plan, which the sites share")
+    plan = file.build(Plan.from_file)
     if plan.hidden or not plan.purpose.refines:
         check_private(path, "draw another plan from a new secret (hushtable round secret)")
     return replace(plan, hidden=True)

@@ -193,7 +193,15 @@ class Keys:
         PrivacyError
             If others may read the file.
         """
-        refuse_open(path, "keys")
+        try:
+            refuse_open(path, "keys")
+        except PrivacyError:
+            with contextlib.suppress(FileError):
+                name = read_json(path, "card").get("name")
+                raise UsageError(
+                    f"{path}: this is a card, for others: give the keys of {name!r}"
+                ) from None
+            raise
         content = read_json(path, "keys")
         c = crypto()
         try:

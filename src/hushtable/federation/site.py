@@ -144,7 +144,7 @@ class Reply:
             raise Refused(
                 Refusal.BUDGET,
                 f"this round would take {self.data_set!r} to epsilon {after:.3g}, and the policy "
-                f"allows {most:g} in all: ask the coordinator for a smaller epsilon",
+                f"allows {most:g} in all: {self.book.smaller(self.data_set, most)}",
             )
         return after
 

@@ -213,9 +213,12 @@ def officer_words(round_: "Round", plan: "Plan | None") -> list[str]:
         least = "all" if round_.needed == k else f"at least {terms.least} of"
         noise += f", and a mask that only the sum of {least} {k} sites is free of"
     ledger = round_.ledger(Share("", round_.site_scale, ""))
-    rows, mixed, number = "rows", "", "no number of rows"
+    rows, mixed, nothing = "rows", "", "No row leaves, no number of rows and no score."
     if terms.max_rows is not None:
-        number = "about how many rows a site has (the totals of its tables, with its noise)"
+        nothing = (
+            "No row and no score leaves; about how many rows a site has can be read (the totals of "
+            "its tables, with its noise)."
+        )
     if round_.place is not None:
         rows, mixed = "rows of this period", "; they mix those of its periods so far"
     return [
@@ -223,7 +226,7 @@ def officer_words(round_: "Round", plan: "Plan | None") -> list[str]:
         f"Until {shown_time(round_.deadline)}, {round_.coordinator.name} asks {k} sites to count "
         f"their {rows} by {what}.",
         f"From each site, {layout.n_cells:,} counts leave, in {n_tables(len(layout.cells))} "
-        f"({layout.detector}){mixed}; {noise}. No row leaves, {number} and no score.",
+        f"({layout.detector}){mixed}; {noise}. {nothing}",
         *ledger.words()[:2],
     ]
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hushtable.cli._interrupts import check
 from hushtable.cli._options import Person, Threads, option
 from hushtable.cli._output import print_sentences, print_tally
 from hushtable.cli._persons import kept, print_persons
@@ -131,6 +132,7 @@ class Counting:
                 reply.plan, watch.reader, n_jobs=self.threads, allow_empty=True, **persons
             )
         self.n_read, self._seen = watch.rows, digester.digests
+        check()  # what follows is paid for, and leaves
         return self.counted
 
     def seen(self) -> RowDigests | None:

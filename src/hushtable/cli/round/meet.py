@@ -4,6 +4,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -162,7 +163,7 @@ def _print(visited: Visit, folder: str, key: Path) -> None:
         print(f"The cards of all {len(state.names)} are fixed, and your number is revealed.")
     elif not state.confirmed:
         print("\nNobody is trusted yet. After the call, if all read the same code:")
-        print(f"  hushtable round meet {folder} --key {key} --code CODE")
+        print(f"  hushtable round meet {quote(folder)} --key {quote(str(key))} --code CODE")
     for why in visited.unread.values():
         print_sentences([f"Not readable yet: {shown(why)}"])
     if visited.waiting:
@@ -174,4 +175,5 @@ def _print(visited: Visit, folder: str, key: Path) -> None:
             print(f"Not verified yet: {', '.join(missing)}. Have them read the code to you.")
         elif _leads(visited):
             cards = verified_beside(beside(key))
-            print(f"  hushtable round open PLAN {cards} --key {key} --epsilon E -o round.hush")
+            typed = f"{quote(str(cards))} --key {quote(str(key))}"
+            print(f"  hushtable round open PLAN {typed} --epsilon E -o round.hush")

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hushtable.cli._errors import REFUSED
 from hushtable.cli._options import Json, argument, option
 from hushtable.cli._output import finish, print_sentences, shown
 from hushtable.cli._rows import READS, Reads
@@ -54,7 +55,7 @@ def sync(
     Says what it waits for. For coordinator and sites alike; call it again whenever you like, also
     from cron (--unattended, as far as the policy allows). A masked round takes two visits of a
     site, and three if sites are missing. What was put there is never changed; what got lost is put
-    there again.
+    there again. The exit code is 1 where a round cannot go on.
 
     Example:
       hushtable round sync /mnt/round patients.csv --key north.key --person patient
@@ -70,11 +71,7 @@ def sync(
     party = Party(store, keys, key, output, answers, counting, as_json, unattended)
     found = [one for one in rounds(store) if party.takes_part(one, which)]
     if not found:
-        about = f" whose id begins with {which}" if which else ""
-        raise UsageError(
-            f"{store.where} holds no round{about} for {keys.card.name!r}: check the folder, or "
-            "wait for the coordinator to put one there (hushtable round sync --post)"
-        )
+        raise _no_round(store, keys.card, which)
     visited = [party.visit(one, alone=len(found) == 1) for one in found]
     facts = {
         "command": "round sync",
@@ -82,11 +79,33 @@ def sync(
         "name": keys.card.name,
         "rounds": [_facts(posts, visit) for posts, visit in visited],
     }
-    told = _Told(store, keys.card, key, output)
+    told = _Told(store, keys.card, key, output, answers.plan)
     finish(as_json, facts, partial(told.print, visited))
+    if any(visit.state == "failed" for _, visit in visited):
+        raise typer.Exit(REFUSED)  # so that whoever has it run hears of it
 
 
 # --- what is said ---------------------------------------------------------------------------------
+
+
+def _no_round(store: Store, me: Card, which: str | None) -> UsageError:
+    named = [
+        card
+        for one in rounds(store)
+        for card in (*one.sites, one.coordinator)
+        if card.name == me.name
+    ]
+    if named and not which:
+        return UsageError(
+            f"{store.where} names {me.name!r} with other keys (fingerprint "
+            f"{named[-1].fingerprint}; that of these is {me.fingerprint}): give those keys, or ask "
+            "the coordinator for a round with the new card"
+        )
+    about = f" whose id begins with {which}" if which else ""
+    return UsageError(
+        f"{store.where} holds no round{about} for {me.name!r}: check the folder, or wait for the "
+        "coordinator to put one there (hushtable round sync --post)"
+    )
 
 
 def _facts(posts: Posts, visit: Visit) -> dict[str, Any]:
@@ -113,6 +132,7 @@ class _Told:
     me: Card
     key: Path
     output: Path
+    plan: Path | None
 
     def print(self, visited: Sequence[tuple[Posts, Visit]]) -> None:
         for posts, visit in visited:
@@ -140,6 +160,7 @@ class _Told:
 
     def _command(self, data: str = "") -> str:
         there = "" if self.output == Path() else f" -o {quote(str(self.output))}"
+        there += "" if self.plan is None else f" --plan {quote(str(self.plan))}"
         where, key = quote(self.store.where), quote(str(self.key))
         return f"hushtable round sync {where} {data}--key {key}{there}"
 

@@ -107,10 +107,15 @@ class Book(BookFile):
             raise PrivacyError(
                 f"this round would take {data_set!r} to epsilon {after:.3g} (it has cost "
                 f"{before:.3g} so far), and the cap of {self.site!r} is {self.epsilon:g} at delta "
-                f"{self.delta:g}: ask the coordinator for a smaller epsilon, or raise the cap "
+                f"{self.delta:g}: {self.smaller(data_set, self.epsilon)}, or raise the cap "
                 "(hushtable round book --cap)"
             )
         return after
+
+    def smaller(self, data_set: str, most: float) -> str:
+        """Return what helps where a round would cost more than ``most`` in all."""
+        left = self.total(data_set) < 0.999 * most
+        return "ask the coordinator for a smaller epsilon" if left else "nothing is left to spend"
 
     # --- who --------------------------------------------------------------------------------
 
