@@ -195,7 +195,11 @@ def replacing(path: str | os.PathLike[str], *, private: bool = True) -> Iterator
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     mode = 0o600 if private else 0o666
-    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+    try:
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+    except OSError as error:
+        error.filename = str(path)  # what people named
+        raise
     try:
         yield temporary
         with temporary.open("rb+") as file:
