@@ -135,9 +135,10 @@ def expected(cdm, row_of):
             continue
         moment = row["measurement_datetime"]
         when = (0.0 if moment is None else moment.timestamp()) * (1 if latest else -1)
-        order = (row["measurement_date"].toordinal(), row["measurement_id"])
+        day = row["measurement_date"]
+        order = (0 if day is None else day.toordinal(), row["measurement_id"])
         order = order if latest else tuple(-one for one in order)
-        rank = (order[0], moment is not None, when, order[1])
+        rank = (day is not None, order[0], moment is not None, when, order[1])
         place = row[key], of[row["measurement_concept_id"]]
         if place not in best or rank > best[place][0]:
             best[place] = rank, float(row["value_as_number"])
@@ -157,7 +158,7 @@ def test_each_value_is_the_latest_of_a_person_or_the_first_of_a_visit(store):
     cdm = changed(
         replace(cdm, measurement=twice),
         measurement_id=rng.permutation(n),
-        measurement_date=days.astype("datetime64[D]"),
+        measurement_date=pa.array(days.astype("datetime64[D]"), mask=rng.random(n) < 0.1),
         measurement_datetime=pa.array(seconds.astype("datetime64[us]"), mask=rng.random(n) < 0.3),
         value_as_number=pa.array(values, mask=rng.random(n) < 0.1),
         visit_occurrence_id=pa.array(visits, mask=rng.random(n) < 0.2),

@@ -37,7 +37,8 @@ def rows_query(row_of: RowOf, concepts: ConceptSet, schema: str) -> str:
 
     Of each concept, a person's row has the latest value: how they are now. A visit's row has its
     first one: how they came in, before they were treated. Both are values that were measured, and
-    the same ones at each reading: of one moment, the row with the highest (lowest) id.
+    the same ones at each reading: of one moment, the row with the highest (lowest) id. A value
+    without a date counts where no other is.
     """
     cdm = quoted(schema)
     names = ",\n  ".join(f"w.{quoted(one.name)}" for one in concepts)
@@ -79,8 +80,8 @@ numbered AS (
   SELECT m.{key}, listed.feature, CAST(m.value_as_number AS DOUBLE PRECISION) AS value,
     EXTRACT(YEAR FROM m.measurement_date) AS year,
     ROW_NUMBER() OVER (PARTITION BY m.{key}, listed.feature
-      ORDER BY m.measurement_date {order}, m.measurement_datetime {order} NULLS LAST,
-        m.measurement_id {order}) AS place
+      ORDER BY m.measurement_date {order} NULLS LAST,
+        m.measurement_datetime {order} NULLS LAST, m.measurement_id {order}) AS place
   FROM {cdm}.measurement AS m
   JOIN listed ON listed.concept = m.measurement_concept_id AND listed.unit = m.unit_concept_id
   WHERE m.value_as_number IS NOT NULL AND m.{key} IS NOT NULL),
