@@ -192,6 +192,24 @@ def test_a_database_without_the_tables_is_refused(store, made, tmp_path, capsys)
         Recipe(cdm="other").open(store.fill(no_date, "other"))
 
 
+def test_a_person_or_a_visit_that_is_there_twice_is_refused(store, tmp_path, capsys):
+    """Each would become two rows."""
+    made = Cdm.made(20)
+    twice = replace(made, person=pa.concat_tables([made.person, made.person[4:7]]))
+    url = store.fill(twice)
+    assert main(f"fit {url} --omop person --cdm cdm -o {tmp_path}/m.hush".split()) == 1
+    said = capsys.readouterr().err
+    assert "table person in schema 'cdm' has 23 rows of 20 person_id: needs one row" in said
+    with pytest.raises(DataError, match="table person in schema 'cdm' has 23 rows of 20"):
+        Recipe("visit", cdm="cdm").open(url)
+    visits = made.visit_occurrence
+    twice = replace(made, visit_occurrence=pa.concat_tables([visits, visits[:1]]))
+    url = store.fill(twice, "visits")
+    with pytest.raises(DataError, match="has 41 rows of 40 visit_occurrence_id: needs one row"):
+        Recipe("visit", cdm="visits").open(url)
+    assert len(rows(url, Recipe("person", cdm="visits"))) == 20  # visits are not asked for
+
+
 def test_a_concept_in_two_units_or_without_one_is_refused_or_left_out(
     store, made, tmp_path, capsys
 ):

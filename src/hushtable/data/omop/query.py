@@ -20,6 +20,8 @@ TABLES = {
     "visit_occurrence": ("visit_occurrence_id", "person_id", "visit_start_date"),
 }  # fmt: skip
 KEYS = {"person": "person_id", "visit": "visit_occurrence_id"}
+#: Tables that have one row of each key.
+ONE_ROW = {"person": "person_id", "visit_occurrence": "visit_occurrence_id"}
 
 _SEX = """\
 CASE WHEN p.gender_concept_id = 8507 THEN 'male'
@@ -105,6 +107,15 @@ SELECT CAST(table_schema AS VARCHAR) AS cdm, LOWER(CAST(table_name AS VARCHAR)) 
 FROM information_schema.columns
 WHERE LOWER(CAST(table_name AS VARCHAR)) IN ({names})
 ORDER BY 1, 2, 3"""
+
+
+def keys_query(table: str, schema: str) -> str:
+    """Return the question how many rows a table of `ONE_ROW` has, and of how many keys."""
+    key = ONE_ROW[table]
+    return (
+        f"SELECT COUNT({key}) AS n_rows, COUNT(DISTINCT {key}) AS n_keys "
+        f"FROM {quoted(schema)}.{table}"
+    )
 
 
 def units_query(concepts: ConceptSet, schema: str, named: bool) -> str:

@@ -91,13 +91,15 @@ class Recipe:
         UsageError
             If this is no URL of such a database.
         DataError
-            If a table or column of the CDM is missing, or a concept has measurements in units that
-            are not listed, or without any; the message names them, and what to do.
+            If a table or column of the CDM is missing, a person or visit is there twice, or a
+            concept has measurements in units that are not listed, or without any; the message
+            names them, and what to do.
         """
         if not is_url(url) or url.partition("://")[0].lower() not in _KNOWN:
             name = shown_url(url) if is_url(url) else url
             raise UsageError(f"{name}: OMOP tables are read from postgresql:// or duckdb:///")
         cdm, named = self._checked_tables(url)
+        self._check_keys(url, cdm)
         found = self._checked_units(url, cdm, named)
         reader = as_reader(url, layout=Layout(query=self.query(cdm)))
         # The query sorts all measurements, and what it returns is small: asked once, not at each
@@ -127,6 +129,19 @@ class Recipe:
                     "needs a CDM of version 5.2 or later"
                 )
         return cdm, {"concept_id", "concept_name"} <= tables.get("concept", set())
+
+    def _check_keys(self, url: str, cdm: str) -> None:
+        """Refuse a person, or visit, that is there twice: it would become two rows."""
+        for table, key in query.ONE_ROW.items():
+            if table == "visit_occurrence" and self.row_of == "person":
+                continue
+            [found] = _asked(url, query.keys_query(table, cdm))
+            if found["n_rows"] > found["n_keys"]:
+                raise DataError(
+                    f"{shown_url(url)}: table {table} in schema {cdm!r} has {found['n_rows']:,} "
+                    f"rows of {found['n_keys']:,} {key}: needs one row of each. Remove what is "
+                    "there twice, or make a view without it (--cdm names its schema)"
+                )
 
     def _checked_units(self, url: str, cdm: str, named: bool) -> tuple[str, ...]:
         """Refuse measurements in other units; or return words on those that are left out."""
