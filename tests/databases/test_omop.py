@@ -192,6 +192,23 @@ def test_a_database_without_the_tables_is_refused(store, made, tmp_path, capsys)
         Recipe(cdm="other").open(store.fill(no_date, "other"))
 
 
+def test_names_in_capitals_are_others_in_postgresql_and_the_same_in_duckdb(postgres, duck):
+    made = Cdm.made(20)
+    before = rows(duck.fill(made), Recipe(cdm="cdm"))
+    names = [name.upper() for name in made.measurement.column_names]
+    capitals = replace(made, measurement=made.measurement.rename_columns(names))
+    assert rows(duck.fill(capitals, "cdm2"), Recipe(cdm="cdm2")).equals(before)
+    server = Server(postgres)
+    url = server.fill(made)
+    postgres.do('ALTER TABLE cdm.person RENAME COLUMN year_of_birth TO "YEAR_OF_BIRTH"')
+    with pytest.raises(DataError, match=r"no column \['year_of_birth'\]: .* names in lower case"):
+        Recipe(cdm="cdm").open(url)
+    postgres.do('ALTER TABLE cdm.person RENAME TO "PERSON"')
+    with pytest.raises(DataError, match=r"no tables person .* has 'PERSON' in capitals: .* views"):
+        Recipe(cdm="cdm").open(url)
+    server.clear()
+
+
 def test_a_person_or_a_visit_that_is_there_twice_is_refused(store, tmp_path, capsys):
     """Each would become two rows."""
     made = Cdm.made(20)

@@ -49,11 +49,11 @@ def rows_query(row_of: RowOf, concepts: ConceptSet, schema: str) -> str:
     else:
         key = "visit_occurrence_id"
         visits = f"\nJOIN {cdm}.visit_occurrence AS v ON v.{key} = w.{key}"
-        also, person = "\n  v.person_id,", "v.person_id"
+        also, person = "\n  v.person_id AS person_id,", "v.person_id"
         year = "EXTRACT(YEAR FROM v.visit_start_date)"
     return f"""\
 WITH {_wide(row_of, concepts, cdm)}
-SELECT w.{key},{also}
+SELECT w.{key} AS {key},{also}
   CAST({year} - p.year_of_birth AS DOUBLE PRECISION) AS age,
   {_SEX},
   {names}
@@ -99,11 +99,14 @@ def schema_query() -> str:
 
 
 def columns_query(tables: Sequence[str]) -> str:
-    """Return the question which of the tables are there, and which columns, in all schemas."""
+    """Return the question which of the tables are there, and which columns, in all schemas.
+
+    Names are as they stand there: whether capitals matter depends on the database.
+    """
     names = ", ".join(f"'{one}'" for one in tables)
     return f"""\
-SELECT CAST(table_schema AS VARCHAR) AS cdm, LOWER(CAST(table_name AS VARCHAR)) AS name,
-  LOWER(CAST(column_name AS VARCHAR)) AS field
+SELECT CAST(table_schema AS VARCHAR) AS cdm, CAST(table_name AS VARCHAR) AS name,
+  CAST(column_name AS VARCHAR) AS field
 FROM information_schema.columns
 WHERE LOWER(CAST(table_name AS VARCHAR)) IN ({names})
 ORDER BY 1, 2, 3"""

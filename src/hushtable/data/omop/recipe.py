@@ -118,15 +118,20 @@ class Recipe:
         }
         there: dict[str, dict[str, set[str]]] = {}
         for row in _asked(url, query.columns_query([*needed, "concept"])):
-            there.setdefault(row["cdm"], {}).setdefault(row["name"], set()).add(row["field"])
+            name, column = row["name"], row["field"]
+            if _is_duckdb(url):  # PostgreSQL takes "PERSON" and person for two tables
+                name, column = name.lower(), column.lower()
+            there.setdefault(row["cdm"], {}).setdefault(name, set()).add(column)
         tables = there.get(cdm, {})
         if lacking := [table for table in needed if table not in tables]:
-            raise DataError(_no_tables(shown_url(url), cdm, lacking, _complete(there, needed)))
+            capitals = [name for name in tables if name.lower() in lacking]
+            others = _complete(there, needed)
+            raise DataError(_no_tables(shown_url(url), cdm, lacking, others, capitals))
         for table, columns in needed.items():
             if missing := [name for name in columns if name not in tables[table]]:
                 raise DataError(
                     f"{shown_url(url)}: table {table} in schema {cdm!r} has no column {missing}: "
-                    "needs a CDM of version 5.2 or later"
+                    "needs a CDM of version 5.2 or later, with names in lower case"
                 )
         return cdm, {"concept_id", "concept_name"} <= tables.get("concept", set())
 
@@ -177,8 +182,19 @@ def _complete(there: dict[str, dict[str, set[str]]], needed: dict[str, Any]) -> 
     return [name for name, tables in there.items() if needed.keys() <= tables.keys()]
 
 
-def _no_tables(source: str, cdm: str, lacking: Sequence[str], others: Sequence[str]) -> str:
-    if others:
+def _is_duckdb(url: str) -> bool:
+    return url.partition("://")[0].lower() == "duckdb"
+
+
+def _no_tables(
+    source: str, cdm: str, lacking: Sequence[str], others: Sequence[str], capitals: Sequence[str]
+) -> str:
+    if capitals:
+        do = (
+            f"it has {', '.join(map(repr, capitals))} in capitals: make views of them, and of "
+            "their columns, in lower case (--cdm names their schema)"
+        )
+    elif others:
         do = f"they are in schema {' and '.join(map(repr, others))} (--cdm {others[0]})"
     else:
         do = (
