@@ -15,8 +15,10 @@ from pydantic import BaseModel, Field
 from hushtable.errors import DataError
 from hushtable.serving import Served
 
-#: Values by column, null where one is missing; at most so many rows a request.
-Rows = Annotated[list[dict[str, float | str | None]], Field(max_length=1_000)]
+#: Values by column, null where one is missing: true stays true, and no whole number is rounded.
+Values = dict[str, float | int | bool | str | None]
+#: At most so many rows a request.
+Rows = Annotated[list[Values], Field(max_length=1_000)]
 
 
 class Answer(BaseModel):

@@ -225,6 +225,22 @@ def test_detectors_come_back(tmp_path, detector, X):
         assert again.sketch_.n_rows == 2 * detector.sketch_.n_rows
 
 
+@pytest.mark.parametrize("high", [2.0**53, 1e18, np.nextafter(1e21, 0), -(2.0**53) - 2])
+def test_large_whole_numbers_come_back(tmp_path, high, rng):
+    """RFC 8785 writes whole numbers up to 1e21 with all their digits."""
+    low, high = sorted([0.0, high])
+    schema = Schema([Feature.numeric("weight", low=low, high=high)])
+    Plan.draw(schema, n_tables=3, random_state=0).save(tmp_path / "p.hush")
+    again = load(tmp_path / "p.hush")
+    again.save(tmp_path / "q.hush")
+    assert again.schema == schema
+    assert (tmp_path / "q.hush").read_bytes() == (tmp_path / "p.hush").read_bytes()
+    X = low + rng.random((100, 2)) * (high - low)
+    detector = HushTable(n_tables=3, random_state=0).fit(X)  # its quantiles are as large
+    detector.save(tmp_path / "d.hush")
+    assert (load(tmp_path / "d.hush").score_samples(X) == detector.score_samples(X)).all()
+
+
 def test_files_are_the_same_bytes_each_time(tmp_path):
     for name, plan in plans().items():
         plan.save(tmp_path / "1.hush")
@@ -426,9 +442,9 @@ def test_edited_manifests_are_refused(sketch_file, change, honest, message):
     assert str(refused.value).startswith(f"{sketch_file}: ")
 
 
-@pytest.mark.parametrize("text", ['"x": 1152921504606846976', '"x": "\\ud800"'])
+@pytest.mark.parametrize("text", [f'"x": 1{"0" * 400}', '"x": "\\ud800"'])
 def test_a_manifest_without_a_canonical_form_is_refused(tmp_path, text):
-    """No digest can be worked out of a number above 2^53 or half a character."""
+    """No digest can be worked out of a number that no float holds or half a character."""
     path = tmp_path / "a.hush"
     manifest = f'{{"protocol": 1, "kind": "sketch", "arrays": {{}}, "digest": "", {text}}}'
     path.write_bytes(safetensors.numpy.save({}, metadata={"hushtable": manifest}))

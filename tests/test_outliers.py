@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from sklearn.base import clone
 
-from hushtable import ACE, Feature, HushTable, LSHiTables, RSHash, Sketch, files, load
+from hushtable import ACE, Feature, HushTable, LSHiTables, RSHash, Schema, Sketch, files, load
 from hushtable.data.readers import as_reader
 from hushtable.data.values import number_words
 from hushtable.errors import DataError, FileError, PlanError, UsageError
@@ -181,6 +181,23 @@ def test_old_files_and_damaged_ones(fitted, people, tmp_path):
         people
     )
     assert table.attrs["severity_among"] == "the rows that were scored here"
+
+
+def test_a_text_that_no_category_is_stays_out_of_the_file(tmp_path):
+    """Under a schema, rows may hold texts that it does not list: they are of one row each."""
+    schema = Schema(
+        [Feature.numeric("age", low=0, high=120), Feature.categorical("sex", ["f", "m"])]
+    )
+    rows = pd.DataFrame(
+        {"age": np.arange(40.0), "sex": [*"fm" * 15, *["Jane Doe"] * 6, *[None] * 4]}
+    )
+    detector = HushTable(n_tables=5, random_state=0).fit(rows, schema=schema)
+    detector.save(tmp_path / "d.hush")
+    assert b"Jane" not in (tmp_path / "d.hush").read_bytes()
+    sex = files.read(tmp_path / "d.hush").manifest["usual"][1]
+    assert sex == {"missing": 0.1, "shares": {"f": 0.375, "m": 0.375}}  # of all rows
+    again = load(tmp_path / "d.hush").outliers(rows, n=3)
+    pd.testing.assert_frame_equal(again, detector.outliers(rows, n=3))
 
 
 def test_the_most_frequent_of_many_categories_is_not_rare():

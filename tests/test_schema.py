@@ -1,7 +1,9 @@
 """Features, schemas and their TOML."""
 
 import math
+import re
 
+import numpy as np
 import pytest
 
 from hushtable import Feature, Schema
@@ -72,10 +74,20 @@ def test_a_missing_file_is_an_os_error(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("low", "high"), [(math.nan, 1), (0, math.inf), (-1e308, 1e308), (2, 1)]
-)  # the third spans more than a float64 holds
-def test_wrong_ranges_are_refused(low, high):
-    with pytest.raises(PlanError, match="'x'"):
+    ("low", "high", "said"),
+    [
+        (math.nan, 1, "range [nan, 1.0]: needs two finite numbers"),
+        (0, np.float64(math.inf), "range [0.0, inf]: needs two finite numbers"),
+        ("a", 1, "range ['a', 1]: needs two finite numbers"),
+        (
+            np.float64(-1.7e308), np.float64(1.7e308),
+            "range [-1.7e+308, 1.7e+308]: its width, high - low, is not finite: narrow the range",
+        ),
+        (2, 1, "low 2.0 is above high 1.0"),
+    ],
+)  # fmt: skip
+def test_wrong_ranges_are_refused(low, high, said):
+    with pytest.raises(PlanError, match=re.escape(f"feature 'x': {said}")):
         Feature.numeric("x", low=low, high=high)
 
 

@@ -631,6 +631,11 @@ def test_lists_of_dicts():
     for bad, message in (
         ([{"a": 1}, [2]], "row 1 is a list"),
         ([{"a": 1}, {"a": "x"}], "column 'a' mixes types"),
+        ([{"a": "x"}, {"a": 10**400}], "column 'a' mixes types"),
+        ([{"a": None}, {"a": "\ud800"}], r"column 'a' holds '\\ud800' in row 1: half a character"),
+        ([{"a": 1}, {"a": 10**30}], "column 'a' holds the integer 1000.*000: whole numbers beyond"),
+        ([{"a": 0.5}, {"a": -(10**400)}], "column 'a' holds the integer of 1,329 bits: whole"),
+        ([{"a": 0.5}, {"a": 2**53 + 1}], "column 'a' holds the integer 9007199254740993"),
         ([{1: 2}], "key 1 is not a text"),
         ([{}], "no keys"),
     ):

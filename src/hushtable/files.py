@@ -305,7 +305,7 @@ def unpack(content: bytes, path: str | os.PathLike[str]) -> Content:
 
 def _manifest(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
-        manifest = json.loads(text) if len(text) <= _MAX_MANIFEST else None
+        manifest = json.loads(text, parse_int=_number) if len(text) <= _MAX_MANIFEST else None
     except (ValueError, RecursionError):
         manifest = None
     if not isinstance(manifest, dict):
@@ -328,6 +328,12 @@ def _manifest(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(kind, str) or kind not in KINDS or type(manifest.get("arrays")) is not dict:
         raise FileError(f"{path}: kind {kind!r} is none of {', '.join(KINDS)}")
     return manifest
+
+
+def _number(text: str) -> int | float:
+    # RFC 8785 writes 1e18 as 1000000000000000000, which is none of its whole numbers.
+    number = int(text)
+    return number if abs(number) < 1 << 53 else float(text)
 
 
 def array_digests(arrays: Arrays) -> dict[str, Any]:

@@ -135,9 +135,10 @@ def expected(cdm, row_of):
             continue
         moment = row["measurement_datetime"]
         when = (0.0 if moment is None else moment.timestamp()) * (1 if latest else -1)
-        order = (row["measurement_date"].toordinal(), row["measurement_id"])
+        day = row["measurement_date"]
+        order = (0 if day is None else day.toordinal(), row["measurement_id"])
         order = order if latest else tuple(-one for one in order)
-        rank = (order[0], moment is not None, when, order[1])
+        rank = (day is not None, order[0], moment is not None, when, order[1])
         place = row[key], of[row["measurement_concept_id"]]
         if place not in best or rank > best[place][0]:
             best[place] = rank, float(row["value_as_number"])
@@ -157,7 +158,7 @@ def test_each_value_is_the_latest_of_a_person_or_the_first_of_a_visit(store):
     cdm = changed(
         replace(cdm, measurement=twice),
         measurement_id=rng.permutation(n),
-        measurement_date=days.astype("datetime64[D]"),
+        measurement_date=pa.array(days.astype("datetime64[D]"), mask=rng.random(n) < 0.1),
         measurement_datetime=pa.array(seconds.astype("datetime64[us]"), mask=rng.random(n) < 0.3),
         value_as_number=pa.array(values, mask=rng.random(n) < 0.1),
         visit_occurrence_id=pa.array(visits, mask=rng.random(n) < 0.2),
@@ -189,6 +190,41 @@ def test_a_database_without_the_tables_is_refused(store, made, tmp_path, capsys)
     no_date = replace(made, measurement=made.measurement.drop(["measurement_date"]))
     with pytest.raises(DataError, match=r"table measurement .* has no column \['measurement_date'"):
         Recipe(cdm="other").open(store.fill(no_date, "other"))
+
+
+def test_names_in_capitals_are_others_in_postgresql_and_the_same_in_duckdb(postgres, duck):
+    made = Cdm.made(20)
+    before = rows(duck.fill(made), Recipe(cdm="cdm"))
+    names = [name.upper() for name in made.measurement.column_names]
+    capitals = replace(made, measurement=made.measurement.rename_columns(names))
+    assert rows(duck.fill(capitals, "cdm2"), Recipe(cdm="cdm2")).equals(before)
+    server = Server(postgres)
+    url = server.fill(made)
+    postgres.do('ALTER TABLE cdm.person RENAME COLUMN year_of_birth TO "YEAR_OF_BIRTH"')
+    with pytest.raises(DataError, match=r"no column \['year_of_birth'\]: .* names in lower case"):
+        Recipe(cdm="cdm").open(url)
+    postgres.do('ALTER TABLE cdm.person RENAME TO "PERSON"')
+    with pytest.raises(DataError, match=r"no tables person .* has 'PERSON' in capitals: .* views"):
+        Recipe(cdm="cdm").open(url)
+    server.clear()
+
+
+def test_a_person_or_a_visit_that_is_there_twice_is_refused(store, tmp_path, capsys):
+    """Each would become two rows."""
+    made = Cdm.made(20)
+    twice = replace(made, person=pa.concat_tables([made.person, made.person[4:7]]))
+    url = store.fill(twice)
+    assert main(f"fit {url} --omop person --cdm cdm -o {tmp_path}/m.hush".split()) == 1
+    said = capsys.readouterr().err
+    assert "table person in schema 'cdm' has 23 rows of 20 person_id: needs one row" in said
+    with pytest.raises(DataError, match="table person in schema 'cdm' has 23 rows of 20"):
+        Recipe("visit", cdm="cdm").open(url)
+    visits = made.visit_occurrence
+    twice = replace(made, visit_occurrence=pa.concat_tables([visits, visits[:1]]))
+    url = store.fill(twice, "visits")
+    with pytest.raises(DataError, match="has 41 rows of 40 visit_occurrence_id: needs one row"):
+        Recipe("visit", cdm="visits").open(url)
+    assert len(rows(url, Recipe("person", cdm="visits"))) == 20  # visits are not asked for
 
 
 def test_a_concept_in_two_units_or_without_one_is_refused_or_left_out(

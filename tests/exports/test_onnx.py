@@ -94,6 +94,18 @@ def test_there_may_be_categories_only(detector):
     assert (score == model.score_samples(rows)).all()
 
 
+@pytest.mark.parametrize(("high", "step"), [(65280.001, 1.0), (1.000000001, 1e-5), (1e-47, 1e-52)])
+def test_constants_that_are_one_or_zero_in_float32_count(high, step, rng):
+    """Of one feature, they have one element: onnxruntime drops x * 1, x / 1 and x - 0."""
+    x = pa.table({"x": rng.integers(-9_000, 150_000, 5_000) * step})
+    schema = Schema([Feature.numeric("x", low=0, high=high)])
+    for novelty in (False, True):
+        detector = HushTable(passes=1, novelty=novelty, random_state=0).fit(x, schema=schema)
+        score, label = session(to_onnx(detector)).run(None, fed(schema, x))
+        assert (score == detector.score_samples(x)).all()
+        assert (label == detector.predict(x)).all()
+
+
 def test_verdicts_that_were_learned_count(rng):
     X = rng.normal(size=(300, 3))
     detector = HushTable(random_state=0).fit(X)

@@ -219,6 +219,25 @@ def test_what_cannot_be_read_exactly_fails(engine, fitted, given, words):
         scored_by(engine, model, pa.table({"x": given * 20}))
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        *((f"'{sign}infinity'::{kind}", r"'day': needs finite numbers, or NULL, got -?[Ii]nfinity")
+          for kind in ("date", "timestamp", "timestamptz") for sign in ("", "-")),
+        ("INTERVAL '3 days'", "'day': needs dates, got a column of type interval"),
+        ("TIME '10:00'", "'day': needs dates, got a column of type time"),
+    ],
+)  # fmt: skip
+def test_what_is_no_date_fails(engine, value, words):
+    dialect, database = engine
+    model = small(typed_rows().select(["day"]))
+    ask = database.connection.execute if dialect == "duckdb" else database.cursor.execute
+    ask("DROP TABLE IF EXISTS days")
+    ask(f"CREATE TABLE days AS SELECT {value} AS day")
+    with pytest.raises(Exception, match=f"(?i){words}"):
+        database.ask(written(Model.of(model), dialect=dialect, table="days").decode())
+
+
 def test_fewer_digits_than_numbers_have_fail(postgres):
     rows = pa.table({"x": np.random.default_rng(0).random(60)})
     model = small(rows)

@@ -23,10 +23,10 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "service.py"
 def model(tmp_path_factory):
     rng = np.random.default_rng(0)
     rows = [
-        {"age": float(age), "pulse": float(pulse), "ward": ward}
-        for age, pulse, ward in zip(
+        {"age": int(age), "pulse": float(pulse), "ward": ward, "dead": dead}
+        for age, pulse, ward, dead in zip(
             rng.integers(18, 90, 400), rng.normal(70, 9, 400).round(),
-            rng.choice(["north", "south"], 400), strict=True,
+            rng.choice(["north", "south"], 400), ["true", "false", "?", "?"] * 100, strict=True,
         )
     ]  # fmt: skip
     path = tmp_path_factory.mktemp("service") / "model.hush"
@@ -63,22 +63,31 @@ def test_a_hundred_requests_at_once_get_the_library_s_answers(app, model):
     assert found == [(200, served.answer(request)) for request in requests]
 
 
+ROW = {"age": 41, "pulse": 70, "ward": "north", "dead": True}
+
+
 def test_an_odd_row_is_said_to_be_odd(app):
-    [(status, [answer])] = ask(app, {"json": [{"age": 41, "pulse": 210, "ward": None}]})
+    [(status, [answer])] = ask(app, {"json": [{**ROW, "pulse": 210, "ward": None}]})
     assert (status, answer["outlier"], answer["outside"]) == (200, True, "pulse")
     assert "pulse 210" in answer["reasons"]
 
 
-ROW = {"age": 41, "pulse": 70, "ward": "north"}
+def test_true_is_the_category_true_and_no_number(app, model):
+    [(status, answers)] = ask(app, {"json": [ROW, {**ROW, "dead": False}]})
+    assert (status, [answer["outside"] for answer in answers]) == (200, ["", ""])
+    assert answers == Served.load(model[0]).answer([ROW, {**ROW, "dead": False}])
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ([{"age": 41}], "row 0 has no value ['pulse', 'ward']"),
+        ([{"age": 41}], "row 0 has no value ['pulse', 'ward', 'dead']"),
         ([{**ROW, "pulse": "fast"}], "column 'pulse': 'fast' in row 0 is no number"),
         ([ROW, {**ROW, "pulse": "fast"}], "mixes types"),
         ([{**ROW, "pulse": float("inf")}], "contains infinity: feature 'pulse'"),
+        ([{**ROW, "age": 2**53 + 1}], "column 'age' holds the integer 9007199254740993: "),
+        ([{**ROW, "age": 10**400}], "column 'age' holds the integer of 1,329 bits: "),
+        ([{**ROW, "ward": "\ud800"}], "column 'ward' holds '\\ud800' in row 0: half a character"),
         ([], "no rows"),
         ([ROW] * 1_001, "at most 1000"),
         ([{**ROW, "pulse": [70]}], "valid number"),

@@ -73,14 +73,18 @@ class Feature:
     def _check_range(self) -> None:
         try:
             low, high = float(self.low), float(self.high)
-        except OverflowError:  # a whole number that no float holds
-            low = high = math.inf
-        except (TypeError, ValueError):
-            low = high = math.nan
-        if not (math.isfinite(low) and math.isfinite(high) and math.isfinite(high - low)):
+        except (TypeError, ValueError, OverflowError):  # a whole number that no float holds
             raise PlanError(
                 f"feature {self.name!r}: range [{self.low!r:.80}, {self.high!r:.80}]: needs two "
                 "finite numbers"
+            ) from None
+        shown = f"feature {self.name!r}: range [{low}, {high}]"
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise PlanError(f"{shown}: needs two finite numbers")
+        if not math.isfinite(high - low):
+            raise PlanError(
+                f"{shown}: its width, high - low, is not finite: narrow the range, or leave the "
+                "column out"
             )
         if low > high:
             raise PlanError(f"feature {self.name!r}: low {low} is above high {high}: swap them")

@@ -12,6 +12,7 @@ from hushtable.exports._sql_dialect import Dialect, is_date, number
 
 _WHOLE = "U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?"
 _NUMBERS = f"({_WHOLE}|FLOAT|DOUBLE|DECIMAL.*|BOOLEAN)"
+_DATES = "(DATE|TIMESTAMP.*)"
 _TEXTS = f"({_WHOLE}|VARCHAR|ENUM.*|BOOLEAN|UUID)"
 
 
@@ -52,7 +53,11 @@ class DuckDB(Dialect):
 
     def number(self, column: str, feature: Feature) -> str:
         if is_date(feature):
-            return f"epoch({column})"
+            seconds = f"epoch({self._checked(column, feature, _DATES, 'dates')})"
+            # An infinite date has no seconds, as NULL.
+            fails = self.error(_infinite(feature), f"CAST({column} AS VARCHAR)")
+            missed = f"{column} IS NOT NULL AND {seconds} IS NULL"
+            return f"CASE WHEN {missed} THEN {fails} ELSE {seconds} END"
         checked = self._checked(column, feature, _NUMBERS, "numbers")
         return f"CAST({checked} AS DOUBLE)"
 
@@ -62,8 +67,7 @@ class DuckDB(Dialect):
         return f"CASE WHEN typeof({column}) SIMILAR TO '{types}' THEN {column} ELSE {fails} END"
 
     def finite(self, number: str, feature: Feature) -> str:
-        words = f"column {feature.name!r}: needs finite numbers, or NULL, got "
-        fails = self.error(words, f"CAST({number} AS VARCHAR)")
+        fails = self.error(_infinite(feature), f"CAST({number} AS VARCHAR)")
         return (
             f"CASE WHEN isnan({number}) THEN NULL WHEN isinf({number}) THEN {fails} "
             f"ELSE {number} END"
@@ -141,3 +145,7 @@ class DuckDB(Dialect):
         best = ", ".join(f"x[{k}]" for k in range(3, len(columns) + 1))
         gain = f"CASE WHEN x[1] < x[2] THEN greatest(x[1], {best}) - x[1] ELSE 0 END"
         return f"list_transform(list_zip({', '.join(columns)}), lambda x: {gain})"
+
+
+def _infinite(feature: Feature) -> str:
+    return f"column {feature.name!r}: needs finite numbers, or NULL, got "

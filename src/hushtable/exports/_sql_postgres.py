@@ -11,6 +11,7 @@ from hushtable.exports._sql_dialect import Dialect, is_date, number
 #: Bytes of a name that PostgreSQL keeps; it drops the rest without a word.
 _LONGEST = 63
 _EXACT = "smallint,integer,bigint,numeric"
+_DATES = "date,timestamp,timestamptz"
 _TEXTS = "text,varchar,name,smallint,integer,bigint,boolean,uuid"
 
 
@@ -57,7 +58,12 @@ class PostgreSQL(Dialect):
 
     def number(self, column: str, feature: Feature) -> str:
         if is_date(feature):
-            return f"CAST(EXTRACT(EPOCH FROM {column}) AS double precision)"
+            words = f"column {feature.name!r}: needs dates, got a column of type "
+            fails = self.error(words, f"pg_typeof({column})::text")
+            return (
+                f"CASE WHEN pg_typeof({column}) = ANY ('{{{_DATES}}}'::regtype[]) "
+                f"THEN CAST(EXTRACT(EPOCH FROM {column}) AS double precision) ELSE {fails} END"
+            )
         if not could_be_boolean(feature):
             return f"{column} + CAST(0 AS double precision)"
         # No operator takes both numbers and truth: by way of texts, which are exact.

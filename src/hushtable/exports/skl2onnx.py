@@ -45,7 +45,7 @@ def convert(scope: Any, operator: Any, container: Any) -> None:
     score = scores(graph, model, encode(graph, model.plan.schema, inputs, missing=""))
     column = graph.add("Reshape", score, np.array([-1, 1]))
     labels(graph, model, column, "label")
-    graph.add("Sub", column, model.threshold, out="scores")
+    graph.add("Sub", column, np.array([[model.threshold]]), out="scores")
     add_onnx_graph(scope, operator, container, graph.model(inputs, outputs, {}))
 
 

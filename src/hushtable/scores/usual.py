@@ -69,8 +69,10 @@ class UsualValues:
         for text, rows in zip(texts, times.tolist(), strict=True):
             found[text] = found.get(text, 0) + rows
         missing = found.pop(None, 0) / n_rows
-        most = sorted(found.items(), key=lambda one: (-one[1], one[0]))[:MOST_CATEGORIES]
-        return cls(missing, None, {str(text): rows / n_rows for text, rows in most})
+        # A text that the schema does not list may be of one row alone: none goes into a file.
+        listed = [(text, found[text]) for text in feature.categories if text in found]
+        most = sorted(listed, key=lambda one: (-one[1], one[0]))[:MOST_CATEGORIES]
+        return cls(missing, None, {text: rows / n_rows for text, rows in most})
 
     def to_dict(self) -> dict[str, Any]:
         """Return them as a file carries them."""

@@ -20,6 +20,8 @@ TABLES = {
     "visit_occurrence": ("visit_occurrence_id", "person_id", "visit_start_date"),
 }  # fmt: skip
 KEYS = {"person": "person_id", "visit": "visit_occurrence_id"}
+#: Tables that have one row of each key.
+ONE_ROW = {"person": "person_id", "visit_occurrence": "visit_occurrence_id"}
 
 _SEX = """\
 CASE WHEN p.gender_concept_id = 8507 THEN 'male'
@@ -37,7 +39,8 @@ def rows_query(row_of: RowOf, concepts: ConceptSet, schema: str) -> str:
 
     Of each concept, a person's row has the latest value: how they are now. A visit's row has its
     first one: how they came in, before they were treated. Both are values that were measured, and
-    the same ones at each reading: of one moment, the row with the highest (lowest) id.
+    the same ones at each reading: of one moment, the row with the highest (lowest) id. A value
+    without a date counts where no other is.
     """
     cdm = quoted(schema)
     names = ",\n  ".join(f"w.{quoted(one.name)}" for one in concepts)
@@ -46,11 +49,11 @@ def rows_query(row_of: RowOf, concepts: ConceptSet, schema: str) -> str:
     else:
         key = "visit_occurrence_id"
         visits = f"\nJOIN {cdm}.visit_occurrence AS v ON v.{key} = w.{key}"
-        also, person = "\n  v.person_id,", "v.person_id"
+        also, person = "\n  v.person_id AS person_id,", "v.person_id"
         year = "EXTRACT(YEAR FROM v.visit_start_date)"
     return f"""\
 WITH {_wide(row_of, concepts, cdm)}
-SELECT w.{key},{also}
+SELECT w.{key} AS {key},{also}
   CAST({year} - p.year_of_birth AS DOUBLE PRECISION) AS age,
   {_SEX},
   {names}
@@ -79,8 +82,8 @@ numbered AS (
   SELECT m.{key}, listed.feature, CAST(m.value_as_number AS DOUBLE PRECISION) AS value,
     EXTRACT(YEAR FROM m.measurement_date) AS year,
     ROW_NUMBER() OVER (PARTITION BY m.{key}, listed.feature
-      ORDER BY m.measurement_date {order}, m.measurement_datetime {order} NULLS LAST,
-        m.measurement_id {order}) AS place
+      ORDER BY m.measurement_date {order} NULLS LAST,
+        m.measurement_datetime {order} NULLS LAST, m.measurement_id {order}) AS place
   FROM {cdm}.measurement AS m
   JOIN listed ON listed.concept = m.measurement_concept_id AND listed.unit = m.unit_concept_id
   WHERE m.value_as_number IS NOT NULL AND m.{key} IS NOT NULL),
@@ -96,14 +99,26 @@ def schema_query() -> str:
 
 
 def columns_query(tables: Sequence[str]) -> str:
-    """Return the question which of the tables are there, and which columns, in all schemas."""
+    """Return the question which of the tables are there, and which columns, in all schemas.
+
+    Names are as they stand there: whether capitals matter depends on the database.
+    """
     names = ", ".join(f"'{one}'" for one in tables)
     return f"""\
-SELECT CAST(table_schema AS VARCHAR) AS cdm, LOWER(CAST(table_name AS VARCHAR)) AS name,
-  LOWER(CAST(column_name AS VARCHAR)) AS field
+SELECT CAST(table_schema AS VARCHAR) AS cdm, CAST(table_name AS VARCHAR) AS name,
+  CAST(column_name AS VARCHAR) AS field
 FROM information_schema.columns
 WHERE LOWER(CAST(table_name AS VARCHAR)) IN ({names})
 ORDER BY 1, 2, 3"""
+
+
+def keys_query(table: str, schema: str) -> str:
+    """Return the question how many rows a table of `ONE_ROW` has, and of how many keys."""
+    key = ONE_ROW[table]
+    return (
+        f"SELECT COUNT({key}) AS n_rows, COUNT(DISTINCT {key}) AS n_keys "
+        f"FROM {quoted(schema)}.{table}"
+    )
 
 
 def units_query(concepts: ConceptSet, schema: str, named: bool) -> str:

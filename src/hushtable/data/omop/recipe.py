@@ -91,13 +91,15 @@ class Recipe:
         UsageError
             If this is no URL of such a database.
         DataError
-            If a table or column of the CDM is missing, or a concept has measurements in units that
-            are not listed, or without any; the message names them, and what to do.
+            If a table or column of the CDM is missing, a person or visit is there twice, or a
+            concept has measurements in units that are not listed, or without any; the message
+            names them, and what to do.
         """
         if not is_url(url) or url.partition("://")[0].lower() not in _KNOWN:
             name = shown_url(url) if is_url(url) else url
             raise UsageError(f"{name}: OMOP tables are read from postgresql:// or duckdb:///")
         cdm, named = self._checked_tables(url)
+        self._check_keys(url, cdm)
         found = self._checked_units(url, cdm, named)
         reader = as_reader(url, layout=Layout(query=self.query(cdm)))
         # The query sorts all measurements, and what it returns is small: asked once, not at each
@@ -116,17 +118,35 @@ class Recipe:
         }
         there: dict[str, dict[str, set[str]]] = {}
         for row in _asked(url, query.columns_query([*needed, "concept"])):
-            there.setdefault(row["cdm"], {}).setdefault(row["name"], set()).add(row["field"])
+            name, column = row["name"], row["field"]
+            if _is_duckdb(url):  # PostgreSQL takes "PERSON" and person for two tables
+                name, column = name.lower(), column.lower()
+            there.setdefault(row["cdm"], {}).setdefault(name, set()).add(column)
         tables = there.get(cdm, {})
         if lacking := [table for table in needed if table not in tables]:
-            raise DataError(_no_tables(shown_url(url), cdm, lacking, _complete(there, needed)))
+            capitals = [name for name in tables if name.lower() in lacking]
+            others = _complete(there, needed)
+            raise DataError(_no_tables(shown_url(url), cdm, lacking, others, capitals))
         for table, columns in needed.items():
             if missing := [name for name in columns if name not in tables[table]]:
                 raise DataError(
                     f"{shown_url(url)}: table {table} in schema {cdm!r} has no column {missing}: "
-                    "needs a CDM of version 5.2 or later"
+                    "needs a CDM of version 5.2 or later, with names in lower case"
                 )
         return cdm, {"concept_id", "concept_name"} <= tables.get("concept", set())
+
+    def _check_keys(self, url: str, cdm: str) -> None:
+        """Refuse a person, or visit, that is there twice: it would become two rows."""
+        for table, key in query.ONE_ROW.items():
+            if table == "visit_occurrence" and self.row_of == "person":
+                continue
+            [found] = _asked(url, query.keys_query(table, cdm))
+            if found["n_rows"] > found["n_keys"]:
+                raise DataError(
+                    f"{shown_url(url)}: table {table} in schema {cdm!r} has {found['n_rows']:,} "
+                    f"rows of {found['n_keys']:,} {key}: needs one row of each. Remove what is "
+                    "there twice, or make a view without it (--cdm names its schema)"
+                )
 
     def _checked_units(self, url: str, cdm: str, named: bool) -> tuple[str, ...]:
         """Refuse measurements in other units; or return words on those that are left out."""
@@ -162,8 +182,19 @@ def _complete(there: dict[str, dict[str, set[str]]], needed: dict[str, Any]) -> 
     return [name for name, tables in there.items() if needed.keys() <= tables.keys()]
 
 
-def _no_tables(source: str, cdm: str, lacking: Sequence[str], others: Sequence[str]) -> str:
-    if others:
+def _is_duckdb(url: str) -> bool:
+    return url.partition("://")[0].lower() == "duckdb"
+
+
+def _no_tables(
+    source: str, cdm: str, lacking: Sequence[str], others: Sequence[str], capitals: Sequence[str]
+) -> str:
+    if capitals:
+        do = (
+            f"it has {', '.join(map(repr, capitals))} in capitals: make views of them, and of "
+            "their columns, in lower case (--cdm names their schema)"
+        )
+    elif others:
         do = f"they are in schema {' and '.join(map(repr, others))} (--cdm {others[0]})"
     else:
         do = (

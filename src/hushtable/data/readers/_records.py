@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from hushtable.data.readers._arrow import arrow
-from hushtable.data.readers._reader import Reader
+from hushtable.data.readers._reader import Reader, integer_too_large
 from hushtable.errors import DataError, DataTypeError
 
 
@@ -39,11 +39,24 @@ def of_one_type(values: list[Any], column: str) -> pa.Array:
     """Return values as an Arrow column; ``column`` names it in messages.
 
     Raises `DataTypeError` if they are of several types, and `DataError` for a whole number that
-    does not fit 64 bits.
+    is too large, or a text with half a character.
     """
     try:
         return pa.array(values, from_pandas=True)
+    except UnicodeEncodeError as error:
+        rows = [i for i, value in enumerate(values) if isinstance(value, str)]
+        row = next((f" in row {i}" for i in rows if values[i] == error.object), "")
+        raise DataError(
+            f"column {column} holds {error.object!r:.80}{row}: half a character, which no file "
+            "or table can hold; correct the text, or leave it empty"
+        ) from None
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        if all(value is None or isinstance(value, int | float) for value in values):
+            for value in values:
+                if isinstance(value, int) and abs(value) > 2**53:
+                    bits = value.bit_length()
+                    shown = value if bits <= 128 else f"of {bits:,} bits"
+                    raise integer_too_large(f"column {column}", shown) from None
         raise DataTypeError(
             f"column {column} mixes types: argument must be a string or a real number in the "
             f"whole column ({error})"

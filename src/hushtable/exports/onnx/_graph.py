@@ -19,6 +19,9 @@ _TYPES = {
     "bool": "BOOL", "float32": "FLOAT", "float64": "DOUBLE", "int64": "INT64",
     "object": "STRING", "uint64": "UINT64",
 }  # fmt: skip
+#: Nodes that onnxruntime 1.32 drops, where a constant of one element is 0 or 1 once it is rounded
+#: to float32, though the tensor is of float64.
+_DROPPED = {"Add", "Div", "Mul", "Sub"}
 
 
 class Tensor(NamedTuple):
@@ -58,8 +61,13 @@ class Graph:
     ) -> str:
         """Add a node; return the name of its output, a new one unless it is given.
 
-        Inputs are names of tensors, arrays, or numbers, which are taken as they are by NumPy.
+        Inputs are names of tensors, arrays, or numbers, which are taken as they are by NumPy. What
+        is added to an array, or multiplied by one, has its rank; with a fraction, 1.
         """
+        if op in _DROPPED and any(not isinstance(x, str) and _is_nearly(x) for x in inputs):
+            # No runtime drops a node for a constant of two elements.
+            twice = (x if isinstance(x, str) else np.stack([np.atleast_1d(x)] * 2) for x in inputs)
+            return self.add("Gather", self.add(op, *twice), np.array(0), out=out, axis=0)
         names = [x if isinstance(x, str) else self._constant(np.asarray(x)) for x in inputs]
         out = out or self._new(op)
         domain = _ML if op == "LabelEncoder" else ""
@@ -105,3 +113,12 @@ class Graph:
         )
         self._taken.add(name)
         return name
+
+
+def _is_nearly(constant: NDArray[Any] | float) -> bool:
+    """Whether this is one number, nearly 0 or 1, and neither."""
+    array = np.asarray(constant)
+    if array.size != 1:
+        return False
+    number = float(array.item())
+    return 0.0 < min(abs(number), abs(number - 1.0)) < 1e-3
