@@ -15,12 +15,13 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "federation"))
 from round_helpers import DEADLINE, T0, UNATTENDED, Consortium
 
 from hushtable import files, signatures
-from hushtable.errors import HushTableError
+from hushtable.errors import HushTableError, RoundError
 from hushtable.federation import clock
 from hushtable.federation.book.book import Book
 from hushtable.federation.book.database import Database
@@ -284,7 +285,11 @@ class Run:
             how = {"deadline": DEADLINE + timedelta(days=3)}
             if self.rng.random() < 0.5:
                 how["drop"] = (str(self.rng.choice(self.names)),)
-            posts.amend(self.those.lead, **how)
+            if posts.decided:
+                with pytest.raises(RoundError, match="decided already"):
+                    posts.amend(self.those.lead, **how)
+            else:
+                posts.amend(self.those.lead, **how)
             self.visit("lead", False)
 
     # --- what strangers and disks do ----------------------------------------------------------
