@@ -308,7 +308,13 @@ def test_ctrl_c_that_compiled_code_drops(here, run, monkeypatch):
         return count(*args, **options)
 
     monkeypatch.setattr(Sketch, "from_data", counted)
-    done = run(*sync(here, "north"))
+    # A shell starts background jobs with SIGINT ignored, and Python keeps to that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        done = run(*sync(here, "north"))
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert done.code == 130
     assert "nothing was written" in done.err
     assert answers(here, "north") == []
