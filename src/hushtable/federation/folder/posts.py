@@ -150,9 +150,13 @@ class Posts:
                 )
         return found[max(found)]
 
-    def of(self, step: str, sender: str) -> Iterator[tuple[str, bytes]]:
-        """Yield the files that claim to be of a step and sender, each with its content."""
-        names = sorted(self._names.get((step, sender), []))
+    def of(self, step: str, sender: str, known: bytes = b"") -> Iterator[tuple[str, bytes]]:
+        """Yield the files that claim to be of a step and sender, each with its content.
+
+        The one with the content that is ``known`` is not read.
+        """
+        mine = name_of(self.round.round_id, step, sender, known)
+        names = sorted(name for name in self._names.get((step, sender), []) if name != mine)
         for name in names[_MOST:]:
             self.odd[name] = f"more than {_MOST} files claim to be this one: it is not looked at"
         for name in names[:_MOST]:

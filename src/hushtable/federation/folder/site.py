@@ -96,14 +96,10 @@ class SiteVisit:
         given = self.book.answer(self.posts.round.round_id)
         if given is not None and not given.content:  # no copy is kept
             return False
-        mine = b"" if given is None else given.content
-        known = signed_digest(mine, self.posts.round, self.me)
-        found = [content for _, content in self.posts.of(self._step, self.me.name)]
-        return any(
-            signed_digest(content, self.posts.round, self.me) not in ("", known)
-            for content in found
-            if content != mine
-        )
+        mine, round_ = b"" if given is None else given.content, self.posts.round
+        found = [content for _, content in self.posts.of(self._step, self.me.name, mine)]
+        known = signed_digest(mine, round_, self.me) if found else ""
+        return any(signed_digest(content, round_, self.me) not in ("", known) for content in found)
 
     # --- the first step -----------------------------------------------------------------------
 
