@@ -71,8 +71,8 @@ class Comparison:
     >>> here = Rehearsal()
     >>> result = SecureSum(here.round, here.lead, here.transport()).run()
     >>> found = Comparison.of(result, here.books["north"])
-    >>> found.fits, found.other_sites
-    (True, 1)
+    >>> found.site, found.other_sites
+    ('north', 1)
     """
 
     site: str
