@@ -276,7 +276,7 @@ def test_extended_and_dropped_by_command(visit, here, run, monkeypatch):
     assert "is over" in ended.err
 
 
-def test_two_amendments_wait_for_each_other(here, run):
+def test_of_two_amendments_at_a_time_one_is_refused(here, run):
     """Two of one number would stop the round."""
     journal = path_of(here / "lead.key", asked(here))
     with files.locked(journal):
@@ -323,10 +323,11 @@ def test_ctrl_c_that_compiled_code_drops(here, run, monkeypatch):
 
 def test_new_keys_under_an_old_name(here, run, tmp_path):
     do("round", "keygen", "north", "--cap", 3, "--persons", "affirmed", "--folder", tmp_path)
-    done = run("round", "sync", here / "box", "--key", tmp_path / "north.key")
-    assert done.code == 2
-    assert "names 'north' with other keys" in done.err
-    assert Keys.load(here / "north.key").card.fingerprint in done.err
+    for command in ("sync", "status"):
+        done = run("round", command, here / "box", "--key", tmp_path / "north.key")
+        assert done.code == 2
+        assert "names 'north' with other keys" in done.err
+        assert Keys.load(here / "north.key").card.fingerprint in done.err
 
 
 def test_two_coordinators(visit, here, run, tmp_path):

@@ -517,7 +517,6 @@ def test_a_site_that_answers_twice_is_left_out(folder, clock, tmp_path):
     site = here.consortium.sites["s01"]
     old, away = restored(here, "s01", tmp_path), tmp_path / "away"
     away.mkdir()
-    shutil.copy(site.book.path, tmp_path / "new.book")
     for path in here.names(sender="s01"):
         path.rename(away / path.name)
     shutil.copy(old, site.book.path)

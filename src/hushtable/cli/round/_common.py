@@ -9,6 +9,8 @@ import typer
 from hushtable.cli._options import argument, option
 from hushtable.errors import FileError, UsageError
 from hushtable.federation.collect import Collection
+from hushtable.federation.folder.posts import rounds
+from hushtable.federation.folder.store import Store
 from hushtable.federation.hidden import read_plan
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.meeting_notes import read_verified
@@ -69,6 +71,28 @@ def coordinators_round(path: Path, keys: Keys) -> Round:
     round_ = read_round(path)
     check_coordinator(round_, keys)
     return round_
+
+
+def no_round(store: Store, me: Card | None, which: str | None) -> UsageError:
+    """Return the error that a folder holds no round for somebody, or none at all."""
+    named = [
+        card
+        for one in rounds(store)
+        for card in (*one.sites, one.coordinator)
+        if me is not None and card.name == me.name
+    ]
+    if me is not None and named and not which:
+        return UsageError(
+            f"{store.where} names {me.name!r} with other keys (fingerprint "
+            f"{named[-1].fingerprint}; that of these is {me.fingerprint}): give those keys, or ask "
+            "the coordinator for a round with the new card"
+        )
+    about = f" whose id begins with {which}" if which else ""
+    of = "" if me is None else f" for {me.name!r}"
+    return UsageError(
+        f"{store.where} holds no round{about}{of}: check the folder, or wait for the coordinator "
+        "to put one there (hushtable round sync --post)"
+    )
 
 
 def days_on(days: float) -> Any:

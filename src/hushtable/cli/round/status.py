@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from hushtable import files
 from hushtable.cli._options import Json, argument, option
 from hushtable.cli._output import Target, finish, print_sentences, print_table, shown
-from hushtable.cli.round._common import collected, period_facts, read_round, state
+from hushtable.cli.round._common import collected, no_round, period_facts, read_round, state
 from hushtable.cli.round.collect import print_roster
 from hushtable.errors import UsageError
 from hushtable.federation.clock import now, stamp
@@ -122,12 +122,7 @@ def _wanted(store: Store, me: Card | None, which: str | None) -> list[Round]:
         and one.round_id.startswith((which or "").lower())
     ]
     if not found:
-        about = f" whose id begins with {which}" if which else ""
-        of = "" if me is None else f" for {me.name!r}"
-        raise UsageError(
-            f"{store.where} holds no round{about}{of}: check the folder, or wait for the "
-            "coordinator to put one there (hushtable round sync --post)"
-        )
+        raise no_round(store, me, which)
     return found
 
 

@@ -16,7 +16,6 @@ from hushtable.cli._rows import READS, Reads
 from hushtable.cli.round import _common as common
 from hushtable.cli.round._answering import ANSWERS, Answers, Counting
 from hushtable.cli.round._party import Party, result_name
-from hushtable.errors import UsageError
 from hushtable.federation.clock import stamp
 from hushtable.federation.folder.posts import Posts, post_round, rounds
 from hushtable.federation.folder.store import Store
@@ -71,7 +70,7 @@ def sync(
     party = Party(store, keys, key, output, answers, counting, as_json, unattended)
     found = [one for one in rounds(store) if party.takes_part(one, which)]
     if not found:
-        raise _no_round(store, keys.card, which)
+        raise common.no_round(store, keys.card, which)
     visited = [party.visit(one, alone=len(found) == 1) for one in found]
     facts = {
         "command": "round sync",
@@ -86,26 +85,6 @@ def sync(
 
 
 # --- what is said ---------------------------------------------------------------------------------
-
-
-def _no_round(store: Store, me: Card, which: str | None) -> UsageError:
-    named = [
-        card
-        for one in rounds(store)
-        for card in (*one.sites, one.coordinator)
-        if card.name == me.name
-    ]
-    if named and not which:
-        return UsageError(
-            f"{store.where} names {me.name!r} with other keys (fingerprint "
-            f"{named[-1].fingerprint}; that of these is {me.fingerprint}): give those keys, or ask "
-            "the coordinator for a round with the new card"
-        )
-    about = f" whose id begins with {which}" if which else ""
-    return UsageError(
-        f"{store.where} holds no round{about} for {me.name!r}: check the folder, or wait for the "
-        "coordinator to put one there (hushtable round sync --post)"
-    )
 
 
 def _facts(posts: Posts, visit: Visit) -> dict[str, Any]:

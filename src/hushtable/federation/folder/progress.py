@@ -24,7 +24,7 @@ Phase = Literal["stopped", "counting", "short", "closing", "unmasking", "done"]
 #: asked in a further step, or has answered the last one; it is in the result; the sum goes on
 #: without it.
 State = Literal["awaited", "refused", "twice", "in", "asked", "helped", "summed", "dropped", "out"]
-#: Of whom there is nothing that counts, and something may still come.
+#: Of whom there is nothing that counts, and who are not left out.
 MISSING: tuple[State, ...] = "awaited", "refused", "twice"
 
 
