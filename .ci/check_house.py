@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "hushtable"
-MAX_LINES, MAX_FUNCTION, MAX_PARAMETERS, MAX_FLOORS = 350, 40, 8, 20
+MAX_CODE, MAX_FUNCTION, MAX_PARAMETERS, MAX_FLOORS = 400, 40, 8, 20
 #: Functions that may be longer than `MAX_FUNCTION`, as module:function; no more than ten.
 LONG: frozenset[str] = frozenset()
 MAX_LONG = 10
@@ -25,13 +25,35 @@ MAX_LONG = 10
 Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
+def is_docstring(node: ast.AST) -> bool:
+    """Tell whether a node is a text that stands alone: a docstring, and nothing else."""
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
+
+
 @dataclass(frozen=True)
 class File:
     """A source file and what it defines."""
 
     module: str
-    lines: int
+    text: str
     tree: ast.Module
+
+    @property
+    def lines(self) -> int:
+        return len(self.text.splitlines())
+
+    @property
+    def code(self) -> int:
+        """Count the lines without blank ones, docstrings and imports."""
+        filled = {i for i, line in enumerate(self.text.splitlines(), start=1) if line.strip()}
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Import | ast.ImportFrom) or is_docstring(node):
+                filled -= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        return len(filled)
 
     @property
     def functions(self) -> list[Definition]:
@@ -64,7 +86,7 @@ def files(package: Path) -> list[File]:
         parts = path.relative_to(package.parent).with_suffix("").parts
         text = path.read_text(encoding="utf-8")
         module = ".".join(parts).removesuffix(".__init__")
-        found.append(File(module, len(text.splitlines()), ast.parse(text)))
+        found.append(File(module, text, ast.parse(text)))
     return found
 
 
@@ -89,8 +111,11 @@ def parameters(function: Definition) -> int:
 
 def long_files(house: Sequence[File]) -> Iterator[str]:
     for file in house:
-        if file.lines > MAX_LINES:
-            yield f"{file.module}: {file.lines} lines; needs {MAX_LINES} at most"
+        if file.code > MAX_CODE:
+            yield (
+                f"{file.module}: {file.code} lines of code (docstrings, imports and blank lines "
+                f"do not count); needs {MAX_CODE} at most"
+            )
 
 
 def long_functions(house: Sequence[File], allowed: frozenset[str] = LONG) -> Iterator[str]:
