@@ -20,12 +20,16 @@ endif
 silently = out=$$($(1) 2>&1) || { printf '%s\n' "$$out"; exit 1; }
 
 # The package and a group of pyproject.toml go into an environment in the versions that pyproject.toml
-# allows; with LOCKED=1, as in CI, in those of a file of .ci/locks/, each file by its hash.
-hashed = $(1) -m pip install --quiet --require-hashes --requirement .ci/locks/$(2).txt
+# allows; with LOCKED=1, as in CI, in those of a file of .ci/locks/, each file by its hash, and by uv:
+# its one cache serves all environments.
+UV := .venv-supply/bin/uv
+hashed = $(UV) pip install --quiet --python $(1) --require-hashes --requirement .ci/locks/$(2).txt
 ifdef LOCKED
+SUPPLY := .venv-supply/.created
 install = $(call hashed,$(1),build) && $(call hashed,$(1),$(3)) --no-build-isolation && \
-	$(1) -m pip install --quiet --no-deps --no-build-isolation --editable .
+	$(UV) pip install --quiet --python $(1) --no-deps --no-build-isolation --editable .
 else
+SUPPLY :=
 install = $(1) -m pip install --quiet "pip>=25.1" && \
 	$(1) -m pip install --quiet --editable . $(addprefix --group ,$(2))
 endif
@@ -36,7 +40,7 @@ VERSIONS := tests/test_same_bits.py tests/test_files.py tests/test_inputs.py tes
 	tests/engines/test_dask.py tests/cli/test_cli_commands.py
 NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)))
 
-.PHONY: demo test test-slow test-attacks test-flower test-nvflare test-vantage6 test-oldest test-newest test-nightly
+.PHONY: nightly demo test test-slow test-attacks test-flower test-nvflare test-vantage6 test-oldest test-newest test-nightly
 .PHONY: test-all mutants fuzz kernels lint format docs check-pages check-extras wheel lock audit sbom coverage clean
 .NOTPARALLEL: # targets share one .venv
 
@@ -58,9 +62,9 @@ else
 	$(BIN)/pytest -m "slow and serial"
 endif
 
-# What was found by attacking, each as a test that failed before; make test and test-slow run them, too.
-test-attacks: .venv/.group-test
-	$(BIN)/pytest tests/hardening/attacks $(or $(PYTEST_ARGS),$(PARALLEL))
+# What was found by attacking, each as a test that failed before, and faults of disks, networks and clocks.
+test-attacks: .venv/.group-test .venv/.kernels
+	$(BIN)/pytest tests/hardening/attacks tests/hardening/faults $(or $(PYTEST_ARGS),$(PARALLEL) --durations=15)
 
 # In an environment of its own: Flower pins many libraries tightly.
 test-flower: .venv-flower/.created
@@ -106,6 +110,10 @@ kernels: .venv/.kernels
 mutants: .venv/.group-mutants
 	nice $(BIN)/python .ci/mutants.py $(MUTANTS)
 
+# What CI leaves out for its time.
+nightly:
+	@.ci/nightly
+
 test-all: .venv/.group-test
 	$(BIN)/pytest $(PYTEST_ARGS)
 
@@ -134,13 +142,13 @@ docs: .venv/.group-dev
 check-pages: .venv/.group-dev
 	@$(BIN)/python .ci/check_pages.py docs/_build/html
 
-# One for every platform, and one for this with its kernels built.
+# One for every platform, and one for this with its kernels built; TWICE=1 builds both again elsewhere.
 wheel: .venv/.group-dev .venv-supply/.created
 	@rm -rf dist
 	@$(call silently,$(BIN)/python -m build $(if $(LOCKED),--no-isolation))
 	@$(call silently,HUSHTABLE_BUILD_KERNELS=1 $(BIN)/python -m build --wheel $(if $(LOCKED),--no-isolation))
 	@$(call silently,.venv-supply/bin/twine check --strict dist/hushtable-*)
-	@$(BIN)/python .ci/check_wheel.py dist
+	@$(BIN)/python .ci/check_wheel.py dist $(if $(TWICE),--twice)
 
 # Each extra alone, in an empty environment; of the wheel that make wheel built.
 check-extras: .venv/.created .venv-supply/.created
@@ -183,23 +191,23 @@ clean: # keeps the environments
 	rm -rf .cache .hypothesis dist mutants docs/_build docs/generated docs/gallery
 	find src tests benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-.venv/.created:
+.venv/.created: $(SUPPLY)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hushtable needs Python 3.11 or newer, $(PYTHON) is %d.%d: name another with make PYTHON=..." % sys.version_info[:2])'
 	@echo "Setting up .venv, once; this takes a minute or two."
 	@$(PYTHON) -m venv .venv
 	@touch $@
 
-.venv-flower/.created: pyproject.toml
+.venv-flower/.created: pyproject.toml $(SUPPLY)
 	@$(PYTHON) -m venv .venv-flower
 	@$(call install,.venv-flower/bin/python,flower,flower)
 	@touch $@
 
-.venv-nvflare/.created: pyproject.toml
+.venv-nvflare/.created: pyproject.toml $(SUPPLY)
 	@$(PYTHON) -m venv .venv-nvflare
 	@$(call install,.venv-nvflare/bin/python,nvflare,nvflare)
 	@touch $@
 
-.venv-vantage6/.created: pyproject.toml
+.venv-vantage6/.created: pyproject.toml $(SUPPLY)
 	@$(PYTHON) -m venv .venv-vantage6
 	@$(call install,.venv-vantage6/bin/python,vantage6,vantage6)
 	@touch $@
@@ -210,14 +218,14 @@ clean: # keeps the environments
 		--editable . --group test
 	@touch $@
 
-.venv-newest/.created: pyproject.toml
+.venv-newest/.created: pyproject.toml $(SUPPLY)
 	@rm -rf .venv-newest && $(NEWEST) -m venv .venv-newest
 	@$(call install,.venv-newest/bin/python,test,dev)
 	@touch $@
 
 .venv-supply/.created: pyproject.toml
 	@$(PYTHON) -m venv .venv-supply
-	@$(if $(LOCKED),$(call hashed,.venv-supply/bin/python,supply),\
+	@$(if $(LOCKED),.venv-supply/bin/python -m pip install --quiet --require-hashes --requirement .ci/locks/supply.txt,\
 		.venv-supply/bin/python -m pip install --quiet "pip>=25.1" && \
 		.venv-supply/bin/python -m pip install --quiet --group supply)
 	@touch $@

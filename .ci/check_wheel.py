@@ -1,6 +1,6 @@
-"""Check the wheels in a folder, build them again, and use them in an empty environment.
+"""Check the wheels in a folder, and use them in an empty environment.
 
-There is no network while they are used, where the system can do without (unshare). With LOCKED=1,
+With --twice, they are built again elsewhere and have to be the same bytes. There is no network while they are used, where the system can do without (unshare). With LOCKED=1,
 what they need is installed in the locked versions. For another Python: --python /path/to/python.
 """
 
@@ -141,13 +141,16 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--python", default=sys.executable, help="by default this one")
+    parser.add_argument("--twice", action="store_true", help="build them again, and compare")
     options = parser.parse_args()
     wheels = sorted(options.folder.resolve().glob("*.whl"))
     pure, for_platform = sorted(wheels, key=lambda wheel: not wheel.name.endswith("-any.whl"))
     for wheel in wheels:
         check_content(wheel)
     with tempfile.TemporaryDirectory() as folder:
-        build_again(pure.parent, Path(folder))
+        if options.twice:
+            build_again(pure.parent, Path(folder))
         use(pure, for_platform, Path(folder), options.python)
     for wheel in wheels:
-        print(f"{wheel.name}: {wheel.stat().st_size / 1000:.0f} kB, built twice alike and used")
+        done = "built twice alike and used" if options.twice else "used"
+        print(f"{wheel.name}: {wheel.stat().st_size / 1000:.0f} kB, {done}")
