@@ -46,10 +46,10 @@ def open_rows(
     reader = X if isinstance(X, Reader) else as_reader(X, text_columns=schema.categorical_names)
     in_order = not (reader.names and schema.named) or [*reader.names] == schema.names
     in_order &= reader.n_columns == len(schema)
-    if reader.numeric and not keep and in_order:
+    reading = (reading or Reading()).updated(reader.reading)
+    if reader.numeric and not keep and in_order and not reading.missing:
         return reader
     keep = tuple(keep) or reader.keep
-    reading = (reading or Reading()).updated(reader.reading)
     plain = in_order and not schema.categorical_names and not reading.missing
     if plain and not keep and (block := few_rows(reader)) is not None:
         return block
@@ -148,10 +148,11 @@ def _values(
     The first texts of an ``unsettled`` column settle how it is read: in ``readings``.
     """
     if isinstance(batch, np.ndarray):
-        return batch
+        return reading.without_numbers(batch)
     columns = list(batch.columns)
     for j, one in enumerate(readings):
-        column = reading.without_missing(columns[j])
+        sign = one.decimal if one is not None and one.kind == "number" else None
+        column = reading.without_missing(columns[j], sign)
         if one is not None and is_text(column.type):
             texts = plain_texts(column)
             if one.kind == "category":

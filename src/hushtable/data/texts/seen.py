@@ -66,6 +66,8 @@ class TextsSeen:
 
     #: Whether blanks around texts belong to them.
     verbatim: bool = False
+    #: Numbers that stand for a missing value in a column with decimal points.
+    absent: tuple[float, ...] = ()
     n: int = 0
     n_missing: int = 0
     shapes: Counter[str] = field(default_factory=Counter)
@@ -106,27 +108,37 @@ class TextsSeen:
         values = numbers.plain(texts)
         if values is not None and np.isnan(values).all():  # the word nan, which means missing
             self.n, self.n_missing = self.n - n, self.n_missing + n
-        elif values is not None and self._is_plain(texts, values, n):
-            self.low = min(self.low, float(np.nanmin(values)))
-            self.high = max(self.high, float(np.nanmax(values)))
-            self.n_plain += n
-            if start == 0:
-                self.n_different = n_different(values)
-                self.inner = without_nines(values)
+        elif values is not None and self._is_plain(texts, values):
+            self._add_plain(values, n, start)
         else:
             self._add_different(texts, start)
 
-    def _is_plain(self, texts: pa.Array, values: NDArray[np.float64], n: int) -> bool:
-        """Count numbers as computers write them; False if they may mean something else."""
+    def _add_plain(self, values: NDArray[np.float64], n: int, start: int) -> None:
+        """Look at n numbers as computers write them."""
+        whole = not (np.isfinite(values) & (values != np.rint(values))).any()
+        if self.absent and (gone := np.isin(values, self.absent)).any():
+            # Written so that it could also have been thousands, such as 999.000.
+            values, n_gone = np.where(gone, np.nan, values), int(gone.sum())
+            n, self.n, self.n_missing = n - n_gone, self.n - n_gone, self.n_missing + n_gone
+        self.shapes["whole" if whole else "point"] += n
+        if n == 0:
+            return
+        self.low = min(self.low, float(np.nanmin(values)))
+        self.high = max(self.high, float(np.nanmax(values)))
+        self.n_plain += n
+        if start == 0:
+            self.n_different = n_different(values)
+            self.inner = without_nines(values)
+
+    def _is_plain(self, texts: pa.Array, values: NDArray[np.float64]) -> bool:
+        """Whether numbers as computers write them can mean nothing else."""
         if not self.shapes["point"] and _point_may_part_thousands(texts):
             return False
         if self._compact_dates(texts, values):
             return False
         whole = not (np.isfinite(values) & (values != np.rint(values))).any()
-        if whole and (_has_leading_zeros(texts, values) or np.nanmax(np.abs(values)) >= 2**53):
-            return False
-        self.shapes["whole" if whole else "point"] += n
-        return True
+        odd = whole and (_has_leading_zeros(texts, values) or np.nanmax(np.abs(values)) >= 2**53)
+        return not odd
 
     @staticmethod
     def _compact_dates(texts: pa.Array, values: NDArray[np.float64]) -> bool:
