@@ -1,5 +1,6 @@
 """HushTable: the refined detector."""
 
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,8 +44,9 @@ class HushTable(TableDetector):
     passes : {"auto", 1, 2}, default="auto"
         How often rows are counted. 2: after all rows, those that lie denser than a gate, which
         Otsu's method finds; more accurate as a rule. 1: all rows only; `partial_fit` can add
-        more. "auto": 2 by `fit`, 1 by `partial_fit` and for novelty detection; `partial_fit`
-        after a `fit` with two passes goes on with the counts of the first.
+        more. "auto": 2 by `fit`, 1 by `partial_fit` and for novelty detection. After a `fit`
+        with two passes, `partial_fit` continues with the counts of the first pass alone, which
+        changes the scale of scores and `offset_`, and warns of it.
     novelty : bool, default=False
         Whether the rows of `fit` are known to be clean, so that whatever is unlike them is
         abnormal: ranges are widened by a quarter on both sides, tables are deeper (24 to 32 hash
@@ -118,7 +120,20 @@ class HushTable(TableDetector):
                 f"this detector was fitted with novelty={not self.novelty}: rows are added to its "
                 "counts with the same setting, or fit draws a new plan"
             )
-        return self.sketch_.first_pass() if isinstance(self.sketch_, Sketch) else self.sketch_
+        if not isinstance(self.sketch_, Sketch):
+            return self.sketch_
+        first = self.sketch_.first_pass()
+        if first is not self.sketch_:
+            warnings.warn(
+                "partial_fit continues with the first of the two passes of fit, because the second "
+                "pass needs all rows at once. From now on, scores and offset_ (until now "
+                f"{self.offset_:.2f}) are on another, lower scale: thresholds that were set before "
+                "do not hold. To keep both passes, fit again on all rows; to add rows without a "
+                "change of scale, fit with passes=1",
+                UserWarning,
+                stacklevel=4,
+            )
+        return first
 
     def _schema(self, schema: Schema) -> Schema:
         return schema.widened(WIDER) if self.novelty else schema
