@@ -59,8 +59,7 @@ class _Found:
         for j, column in enumerate(batch.columns):
             column = self.reading.without_missing(column)
             if is_text(column.type):
-                seen = self.texts.setdefault(j, TextsSeen(self.verbatim, self.absent))
-                seen.add(column, start)
+                self._seen(j).add(column, start)
                 continue
             if (form := _form(column.type)) != "number":
                 self.forms[j] = form
@@ -69,6 +68,13 @@ class _Found:
             if start == 0:
                 self.inner[j] = without_nines(numbers)
                 self.different[j] = n_different(numbers)
+
+    def _seen(self, j: int) -> TextsSeen:
+        """Return what was seen in the texts of a column."""
+        if j not in self.texts:
+            as_number = self.reading.kinds.get(self.names[j]) == "number"
+            self.texts[j] = TextsSeen(self.verbatim, self.absent, as_number)
+        return self.texts[j]
 
     def _add_numbers(self, X: NDArray[Any], start: int, columns: slice) -> None:
         row, column = kernels.column_ranges(X, self.low[columns], self.high[columns])
@@ -83,7 +89,7 @@ class _Found:
         self.different |= other.different
         self.inner |= other.inner
         for j, texts in other.texts.items():
-            self.texts.setdefault(j, TextsSeen(self.verbatim, self.absent)).merge(texts)
+            self._seen(j).merge(texts)
 
     def mixed(self, j: int) -> bool:
         """Whether a column holds text in some files and numbers in others."""

@@ -127,6 +127,9 @@ class TableDetector(Reviewing, AnyColumns, ABC):
     def _warn_of(self, columns: Sequence[ColumnUnderstanding]) -> None:
         """Warn of doubts: first of columns that may identify single rows, whose values it holds."""
         doubts = [one for one in columns if one.options]
+        for one in columns:
+            if one.doubt and one.reading is not None and one.reading.lenient and not one.options:
+                warnings.warn(f"{one.name}: {one.doubt}", UserWarning, stacklevel=5)
         names = [one.name for one in doubts if one.kind in ("id", "text")]
         if names:
             options = joined_options(("--drop", name) for name in names)
