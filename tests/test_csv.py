@@ -337,6 +337,23 @@ def test_a_total_is_seen_whichever_columns_are_read(read):
     assert len(values(read(lines(below=["Summe;1;2"])))) == 31  # complete: a row
 
 
+@pytest.mark.parametrize(
+    ("words", "encoding"),
+    [
+        (["\u0179r\u00f3d\u0142o", "z\u0142"], "cp1250"),
+        (["P\u0159\u00edli\u0161", "\u017elu\u0165ou\u010dk\u00fd"], "iso-8859-2"),
+        (["\u00dcnal", "\u015eahin", "A\u011fr\u0131"], "cp1254"),
+        (["\u017dilina"], "cp1250"),
+    ],
+)
+def test_the_example_of_an_encoding_is_one_of_the_readings(read, words, encoding):
+    content = "a,b\n" + "".join(f"{word},1\n" for word in words) * 20
+    message = refused(read, content, written=encoding)
+    readings = re.findall(r"' in ([\w-]+)", message)
+    [example] = re.findall(r"--encoding ([\w-]+)", message)
+    assert example in readings
+
+
 def test_lists_of_sap(read):
     rule, rows = "-" * 24, [f"|M{i}  |1000| {i},5 |" for i in range(9)]
     reader = read("\n".join(["01.02.2024", "", rule, "|Mat |Werk|Menge|", rule, *rows, rule]))

@@ -174,6 +174,8 @@ def test_a_reading_comes_back_from_json():
         {"columns": {"a": {"kind": "number"}}},
         {"columns": {"a": 3}},
         {"more": 1},
+        {"layout": {"encoding": 3}},
+        {"layout": {"query": "SELECT 1"}},
         [],
     ],
 )

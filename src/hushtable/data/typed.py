@@ -43,10 +43,15 @@ def open_rows(
     DataError
         If a column is missing, by name.
     """
-    reader = X if isinstance(X, Reader) else as_reader(X, text_columns=schema.categorical_names)
+    reading = reading or Reading()
+    if isinstance(X, Reader):
+        reader = X
+    else:
+        texts = schema.categorical_names
+        reader = as_reader(X, text_columns=texts, kept=reading.layout)
     in_order = not (reader.names and schema.named) or [*reader.names] == schema.names
     in_order &= reader.n_columns == len(schema)
-    reading = (reading or Reading()).updated(reader.reading)
+    reading = reading.updated(reader.reading)
     if reader.numeric and not keep and in_order and not reading.missing:
         return reader
     keep = tuple(keep) or reader.keep

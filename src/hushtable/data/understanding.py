@@ -147,7 +147,9 @@ def read(
     1.2
     """
     reading = Reading(tuple(missing), decimal, dates, dict(kinds or {}), tuple(drop))  # type: ignore[arg-type]
-    reader = as_reader(data, layout=Layout(**layout))
+    given = Layout(**layout)
+    reader = as_reader(data, layout=given)
+    reading = replace(reading, layout=given.kept)
     return chosen(reader, reading, columns)
 
 

@@ -22,6 +22,7 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _MARK = codecs.BOM_UTF8
+_BLOCK = 1 << 20
 #: What western European text has beyond ASCII. cp1252 reads nearly anything: other signs, three
 #: such letters in a row, and signs within or before a word speak against it.
 _WESTERN = re.compile(
@@ -46,6 +47,25 @@ def codec(name: str) -> str:
             f"no encoding is called {name!r}: give one such as utf-8, cp1252, latin-1 or utf-16"
         ) from None
     return found.name
+
+
+def says_its_encoding(path: Path) -> bool:
+    """Return whether a file begins with a mark, or is UTF-8 from its first byte to its last."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower())) as plain:
+        block = plain.read(_BLOCK)
+        if any(block.startswith(mark) for mark in _MARKS):
+            return True
+        try:
+            while block:
+                if b"\0" in block:
+                    return False
+                decoder.decode(block)
+                block = plain.read(_BLOCK)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+    return True
 
 
 def find_encoding(sample: bytes, source: str) -> str:
@@ -93,14 +113,18 @@ def _other(sample: bytes, source: str) -> str:
     readings = {
         word.decode(name, errors="replace"): name for name in (*likely[::-1], *_USUAL[::-1])
     }
-    words = ", ".join(
-        f"{text!r} in {name}"
-        for text, name in readings.items()
-        if text.isprintable() and "\ufffd" not in text
-    )
+    readings = {
+        text: name for text, name in readings.items() if text.isprintable() and "\ufffd" not in text
+    }
+    if not readings:
+        raise DataError(
+            f"{source}: not UTF-8, nor text of the usual encodings: give its encoding by "
+            "--encoding NAME, or export it as UTF-8"
+        )
+    words = ", ".join(f"{text!r} in {name}" for text, name in readings.items())
     raise DataError(
         f"{source}: not UTF-8, and its encoding is in doubt: which reading is right? {words}. Add "
-        "it, such as --encoding cp1252"
+        f"the encoding of the right one, such as --encoding {next(iter(readings.values()))}"
     )
 
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from hushtable.data.columns import is_text, null, scalar, texts_column
+from hushtable.data.readers import KEPT
 from hushtable.data.texts import missing_values, numbers
 from hushtable.data.texts.dates import ORDERS, Order, of_day, seconds
 from hushtable.entries import entries
@@ -88,6 +89,8 @@ class Reading:
     kinds: Mapping[str, str] = field(default_factory=dict)
     drop: tuple[str, ...] = ()
     columns: Mapping[str, ColumnReading] = field(default_factory=dict)
+    #: How files are laid out, as far as a person said it: see `Layout.kept`.
+    layout: Mapping[str, str | int | bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.decimal not in (None, *numbers.DECIMALS):
@@ -138,6 +141,7 @@ class Reading:
             {**self.kinds, **said.kinds},
             tuple(dict.fromkeys((*self.drop, *said.drop))),
             {**columns, **said.columns},
+            {**self.layout, **said.layout},
         )
 
     def without_missing(self, column: Any, decimal: numbers.Decimal | None = None) -> Any:
@@ -160,7 +164,7 @@ class Reading:
     def to_dict(self) -> dict[str, Any]:
         """Return the reading as JSON carries it."""
         content = asdict(self)
-        content["kinds"] = dict(self.kinds)
+        content |= {"kinds": dict(self.kinds), "layout": dict(self.layout)}
         content["columns"] = {name: asdict(one) for name, one in self.columns.items()}
         return {k: list(v) if isinstance(v, tuple) else v for k, v in content.items() if v}
 
@@ -174,9 +178,10 @@ class Reading:
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         optional = {
             "missing": list[str], "decimal": str, "dates": str, "kinds": dict, "drop": list[str],
-            "columns": dict,
+            "columns": dict, "layout": dict,
         }  # fmt: skip
         said = dict(entries(content, "how rows are read", {}, optional))
+        entries(said.get("layout", {}), "the layout of files", {}, KEPT)
         kinds = {"kind": str, "decimal": str, "dates": str, "unit": str, "lenient": bool}
         columns = {
             name: ColumnReading(**entries(one, f"column {name!r}", kinds))
