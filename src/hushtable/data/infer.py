@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.data.columns import as_numbers, as_texts, is_text
-from hushtable.data.encoding import infinite
+from hushtable.data.encoding import infinite, naming_places
 from hushtable.data.readers import Reader, no_rows
 from hushtable.data.schema import MAX_FEATURES, Feature, Schema
 from hushtable.data.texts.columns import ColumnUnderstanding, Kind, joined_options
@@ -152,7 +152,8 @@ def understood(
         finally:
             idle.put(found)
 
-    for_each(look, numbered(reader, weights), threads)
+    with naming_places(reader):
+        for_each(look, numbered(reader, weights), threads)
     total = idle.get()
     while not idle.empty():
         total.merge(idle.get())
