@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.data.columns import as_column, is_text
-from hushtable.data.readers import Batch, Reader, as_reader, few_rows, integer_too_large
+from hushtable.data.readers import Batch, Reader, as_reader, few_rows, integer_too_large, near_names
 from hushtable.data.schema import Schema
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.columns import joined_options
@@ -77,10 +77,10 @@ def matched(reader: Reader, schema: Schema, keep: Sequence[str] = ()) -> Reader:
             )
         needed = (*features, *keep)
     if lacking := [name for name in needed if name not in (names or needed[: len(wanted)])]:
-        left = [name for name in names or () if name not in needed][:10]
+        left = [name for name in names or () if name not in needed]
         raise DataError(
-            f"{reader.source} has no column {lacking}; its other columns are {left}: columns are "
-            "matched by name, in any order"
+            f"{reader.source} has no column {lacking}; its other columns are {left[:10]}: columns "
+            f"are matched by name, in any order{near_names(lacking, left)}"
         )
     if names is not None and names != needed:
         reader = reader.select(needed)

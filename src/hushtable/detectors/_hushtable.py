@@ -1,6 +1,5 @@
 """HushTable: the refined detector."""
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -120,20 +119,7 @@ class HushTable(TableDetector):
                 f"this detector was fitted with novelty={not self.novelty}: rows are added to its "
                 "counts with the same setting, or fit draws a new plan"
             )
-        if not isinstance(self.sketch_, Sketch):
-            return self.sketch_
-        first = self.sketch_.first_pass()
-        if first is not self.sketch_:
-            warnings.warn(
-                "partial_fit continues with the first of the two passes of fit, because the second "
-                "pass needs all rows at once. From now on, scores and offset_ (until now "
-                f"{self.offset_:.2f}) are on another, lower scale: thresholds that were set before "
-                "do not hold. To keep both passes, fit again on all rows; to add rows without a "
-                "change of scale, fit with passes=1",
-                UserWarning,
-                stacklevel=4,
-            )
-        return first
+        return self.sketch_.first_pass() if isinstance(self.sketch_, Sketch) else self.sketch_
 
     def _schema(self, schema: Schema) -> Schema:
         return schema.widened(WIDER) if self.novelty else schema

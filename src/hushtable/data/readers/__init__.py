@@ -27,6 +27,7 @@ from hushtable.data.readers import (
     _sparse,
 )
 from hushtable.data.readers._layout import KEPT, Layout
+from hushtable.data.readers._names import near_names
 from hushtable.data.readers._reader import (
     BATCH_ROWS,
     Batch,
@@ -53,7 +54,7 @@ is_url, shown_url = _database.is_url, _database.shown
 
 __all__ = [
     "BATCH_ROWS", "KEPT", "Batch", "Layout", "Reader", "as_reader", "few_rows", "integer_too_large",
-    "is_pandas", "is_url", "no_rows",
+    "is_pandas", "is_url", "near_names", "no_rows",
     "one_after_other", "paths", "register_format", "register_source", "shown_url", "taken",
 ]  # fmt: skip
 

@@ -13,6 +13,13 @@ from hushtable.errors import DataError, UsageError
 
 #: By the last ending of a file's name.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+#: By the first bytes: what compressed a file, and what to do if its name does not say so.
+_ARCHIVES = {
+    b"\x1f\x8b\x08": ("gzip", "let its name end in .gz, such as .csv.gz"),
+    b"BZh": ("bzip2", "let its name end in .bz2, such as .csv.bz2"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "let its name end in .zst, such as .csv.zst"),
+    b"\xfd7zXZ\0": ("xz", "decompress it, such as by xz --decompress"),
+}
 #: UTF-32 begins as UTF-16 does, and is asked first.
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -73,6 +80,9 @@ def find_encoding(sample: bytes, source: str) -> str:
     for mark, name in _MARKS.items():
         if sample.startswith(mark):
             return name
+    for begin, (archive, way) in _ARCHIVES.items():
+        if sample.startswith(begin):
+            raise DataError(f"{source}: is a file that {archive} compressed, not text: {way}")
     if sample.startswith(b"PK\3\4"):
         raise DataError(
             f"{source}: an archive such as an Excel workbook, not text: name it .xlsx, or export "

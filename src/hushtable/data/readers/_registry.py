@@ -17,6 +17,7 @@ from hushtable.data.readers import _remote, _stdin
 from hushtable.data.readers._database import is_url, shown
 from hushtable.data.readers._encoding import COMPRESSIONS, says_its_encoding
 from hushtable.data.readers._layout import Layout
+from hushtable.data.readers._names import near_names
 from hushtable.data.readers._reader import Reader, named_errors, one_after_other
 from hushtable.errors import DataError, HushTableError, UsageError
 
@@ -208,7 +209,7 @@ def _in_order(part: Reader, first: Reader) -> Reader:
         return part.select(list(first.names or ()))
     raise DataError(
         f"{part.source} has other columns than {first.source}: only there {sorted(ours - theirs)}, "
-        f"missing {sorted(theirs - ours)}"
+        f"missing {sorted(theirs - ours)}{near_names(sorted(theirs - ours), sorted(ours - theirs))}"
     )
 
 
