@@ -1,6 +1,8 @@
 """Every line of bad input, through Python: a clear error, and nothing lost."""
 
 import gzip
+import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -19,6 +21,8 @@ from hushtable import (
     Schema,
     Sketch,
 )
+from hushtable.data import check_rows
+from hushtable.engines.work import count
 from hushtable.errors import DataError, DataTypeError
 
 DETECTORS = [ACE, HushTable, LSHiTables, RSHash]
@@ -220,3 +224,48 @@ def test_errors_are_of_one_family_and_of_the_expected_kind():
     assert isinstance(caught.value, HushTableError)
     with pytest.raises(TypeError):
         HushTable().fit(pd.DataFrame({"a": [1, "b"]}))
+
+
+# --- where a value is -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lake(tmp_path):
+    """Return a folder of three files, the second of which holds an infinity, and a plan."""
+    rng = np.random.default_rng(0)
+    for part in range(3):
+        columns = {name: rng.normal(size=50) for name in ("a", "b")}
+        if part == 1:
+            columns["b"][7] = np.inf
+        pq.write_table(pa.table(columns), tmp_path / f"part-{part}.parquet")
+    schema = Schema([Feature.numeric(name, low=-9, high=9) for name in ("a", "b")])
+    return tmp_path, Plan.draw(schema, n_tables=5, random_state=0)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("what", ["fit", "sketch", "score", "list", "check", "verdicts"])
+def test_an_infinity_names_its_file(lake, what, threads):
+    folder, plan = lake
+    clean = HushTable(n_tables=5, random_state=0).fit(f"{folder}/part-0.parquet")
+    clean.set_params(n_jobs=threads)
+    calls = {
+        "fit": lambda: HushTable(n_jobs=threads).fit(str(folder)),
+        "sketch": lambda: Sketch.from_data(plan, str(folder), n_jobs=threads),
+        "score": lambda: clean.score_samples(str(folder)),
+        "list": lambda: clean.outliers(str(folder)),
+        "check": lambda: check_rows(plan.schema, str(folder), n_jobs=threads),
+        "verdicts": lambda: clean.learn(str(folder), np.ones(150, int)),
+    }
+    where = rf"feature 'b' in row 7 of {re.escape(str(folder))}/part-1\.parquet; needs finite"
+    with pytest.raises(DataError, match=where):
+        calls[what]()
+
+
+def test_an_infinity_in_one_file_names_it_and_survives_another_process(lake):
+    folder, plan = lake
+    with pytest.raises(DataError, match=r"'b' in row 7 of .*part-1\.parquet") as caught:
+        count(plan, f"{folder}/part-1.parquet")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+    with pytest.raises(DataError, match=r"feature 'b' in row 0; needs"):
+        count(plan, pa.table({"a": [0.0], "b": [-np.inf]}))

@@ -1,15 +1,20 @@
 """CSV files as systems export them: found out, or refused with the option that says it."""
 
+import bz2
 import csv
 import gzip
 import io
+import lzma
 import random
 import re
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from hushtable import HushTable, data
 from hushtable.data.readers import Layout, as_reader
+from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, UsageError
 
 ROWS = [[f"P{i:03}", f"{i * 37 % 101},{i % 10}", str(20 + i * 7 % 60)] for i in range(30)]
@@ -335,6 +340,77 @@ def test_a_total_is_seen_whichever_columns_are_read(read):
     with pytest.raises(DataError, match="looks like a total"):
         list(read(lines(below=["Summe;;123"])).select(["Alter"]).read())
     assert len(values(read(lines(below=["Summe;1;2"])))) == 31  # complete: a row
+
+
+@pytest.mark.parametrize(
+    ("compress", "says"),
+    [
+        (gzip.compress, "a file that gzip compressed, not text: .*end in .gz, such as .csv.gz"),
+        (bz2.compress, "a file that bzip2 compressed, not text: .*such as .csv.bz2"),
+        (lambda text: pa.compress(text, "zstd", asbytes=True), "zstd compressed.*such as .csv.zst"),
+        (lzma.compress, "a file that xz compressed, not text: decompress it"),
+    ],
+)
+def test_an_archive_under_the_name_of_a_text_is_named(read, compress, says):
+    assert re.search(says, refused(read, compress(lines(rows=ROWS * 30).encode())))
+
+
+@pytest.mark.parametrize("content", ["a,b\n", "a,b", "a;b\r\n\r\n", "sep=;\na;b\n", "\ufeffa,b\n"])
+def test_a_file_of_names_alone_is_refused_in_plain_words(read, content):
+    with pytest.raises(DataError, match=r"a\.csv has no rows: there is nothing below the names"):
+        HushTable().fit(read(content))
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "how"),
+    [
+        (
+            "Gr\u00f6\u00dfe",
+            "Gro\u0308\u00dfe",
+            "how its accents are composed in Unicode (NFC or NFD)",
+        ),
+        (
+            "\u00c5ngstr\u00f6m",
+            "\u212bngstr\u00f6m",
+            "how its accents are composed in Unicode (NFC or NFD)",
+        ),
+        ("unit price", "unit\u00a0price", "blanks or marks that are not visible"),
+        ("unit", "unit\u200b", "blanks or marks that are not visible"),
+        ("a b", "a  b", "blanks or marks that are not visible"),
+    ],
+)
+def test_names_that_look_alike_are_told_apart_in_words(read, name, given, how):
+    rows = "".join(f"{i % 7}.5,{i % 5}\n" for i in range(40))
+    detector = HushTable(n_tables=5, random_state=0).fit(read(f"{name},n\n{rows}"))
+    later = read(f"{given},n\n{rows}", name="b.csv")
+    says = re.escape(f"{given!a} differs from {name!a} only in {how}: rename the column")
+    schema = detector.plan_.schema
+    calls = [
+        lambda: detector.score_samples(later),
+        lambda: open_rows(later, schema),
+        lambda: data.read(later.source, columns=[name]),
+        lambda: as_reader(str(Path(later.source).with_name("*.csv"))),
+    ]
+    for call in calls:
+        with pytest.raises(DataError, match=says):
+            call()
+
+
+@pytest.mark.parametrize(
+    ("words", "encoding"),
+    [
+        (["\u0179r\u00f3d\u0142o", "z\u0142"], "cp1250"),
+        (["P\u0159\u00edli\u0161", "\u017elu\u0165ou\u010dk\u00fd"], "iso-8859-2"),
+        (["\u00dcnal", "\u015eahin", "A\u011fr\u0131"], "cp1254"),
+        (["\u017dilina"], "cp1250"),
+    ],
+)
+def test_the_example_of_an_encoding_is_one_of_the_readings(read, words, encoding):
+    content = "a,b\n" + "".join(f"{word},1\n" for word in words) * 20
+    message = refused(read, content, written=encoding)
+    readings = re.findall(r"' in ([\w-]+)", message)
+    [example] = re.findall(r"--encoding ([\w-]+)", message)
+    assert example in readings
 
 
 def test_lists_of_sap(read):

@@ -154,7 +154,8 @@ def test_rows_are_added_to_the_counts_of_the_first_pass(X):
     X[0], X[1] = X.min(axis=0), X.max(axis=0)
     twice, once = HushTable(random_state=0).fit(X[:500]), HushTable(passes=1, random_state=0)
     once.fit(X[:500]).partial_fit(X[500:])
-    twice.partial_fit(X[500:])
+    with pytest.warns(UserWarning, match="first of the two passes"):
+        twice.partial_fit(X[500:])
     assert twice.plan_.plan_id == once.plan_.plan_id
     assert twice.sketch_ == once.sketch_
     assert twice.offset_ == once.offset_
@@ -162,6 +163,24 @@ def test_rows_are_added_to_the_counts_of_the_first_pass(X):
     assert begun.sketch_ == once.sketch_
     with pytest.raises(AttributeError, match="partial_fit"):
         HushTable(passes=2).partial_fit(X)
+
+
+def test_a_change_of_scale_is_announced_once_with_the_remedy(X):
+    detector = HushTable(random_state=0).fit(X[:500])
+    before, offset = detector.score_samples(X).mean(), detector.offset_
+    words = rf"until now {offset:.2f}.*fit again on all rows; .*passes=1"
+    with pytest.warns(UserWarning, match=words) as caught:
+        detector.partial_fit(X[500:600])
+    assert [one.filename for one in caught] == [__file__]
+    assert detector.score_samples(X).mean() < before - 1.0
+    assert detector.offset_ < offset - 1.0
+    # From then on, and with one pass from the start, the scale stays: warnings are errors here.
+    after = detector.partial_fit(X[600:601]).score_samples(X).mean()
+    once = HushTable(passes=1, random_state=0).fit(X[:500])
+    assert abs(once.score_samples(X).mean() - after) < 0.5
+    begun = HushTable(random_state=0).partial_fit(X[:500])
+    np.testing.assert_array_equal(begun.score_samples(X), once.score_samples(X))
+    begun.partial_fit(X[500:])
 
 
 def test_a_merged_model_says_its_passes(X, tmp_path):

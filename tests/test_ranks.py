@@ -219,7 +219,7 @@ def test_a_local_model_has_no_ranks(merged):
 
 
 def test_new_counts_forget_old_ranks():
-    detector = HushTable(random_state=0).fit(rows()).set_ranks(rows())
+    detector = HushTable(passes=1, random_state=0).fit(rows()).set_ranks(rows())
     detector.partial_fit(rows(seed=1))
     with pytest.raises(UsageError, match="set_ranks first"):
         detector.rank_samples(rows())

@@ -89,6 +89,59 @@ def within(path, old, new):
 
 
 NAMED = [["id", "value"], ["a", 1], ["b", 2.5]]
+#: Visits of four wards, with a gap.
+VISITS = [["north", 31, 12.5], ["south", 7, None], ["east", 11, 8.25], ["west", 20, 3.0]]
+
+
+def as_file(path, rows):
+    """Write rows with their names as a sheet or as text, by the file's name."""
+    rows = [["ward", "n", "cost"], *rows]
+    if path.suffix == ".xlsx":
+        return book(path, rows)
+    texts = (["" if value is None else str(value) for value in row] for row in rows)
+    return saved(path, "".join(",".join(row) + "\n" for row in texts))
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
+@pytest.mark.parametrize(
+    "total",
+    [
+        ["Total", None, 23.75],
+        ["Summe", 69, None],
+        [None, 69, 23.75],
+        [None, 69, None],
+        [None, None, 23.75],
+        [None, "69.0", None],
+        ["Mean", None, 7.92],
+        ["Total", 69, 23.75],
+    ],
+)
+def test_a_total_is_refused_in_the_same_words_in_text_and_sheets(tmp_path, name, total):
+    path = as_file(tmp_path / name, [*VISITS, total])
+    where = "line 6" if name == "a.csv" else "row 6"
+    words = rf"{name}.*: {where}, the last, looks like a total, not like a row: it begins"
+    with pytest.raises(DataError, match=f"{words}.*Delete it, or export without totals"):
+        rows_of(path)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.xlsx"])
+@pytest.mark.parametrize(
+    "last",
+    [
+        [None, 70, None],  # no sum
+        [None, 20, None],  # a value as those above it
+        ["total", 68, 23.5],  # complete, and no sums
+        ["north", 69, None],  # the other rows have gaps there, too
+        [None, None, 23.5],
+    ],
+)
+def test_a_last_row_with_gaps_is_a_row(tmp_path, name, last):
+    assert len(rows_of(as_file(tmp_path / name, [*VISITS, last]))) == 5
+
+
+def test_zeros_add_up_to_no_total(tmp_path):
+    rows = [["a", 0, 1.5]] * 4
+    assert len(rows_of(as_file(tmp_path / "a.csv", [*rows, [None, 0, None]]))) == 5
 
 
 def test_a_sheet_keeps_its_types(tmp_path):

@@ -40,6 +40,7 @@ def said(text, decimal=".", **options):
         ("12 EUR", 12, 12),
         ("5.3 mmol/l", 5.3, None),
         ("1,2345E+02", None, 123.45),
+        ("0.999", 0.999, None),
         ("1,23,456", None, None),
         ("12.345.67", None, None),
         ("1.5.2026", None, None),
@@ -173,6 +174,8 @@ def test_a_reading_comes_back_from_json():
         {"columns": {"a": {"kind": "number"}}},
         {"columns": {"a": 3}},
         {"more": 1},
+        {"layout": {"encoding": 3}},
+        {"layout": {"query": "SELECT 1"}},
         [],
     ],
 )

@@ -1,5 +1,6 @@
 """What columns are taken for, what is refused, and the options that resolve it."""
 
+import re
 import warnings
 
 import numpy as np
@@ -76,6 +77,71 @@ def test_what_a_column_is(texts, kind, option, refused):
     one = column(texts)
     assert (one.kind, one.option, one.refused) == (kind, option, refused)
     assert bool(one.option) <= bool(one.doubt)
+
+
+SERIALS = [f"{day:02}.05.2026" for day in range(1, 20)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "lost", "example"),
+    [
+        ([*NUMBERS, "ERR", "ERR", "n.b."], "number", 3, "'ERR' in row 60 and 1 more"),
+        ([*NUMBERS, "<0.5", "ERR"], "number", 1, "'ERR' in row 61"),
+        ([*NUMBERS, *(f"bad {i}" for i in range(200))], "number", 200, "rows with others"),
+        (["12", "13", "\u0661\u0662"], "number", 1, "in row 2"),
+        ([*SERIALS, "45123", "45124"], "date", 2, "'45123' in row 19"),
+        ([*SERIALS, "15/mai"], "date", 1, "'15/mai' in row 19"),
+        (["05/15/2026", "01/22/2026", "22.05.2026"], "date", 1, "'22.05.2026' in row 2"),
+    ],
+)
+def test_what_an_asked_kind_loses_is_counted_and_shown(texts, kind, lost, example):
+    one = column(texts, kinds={"x": kind}, dates="mdy" if texts[0][0] == "0" else None)
+    if lost == len(texts) - 1:
+        assert one.refused
+    values = "value becomes" if lost == 1 else "values become"
+    assert one.doubt.startswith(f"as asked, {lost} {values} missing: ")
+    assert example in one.doubt
+    rows = read(pa.table({"x": texts}), kinds={"x": kind}, dates=one.reading.dates)
+    with pytest.warns(UserWarning, match=f"x: as asked, {lost} value"):
+        detector = HushTable(n_tables=5, random_state=0).fit(rows)
+    assert detector.sketch_.tally[0, 0] == lost
+
+
+@pytest.mark.parametrize(
+    ("texts", "option", "words"),
+    [
+        ([*SERIALS, "45123", "45124"], "--as x=date", r"lose 2 of 21 values.*'45123'.*Excel"),
+        ([*SERIALS, *(f"{d}/mai" for d in range(1, 18))], "--as x=date", "lose 17 of 36 values"),
+        ([*NUMBERS, "<0.5", "ERR"], "--as x=number", "lose 1 of 62 values.*'ERR' in row 61"),
+        ([*NUMBERS, "<0.5"], "--as x=number", "'<0.5' in row 60$"),
+        (["1.609K", "2.5K", "900"], "--drop x", "'K' may multiply the number before it"),
+        (["3 Mio", "2.5 Mio", "900"], "--drop x", "'Mio' may multiply the number before it"),
+        (["20.8%", "0.22", "31%"], "--as x=number", "may be fractions, 0.2 for 20%"),
+    ],
+)
+def test_a_remedy_says_what_it_loses(texts, option, words):
+    one = column(texts)
+    assert (one.option, one.refused) == (option, True)
+    assert re.search(words, one.doubt), one.doubt
+
+
+@pytest.mark.parametrize("kind", ["number", "date"])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["north", "south", "east"],
+        ["\u0661\u0662", "\u0663", None],
+        ["?", "-", ".."],
+        ["x12a4", "x1"],
+    ],
+)
+def test_texts_of_which_none_is_what_somebody_asked_for(texts, kind):
+    rows = read(pa.table({"x": texts, "y": range(len(texts))}), kinds={"x": kind})
+    words = rf"x: none of its \d texts is a {kind}, such as .* in row 0: .*--as x=category"
+    with pytest.raises(DataError, match=words) as refused:
+        HushTable().fit(rows)
+    assert "inf" not in str(refused.value)
+    assert str(refused.value).endswith("Add: --drop x")
 
 
 def test_texts_that_are_all_the_same_are_one_text():

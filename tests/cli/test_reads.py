@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 from hushtable import load
@@ -73,3 +74,58 @@ def test_texts_are_kept_beside_columns_that_are_left_out(tmp_path, capsys):
     assert "no column ['Nme']" in capsys.readouterr().err
     assert main([*command, "--keep-text", "Name"]) == 0
     assert load(tmp_path / "m.hush").plan_.schema.names == ["Name", "x"]
+
+
+# --- how files are laid out -----------------------------------------------------------------------
+
+PLACES = ["\u0141\u00f3d\u017a", "Gda\u0144sk", "\u017bary", "Wroc\u0142aw"]
+
+
+def polish(path, *, encoding="cp1250", delimiter=",", header=True, above=0):
+    """Write visits with the names of Polish towns."""
+    rng = np.random.default_rng(3)
+    rows = [["place", "n"]] * header
+    rows += [[PLACES[i % 4], f"{x:.2f}"] for i, x in enumerate(rng.normal(9, 2, 200))]
+    text = "a note\n" * above + "".join(delimiter.join(row) + "\n" for row in rows)
+    path.write_bytes(text.encode(encoding))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("how", "options"),
+    [
+        ({}, ["--encoding", "cp1250"]),
+        ({"delimiter": "~"}, ["--encoding", "cp1250", "--delimiter", "~"]),
+        ({"header": False}, ["--encoding", "cp1250", "--no-header"]),
+        ({"above": 3}, ["--encoding", "cp1250", "--skip-lines", "3"]),
+        ({"encoding": "utf-16-le"}, ["--encoding", "utf-16-le"]),
+    ],
+)
+def test_the_layout_given_to_fit_holds_for_later_files(how, options, tmp_path, capsys):
+    file, model = polish(tmp_path / "a.csv", **how), str(tmp_path / "m.hush")
+    fit = ["fit", str(file), *options, "--tables", "9", "--seed", "0", "-o", model]
+    assert main(fit) == 0
+    for at, more in enumerate([[], options]):
+        out = f"{tmp_path}/{at}.csv"
+        code = main(["score", str(file), "--model", model, *more, "-o", out])
+        assert code == 0, capsys.readouterr().err
+    assert (tmp_path / "0.csv").read_bytes() == (tmp_path / "1.csv").read_bytes()
+    assert load(model).plan_.schema.features[0].categories == tuple(sorted(PLACES))
+    # The same in Python; and a later export in UTF-8 is no other.
+    scores = load(model).score_samples(str(file))
+    later = polish(tmp_path / "b.csv", **how | {"encoding": "utf-8"})
+    np.testing.assert_array_equal(load(model).score_samples(str(later)), scores)
+    # What is said of a later file comes first.
+    polish(tmp_path / "c.csv", **how | {"encoding": "iso-8859-2"})
+    again = ["score", f"{tmp_path}/c.csv", "--model", model, "--encoding", "iso-8859-2"]
+    assert main([*again, "-o", f"{tmp_path}/2.csv"]) == 0
+    assert (tmp_path / "2.csv").read_bytes() == (tmp_path / "0.csv").read_bytes()
+
+
+def test_a_file_of_another_format_has_no_use_for_the_layout(tmp_path):
+    file, model = polish(tmp_path / "a.csv"), str(tmp_path / "m.hush")
+    assert main(["fit", str(file), "--encoding", "cp1250", "--tables", "9", "-o", model]) == 0
+    table = pyarrow.csv.read_csv(polish(tmp_path / "b.csv", encoding="utf-8"))
+    pyarrow.parquet.write_table(table, tmp_path / "b.parquet")
+    expected = load(model).score_samples(str(file))
+    np.testing.assert_array_equal(load(model).score_samples(f"{tmp_path}/b.parquet"), expected)

@@ -4,7 +4,7 @@ import csv
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated
 
@@ -48,6 +48,9 @@ _Sheet = Annotated[str | None, option("NAME", "Sheet of a workbook.")]
 _Query = Annotated[
     str | None, option("SQL|FILE", "Question to a database, or the .sql file that holds it.")
 ]
+
+#: Nothing is known of how rows are read.
+_NONE = Reading()
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,8 @@ class Reads:
                 raise UsageError(f"--as {one}: needs a column and a kind, such as --as tsh=number")
             kinds[name] = kind
         missing, drop = names_in(self.missing or ""), names_in(self.drop or "")
-        return Reading(tuple(missing), self.decimal, self.dates, kinds, tuple(drop))  # type: ignore[arg-type] # it checks
+        said = Reading(tuple(missing), self.decimal, self.dates, kinds, tuple(drop))  # type: ignore[arg-type] # it checks
+        return replace(said, layout=self.layout.kept)
 
     @property
     def layout(self) -> Layout:
@@ -114,24 +118,24 @@ class Reads:
         delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter)
         return Layout(self.encoding, delimiter, header, self.skip_lines, self.sheet, self.query)
 
-    def opened(self, data: str) -> Reader:
-        """Open all columns as they are."""
+    def opened(self, data: str, model: Reading = _NONE) -> Reader:
+        """Open all columns as they are; ``model`` says how a model's rows were read."""
         recipe = self.recipe
         if recipe is not None:
             self.layout.check_used((), "--omop")
             return recipe.open(data)
         try:
-            return as_reader(data, layout=self.layout)
+            return as_reader(data, layout=self.layout, kept=model.layout)
         except OSError as error:
             scheme, address, _ = data.partition("://")
             name = f"{scheme}://..." if address else data  # which may hold a password
             raise DataError(f"cannot read {name}: {explain(error)}") from error
 
-    def open(self, data: str, keep: Sequence[str] = ()) -> Reader:
+    def open(self, data: str, keep: Sequence[str] = (), model: Reading = _NONE) -> Reader:
         """Open rows with the columns that are used, to be understood, and those to keep."""
         if self.columns is not None and self.drop is not None:
             raise UsageError("--columns and --drop exclude each other: give one of them")
-        reading, reader = self.reading, self.opened(data)
+        reading, reader = self.reading, self.opened(data, model)
         for words in reader.found:
             notes.append(f"{reader.source}: {words}")
         columns = None if self.columns is None else names_in(self.columns)
@@ -154,7 +158,7 @@ class Reads:
         keep: Sequence[str] = (),
     ) -> Reader:
         """Open rows under a schema, and say which columns are left out."""
-        return under(self.open(data, keep), schema, reading, keep)
+        return under(self.open(data, keep, reading or _NONE), schema, reading, keep)
 
 
 def under(

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.arguments import whole
-from hushtable.data.encoding import Codes, Encoder
+from hushtable.data.encoding import Codes, Encoder, naming_places
 from hushtable.data.persons import PersonRows
 from hushtable.data.readers import Batch, Reader, no_rows, taken
 from hushtable.data.typed import open_rows
@@ -56,7 +56,8 @@ class Counter:
         threads = self._threads(n_jobs, reader)
         for _ in range(threads):
             self._idle.put(self._nothing())
-        for_each(self._add, sources, threads)
+        with naming_places(reader):
+            for_each(self._add, sources, threads)
         if self._persons is not None:
             for codes in self._persons.chosen():
                 self._add_codes(codes, None)

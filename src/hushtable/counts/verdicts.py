@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from hushtable import files
 from hushtable.counts.base import Counts
 from hushtable.counts.sketch import Sketch
-from hushtable.data.encoding import Codes, Encoder
+from hushtable.data.encoding import Codes, Encoder, naming_places
 from hushtable.data.readers import Reader
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import numbered
@@ -113,13 +113,14 @@ class Verdicts(Counts):
         encoder, found = Encoder(plan.schema), cls.zero(plan)
         family = found.plan.family
         n_rows = 0
-        for start, batch, _ in itertools.chain.from_iterable(numbered(reader)):
-            n_rows += len(batch)
-            some = outlier[start : start + len(batch)]
-            if len(some) == len(batch):
-                codes = encoder.encode(batch, start)
-                family.count(codes, found.outliers, some)
-                family.count(codes, found.fine, 1 - some)
+        with naming_places(reader):
+            for start, batch, _ in itertools.chain.from_iterable(numbered(reader)):
+                n_rows += len(batch)
+                some = outlier[start : start + len(batch)]
+                if len(some) == len(batch):
+                    codes = encoder.encode(batch, start)
+                    family.count(codes, found.outliers, some)
+                    family.count(codes, found.fine, 1 - some)
         if n_rows != len(outlier):
             raise DataError(f"{len(outlier):,} verdicts for {n_rows:,} rows: needs one a row")
         return found

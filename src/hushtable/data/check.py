@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.data.columns import as_numbers
-from hushtable.data.encoding import Codes, Encoder
+from hushtable.data.encoding import Codes, Encoder, naming_places
 from hushtable.data.readers import Batch, no_rows
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.typed import open_rows
@@ -133,8 +133,9 @@ def check_rows(schema: Schema, X: Any, *, n_jobs: int | None = None) -> list[Fea
 
     total = _Counts(schema)
     items = itertools.chain.from_iterable(numbered(reader))
-    for part in map_in_order(counted, items, n_threads(n_jobs, reader.n_rows)):
-        total.merge(part)
+    with naming_places(reader):
+        for part in map_in_order(counted, items, n_threads(n_jobs, reader.n_rows)):
+            total.merge(part)
     if not total.rows:
         raise no_rows(reader)
     return [total.check(j) for j in range(len(schema))]

@@ -1,6 +1,7 @@
 """Rows under a schema, as the 16-bit codes that the kernels read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.data.columns import as_numbers, as_texts, filled, texts_column
-from hushtable.data.readers import Batch
+from hushtable.data.readers import Batch, Reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import DataError
 
@@ -211,9 +212,31 @@ def _unlisted(j: int, feature: Feature, codes: NDArray[np.uint16]) -> Outside:
     return Outside(rows, np.full(len(rows), j), np.zeros(len(rows)))
 
 
-def infinite(name: str, row: int) -> DataError:
-    """Explain that an infinity has no place on a range."""
-    return DataError(
-        f"Input X contains infinity: feature {name!r} in row {row}; needs finite numbers, or NaN "
-        "for a missing value"
+class _Infinite(DataError):
+    """An infinity in a feature, in the row of this number."""
+
+    feature: str
+    row: int
+
+
+def infinite(feature: str, row: int, place: str = "") -> DataError:
+    """Explain that an infinity has no place on a range; ``place`` says where its row is."""
+    error = _Infinite(
+        f"Input X contains infinity: feature {feature!r} in {place or f'row {row}'}; needs finite "
+        "numbers, or NaN for a missing value"
     )
+    # Not by a constructor of its own: workers of other processes send it pickled.
+    error.feature, error.row = feature, row
+    return error
+
+
+@contextmanager
+def naming_places(reader: Reader) -> Iterator[None]:
+    """Name the file, and the place in it, in what is raised of an infinity in a reader's rows."""
+    try:
+        yield
+    except _Infinite as error:
+        # In several files, a place names its own.
+        named = reader.source != "the data" and len(reader.files) < 2
+        said = f" of {reader.source}" if named else ""
+        raise infinite(error.feature, error.row, reader.place(error.row) + said) from None

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from hushtable import kernels
 from hushtable.data.columns import as_numbers, as_texts, is_text
-from hushtable.data.encoding import infinite
+from hushtable.data.encoding import infinite, naming_places
 from hushtable.data.readers import Reader, no_rows
 from hushtable.data.schema import MAX_FEATURES, Feature, Schema
 from hushtable.data.texts.columns import ColumnUnderstanding, Kind, joined_options
 from hushtable.data.texts.decisions import Decider, numeric_identifier
+from hushtable.data.texts.missing_values import named
 from hushtable.data.texts.reading import ColumnReading, Form, Reading
 from hushtable.data.texts.seen import (
     TextsSeen,
@@ -36,6 +37,7 @@ class _Found:
 
     def __init__(self, names: list[str], reading: Reading, *, verbatim: bool) -> None:
         self.names, self.reading, self.verbatim = names, reading, verbatim
+        self.absent = named(reading.missing, ".")
         self.n_rows = 0
         self.low = np.full(len(names), np.inf)
         self.high = np.full(len(names), -np.inf)
@@ -52,12 +54,12 @@ class _Found:
         start, batch, _ = item
         self.n_rows += len(batch)
         if isinstance(batch, np.ndarray):
-            self._add_numbers(batch, start, slice(None))
+            self._add_numbers(self.reading.without_numbers(batch), start, slice(None))
             return
         for j, column in enumerate(batch.columns):
             column = self.reading.without_missing(column)
             if is_text(column.type):
-                self.texts.setdefault(j, TextsSeen(self.verbatim)).add(column, start)
+                self._seen(j).add(column, start)
                 continue
             if (form := _form(column.type)) != "number":
                 self.forms[j] = form
@@ -66,6 +68,13 @@ class _Found:
             if start == 0:
                 self.inner[j] = without_nines(numbers)
                 self.different[j] = n_different(numbers)
+
+    def _seen(self, j: int) -> TextsSeen:
+        """Return what was seen in the texts of a column."""
+        if j not in self.texts:
+            as_number = self.reading.kinds.get(self.names[j]) == "number"
+            self.texts[j] = TextsSeen(self.verbatim, self.absent, as_number)
+        return self.texts[j]
 
     def _add_numbers(self, X: NDArray[Any], start: int, columns: slice) -> None:
         row, column = kernels.column_ranges(X, self.low[columns], self.high[columns])
@@ -80,7 +89,7 @@ class _Found:
         self.different |= other.different
         self.inner |= other.inner
         for j, texts in other.texts.items():
-            self.texts.setdefault(j, TextsSeen(self.verbatim)).merge(texts)
+            self._seen(j).merge(texts)
 
     def mixed(self, j: int) -> bool:
         """Whether a column holds text in some files and numbers in others."""
@@ -143,7 +152,8 @@ def understood(
         finally:
             idle.put(found)
 
-    for_each(look, numbered(reader, weights), threads)
+    with naming_places(reader):
+        for_each(look, numbered(reader, weights), threads)
     total = idle.get()
     while not idle.empty():
         total.merge(idle.get())
@@ -196,8 +206,9 @@ def _decider(
         if why and one.kind == "number":
             return replace(one, kind="id", confidence=0.8, doubt=why, options=(("--drop", name),))
         if (odd := stands_for_missing(low, high, inner)) is not None and one.kind == "number":
-            doubt = f"{odd:g} lies far from all others: does it stand for a missing value?"
-            return replace(one, confidence=0.8, doubt=doubt, options=(("--missing", f"{odd:g}"),))
+            text = f"{odd:.10g}"  # all digits: it is what the option names
+            doubt = f"{text} lies far from all others: does it stand for a missing value?"
+            return replace(one, confidence=0.8, doubt=doubt, options=(("--missing", text),))
         return one
 
     return decide

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.data.columns import as_column, is_text
-from hushtable.data.readers import Batch, Reader, as_reader, few_rows, integer_too_large
+from hushtable.data.readers import Batch, Reader, as_reader, few_rows, integer_too_large, near_names
 from hushtable.data.schema import Schema
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.columns import joined_options
@@ -43,13 +43,18 @@ def open_rows(
     DataError
         If a column is missing, by name.
     """
-    reader = X if isinstance(X, Reader) else as_reader(X, text_columns=schema.categorical_names)
+    reading = reading or Reading()
+    if isinstance(X, Reader):
+        reader = X
+    else:
+        texts = schema.categorical_names
+        reader = as_reader(X, text_columns=texts, kept=reading.layout)
     in_order = not (reader.names and schema.named) or [*reader.names] == schema.names
     in_order &= reader.n_columns == len(schema)
-    if reader.numeric and not keep and in_order:
+    reading = reading.updated(reader.reading)
+    if reader.numeric and not keep and in_order and not reading.missing:
         return reader
     keep = tuple(keep) or reader.keep
-    reading = (reading or Reading()).updated(reader.reading)
     plain = in_order and not schema.categorical_names and not reading.missing
     if plain and not keep and (block := few_rows(reader)) is not None:
         return block
@@ -72,10 +77,10 @@ def matched(reader: Reader, schema: Schema, keep: Sequence[str] = ()) -> Reader:
             )
         needed = (*features, *keep)
     if lacking := [name for name in needed if name not in (names or needed[: len(wanted)])]:
-        left = [name for name in names or () if name not in needed][:10]
+        left = [name for name in names or () if name not in needed]
         raise DataError(
-            f"{reader.source} has no column {lacking}; its other columns are {left}: columns are "
-            "matched by name, in any order"
+            f"{reader.source} has no column {lacking}; its other columns are {left[:10]}: columns "
+            f"are matched by name, in any order{near_names(lacking, left)}"
         )
     if names is not None and names != needed:
         reader = reader.select(needed)
@@ -148,10 +153,11 @@ def _values(
     The first texts of an ``unsettled`` column settle how it is read: in ``readings``.
     """
     if isinstance(batch, np.ndarray):
-        return batch
+        return reading.without_numbers(batch)
     columns = list(batch.columns)
     for j, one in enumerate(readings):
-        column = reading.without_missing(columns[j])
+        sign = one.decimal if one is not None and one.kind == "number" else None
+        column = reading.without_missing(columns[j], sign)
         if one is not None and is_text(column.type):
             texts = plain_texts(column)
             if one.kind == "category":

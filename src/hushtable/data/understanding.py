@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 from hushtable.data.infer import understood
-from hushtable.data.readers import Layout, Reader, as_reader
+from hushtable.data.readers import Layout, Reader, as_reader, near_names
 from hushtable.data.texts.columns import ColumnUnderstanding, joined_options
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import DataError
@@ -147,7 +147,9 @@ def read(
     1.2
     """
     reading = Reading(tuple(missing), decimal, dates, dict(kinds or {}), tuple(drop))  # type: ignore[arg-type]
-    reader = as_reader(data, layout=Layout(**layout))
+    given = Layout(**layout)
+    reader = as_reader(data, layout=given)
+    reading = replace(reading, layout=given.kept)
     return chosen(reader, reading, columns)
 
 
@@ -161,7 +163,8 @@ def chosen(
     names = list(reader.names or ())
     named = [*(columns or ()), *reading.dropped, *keep]
     if lacking := sorted({name for name in named if name not in names}):
-        raise DataError(f"{reader.source} has no column {lacking}: its columns are {names}")
+        near = near_names(lacking, names)
+        raise DataError(f"{reader.source} has no column {lacking}: its columns are {names}{near}")
     used = list(columns) if columns is not None else names
     used = [name for name in used if name not in reading.dropped or name in keep]
     used += [name for name in keep if name not in used]

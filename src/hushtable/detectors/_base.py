@@ -127,6 +127,9 @@ class TableDetector(Reviewing, AnyColumns, ABC):
     def _warn_of(self, columns: Sequence[ColumnUnderstanding]) -> None:
         """Warn of doubts: first of columns that may identify single rows, whose values it holds."""
         doubts = [one for one in columns if one.options]
+        for one in columns:
+            if one.doubt and one.reading is not None and one.reading.lenient and not one.options:
+                warnings.warn(f"{one.name}: {one.doubt}", UserWarning, stacklevel=5)
         names = [one.name for one in doubts if one.kind in ("id", "text")]
         if names:
             options = joined_options(("--drop", name) for name in names)
@@ -222,7 +225,18 @@ class TableDetector(Reviewing, AnyColumns, ABC):
         if not hasattr(self, "_rng"):
             self._rng = generator(self.random_state)
         before = self._so_far()
-        return self._finish(before + self._sketch(before.plan, reader, None), reader, None)
+        after = before + self._sketch(before.plan, reader, None)
+        if before is not self.sketch_:  # else the scale of scores stays
+            warnings.warn(
+                "partial_fit continues with the first of the two passes of fit, because the second "
+                "pass needs all rows at once. From now on, scores and offset_ (until now "
+                f"{self.offset_:.2f}) are on another, lower scale: thresholds that were set before "
+                "do not hold. To keep both passes, fit again on all rows; to add rows without a "
+                "change of scale, fit with passes=1",
+                UserWarning,
+                stacklevel=3,
+            )
+        return self._finish(after, reader, None)
 
     @classmethod
     def from_counts(cls, sketch: Counts, *, n_jobs: int | None = None) -> Self:

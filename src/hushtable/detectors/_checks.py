@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from hushtable.data.readers import near_names
 from hushtable.errors import UsageError
 
 
@@ -29,6 +30,8 @@ def names_message(fitted: set[str], given: set[str]) -> str:
         if names:
             shown = [*names[:5], *(["..."] if len(names) > 5 else [])]
             message += title + "\n" + "".join(f"- {name}\n" for name in shown)
+    if near := near_names(sorted(fitted - given), sorted(given - fitted)):
+        message += f"{near.removeprefix('; ')}\n"
     if fitted == given:
         message += "Feature names must be in the same order as they were in fit.\n"
     return message

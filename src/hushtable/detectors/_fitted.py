@@ -293,7 +293,7 @@ class FittedTables(OutlierLists, OutlierMixin):
         if not hasattr(self, "plan_"):  # a look at every attribute takes as long as to encode a row
             check_is_fitted(self)
         texts = self.plan_.schema.categorical_names
-        reader = as_reader(X, text_columns=texts.union(keep))
+        reader = as_reader(X, text_columns=texts.union(keep), kept=self.reading_.layout)
         names = reader.names or ()
         if lacking := [name for name in keep if name not in names]:
             raise DataError(f"keep: {reader.source} has no column {lacking}: it has {list(names)}")

@@ -43,8 +43,9 @@ class HushTable(TableDetector):
     passes : {"auto", 1, 2}, default="auto"
         How often rows are counted. 2: after all rows, those that lie denser than a gate, which
         Otsu's method finds; more accurate as a rule. 1: all rows only; `partial_fit` can add
-        more. "auto": 2 by `fit`, 1 by `partial_fit` and for novelty detection; `partial_fit`
-        after a `fit` with two passes goes on with the counts of the first.
+        more. "auto": 2 by `fit`, 1 by `partial_fit` and for novelty detection. After a `fit`
+        with two passes, `partial_fit` continues with the counts of the first pass alone, which
+        changes the scale of scores and `offset_`, and warns of it.
     novelty : bool, default=False
         Whether the rows of `fit` are known to be clean, so that whatever is unlike them is
         abnormal: ranges are widened by a quarter on both sides, tables are deeper (24 to 32 hash

@@ -13,7 +13,7 @@ from hushtable import files, progress
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.learned import LearnedModel
-from hushtable.data.encoding import Codes, Encoder
+from hushtable.data.encoding import Codes, Encoder, naming_places
 from hushtable.data.readers import Reader
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
@@ -121,7 +121,8 @@ class Scorer:
         """Yield what the threads find of each numbered batch of rows, in order."""
         reader = self.open(X, keep)
         items = itertools.chain.from_iterable(numbered(reader))
-        yield from map_in_order(found, items, n_threads(n_jobs, reader.n_rows))
+        with naming_places(reader):
+            yield from map_in_order(found, items, n_threads(n_jobs, reader.n_rows))
 
     def open(self, X: Any, keep: Sequence[str] = ()) -> Reader:
         """Return a reader of rows, which have the plan's features as columns, then ``keep``."""
@@ -175,7 +176,8 @@ class Scorer:
             some = found(item)
             result[item[0] : item[0] + len(some)] = some
 
-        for_each(fill, numbered(reader), n_threads(n_jobs, reader.n_rows))
+        with naming_places(reader):
+            for_each(fill, numbered(reader), n_threads(n_jobs, reader.n_rows))
         return result
 
     def errors(self, codes: Codes, scores: Floats) -> Floats:

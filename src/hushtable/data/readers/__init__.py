@@ -6,6 +6,7 @@ line below; users register their own with `register_source` and `register_format
 """
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,8 @@ from hushtable.data.readers import (
     _sheet,
     _sparse,
 )
-from hushtable.data.readers._layout import Layout
+from hushtable.data.readers._layout import KEPT, Layout
+from hushtable.data.readers._names import near_names
 from hushtable.data.readers._reader import (
     BATCH_ROWS,
     Batch,
@@ -51,8 +53,8 @@ is_pandas = _pandas.is_frame
 is_url, shown_url = _database.is_url, _database.shown
 
 __all__ = [
-    "BATCH_ROWS", "Batch", "Layout", "Reader", "as_reader", "few_rows", "integer_too_large",
-    "is_pandas", "is_url", "no_rows",
+    "BATCH_ROWS", "KEPT", "Batch", "Layout", "Reader", "as_reader", "few_rows", "integer_too_large",
+    "is_pandas", "is_url", "near_names", "no_rows",
     "one_after_other", "paths", "register_format", "register_source", "shown_url", "taken",
 ]  # fmt: skip
 
@@ -79,10 +81,15 @@ register_source(_pandas.is_frame, _pandas.frame)
 register_source(_arrow.is_arrow, _arrow.arrow)
 
 _FOUND_OUT = Layout()
+_NOTHING_KEPT: Mapping[str, str | int | bool] = {}
 
 
 def as_reader(
-    data: Any, *, text_columns: frozenset[str] = frozenset(), layout: Layout = _FOUND_OUT
+    data: Any,
+    *,
+    text_columns: frozenset[str] = frozenset(),
+    layout: Layout = _FOUND_OUT,
+    kept: Mapping[str, str | int | bool] = _NOTHING_KEPT,
 ) -> Reader:
     """Open rows of any supported kind.
 
@@ -101,6 +108,9 @@ def as_reader(
         that others registered. The shipped ones read text as text.
     layout : Layout
         What is known of a file's layout; the rest is found out.
+    kept : mapping
+        What a model kept of the layout of the files that it was fitted to (`Layout.kept`): used
+        where ``layout`` says nothing. An encoding holds for files that are not UTF-8.
 
     Returns
     -------
@@ -130,4 +140,4 @@ def as_reader(
         if is_taken(name):
             layout.check_used((), _database.shown(name))
             return opened(name)
-    return files(name, text_columns, layout)
+    return files(name, text_columns, layout, kept)

@@ -17,17 +17,11 @@ from hushtable.data.readers._encoding import Text, opened_lines, opened_text
 from hushtable.data.readers._fields import is_rule, records
 from hushtable.data.readers._layout import Layout
 from hushtable.data.readers._reader import Batch, Reader, of_file, split
+from hushtable.data.readers._totals import TOTAL, looks_like_total, total_refused
 from hushtable.errors import DataError
 
 _BLOCK = 1 << 22
 _BREAK = re.compile(r"\r\n?|\n")
-#: First words of a line that adds up the rows above it, in reports of several languages.
-_TOTAL = re.compile(
-    r"\W*((grand |sub)?totals?|sums?|(zwischen|gesamt|end)?summen?|gesamt|insgesamt|saldo|somme|"
-    r"totaux|totale|suma|average|mean|mittelwert|durchschnitt|moyenne|anzahl|count|"
-    r"\d* ?(rows?|records?|zeilen|datens[äa]tze))\b|\*+\s*$",
-    re.IGNORECASE,
-)
 
 
 def csv_file(path: Path, layout: Layout) -> Reader:
@@ -135,7 +129,7 @@ class _File:
             f"line {line} has {got} field{'s' * (got != 1)}, {want} are needed (delimiter "
             f"{delimiter!r}): it begins {row.text[:40]!r}. "
         )
-        if _TOTAL.match(row.text):
+        if TOTAL.match(row.text):
             return words + "If it is a total: delete it, or export without totals"
         if _BREAK.search(row.text):
             return words + "A quotation mark in it may lack its partner: correct the line"
@@ -184,13 +178,16 @@ class _File:
             return
         if len(last.fields) != len(self.dialect.names):
             return
-        first = next((value for value in last.fields if value.strip()), "")
-        if _TOTAL.match(first) and not all(last.fields[j].strip() for j in self.dialect.always):
-            raise DataError(
-                f"{self.path}: {self.place(rows - 1)}, the last, looks like a total, not like a "
-                f"row: it begins {lines[last.first][:40].rstrip()!r}. Delete it, or export without "
-                "totals"
-            )
+        if looks_like_total(last.fields, self.dialect.always, lambda j: self._above(j, rows - 1)):
+            begins = lines[last.first][:40].rstrip()
+            raise total_refused(f"{self.path}: {self.place(rows - 1)}", begins)
+
+    def _above(self, j: int, n_rows: int) -> pa.Array:
+        """Return the texts of a column in the first rows."""
+        name = self.dialect.names[j]
+        with opened_text(self.path, self.dialect.encoding) as (_, text):
+            table = pa.Table.from_batches(self._rows(text, [name]))
+        return table.column(name).combine_chunks().slice(0, n_rows)
 
     def _check_breaks(self) -> None:
         """Raise `DataError` if a field has swallowed rows, for want of a quotation mark."""

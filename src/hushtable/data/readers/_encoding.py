@@ -13,6 +13,13 @@ from hushtable.errors import DataError, UsageError
 
 #: By the last ending of a file's name.
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+#: By the first bytes: what compressed a file, and what to do if its name does not say so.
+_ARCHIVES = {
+    b"\x1f\x8b\x08": ("gzip", "let its name end in .gz, such as .csv.gz"),
+    b"BZh": ("bzip2", "let its name end in .bz2, such as .csv.bz2"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "let its name end in .zst, such as .csv.zst"),
+    b"\xfd7zXZ\0": ("xz", "decompress it, such as by xz --decompress"),
+}
 #: UTF-32 begins as UTF-16 does, and is asked first.
 _MARKS = {
     codecs.BOM_UTF8: "utf-8",
@@ -22,6 +29,7 @@ _MARKS = {
     codecs.BOM_UTF16_BE: "utf-16",
 }
 _MARK = codecs.BOM_UTF8
+_BLOCK = 1 << 20
 #: What western European text has beyond ASCII. cp1252 reads nearly anything: other signs, three
 #: such letters in a row, and signs within or before a word speak against it.
 _WESTERN = re.compile(
@@ -48,11 +56,33 @@ def codec(name: str) -> str:
     return found.name
 
 
+def says_its_encoding(path: Path) -> bool:
+    """Return whether a file begins with a mark, or is UTF-8 from its first byte to its last."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower())) as plain:
+        block = plain.read(_BLOCK)
+        if any(block.startswith(mark) for mark in _MARKS):
+            return True
+        try:
+            while block:
+                if b"\0" in block:
+                    return False
+                decoder.decode(block)
+                block = plain.read(_BLOCK)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
 def find_encoding(sample: bytes, source: str) -> str:
     """Return the encoding of a file's first bytes; raises `DataError` if in doubt."""
     for mark, name in _MARKS.items():
         if sample.startswith(mark):
             return name
+    for begin, (archive, way) in _ARCHIVES.items():
+        if sample.startswith(begin):
+            raise DataError(f"{source}: is a file that {archive} compressed, not text: {way}")
     if sample.startswith(b"PK\3\4"):
         raise DataError(
             f"{source}: an archive such as an Excel workbook, not text: name it .xlsx, or export "
@@ -93,14 +123,18 @@ def _other(sample: bytes, source: str) -> str:
     readings = {
         word.decode(name, errors="replace"): name for name in (*likely[::-1], *_USUAL[::-1])
     }
-    words = ", ".join(
-        f"{text!r} in {name}"
-        for text, name in readings.items()
-        if text.isprintable() and "\ufffd" not in text
-    )
+    readings = {
+        text: name for text, name in readings.items() if text.isprintable() and "\ufffd" not in text
+    }
+    if not readings:
+        raise DataError(
+            f"{source}: not UTF-8, nor text of the usual encodings: give its encoding by "
+            "--encoding NAME, or export it as UTF-8"
+        )
+    words = ", ".join(f"{text!r} in {name}" for text, name in readings.items())
     raise DataError(
         f"{source}: not UTF-8, and its encoding is in doubt: which reading is right? {words}. Add "
-        "it, such as --encoding cp1252"
+        f"the encoding of the right one, such as --encoding {next(iter(readings.values()))}"
     )
 
 

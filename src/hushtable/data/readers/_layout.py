@@ -1,7 +1,7 @@
 """How a file is laid out, where its reader should not find out by itself."""
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 
 from hushtable.errors import UsageError
 
@@ -29,6 +29,18 @@ class Layout:
         if unused := [_OPTIONS.get(name, f"--{name}") for name in given if name not in used]:
             raise UsageError(f"{source} has no use for {', '.join(unused)}: leave it out")
 
+    @property
+    def kept(self) -> dict[str, str | int | bool]:
+        """Entries that a model keeps for later files."""
+        return {name: value for name in KEPT if (value := getattr(self, name)) is not None}
 
+    def completed(self, kept: Mapping[str, str | int | bool], used: Collection[str]) -> "Layout":
+        """Return this layout, completed by what a model kept and a source has a use for."""
+        more = {name: kept[name] for name in kept if name in used and getattr(self, name) is None}
+        return replace(self, **more)  # type: ignore[arg-type] # who read them checked
+
+
+#: What a model keeps, and its kinds.
+KEPT = {"encoding": str, "delimiter": str, "header": bool, "skip_lines": int, "sheet": str}
 #: Where it is not the name with two hyphens, the option of the command line.
 _OPTIONS = {"header": "--no-header", "skip_lines": "--skip-lines"}

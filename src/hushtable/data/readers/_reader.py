@@ -299,6 +299,6 @@ def integer_too_large(column: str, value: object) -> DataError:
 
 def no_rows(reader: Reader) -> DataError:
     """Explain that there is nothing to work on."""
-    return DataError(
-        f"{reader.source} has no rows: found 0 sample(s) while a minimum of 1 is required"
-    )
+    names = reader.n_bytes is not None and reader.names is not None
+    below = "there is nothing below the names of its columns. It " * names
+    return DataError(f"{reader.source} has no rows: {below}needs at least 1 row (0 samples)")

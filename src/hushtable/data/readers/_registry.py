@@ -4,7 +4,7 @@ Files are one, a folder of them, or a glob pattern.
 """
 
 import glob
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path, PurePath
@@ -15,8 +15,9 @@ import pyarrow as pa
 from hushtable import far
 from hushtable.data.readers import _remote, _stdin
 from hushtable.data.readers._database import is_url, shown
-from hushtable.data.readers._encoding import COMPRESSIONS
+from hushtable.data.readers._encoding import COMPRESSIONS, says_its_encoding
 from hushtable.data.readers._layout import Layout
+from hushtable.data.readers._names import near_names
 from hushtable.data.readers._reader import Reader, named_errors, one_after_other
 from hushtable.errors import DataError, HushTableError, UsageError
 
@@ -162,8 +163,16 @@ def paths(pattern: str) -> list[Path]:
     return found
 
 
-def files(pattern: str, text_columns: frozenset[str], layout: Layout) -> Reader:
-    """Read every file of rows that ``pattern`` names, one after the other."""
+def files(
+    pattern: str,
+    text_columns: frozenset[str],
+    layout: Layout,
+    kept: Mapping[str, str | int | bool],
+) -> Reader:
+    """Read every file of rows that ``pattern`` names, one after the other.
+
+    ``kept`` is what a model knows of the layout of files like these.
+    """
     used: set[str] = set()
 
     def open_(path: Path) -> Reader:
@@ -171,7 +180,10 @@ def files(pattern: str, text_columns: frozenset[str], layout: Layout) -> Reader:
         if found is None:
             raise DataError(f"{path}: needs a file name that ends in {', '.join(FORMATS)}")
         used.update(found[2])
-        return _file(path, found, text_columns, layout)
+        known = kept
+        if "encoding" in known and "encoding" in found[2] and says_its_encoding(path):
+            known = {name: value for name, value in kept.items() if name != "encoding"}
+        return _file(path, found, text_columns, layout.completed(known, found[2]))
 
     if pattern == "-":
         rows = _stdin.standard_input(open_)
@@ -197,7 +209,7 @@ def _in_order(part: Reader, first: Reader) -> Reader:
         return part.select(list(first.names or ()))
     raise DataError(
         f"{part.source} has other columns than {first.source}: only there {sorted(ours - theirs)}, "
-        f"missing {sorted(theirs - ours)}"
+        f"missing {sorted(theirs - ours)}{near_names(sorted(theirs - ours), sorted(ours - theirs))}"
     )
 
 

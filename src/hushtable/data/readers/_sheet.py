@@ -1,5 +1,6 @@
 """Rows in a sheet of a workbook: Excel's .xlsx and .xls, and OpenDocument's .ods."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from hushtable.data.readers._arrow import arrow
 from hushtable.data.readers._layout import Layout
 from hushtable.data.readers._reader import Reader, column_names
 from hushtable.data.readers._sheet_cells import Cells, as_column, as_name, cell, cells_of, letters
+from hushtable.data.readers._totals import looks_like_total, total_refused
 from hushtable.errors import DataError
 
 #: Among so many rows the names are looked for.
@@ -20,7 +22,6 @@ def sheet_file(path: Path, layout: Layout) -> Reader:
     """Read the one sheet that holds rows, or the one that ``layout`` names; held in memory."""
     sheet, cells, merged = cells_of(path, layout.sheet)
     where = f"{path}: sheet {sheet!r}"
-    n_columns = max(map(len, cells), default=0)
     skipped = layout.skip_lines or 0
     if layout.header is False:
         header, first = None, skipped
@@ -29,7 +30,8 @@ def sheet_file(path: Path, layout: Layout) -> Reader:
         first = header + 1
     # A row without any value is none, as a blank line of a CSV file is none.
     places = [i for i in range(first, len(cells)) if any(value != "" for value in cells[i])]
-    used = [j for j in range(n_columns) if any(cells[i][j] != "" for i in places)]
+    width = max(map(len, cells), default=0)
+    used = [j for j in range(width) if any(cells[i][j] != "" for i in places)]
     if header is None:
         names = {j: f"column {k}" for k, j in enumerate(used, 1)}
     else:
@@ -43,10 +45,9 @@ def sheet_file(path: Path, layout: Layout) -> Reader:
                     "where the names are by --skip-lines N or --no-header"
                 )
     _refuse_merged(merged, first - (header is not None), cells, where)
-    table = pa.Table.from_arrays(
-        [as_column([cells[i][j] for i in places]) for j in sorted(names)],
-        [names[j] for j in sorted(names)],
-    )
+    _refuse_total(cells, places, order := sorted(names), where)
+    columns = [as_column([cells[i][j] for i in places]) for j in order]
+    table = pa.Table.from_arrays(columns, [names[j] for j in order])
     column_names(table.schema)
     found = (f"{header} rows above the names left out",) if header else ()
     return replace(
@@ -57,6 +58,22 @@ def sheet_file(path: Path, layout: Layout) -> Reader:
         place=lambda row: f"row {places[row] + 1} of sheet {sheet!r}",
         found=found,
     )
+
+
+def _refuse_total(cells: Cells, places: Sequence[int], used: Sequence[int], where: str) -> None:
+    """Refuse a last row that adds up those above it."""
+    *rows, last = places or [0]
+    if len(rows) < 3:  # as in text files: too few to say what no row leaves empty
+        return
+    fields = [as_name(cells[last][j]) for j in used]
+    always = [k for k, j in enumerate(used) if all(cells[i][j] != "" for i in rows)]
+
+    def above(k: int) -> pa.Array:
+        return pa.array([as_name(cells[i][used[k]]) or None for i in rows], pa.string())
+
+    if looks_like_total(fields, always, above):
+        begins = " | ".join(fields)[:40].rstrip()
+        raise total_refused(f"{where}: row {last + 1}", begins)
 
 
 def _names(cells: Cells, header: int, where: str) -> dict[int, str]:

@@ -3,10 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from hushtable.data.columns import texts_column
 from hushtable.data.texts.columns import ColumnUnderstanding, Kind, quoted
-from hushtable.data.texts.dates import Order
+from hushtable.data.texts.dates import ORDERS, Order
 from hushtable.data.texts.looks import FEW, looks
 from hushtable.data.texts.numbers import Decimal
 from hushtable.data.texts.reading import ColumnReading, Reading
@@ -23,6 +24,10 @@ _MOST_PAIRS = 7
 _NUMBERS = ("whole", "point", "comma", "1.234", "1,234")
 #: A few digits and signs, and a letter or two at most: "24.08.", "79-84", "2026-04", "1,23,456".
 _LIKE_NUMBER = re.compile(r"(?=\D{0,3}\d)(?=\d*[.,:/'+\- ])(?:[\d.,:/'+\- ]){2,12}[A-Za-z]{0,2}$")
+#: Days from 1954 to 2064 as Excel counts them.
+_SERIAL = re.compile(r"[2-5]\d{4}(\.\d+)?")
+#: Behind a number, these may multiply it.
+_MULTIPLES = frozenset(("k", "K", "M", "bn", "Mio", "Mio.", "Mrd", "Mrd.", "Tsd", "Tsd.", "mln"))
 _ID_NAME = re.compile(
     r"(^|[^a-z])(id|ids|uid|uuid|guid|mrn|pid|rowid|index|key|barcode|"
     r"(patient|case|order|sample|account|customer|invoice|record|fall|auftrags|kunden|konto|beleg|"
@@ -51,6 +56,8 @@ class Decider:
                 (("--drop", name),), refused=True,
             )  # fmt: skip
         n_numbers = sum(seen.shapes[shape] for shape in _NUMBERS)
+        if asked in ("number", "date") and self._n_lost(seen, asked) == seen.n:
+            return self._none(name, seen, asked)
         if asked == "number":
             return self._number(name, seen)
         if asked == "date" or (asked is None and seen.shapes["date"] >= _MOSTLY * seen.n):
@@ -71,6 +78,27 @@ class Decider:
             return self._number(name, seen)
         doubt = f"{n_numbers:,} of {seen.n:,} texts are numbers" if n_numbers else ""
         return self._category(name, seen, doubt)
+
+    @staticmethod
+    def _n_lost(seen: TextsSeen, kind: str, order: Order | None = None) -> int:
+        """Return how many rows say nothing as a number, or as a date: of any order, if None."""
+        if kind == "date":
+            return min(seen.unread[one] for one in (ORDERS if order is None else (order,)))
+        return seen.unread["number"]
+
+    def _none(self, name: str, seen: TextsSeen, asked: str) -> ColumnUnderstanding:
+        """Return a column that says nothing of the kind that somebody asked for."""
+        every = Exceptions()
+        for noted in seen.exceptions.values():
+            every.merge(noted)
+        text, where = self._first(every) if every.first else (f"{seen.low:g}", "every row")
+        kept = quoted([f"{name}=category"])
+        return ColumnUnderstanding(
+            name, "category", 1.0, f"no {asked} in {seen.n:,} texts",
+            f"none of its {seen.n:,} texts is a {asked}, such as {text[:40]!r} in {where}: leave "
+            f"the column out, or keep it as texts (--as {kept})",
+            (("--drop", name),), refused=True,
+        )  # fmt: skip
 
     # --- numbers ------------------------------------------------------------------------------
 
@@ -163,12 +191,18 @@ class Decider:
         words = " and ".join(f"{text!r} in {where}" for text, where in found)
         one = len(seen.units) == 1
         what = "the same with and without the sign?" if one else "leave the column out, or"
+        multiples = [unit for unit in named if unit in _MULTIPLES]
+        if multiples:
+            what = f"{multiples[0]!r} may multiply the number before it. Leave the column out;"
+        elif one and "%" in named:
+            what = "numbers without the sign may be fractions, 0.2 for 20%; if they are not,"
         asked = f"{name}=number"
+        safe = one and not multiples
         return ColumnUnderstanding(
             name, "number", 0.5, "numbers with different units beside them",
             f"numbers have different units beside them, {words}: bring them to one; {what} "
             f"--as {quoted([asked])} takes the numbers as they are",
-            (("--as", asked) if one else ("--drop", name),), refused=True,
+            (("--as", asked) if safe else ("--drop", name),), refused=True,
         )  # fmt: skip
 
     # --- dates --------------------------------------------------------------------------------
@@ -242,32 +276,81 @@ class Decider:
         for shape, noted in seen.exceptions.items():
             if shape not in fits:
                 odd.merge(noted)
+        n_lost = self._n_lost(seen, kind, reading.dates) if reading.lenient else 0
+        if n_lost and kind == "date":  # those of another order fit, and say nothing
+            odd.merge(seen.exceptions.get("date", Exceptions()))
+            odd.n = n_lost
         n_fit = seen.n - odd.n
         counted = f"{n_fit:,} {evidence}"
         if not odd.n:
             said = "" if evidence in ("numbers", "dates") and sure == 1.0 else evidence
             return ColumnUnderstanding(name, kind, sure, counted, said, reading=reading)
-        words = self._listed(odd)
         confidence = n_fit / seen.n
         if reading.lenient:
-            return ColumnUnderstanding(
-                name, kind, confidence, f"{counted}; as asked, {words} are missing or a limit",
-                reading=reading,
-            )  # fmt: skip
+            return self._as_asked(name, kind, reading, seen, odd, (counted, confidence))
+        words = f"{counted} and {self._listed(odd)}"
         few = len(odd.rows) <= _LISTED and odd.n == sum(odd.rows.values())
         if few and set(seen.exceptions) - fits <= {"other"}:
             options = tuple(("--missing", text) for text in odd.rows)
         else:
-            # As a number, a time of day would be missing.
-            options = (
-                (("--drop", name),)
-                if reading.kind == "time"
-                else (("--as", f"{name}={'date' if kind == 'date' else 'number'}"),)
-            )
+            way, loss = self._way(name, reading, seen, odd)
+            options, words = (way,), words + loss
         return ColumnUnderstanding(
-            name, kind, confidence, counted, f"{counted} and {words}", options, refused=True,
-            reading=reading,
-        )  # fmt: skip
+            name, kind, confidence, counted, words, options, refused=True, reading=reading
+        )
+
+    def _as_asked(
+        self,
+        name: str,
+        kind: Kind,
+        reading: ColumnReading,
+        seen: TextsSeen,
+        odd: Exceptions,
+        counted: tuple[str, float],
+    ) -> ColumnUnderstanding:
+        """Return a column that is read as somebody asked, and say which values that loses."""
+        lost = self._n_lost(seen, kind, reading.dates)
+        words, doubt = counted[0], ""
+        if odd.n > lost:
+            words += f"; as asked, {odd.n - lost:,} more with a limit, a flag or another sign"
+        if lost:
+            become = "value becomes" if lost == 1 else "values become"
+            which = self._listed(self._lost(odd, reading, lost))
+            doubt = f"as asked, {lost:,} {become} missing: {which}"
+        return ColumnUnderstanding(name, kind, counted[1], words, doubt, reading=reading)
+
+    @staticmethod
+    def _lost(odd: Exceptions, reading: ColumnReading, n: int) -> Exceptions:
+        """Return those of some texts, in ``n`` rows, that say nothing where somebody asks."""
+        texts = list(odd.rows)
+        values = replace(reading, lenient=True).values(texts_column(texts))
+        lost = Exceptions()
+        for text, value in zip(texts, values, strict=True):
+            if value != value:
+                lost.add(text, odd.rows[text], odd.first[text])
+        lost.n = max(n, lost.n)
+        return lost
+
+    def _way(
+        self, name: str, reading: ColumnReading, seen: TextsSeen, odd: Exceptions
+    ) -> tuple[tuple[str, str], str]:
+        """Return the option for texts that no option names, and words for what it would lose."""
+        drop = ("--drop", name)
+        if reading.kind == "time":  # as a number, a time of day would be missing
+            return drop, ""
+        kind = "date" if reading.kind == "date" else "number"
+        asked = f"{name}={kind}"
+        lost = self._n_lost(seen, kind, reading.dates)
+        if not lost:
+            return ("--as", asked), ""
+        which = self._listed(self._lost(odd, reading, lost))
+        loss = (
+            f"; --as {quoted([asked])} would lose {lost:,} of {seen.n:,} values, which become "
+            f"missing: {which}"
+        )
+        if kind == "date" and any(_SERIAL.fullmatch(text) for text in odd.rows):
+            loss += "; whole numbers may be days as Excel counts them"
+        return (drop if 2 * lost > seen.n else ("--as", asked)), loss
 
     def _like_numbers(self, seen: TextsSeen) -> str:
         """Say which texts look like numbers or dates of an unknown kind; nothing if few do."""

@@ -1,7 +1,6 @@
 """Numbers as people write them: decimal comma, thousands, currencies, units, brackets, limits."""
 
 import re
-from collections.abc import Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -14,7 +13,8 @@ from hushtable.data.columns import null, scalar, texts_column
 Decimal: TypeAlias = Literal[".", ","]
 DECIMALS: tuple[Decimal, Decimal] = (".", ",")
 
-_SPACES = " \u00a0\u2009\u202f'\u2019"
+#: Signs between groups of three digits, besides a point or comma.
+SPACES = " \u00a0\u2009\u202f'\u2019"
 #: Blanks that may stand between the parts of a number and its unit.
 _BLANK = "[ \t\u00a0\u2009\u202f]"
 _MINUS = "\\-\u2212"
@@ -33,7 +33,8 @@ _FLAG = rf"{_BLANK}*(?:HH?|LL?|N|A|\*{{1,3}}|\+{{1,3}}|-{{1,3}}|!)"
 
 def _body(decimal: Decimal) -> str:
     point, group = (r"\.", ",") if decimal == "." else (",", r"\.")
-    grouped = rf"\d{{1,3}}(?:{group}\d{{3}})+|\d{{1,3}}(?:[{_SPACES}]\d{{3}})+|\d+"
+    first = r"[1-9]\d{0,2}"  # 0.999 is no thousand
+    grouped = rf"{first}(?:{group}\d{{3}})+|{first}(?:[{SPACES}]\d{{3}})+|\d+"
     return rf"(?:(?:{grouped})(?:{point}\d*)?|{point}\d+)(?:[eE][+-]?\d+)?"
 
 
@@ -88,19 +89,6 @@ def mask(found: Any) -> NDArray[np.bool_]:
     return np.asarray(bits == 1, np.bool_)
 
 
-def absent(missing: Sequence[str]) -> str:
-    """Return a pattern of the numbers among ``missing``, however written: -999, -999.00."""
-    found = []
-    for text in missing:
-        if parts := re.fullmatch(r"([-+]?)(\d+)(?:[.,](\d*))?", text.strip()):
-            sign, whole, decimals = parts.groups()
-            digits = f"[.,{_SPACES}]?".join(whole)
-            tail = (decimals or "").rstrip("0")
-            point = rf"[.,]{tail}0*" if tail else r"(?:[.,]0*)?"
-            found.append(f"{re.escape(sign)}{digits}{point}")
-    return f"^(?:{'|'.join(found)})$" if found else ""
-
-
 def units(texts: pa.Array, decimal: Decimal) -> list[str]:
     """Return the currency or unit beside each number; empty where there is none."""
     parts = pc.extract_regex(texts, _PATTERNS[decimal])
@@ -142,7 +130,7 @@ def values(
 def _said(texts: pa.Array, decimal: Decimal, unit: str | None) -> NDArray[np.float64]:
     parts = pc.extract_regex(texts, _PATTERNS[decimal])
     group = "," if decimal == "." else r"\."
-    body = pc.replace_substring_regex(parts.field("body"), rf"[{group}{_SPACES}]", "")
+    body = pc.replace_substring_regex(parts.field("body"), rf"[{group}{SPACES}]", "")
     if decimal == ",":
         body = pc.replace_substring(body, ",", ".")
     matched = parts.is_valid()

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.data.columns import as_column, is_text, null, scalar, texts_column
-from hushtable.data.texts import numbers
+from hushtable.data.columns import is_text, null, scalar, texts_column
+from hushtable.data.readers import KEPT
+from hushtable.data.texts import missing_values, numbers
 from hushtable.data.texts.dates import ORDERS, Order, of_day, seconds
 from hushtable.entries import entries
 from hushtable.errors import PlanError, UsageError
@@ -88,6 +89,8 @@ class Reading:
     kinds: Mapping[str, str] = field(default_factory=dict)
     drop: tuple[str, ...] = ()
     columns: Mapping[str, ColumnReading] = field(default_factory=dict)
+    #: How files are laid out, as far as a person said it: see `Layout.kept`.
+    layout: Mapping[str, str | int | bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.decimal not in (None, *numbers.DECIMALS):
@@ -138,37 +141,30 @@ class Reading:
             {**self.kinds, **said.kinds},
             tuple(dict.fromkeys((*self.drop, *said.drop))),
             {**columns, **said.columns},
+            {**self.layout, **said.layout},
         )
 
-    def without_missing(self, column: Any) -> Any:
-        """Return a column in which what stands for a missing value is null."""
-        if not self.missing:
-            return column
-        if is_text(column.type):
-            column = plain_texts(column)
-            trimmed = pc.utf8_trim_whitespace(column)
-            absent = pc.is_in(trimmed, value_set=texts_column(self.missing))
-            if pattern := numbers.absent(self.missing):
-                absent = pc.or_(absent, pc.match_substring_regex(trimmed, pattern))
-        elif self.absent and (
-            pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-        ):
-            values = pc.cast(column, pa.float64(), safe=False)
-            absent = pc.is_in(values, value_set=as_column(np.array(self.absent)))
-        else:
-            return column
-        return pc.if_else(absent, null(column.type), column)
+    def without_missing(self, column: Any, decimal: numbers.Decimal | None = None) -> Any:
+        """Return a column in which what stands for a missing value is null.
+
+        ``decimal`` is its decimal sign, where that is known.
+        """
+        sign = decimal if is_text(column.type) else self.decimal
+        return missing_values.without(column, self.missing, sign)
+
+    def without_numbers(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Return a matrix in which what stands for a missing value is NaN."""
+        return missing_values.without_numbers(X, self.missing, self.decimal)
 
     @property
-    def absent(self) -> list[float]:
+    def absent(self) -> tuple[float, ...]:
         """Numbers that stand for a missing value."""
-        found = numbers.values(texts_column(self.missing), self.decimal or ".")
-        return [float(x) for x in found if not np.isnan(x)]
+        return missing_values.named(self.missing, self.decimal or ".")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reading as JSON carries it."""
         content = asdict(self)
-        content["kinds"] = dict(self.kinds)
+        content |= {"kinds": dict(self.kinds), "layout": dict(self.layout)}
         content["columns"] = {name: asdict(one) for name, one in self.columns.items()}
         return {k: list(v) if isinstance(v, tuple) else v for k, v in content.items() if v}
 
@@ -182,9 +178,10 @@ class Reading:
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         optional = {
             "missing": list[str], "decimal": str, "dates": str, "kinds": dict, "drop": list[str],
-            "columns": dict,
+            "columns": dict, "layout": dict,
         }  # fmt: skip
         said = dict(entries(content, "how rows are read", {}, optional))
+        entries(said.get("layout", {}), "the layout of files", {}, KEPT)
         kinds = {"kind": str, "decimal": str, "dates": str, "unit": str, "lenient": bool}
         columns = {
             name: ColumnReading(**entries(one, f"column {name!r}", kinds))

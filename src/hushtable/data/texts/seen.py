@@ -66,6 +66,10 @@ class TextsSeen:
 
     #: Whether blanks around texts belong to them.
     verbatim: bool = False
+    #: Numbers that stand for a missing value in a column with decimal points.
+    absent: tuple[float, ...] = ()
+    #: Whether somebody asked for numbers.
+    as_number: bool = False
     n: int = 0
     n_missing: int = 0
     shapes: Counter[str] = field(default_factory=Counter)
@@ -77,6 +81,9 @@ class TextsSeen:
     no_month: NDArray[np.int64] = field(default_factory=lambda: np.zeros(2, np.int64))
     #: Dates in which either may be.
     n_either: int = 0
+    #: Rows that say nothing as a "number" (a limit or a flag beside it allowed), or as a date of
+    #: each order: what is lost where somebody asks for these.
+    unread: Counter[str] = field(default_factory=Counter)
     #: By shape, which rows break it.
     exceptions: dict[str, Exceptions] = field(default_factory=dict)
     #: Different texts, up to a few more than a plan takes; those of plain numbers left out.
@@ -106,27 +113,38 @@ class TextsSeen:
         values = numbers.plain(texts)
         if values is not None and np.isnan(values).all():  # the word nan, which means missing
             self.n, self.n_missing = self.n - n, self.n_missing + n
-        elif values is not None and self._is_plain(texts, values, n):
-            self.low = min(self.low, float(np.nanmin(values)))
-            self.high = max(self.high, float(np.nanmax(values)))
-            self.n_plain += n
-            if start == 0:
-                self.n_different = n_different(values)
-                self.inner = without_nines(values)
+        elif values is not None and self._is_plain(texts, values):
+            self._add_plain(values, n, start)
         else:
             self._add_different(texts, start)
 
-    def _is_plain(self, texts: pa.Array, values: NDArray[np.float64], n: int) -> bool:
-        """Count numbers as computers write them; False if they may mean something else."""
+    def _add_plain(self, values: NDArray[np.float64], n: int, start: int) -> None:
+        """Look at n numbers as computers write them."""
+        whole = not (np.isfinite(values) & (values != np.rint(values))).any()
+        if self.absent and (gone := np.isin(values, self.absent)).any():
+            # Written so that it could also have been thousands, such as 999.000.
+            values, n_gone = np.where(gone, np.nan, values), int(gone.sum())
+            n, self.n, self.n_missing = n - n_gone, self.n - n_gone, self.n_missing + n_gone
+        self.shapes["whole" if whole else "point"] += n
+        if n == 0:
+            return
+        self.low = min(self.low, float(np.nanmin(values)))
+        self.high = max(self.high, float(np.nanmax(values)))
+        self.n_plain += n
+        self.unread.update(dict.fromkeys(dates.ORDERS, n))
+        if start == 0:
+            self.n_different = n_different(values)
+            self.inner = without_nines(values)
+
+    def _is_plain(self, texts: pa.Array, values: NDArray[np.float64]) -> bool:
+        """Whether numbers as computers write them can mean nothing else."""
         if not self.shapes["point"] and _point_may_part_thousands(texts):
             return False
         if self._compact_dates(texts, values):
             return False
         whole = not (np.isfinite(values) & (values != np.rint(values))).any()
-        if whole and (_has_leading_zeros(texts, values) or np.nanmax(np.abs(values)) >= 2**53):
-            return False
-        self.shapes["whole" if whole else "point"] += n
-        return True
+        odd = whole and (_has_leading_zeros(texts, values) or np.nanmax(np.abs(values)) >= 2**53)
+        return not odd
 
     @staticmethod
     def _compact_dates(texts: pa.Array, values: NDArray[np.float64]) -> bool:
@@ -186,9 +204,18 @@ class TextsSeen:
         compact = numbers.mask(pc.match_substring_regex(texts, dates.COMPACT))
         if rows[compact].sum() > _MOSTLY * rows.sum():
             shapes[compact] = "date"
-        rest = np.flatnonzero(~(point | comma))
+        a_number = point | comma
+        no_dates = int(rows[a_number & ~compact].sum())
+        self.unread.update(dict.fromkeys(dates.ORDERS, no_dates))
+        rest = np.flatnonzero(~a_number)
         if len(rest):
-            shapes[rest] = self._other_shapes(taken(texts, rest), rows[rest])
+            others = taken(texts, rest)
+            shapes[rest] = self._other_shapes(others, rows[rest])
+            # Most columns without a number are no numbers at all: nobody asks what they would lose.
+            lost = np.ones(len(rest), bool)
+            if self.as_number or a_number.any():
+                lost = np.isnan(numbers.values(others, ".", lenient=True))
+            self.unread["number"] += int(rows[rest[lost]].sum())
         return shapes, examples
 
     def _add_units(
@@ -223,6 +250,8 @@ class TextsSeen:
         shapes[numbers.limits(texts)] = "limit"
         shapes[~np.isnan(dates.of_day(texts))] = "time"
         by_order = {order: ~np.isnan(dates.seconds(texts, order)) for order in dates.ORDERS}
+        for order, fits in by_order.items():
+            self.unread[order] += int(rows[~fits].sum())
         a_date = np.logical_or.reduce(list(by_order.values()))
         shapes[a_date] = "date"
         first, second = dates.day_or_month(texts)
@@ -242,6 +271,7 @@ class TextsSeen:
         self.unit_examples = other.unit_examples | self.unit_examples
         self.no_month = self.no_month + other.no_month
         self.n_either += other.n_either
+        self.unread.update(other.unread)
         for shape, noted in other.exceptions.items():
             self.exceptions.setdefault(shape, Exceptions()).merge(noted)
         self.texts |= other.texts
