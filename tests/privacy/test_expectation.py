@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hushtable.errors import UsageError
 from hushtable.privacy import Design, Horizon
-from hushtable.privacy.expectation import BEARABLE, LOSS, PROMISED, Expectation, rounded_up
+from hushtable.privacy.expectation import BEARABLE, LOSS, PROMISED, Expectation
 
 DELTA = 1e-6
 DESIGNS = st.builds(
@@ -97,10 +97,3 @@ def test_more_signal_loses_less(signal, factor):
     assert more.one_in_ten <= less.one_in_ten
     assert more.lacking <= less.lacking
     assert less.loss <= LOSS / signal
-
-
-@given(st.floats(1e-6, 1e9))
-def test_rounding_up(number):
-    up = rounded_up(number)
-    assert number * (1 - 1e-9) <= up <= 1.1 * number * (1 + 1e-9)
-    assert up == float(f"{up:.2g}")

@@ -5,7 +5,6 @@ the numbers of columns and rows, neither tells more). The numbers below were fit
 ``python benchmarks/expectations.py``, which holds them to sets kept out of the fit.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,9 +73,3 @@ def about(points: float) -> str:
     if points < 0.05:
         return "less than 0.1"
     return f"about {points:.1f}" if points < 2.95 else f"about {points:.0f}"
-
-
-def rounded_up(number: float) -> float:
-    """Round up to two significant digits."""
-    unit = 10.0 ** (math.floor(math.log10(number)) - 1)
-    return float(f"{math.ceil(number / unit - 1e-9) * unit:.2g}")
