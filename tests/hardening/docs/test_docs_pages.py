@@ -77,6 +77,25 @@ def test_no_page_installs_from_an_index_that_does_not_have_it(name):
     assert not found, "nothing is on the index: say pip install '.[extra]'"
 
 
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_prose_repeats_the_figures_of_tested_blocks(name):
+    """ "It flags 189 of 2,000 rows" stood below a block that had flagged 151 of them."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    shown = "".join(block.text for block in blocks(ROOT / name) if block.language == "text")
+    scored = dict.fromkeys(re.findall(r"Scored ([\d,]+) rows: ", shown), "")
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    for n, of in re.findall(r"flags ([\d,]+) of ([\d,]+) rows", prose):
+        assert of in scored, f"no block scores {of} rows"
+        assert f"Scored {of} rows: {n} outliers" in shown
+
+
+def test_the_page_on_folders_needs_as_many_sites_as_its_command_says():
+    text = (ROOT / "docs/folder.md").read_text(encoding="utf-8")
+    asked = re.findall(r"--least (\d+)", text)
+    assert asked == ["3", "3"]  # the sentence, and the command
+    assert "All three hospitals are needed (`--least 3`)" in text
+
+
 #: What makes importing some packages fail, as where they are not installed.
 BLOCKED = """
 import sys
