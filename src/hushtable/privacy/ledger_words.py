@@ -33,6 +33,11 @@ def words(ledger: "Ledger") -> list[str]:
         counted += " and the earlier releases on the same rows ("
         counted += ", ".join(f"{spent.what} {spent.release[:12]}" for spent in before) + ")"
     lines.append(counted + ".")
+    if earlier:
+        lines.append(
+            "If its size was chosen in the light of earlier results, it is a running total: what "
+            "is guaranteed is the cap that was fixed before."
+        )
     if horizon is not None:
         more = "; those of the other periods cost nothing more" if horizon.periods > 1 else ""
         lines.append(f"This file holds {in_file(ledger)}{more}.")

@@ -229,3 +229,4 @@ def _print(facts: dict[str, Any]) -> None:
         for name, spent in facts["spent"].items()
     ]
     print_table(["rows", "epsilon spent", "of at most"], rows)
+    print("\nThe cap is the guarantee; what is spent so far is a running total.")
