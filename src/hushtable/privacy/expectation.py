@@ -17,6 +17,8 @@ ONE_IN_TEN = 180.0, 0.5
 PROMISED = 20.0
 #: Both at most: what the same tables have above chance without noise, on average and in a tenth.
 _ALL = 30.0, 40.0
+#: T below which a site that has some rows scores about as well by these alone.
+_OWN_ROWS = 100.0
 #: T from which labelled sets were measured.
 _MEASURED = 4.0
 #: Points of loss that may be borne, for which rows and epsilons are proposed.
@@ -49,6 +51,11 @@ class Expectation:
     def mostly_noise(self) -> bool:
         """Whether no accuracy is promised."""
         return self.signal < PROMISED
+
+    @property
+    def own_rows_suffice(self) -> bool:
+        """Whether a model of a site's own rows, without noise, is likely to be as accurate."""
+        return self.signal < _OWN_ROWS
 
     @property
     def measured(self) -> bool:

@@ -224,7 +224,17 @@ class Design:
                 said += f" Labelled sets lost {lost} on average, and {tenth}."
         else:
             said = f"Expect to lose {lost} to the noise, for {plan}; of labelled sets, {tenth}."
-        return " ".join((said, *self._early_words(), *self._help_words()))
+        return " ".join((said, *self._early_words(), *self._help_words(), *self.peer_words()))
+
+    def peer_words(self) -> list[str]:
+        """Say what the loss compares with, and where a site needs no other: its own rows."""
+        said = ["The loss is against the same tables without noise."]
+        if self.expectation().own_rows_suffice:
+            said.append(
+                "A site that has 100 rows or more of its own is likely to do as well with a model "
+                "of these alone (hushtable fit)."
+            )
+        return said
 
     def _early_words(self) -> list[str]:
         if self.horizon is None or self.early is None:

@@ -42,18 +42,23 @@ def words(ledger: "Ledger") -> list[str]:
         more = "; those of the other periods cost nothing more" if horizon.periods > 1 else ""
         lines.append(f"This file holds {in_file(ledger)}{more}.")
     if len(ledger.shares) > 1:
-        k = len(ledger.shares)
-        merged = _merged(ledger)
-        where, several, all_ = "at one site", "at 2 sites", f"at all {k}"
-        if merged > 1 and ledger.pools:
-            where, several = "in one of them, at one site", "in 2 of them, or at 2 sites,"
-            all_ = "in all of them, at all sites,"
-        factor = f"for one {several} the factor is e^{rounded_up(ledger.epsilon_at(2))}"
-        if k > 2:
-            factor += f", for one {all_} e^{rounded_up(ledger.epsilon_at(k))}"
-        how = _pooled(ledger, merged) if ledger.pools else f"{k} releases are merged."
-        lines.append(f"{how} It holds for a person {where}; {factor}.")
+        lines.append(_several_sites(ledger))
     return lines
+
+
+def _several_sites(ledger: "Ledger") -> str:
+    """Say what it costs a person whose rows are at several of the sites."""
+    k = len(ledger.shares)
+    merged = _merged(ledger)
+    where, several, all_ = "at one site", "at 2 sites", f"at all {k}"
+    if merged > 1 and ledger.pools:
+        where, several = "in one of them, at one site", "in 2 of them, or at 2 sites,"
+        all_ = "in all of them, at all sites,"
+    factor = f"for one {several} the factor is e^{rounded_up(ledger.epsilon_at(2))}"
+    if k > 2:
+        factor += f", for one {all_} e^{rounded_up(ledger.epsilon_at(k))}"
+    how = _pooled(ledger, merged) if ledger.pools else f"{k} releases are merged."
+    return f"{how} It holds for a person {where}; {factor}."
 
 
 def _records(unit: "Sensitivity") -> str:

@@ -46,7 +46,7 @@ class Forecast:
                 one.what,
                 "yes" if one.allowed else f"no: {one.why_not}",
                 f"{rounded_up(one.epsilon):g}",
-                f"{rounded_up(100.0 * one.epsilon / self.cap, 2):g}%",
+                f"{rounded_up(100.0 * one.epsilon / self.cap):g}%",
                 "no limit" if one.more is None else f"{one.more:,}",
             ]
             for one in self.lines
