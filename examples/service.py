@@ -1,6 +1,6 @@
 """A service at the site that scores rows over HTTP: scores and reasons stay where the rows are.
 
-pip install hushtable fastapi uvicorn
+pip install . fastapi uvicorn
 HUSHTABLE_MODEL=model.hush uvicorn service:app --host 127.0.0.1
 
 curl 127.0.0.1:8000/score -H 'Content-Type: application/json' -d '[{"age": 41, "pulse": 210}]'

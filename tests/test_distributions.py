@@ -14,6 +14,7 @@ from hushtable.scores.company import Company, company_words
 from hushtable.scores.distributions import CELLS, Distribution, Distributions
 from hushtable.scores.reasons import Reason
 from hushtable.scores.scorer import Scorer
+from hushtable.scores.typical import direction, told_value
 
 DAY = 86_400
 SCHEMA = Schema([
@@ -68,47 +69,55 @@ def test_usual_values(found, rows):
         low, high = np.nanquantile(values, [0.05, 0.95], method="inverted_cdf")
         return low, high
 
+    def usual(name):
+        one = found.of(name)
+        return told_value(one.feature, None, pa.float64(), one.usual).usual
+
     low, high = middle("age")
-    assert found.of("age").usual == f"{low:.0f} to {high:.0f} year"
+    assert usual("age") == f"{low:.0f} to {high:.0f}"
     low, high = (datetime.fromtimestamp(value, UTC).date() for value in middle("seen"))
-    assert found.of("seen").usual == f"{low} to {high}"
-    assert found.of("ward").usual == "north 70%, south 29%"
-    assert found.of("flat").usual == "3"
-    assert Distribution(SCHEMA.features[0], np.zeros(CELLS, np.int64)).usual == ""
+    assert usual("seen") == f"{low} to {high}"
+    ward = found.of("ward")
+    assert (
+        told_value(ward.feature, None, pa.string(), ward.usual).usual == "north (70%), south (29%)"
+    )
+    assert usual("flat") == "3"
+    assert Distribution(SCHEMA.features[0], np.zeros(CELLS, np.int64)).usual is None
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "words"),
+    ("name", "value", "side"),
     [
         ("age", 80.5, "high"),
         ("age", 21.0, "low"),
-        ("age", 50.0, "not far out by itself"),
-        ("age", 130.0, "high: beyond the range"),
-        ("age", -1.0, "low: beyond the range"),
+        ("age", 50.0, ""),
+        ("age", 130.0, "beyond"),
+        ("age", -1.0, "beyond"),
         ("age", None, "missing"),
-        ("ward", "north", "70% of the rows, not rare by itself"),
-        ("ward", "west", "0% of the rows, rare"),
-        ("ward", "moon", "not a category of the plan"),
-        ("flat", 3.0, "not far out by itself"),
+        ("ward", "north", ""),
+        ("ward", "west", "rare"),
+        ("ward", "moon", "beyond"),
+        ("flat", 3.0, ""),
     ],
 )
-def test_directions(found, name, value, words):
-    assert found.of(name).direction(value) == words
+def test_directions(found, name, value, side):
+    assert direction(found.of(name).feature, value, found.of(name).usual) == side
 
 
 def test_charts(found):
-    odd = Odd.of(Reason("age", 1.0, "age 80", 80.0, "80 year"), found.of("age"))
+    odd = Odd.of(Reason("age", 1.0, "age 80", 80.0, "80 year"), found.of("age"), "age 80: high")
+    assert odd.words.startswith("age 80: high. Distribution over 3,992 rows")
     assert sum(odd.bars) == 3992
     assert odd.ends == ("0 year", "102 year")
     assert odd.odd == 80 * 34 // 102
     assert odd.at == pytest.approx(80 / 102)
     assert odd.rows_path.count("M") == sum(n > 0 for n in odd.bars) - 1
-    ward = Odd.of(Reason("ward", 1.0, "", "west", "west"), found.of("ward"))
+    ward = Odd.of(Reason("ward", 1.0, "", "west", "west"), found.of("ward"), "")
     assert ward.bars == [2800, 1160, 40, 0]
     assert ward.odd == 3
-    other = Odd.of(Reason("ward", 1.0, "", "moon", "moon"), found.of("ward"))
+    other = Odd.of(Reason("ward", 1.0, "", "moon", "moon"), found.of("ward"), "")
     assert (other.bars, other.odd) == ([2800, 1160, 40], 2)
-    assert Odd.of(Reason("age", 1.0, "", None, "missing"), found.of("age")) is None
+    assert Odd.of(Reason("age", 1.0, "", None, "missing"), found.of("age"), "") is None
 
 
 @pytest.mark.parametrize(
@@ -117,8 +126,12 @@ def test_charts(found):
         (-1.0, "less"),
         (0.0, "as much"),
         (0.14, "a tenth more"),
-        (0.32, "a quarter more"),
-        (0.6, "half again as much"),
+        (0.26, "a tenth more"),
+        (0.27, "a quarter more"),
+        (0.43, "a quarter more"),
+        (0.44, "half again as much"),
+        (0.8, "half again as much"),
+        (0.81, "twice as much"),
         (1.0, "twice as much"),
         (1.78, "three times as much"),
         (3.2, "nine times as much"),

@@ -20,8 +20,8 @@ from hushtable.scores.details import Scored, lowest_rows
 from hushtable.scores.lowest import Lowest
 from hushtable.scores.outliers import AMONG, find_outliers
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.usual import FEW, MOST, Sample, UsualValues
-from hushtable.scores.values import told
+from hushtable.scores.typical import UsualValues, told
+from hushtable.scores.usual import FEW, MOST, Sample
 
 
 @pytest.fixture

@@ -263,6 +263,32 @@ def test_files_and_terms_that_do_not_go_together(refused, here, tmp_path):
     refused("release", sketch, "--periods", tmp_path / "short.hush", *out, says="truncated")
 
 
+def test_what_came_before_a_stream_is_named_with_its_first_period(run, refused, here, tmp_path):
+    """A stream could not name it: its total then left out what the same people had paid before."""
+    plan, before = tmp_path / "once.plan.hush", tmp_path / "before.hush"
+    do("plan", "draw", here / "schema.toml", *TERMS, "-o", plan)
+    do("sketch", here / "north-1.csv", "--plan", plan, "-o", tmp_path / "once.hush")
+    do("release", tmp_path / "once.hush", "--epsilon", 0.5, "-o", before)
+    periods, out = here / "new.periods.hush", tmp_path / "x.hush"
+    asked = ("release", here / "north-1.sketch.hush", "--periods", periods, "--after", before)
+    refused(*asked, "--epsilon", 0.5, "-o", out, says="is exhausted")
+    assert not periods.exists()
+    said = run(*asked, "--epsilon", 1, "-o", out)
+    assert said.code == 0, said.err
+    told = " ".join(said.out.split())
+    assert "of all 4 periods and the earlier releases on the same rows (hushtable " in told
+    assert 0.99 < load(out).ledger.epsilon <= 1.0
+    more = ("release", here / "north-2.sketch.hush", "--periods", periods)
+    do(*more, "--after", before, "-o", tmp_path / "second.hush")  # the same again
+    assert load(tmp_path / "second.hush").ledger.shares == load(out).ledger.shares
+    third = ("release", here / "north-3.sketch.hush", "--periods", periods)
+    other = tmp_path / "other.hush"
+    do("release", tmp_path / "once.hush", "--epsilon", 0.1, "-o", other)
+    refused(*third, "--after", other, "-o", tmp_path / "y.hush", code=2, says="names the stream")
+    refused(*third, "--after", here / "north-1.hush", "-o", tmp_path / "y.hush", says="increment")
+    assert len(load(periods)) == 2
+
+
 def _release(sketch, periods, out, ready, results):
     from hushtable.cli import main
 

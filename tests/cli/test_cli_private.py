@@ -58,7 +58,7 @@ def test_a_release_can_be_signed(run, sites):
     folded = " ".join(out.split())
     assert (
         "Adding or removing one record changes the probability of anything that this file shows by "
-        "at most a factor e^1.0, except with probability 1e-06." in folded
+        "at most a factor e^1.0, plus 1e-06." in folded
     )
     assert "That is the total over all 200 tables and the earlier releases" in folded
     assert "for one at 2 sites the factor is e^1.4" in folded

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hushtable.errors import UsageError
 from hushtable.privacy import Design, Horizon
-from hushtable.privacy.expectation import BEARABLE, LOSS, PROMISED, Expectation, rounded_up
+from hushtable.privacy.expectation import BEARABLE, LOSS, PROMISED, Expectation
 
 DELTA = 1e-6
 DESIGNS = st.builds(
@@ -26,14 +26,18 @@ def test_expectations_at_a_tenth():
         "Mostly noise: no accuracy is promised for 300 rows at epsilon 0.1. Labelled sets lost "
         "about 8 points of ROC-AUC (of 100) on average, and one in ten lost more than 24. It takes "
         "about 1,200 rows of all sites or an epsilon of 0.43 to lose about 2. This is for one "
-        "noise: of one site, or of sites with masks."
+        "noise: of one site, or of sites with masks. The loss is against the same tables without "
+        "noise. A site that has 100 rows or more of its own is likely to do as well with a model "
+        "of these alone (hushtable fit)."
     )
     some = Design(0.1, DELTA, 1500)
     assert not some.expectation().mostly_noise
     assert some.words() == (
         "Expect to lose about 1.6 points of ROC-AUC (of 100) to the noise, for 1,500 rows at "
         "epsilon 0.1; of labelled sets, one in ten lost more than 5. This is for one noise: of "
-        "one site, or of sites with masks."
+        "one site, or of sites with masks. The loss is against the same tables without noise. A "
+        "site that has 100 rows or more of its own is likely to do as well with a model of these "
+        "alone (hushtable fit)."
     )
     assert "less than 0.1 points" in Design(1.0, DELTA, 50_000).words()
 
@@ -43,7 +47,7 @@ def test_sites_without_masks_are_told_what_masks_gain():
     assert apart.expected_loss == pytest.approx(2 * together.expected_loss)
     words = apart.words()
     assert "with the noises of 4 sites" in words
-    assert words.endswith("With masks, sites share one noise, and about 0.8 are lost.")
+    assert "With masks, sites share one noise, and about 0.8 are lost. The loss is" in words
 
 
 def test_a_horizon_says_what_to_expect_early():
@@ -99,8 +103,12 @@ def test_more_signal_loses_less(signal, factor):
     assert less.loss <= LOSS / signal
 
 
-@given(st.floats(1e-6, 1e9))
-def test_rounding_up(number):
-    up = rounded_up(number)
-    assert number * (1 - 1e-9) <= up <= 1.1 * number * (1 + 1e-9)
-    assert up == float(f"{up:.2g}")
+@pytest.mark.parametrize(
+    ("rows", "own"), [(300, True), (3900, True), (4000, False), (50_000, False)]
+)
+def test_a_design_says_where_a_sites_own_rows_are_as_good(rows, own):
+    """The loss is against the same tables without noise: a site has its own rows without any."""
+    design = Design(0.1, DELTA, rows)
+    assert (design.signal < 100.0) == own
+    assert ("as well with a model of these alone" in design.words()) == own
+    assert "against the same tables without noise" in design.words()

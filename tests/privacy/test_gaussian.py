@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from hushtable.errors import PlanError, UsageError
+from hushtable.privacy import Horizon
 from hushtable.privacy.budget import (
     Cost,
     Sensitivity,
@@ -247,3 +248,33 @@ def test_releases_old_and_new_merge_in_any_order():
     old, new = ledger("zcdp"), ledger("gaussian", "b")
     assert (old + new).epsilon == (new + old).epsilon == new.epsilon
     assert (old + ledger("zcdp", "c")).accounting == "zcdp"
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 32, 160])
+def test_a_smaller_change_in_a_period_costs_a_smaller_factor(rows):
+    """Step 4 under a horizon: of a change by t times the largest, theta is at most .0008 t a."""
+    worst = 0.0
+    for a in np.geomspace(1e-9, 1.0, 60):
+        variance = rows / a
+        smooth = math.log(2.0 / (0.0008 * a)) / (2.0 * math.pi**2)
+        assert 0.39 <= smooth <= 0.4 * variance
+        for t in np.linspace(1e-3, 1.0, 200):
+            r2 = 1.0 / (t**2 / smooth + (1.0 - t**2) / variance)
+            theta = 2.0 * sum(math.exp(-2.0 * math.pi**2 * r2 * k * k) for k in range(1, 6))
+            worst = max(worst, theta / (0.0008 * t * a))
+    assert worst <= 1.0 + 1e-9 + math.exp(-6.0 * math.pi**2 * 0.39)
+
+
+@pytest.mark.parametrize("tables", [1, 3, 200])
+@pytest.mark.parametrize("periods", [12, 60, 520])
+def test_the_factor_of_a_stream_is_within_what_the_proof_allows(periods, tables):
+    """520 largest changes of one table are more than mu^2; the sum of the actual ones is not."""
+    horizon = Horizon.of(periods)
+    unit = Sensitivity(tables, horizon=horizon)
+    scale = calibrated_scale("discrete-gaussian", unit, epsilon=1.0, delta=1e-6)
+    rho = unit.l2_squared / (2.0 * scale**2)
+    changes = horizon.columns[horizon.columns > 0].astype(float)
+    assert changes.sum() / scale**2 <= tables * (changes**2).sum() / scale**2
+    assert tables * (changes**2).sum() / scale**2 <= 2.0 * rho * (1.0 + 1e-9)
+    if (periods, tables) == (520, 1):  # the largest change in each period would be too much
+        assert periods * horizon.most / scale**2 > 2.0 * rho

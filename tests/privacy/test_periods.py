@@ -184,3 +184,71 @@ def test_a_horizon_of_one_is_one_release():
     assert decoded([increment]).ledger.noise_sd == pytest.approx(
         Sketch.zero(once).release(1.0).ledger.noise_sd, rel=1e-4
     )
+
+
+# --- what came before a stream ----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def before():
+    """A release about the same people, before the stream begins."""
+    plan = Plan.draw(SCHEMA, random_state=3, n_tables=20)
+    return month(plan, 1).release(0.6)
+
+
+def test_a_stream_counts_what_came_before(before, tmp_path):
+    plan = plan_for(3)
+    site, increments = stream(plan, [month(plan, seed) for seed in range(3)], after=before)
+    plain, _ = stream(plan, [])
+    assert site.share.scale > plain.share.scale
+    for one in (*increments, decoded(increments)):
+        assert 0.99 < one.ledger.epsilon <= 1.0
+        assert one.ledger.rho > sum(spent.cost.rho for spent in before.spent())
+        assert f"the earlier releases on the same rows (hushtable {before.release_id[:12]})" in (
+            " ".join(one.ledger.words())
+        )
+    site.save(tmp_path / "north.hush")
+    again = load(tmp_path / "north.hush")
+    assert again.share == site.share
+    assert again.release(month(plan, 9), period=2).ledger == increments[1].ledger
+
+
+@pytest.mark.parametrize("more", [{"start": 2}, {"rows_per_person": 1}, {"delta": 1e-6}])
+def test_a_stream_that_joins_later_counts_it_too(before, more):
+    plan = plan_for(3)
+    site = Periods(plan, epsilon=1.0, after=[before, before], **more)
+    assert len(site.share.earlier) == 1  # named twice, counted once
+    assert site.ledger(site.start).epsilon <= 1.0
+
+
+def test_the_budget_before_a_stream_may_be_exhausted(before):
+    plan = plan_for(3)
+    with pytest.raises(PrivacyError, match=r"the budget of epsilon=0\.6 .* is exhausted"):
+        Periods(plan, epsilon=0.6, after=before)
+    with pytest.raises(PrivacyError, match="their costs do not add up"):
+        Periods(plan, epsilon=1.0, after=before, rows_per_person=2)
+    with pytest.raises(UsageError, match="after=Sketch: needs earlier releases"):
+        Periods(plan, epsilon=1.0, after=[month(plan, 0)])
+
+
+def test_a_stream_after_a_stream_and_a_release_after_both(before):
+    first, second = plan_for(2), plan_for(3)
+    _, sent = stream(first, [month(first, seed) for seed in range(2)])
+    done = decoded(sent)
+    site = Periods(second, epsilon=1.5, after=[before, done])
+    assert len(site.share.earlier) == 2
+    third = Plan.draw(SCHEMA, random_state=9, n_tables=20)
+    last = month(third, 4).release(2.0, after=decoded([site.release(month(second, 5))]))
+    named = {spent.release for share in last.ledger.shares for spent in share.earlier}
+    assert {before.release_id, done.release_id} < named
+    assert 1.99 < last.ledger.epsilon <= 2.0
+
+
+def test_increments_of_sites_with_and_without_a_past_add_up(before):
+    plan = plan_for(2)
+    north = Periods(plan, epsilon=1.0, after=before)
+    south = Periods(plan, epsilon=1.0)
+    both = decoded([north.release(month(plan, 0)) + south.release(month(plan, 1))])
+    # Of each currency, the site that spent most: a little more than either site did.
+    assert 1.0 - 1e-3 < both.ledger.epsilon < 1.0 + 1e-4
+    assert [len(share.earlier) for share in both.ledger.shares] in ([1, 0], [0, 1])

@@ -143,7 +143,7 @@ def test_laplace_is_pure(sketch):
     ledger = sketch.release(0.5, mechanism="discrete-laplace").ledger
     assert ledger.epsilon == pytest.approx(0.5)
     assert ledger.delta == 0.0
-    assert "except with probability" not in " ".join(ledger.words())
+    assert ", plus" not in " ".join(ledger.words())
 
 
 def test_the_papers_mechanism_states_the_true_total(X):
@@ -570,7 +570,7 @@ def test_words_that_can_be_signed(sketch):
     words = sketch.release(1.0).ledger.words()
     assert words[0] == (
         "Adding or removing one record changes the probability of anything that this file shows "
-        "by at most a factor e^1.0, except with probability 1e-06."
+        "by at most a factor e^1.0, plus 1e-06."
     )
     pure = sketch.release(1.0, mechanism="discrete-laplace").ledger.words()
     assert pure[0].endswith("by at most a factor e^1.0.")

@@ -121,13 +121,13 @@ def test_ids_columns_and_values_when_asked(of_values, X, kept):
     for row, why in zip(rows, lowest.reasons, strict=True):
         for one in why.named:
             value = X[row, of_values.model.plan.schema.names.index(one.feature)]
-            assert one.value.startswith("missing" if np.isnan(value) else f"{value:.6g}")
-            assert one.direction or np.isnan(value)
-            assert " to " in one.usual
+            said = " is missing" if np.isnan(value) else f" {value:.6g} "
+            assert one.beside.startswith(said)
+            assert " to " in one.beside or np.isnan(value)
         assert why.odd.bars
         assert why.odd.words in Parsed(page(of_values)).all("svg")[1 + rows.index(row)].values()
     text = Parsed(page(of_values)).text
-    assert lowest.reasons[0].named[0].value == "20 <b>bits</b>"
+    assert lowest.reasons[0].named[0].beside.startswith(" 20 <b>bits</b>")
     assert "No value of any row beyond nr, ward and the values that lower their scores" in text
     assert "It shows values of these rows: nr, ward and the values" in text
     assert "distributed" in text
@@ -137,7 +137,7 @@ def test_values_alone_are_asked_for(of_rows):
     lowest = of_rows(n_shown=3, values=False).scores.lowest
     assert not lowest.shows
     assert all(why.odd is None for why in lowest.reasons)
-    assert not any(one.value or one.usual for why in lowest.reasons for one in why.named)
+    assert not any(one.beside for why in lowest.reasons for one in why.named)
 
 
 def test_a_page_of_many_rows_is_small(rng):

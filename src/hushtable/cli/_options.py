@@ -54,7 +54,7 @@ Epsilon: TypeAlias = Annotated[
 ]
 Delta: TypeAlias = Annotated[
     float,
-    option("D", "Chance that the bound fails; at most 1 / --expected-rows, or 1e-5."),
+    option("D", "Probability added to the bound e^epsilon; at most 1 / --expected-rows, or 1e-5."),
 ]
 ExpectedRows: TypeAlias = Annotated[
     int | None, option("N", "Public guess of the rows of all sites together.")

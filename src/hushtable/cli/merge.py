@@ -13,6 +13,7 @@ from hushtable.cli._signed import signed_by, standing
 from hushtable.counts.base import Counts
 from hushtable.counts.increments import Increment
 from hushtable.errors import PlanError, PrivacyError
+from hushtable.privacy.rounding import rounded_up
 
 
 def merge(
@@ -144,7 +145,7 @@ def _table(inputs: list[dict[str, Any]], total: Any) -> tuple[list[str], list[li
         [
             name,
             f"{one['period' if mixed else 'rows']:,}",
-            f"{one['epsilon']:.3g}",
+            f"{rounded_up(one['epsilon']):g}",
             f"{one['noise_sd']:,.1f}",
         ]
         for name, one in lines

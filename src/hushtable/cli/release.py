@@ -14,6 +14,7 @@ from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.cli._progress import cells_bar
 from hushtable.counts.base import Noised
 from hushtable.counts.period_files import release_period
+from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.plans.plan import Plan
@@ -47,7 +48,11 @@ _Noise = Annotated[
 ]
 _After = Annotated[
     list[Path] | None,
-    option("FILE", "Earlier release about the same rows; counts towards E. May be given again."),
+    option(
+        "FILE",
+        "Earlier release about the same rows; counts towards E. May be given again; under "
+        "--periods, with the first period.",
+    ),
 ]
 _Budget = Annotated[
     float | None,
@@ -119,13 +124,13 @@ def release(
         terms = Terms(epsilon, delta, adjacency, most, share, mechanism=mechanism)
     elif (rows_per_person, delta, adjacency) != (None, 1e-6, "add-remove"):
         raise UsageError("--rows-per-person, --delta and --adjacency go with --epsilon: give it")
+    earlier = [read_release(path) for path in after or []]
     if among.periods is not None:
-        if after or share is not None or mechanism != DEFAULT:
-            raise UsageError("--after, --share and --mechanism do not go with --periods")
-        _release_period(sketch, counted, terms, among, target, as_json)
+        if share is not None or mechanism != DEFAULT:
+            raise UsageError("--share and --mechanism do not go with --periods")
+        _release_period(sketch, counted, terms, among, earlier, target, as_json)
         return
     terms = _checked(terms, counted.plan, among)
-    earlier = [read_release(path) for path in after or []]
     with cells_bar(len(counted.counts), quiet=as_json) as advance:
         noised = counted.release(terms, after=earlier, progress=advance)
     target.save(noised)
@@ -158,6 +163,7 @@ def _release_period(
     counted: Sketch,
     terms: Terms | None,
     among: InPeriods,
+    earlier: list[Release],
     target: Target,
     as_json: bool,
 ) -> None:
@@ -166,7 +172,7 @@ def _release_period(
     assert kept is not None
     Target(kept, [path])
     increment, periods = release_period(
-        kept, counted, terms, start=among.start, period=among.period
+        kept, counted, terms, start=among.start, period=among.period, after=earlier
     )
     written.append(str(kept))
     target.save(increment)

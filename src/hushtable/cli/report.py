@@ -16,7 +16,6 @@ from hushtable.cli._rows import READS, Reads, Rows, names_in
 from hushtable.cli.round._common import read_round
 from hushtable.counts.base import Counts, Noised
 from hushtable.counts.kinds import counts_from_file
-from hushtable.data.texts.reading import Reading
 from hushtable.errors import FileError, UsageError
 from hushtable.federation.collect import Collection
 from hushtable.federation.sealed import Sealed
@@ -26,9 +25,8 @@ from hushtable.report.lowest import Shown
 from hushtable.report.page import check_extra, page
 from hushtable.report.scores import Scores, passes, score_rows
 from hushtable.report.sites import Sites, sites_of_parts, sites_of_round
-from hushtable.scores.models import threshold
+from hushtable.scores.models import OpenedModel, scoring
 from hushtable.scores.ranks import Ranks
-from hushtable.scores.scorer import Scorer
 
 _Model = Annotated[
     Path, argument("MODEL", "Model of hushtable fit, sketch, release, or the result of a round.")
@@ -99,16 +97,17 @@ def report(
         raise UsageError("--round needs what the sites sent: give --parts")
     others = [path for path in (model, ranks, round_) if path is not None]
     sent = [] if parts is None else _parts(parts, others)
-    subject, scorer, offset, reading = _open(model)
+    subject, opened = _open(model)
     sites = None if parts is None else _sites(subject, sent, round_)
     scores = None
     if data is not None:
-        if scorer is None:
+        if opened is None:
             raise UsageError(f"{model} scores no rows: leave them out")
-        ranked = None if ranks is None else Ranks(read_counts(ranks), scorer)
-        given = Rows(data, reads, reading, threads, as_json)
+        ranked = None if ranks is None else Ranks(read_counts(ranks), opened.scorer)
+        given = Rows(data, reads, opened.reading, threads, as_json)
         shown = Shown(rows, values, tuple(names), id_)
-        scores = _scores(scorer, offset, given, contamination, shown, ranked)
+        scores = _scores(opened, given, contamination, shown, ranked)
+    offset = None if opened is None else opened.threshold
     made = gather(subject, threshold=offset, scores=scores, sites=sites, values=values)
     target = write_page(made, output)
     facts = {"command": "report", "report": str(output), **_facts(made, scores)}
@@ -152,22 +151,23 @@ def _facts(made: Report, scores: Scores | None) -> dict[str, Any]:
 
 
 def _scores(
-    scorer: Scorer,
-    offset: float | None,
+    opened: OpenedModel,
     rows: Rows,
     contamination: float | None,
     shown: Shown,
     ranks: Ranks | None,
 ) -> Scores:
+    scorer = opened.scorer
     reader = rows.open(scorer.plan.schema, shown.kept).repeatable()
     with watched(reader, passes=passes(scorer.sketch), quiet=rows.quiet) as watch:
         return score_rows(
             scorer,
-            math.nan if offset is None else offset,
+            opened.threshold,
             watch.reader,
             contamination=contamination,
             shown=shown,
             ranks=ranks,
+            usual=opened.usual,
             n_jobs=rows.threads,
         )
 
@@ -199,17 +199,15 @@ def write_page(made: Report, output: Path) -> Target:
     return target
 
 
-def _open(path: Path) -> tuple[Model, Scorer | None, float | None, Reading]:
-    """Read a file of counts; also how it scores, and its threshold, if it does."""
+def _open(path: Path) -> tuple[Model, OpenedModel | None]:
+    """Read a file of counts; also how it scores, if it does."""
     content = files.read(path).expect("detector", "sketch", "release", "local", "sealed")
     read = Sealed.from_file if content.kind == Sealed.kind else counts_from_file
     counts: Counts = content.build(read)
     subject = Model(path.name, content.kind, counts, size(path))
     if counts.hidden or not counts.plan.purpose.scores_rows:
-        return subject, None, None, Reading()
-    scorer = Scorer(counts)
-    reading = content.build(Reading.from_file)
-    return subject, scorer, threshold(content, scorer), reading
+        return subject, None
+    return subject, scoring(content, counts)
 
 
 def _parts(pattern: str, others: list[Path]) -> list[Path]:

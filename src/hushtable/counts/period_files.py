@@ -4,6 +4,7 @@ What was released is in the file before it leaves: whatever fails after that, th
 made again of the file, and no period ever has two noises.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import numpy as np
 from hushtable import files
 from hushtable.counts.increments import Increment
 from hushtable.counts.periods import Periods
+from hushtable.counts.release import Release
+from hushtable.counts.releasing import earlier_of
 from hushtable.counts.sketch import Sketch
 from hushtable.errors import FileError, UsageError
 from hushtable.privacy.terms import Terms
@@ -24,6 +27,7 @@ def release_period(
     *,
     start: int | None = None,
     period: int | None = None,
+    after: Sequence[Release] = (),
 ) -> tuple[Increment, Periods]:
     """Release a period of a file, which is begun with the first.
 
@@ -35,8 +39,8 @@ def release_period(
         The rows of this period, and of no other.
     terms : Terms or None
         Of all periods together. Needed to begin the file; later they are those of the file.
-    start, period
-        As in `Periods` and `Periods.release`.
+    start, period, after
+        As in `Periods` and `Periods.release`; ``after`` begins the file, as ``start`` does.
 
     Raises
     ------
@@ -46,7 +50,7 @@ def release_period(
         If the terms are others than the file's, and as `Periods.release`.
     """
     with files.locked(path):
-        periods = _opened(path, sketch, terms, start)
+        periods = _opened(path, sketch, terms, start, after)
         if period is not None:
             periods.check_within(period)
         again = _held(periods, sketch)
@@ -63,12 +67,19 @@ def release_period(
     return increment, periods
 
 
-def _opened(path: Path, sketch: Sketch, terms: Terms | None, start: int | None) -> Periods:
+def _opened(
+    path: Path,
+    sketch: Sketch,
+    terms: Terms | None,
+    start: int | None,
+    after: Sequence[Release],
+) -> Periods:
     """Read the periods, or begin them."""
     if not path.exists():
         if terms is None:
             raise UsageError(f"there is no {path} yet: give epsilon to begin it, for all periods")
-        return Periods(sketch.plan, terms, start=1 if start is None else start)
+        first = 1 if start is None else start
+        return Periods(sketch.plan, terms, start=first, after=after)
     periods = files.read(path).expect("periods").build(Periods.from_file)
     if sketch.plan_id != periods.plan.plan_id:
         raise FileError(
@@ -77,6 +88,12 @@ def _opened(path: Path, sketch: Sketch, terms: Terms | None, start: int | None) 
         )
     if start not in (None, periods.start):
         raise UsageError(f"start={start}: {path} began with period {periods.start}")
+    if after and {*earlier_of(after, periods.plan)} != {*periods.share.earlier}:
+        raise UsageError(
+            f"{path} was begun after {len(periods.share.earlier)} earlier releases, and not after "
+            "these: what came before is named with the first period; leave it out. A release that "
+            "was made since names the stream instead (the sum of hushtable decode)"
+        )
     if terms is not None and terms != replace(periods.terms, share=terms.share):
         raise UsageError(
             f"{path} was begun with {periods.terms.words()}, for all periods, and not with "

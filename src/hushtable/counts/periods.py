@@ -6,6 +6,7 @@ sites add up; `decoded` makes of those of all periods so far a release that scor
 """
 
 import secrets
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
@@ -14,7 +15,8 @@ import numpy as np
 from hushtable import files
 from hushtable.arguments import whole
 from hushtable.counts.increments import Increment
-from hushtable.counts.releasing import check_counts, check_plan
+from hushtable.counts.release import Release
+from hushtable.counts.releasing import check_counts, check_plan, earlier_of
 from hushtable.counts.sketch import Sketch
 from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError, UsageError
@@ -42,6 +44,9 @@ class Periods(Displayed):
         As in `Sketch.release`, for all periods together; ``rows_per_person`` is of one period.
     start : int, default=1
         The first period of a site that joins later.
+    after : Release or sequence of Release, optional
+        Earlier releases about the same people, which epsilon counts as well. They are named before
+        the first period: a later release names the stream, by a sum that `decoded` returned.
 
     Attributes
     ----------
@@ -70,6 +75,7 @@ class Periods(Displayed):
         adjacency: Adjacency = "add-remove",
         rows_per_person: int = 1,
         start: int = 1,
+        after: Release | Sequence[Release] = (),
     ) -> None:
         if plan.horizon is None:
             raise UsageError(
@@ -85,9 +91,11 @@ class Periods(Displayed):
         )
         check_public_delta(self.terms.delta, plan.expected_rows)
         unit = self.terms.sensitivity(plan.family.n_histograms, horizon=self.horizon)
-        before = Cost.total(spent.cost for spent in plan.behind)
+        earlier = earlier_of(after, plan)
+        before = Cost.total(spent.cost for spent in (*plan.behind, *earlier))
         scale = self.terms.scale(unit, before)
-        self.share = Share(secrets.token_hex(32), scale, noise.library(), start=self.start)
+        library = noise.library()
+        self.share = Share(secrets.token_hex(32), scale, library, earlier, start=self.start)
         # Of the periods before, a site that joins later has counted nothing and sent nothing.
         self.counts = np.zeros((self.start - 1, plan.family.n_cells), np.int64)
         self._released = self.counts.copy()

@@ -38,7 +38,7 @@ def release_counts(
     check_counts(sketch, terms.mechanism, terms.rows_per_person)
     if not named(terms.mechanism).pure:
         check_public_delta(terms.delta, plan.expected_rows)
-    earlier = _earlier(after, plan)
+    earlier = earlier_of(after, plan)
     before = Cost.total(spent.cost for spent in (*plan.behind, *earlier))
     check_adjacency(plan.detector, terms.adjacency)
     sensitivity = terms.sensitivity(plan.family.n_histograms, sketch.sampled)
@@ -123,7 +123,7 @@ def check_counts(sketch: "Sketch", mechanism: str, rows_per_person: int) -> None
         )
 
 
-def _earlier(after: Release | Sequence[Release], plan: Plan) -> tuple[Spent, ...]:
+def earlier_of(after: Release | Sequence[Release], plan: Plan) -> tuple[Spent, ...]:
     """Return what earlier releases cost, each once, without those that are behind the plan."""
     given = after if isinstance(after, Sequence) else [after]
     spent: dict[str, Spent] = {}

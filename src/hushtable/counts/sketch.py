@@ -219,12 +219,12 @@ class Sketch(Counts):
         Parameters
         ----------
         epsilon : float, or hushtable.privacy.Terms
-            For whoever sees the release, whatever else they know, the presence of one person
-            changes the odds by at most a factor e^epsilon. Or the terms, all in one object.
+            The presence of one person changes the probability of anything that the release may
+            show by at most a factor e^epsilon, plus delta. Or the terms, all in one object.
         delta : float, default=1e-6
-            Probability with which that may fail. At most 1/n for the ``expected_rows`` that the
-            plan was laid out for, and 1e-5 under another plan: whether there is a release never
-            depends on the rows counted. Laplace noise needs none.
+            The probability that is added to that bound. At most 1/n for the ``expected_rows``
+            that the plan was laid out for, and 1e-5 under another plan: whether there is a release
+            never depends on the rows counted. Laplace noise needs none.
         mechanism : {"discrete-gaussian", "discrete-laplace", "laplace-per-table"}
             ``"discrete-gaussian"``: accounted in zCDP; the least noise from about ten tables on.
             ``"discrete-laplace"``: pure epsilon, no delta.

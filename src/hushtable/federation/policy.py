@@ -13,6 +13,7 @@ from hushtable.data.schema import Feature
 from hushtable.errors import PlanError
 from hushtable.federation.refusals import Refusal, Refused
 from hushtable.privacy.budget import MAX_EPSILON, check_delta, check_epsilon
+from hushtable.privacy.rounding import rounded_up
 
 if TYPE_CHECKING:
     from hushtable.federation.keys import Card
@@ -209,13 +210,12 @@ class Policy:
             Whether a person looks at it.
         """
         terms = round_.terms
+        epsilon, delta = rounded_up(terms.epsilon, 6), rounded_up(terms.delta, 6)
         reasons = {
-            f"epsilon {terms.epsilon:g}, and the policy allows a round {self.epsilon:g}": (
+            f"epsilon {epsilon:g}, and the policy allows a round {self.epsilon:g}": (
                 terms.epsilon > self.epsilon
             ),
-            f"delta {terms.delta:g}, and the policy allows {self.delta:g}": (
-                terms.delta > self.delta
-            ),
+            f"delta {delta:g}, and the policy allows {self.delta:g}": (terms.delta > self.delta),
             f"the coordinator {round_.coordinator.name!r} is also a site, and the policy lets "
             "nobody be both": round_.coordinator in round_.sites
             and not self.coordinator_may_be_site,

@@ -28,6 +28,7 @@ from hushtable.federation.trusting import trust
 from hushtable.plans.plan import Plan
 from hushtable.privacy import noise
 from hushtable.privacy.budget import check_public_delta
+from hushtable.privacy.rounding import rounded_up
 
 
 class Reply:
@@ -143,8 +144,8 @@ class Reply:
         if after > most * (1.0 + 1e-9):
             raise Refused(
                 Refusal.BUDGET,
-                f"this round would take {self.data_set!r} to epsilon {after:.3g}, and the policy "
-                f"allows {most:g} in all: {self.book.smaller(self.data_set, most)}",
+                f"this round would take {self.data_set!r} to epsilon {rounded_up(after):g}, "
+                f"and the policy allows {most:g} in all: {self.book.smaller(self.data_set, most)}",
             )
         return after
 
@@ -341,6 +342,7 @@ class Reply:
             return f"Nothing more: all periods were paid for with the answer to period {first}."
         return (
             f"With it, all rounds about {self.data_set!r} will have cost epsilon "
-            f"{self.epsilon:.3g} of {self.book.epsilon:g}, the cap (delta {self.book.delta:g})."
+            f"{rounded_up(self.epsilon):g} of {self.book.epsilon:g}, the cap (delta "
+            f"{self.book.delta:g})."
             + ("" if self.round.period is None else " That pays for all periods.")
         )

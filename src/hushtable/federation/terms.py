@@ -11,6 +11,7 @@ from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy import terms
 from hushtable.privacy.accounting import GAUSSIAN, ZCDP, check_accounting
 from hushtable.privacy.mechanisms import DEFAULT, Adjacency, Cost, Sensitivity
+from hushtable.privacy.rounding import rounded_up
 from hushtable.privacy.shares import Pool
 
 MAX_SITES = 1000
@@ -152,7 +153,8 @@ class Terms(terms.Terms):
         """Say in sentences what the terms mean for so many sites with noise of this scale."""
         takes = "all that is left." if self.share is None else f"{self.share:.0%} of it."
         budget = (
-            f"Epsilon {self.epsilon:g} at delta {self.delta:g} in all; this round takes {takes}"
+            f"Epsilon {rounded_up(self.epsilon, 6):g} at delta {rounded_up(self.delta, 6):g} in "
+            f"all; this round takes {takes}"
         )
         who = "all" if needed == n_sites else f"at least {needed}"
         also = f", also with {self.colluders} of the others" if self.colluders else ""

@@ -177,6 +177,17 @@ class TwoPassPlan(PlanContent):
             return self.score.two_pass_values(first, counts, self.first_rows)
         return self._values(counts, noise_sd)
 
+    def score_words(self, noise_sd: float = 0.0) -> str:
+        """Say in a sentence what a difference between two scores stands for."""
+        if self.score.unit == "rows":
+            return "Low is unusual: it is the mean number of rows in the cells of the row."
+        first = self.first_counts is not None and (self.first_noise_sd is not None or not noise_sd)
+        most = "two bits: the model counts rows in two passes" if first else "one bit"
+        return (
+            "Low is unusual. If half as many rows were like a row, its score would be lower by at "
+            f"most {most}."
+        )
+
     def _values(self, counts: NDArray[np.int64], noise_sd: float) -> NDArray[np.float64]:
         """Return the score of every cell by one vector of counts."""
         if noise_sd > 0.0:

@@ -15,15 +15,17 @@ if TYPE_CHECKING:
     from hushtable.privacy.ledger import Ledger
     from hushtable.privacy.mechanisms import Cost, Sensitivity
     from hushtable.privacy.shares import Pool, Share
+    from hushtable.privacy.suspicion import suspicion
     from hushtable.privacy.terms import Terms
 
 __all__ = [
     "Cost", "Design", "Horizon", "Ledger", "Pool", "Sensitivity", "Share", "Spent", "Terms",
+    "suspicion",
 ]  # fmt: skip
 
 _HOMES = {
     "Cost": "mechanisms", "Design": "layout", "Horizon": "horizon", "Ledger": "ledger",
     "Pool": "shares", "Sensitivity": "mechanisms", "Share": "shares", "Spent": "composition",
-    "Terms": "terms",
+    "Terms": "terms", "suspicion": "suspicion",
 }  # fmt: skip
 __getattr__, __dir__ = exports(__name__, _HOMES)

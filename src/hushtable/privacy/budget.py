@@ -10,6 +10,7 @@ from hushtable.errors import PrivacyError, UsageError
 from hushtable.privacy.composition import Spent
 from hushtable.privacy.gaussian import rho_bound
 from hushtable.privacy.mechanisms import DEFAULT, MAX_SCALE, Cost, Mechanism, Sensitivity, named
+from hushtable.privacy.rounding import rounded_up
 from hushtable.privacy.zcdp import epsilon_from_rho, rho_from_epsilon
 
 __all__ = ["Cost", "Sensitivity", "Spent", "epsilon_from_rho", "rho_from_epsilon"]
@@ -147,8 +148,8 @@ def _wanted(
         this = f", and this one is to cost {share:.1%} of the budget" if share else ""
         raise PrivacyError(
             f"the budget of epsilon={epsilon:g}{at} is exhausted: earlier releases on these rows "
-            f"come to epsilon {before.epsilon(delta):.3g}{this}: raise epsilon, or release nothing "
-            "more about these rows"
+            f"come to epsilon {rounded_up(before.epsilon(delta)):g}{this}: raise epsilon, or "
+            "release nothing more about these rows"
         )
     return min(wanted, left)
 

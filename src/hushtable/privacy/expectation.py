@@ -5,7 +5,6 @@ the numbers of columns and rows, neither tells more). The numbers below were fit
 ``python benchmarks/expectations.py``, which holds them to sets kept out of the fit.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,8 @@ ONE_IN_TEN = 180.0, 0.5
 PROMISED = 20.0
 #: Both at most: what the same tables have above chance without noise, on average and in a tenth.
 _ALL = 30.0, 40.0
+#: T below which a site that has some rows scores about as well by these alone.
+_OWN_ROWS = 100.0
 #: T from which labelled sets were measured.
 _MEASURED = 4.0
 #: Points of loss that may be borne, for which rows and epsilons are proposed.
@@ -52,6 +53,11 @@ class Expectation:
         return self.signal < PROMISED
 
     @property
+    def own_rows_suffice(self) -> bool:
+        """Whether a model of a site's own rows, without noise, is likely to be as accurate."""
+        return self.signal < _OWN_ROWS
+
+    @property
     def measured(self) -> bool:
         """Whether labelled sets were measured under as much noise."""
         return self.signal >= _MEASURED
@@ -74,9 +80,3 @@ def about(points: float) -> str:
     if points < 0.05:
         return "less than 0.1"
     return f"about {points:.1f}" if points < 2.95 else f"about {points:.0f}"
-
-
-def rounded_up(number: float) -> float:
-    """Round up to two significant digits."""
-    unit = 10.0 ** (math.floor(math.log10(number)) - 1)
-    return float(f"{math.ceil(number / unit - 1e-9) * unit:.2g}")

@@ -20,8 +20,9 @@ from hushtable.privacy.budget import (
     epsilon_from_rho,
     rho_from_epsilon,
 )
-from hushtable.privacy.expectation import BEARABLE, Expectation, about, rounded_up
+from hushtable.privacy.expectation import BEARABLE, Expectation, about
 from hushtable.privacy.horizon import Horizon
+from hushtable.privacy.rounding import rounded_up
 
 #: Cells of a numeric feature's histogram, and share of the budget, in a first round under noise.
 PRIVATE_MARGINAL_BINS, MARGINAL_SHARE = 32, 0.10
@@ -193,8 +194,8 @@ class Design:
         lacking = self.expectation().lacking
         if lacking == 1.0:
             return {}
-        rows = rounded_up(lacking * self.expected_rows)
-        epsilon = rounded_up(epsilon_from_rho(lacking**2 * self.rho, self.delta))
+        rows = rounded_up(lacking * self.expected_rows, 2)
+        epsilon = rounded_up(epsilon_from_rho(lacking**2 * self.rho, self.delta), 2)
         return {
             **({"rows": int(rows)} if rows * self.delta <= 1.0 else {}),
             **({"epsilon": epsilon} if epsilon <= MAX_EPSILON else {}),
@@ -223,7 +224,17 @@ class Design:
                 said += f" Labelled sets lost {lost} on average, and {tenth}."
         else:
             said = f"Expect to lose {lost} to the noise, for {plan}; of labelled sets, {tenth}."
-        return " ".join((said, *self._early_words(), *self._help_words()))
+        return " ".join((said, *self._early_words(), *self._help_words(), *self.peer_words()))
+
+    def peer_words(self) -> list[str]:
+        """Say what the loss compares with, and where a site needs no other: its own rows."""
+        said = ["The loss is against the same tables without noise."]
+        if self.expectation().own_rows_suffice:
+            said.append(
+                "A site that has 100 rows or more of its own is likely to do as well with a model "
+                "of these alone (hushtable fit)."
+            )
+        return said
 
     def _early_words(self) -> list[str]:
         if self.horizon is None or self.early is None:

@@ -34,7 +34,7 @@ class Ledger(Displayed):
     sensitivity : Sensitivity
         Tables, adjacency and rows of one person.
     delta : float
-        Probability with which the bound may fail; 0 for Laplace noise alone.
+        Probability that is added to the bound e^epsilon; 0 for Laplace noise alone.
     shares : tuple of Share
         One for each release that was merged.
     behind_plan : tuple of Spent

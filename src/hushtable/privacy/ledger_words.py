@@ -1,7 +1,8 @@
 """A ledger in sentences that a privacy officer can sign."""
 
-import math
 from typing import TYPE_CHECKING
+
+from hushtable.privacy.rounding import rounded_up
 
 if TYPE_CHECKING:  # a ledger says its words itself
     from hushtable.privacy.ledger import Ledger
@@ -10,7 +11,8 @@ if TYPE_CHECKING:  # a ledger says its words itself
 
 def words(ledger: "Ledger") -> list[str]:
     """Return sentences that a privacy officer can sign."""
-    exception = f", except with probability {ledger.delta:g}" if ledger.delta else ""
+    # (epsilon, delta): P[A] <= e^epsilon P'[A] + delta, for all that may be shown.
+    delta = f", plus {rounded_up(ledger.delta):g}" if ledger.delta else ""
     horizon, tables = ledger.sensitivity.horizon, ledger.sensitivity.tables
     verb = "Adding or removing" if ledger.sensitivity.adjacency == "add-remove" else "Changing"
     shows = "this file shows"
@@ -18,7 +20,7 @@ def words(ledger: "Ledger") -> list[str]:
         shows = f"the files of all {horizon.periods} periods show together"
     lines = [
         f"{verb} {_records(ledger.sensitivity)} changes the probability of anything that {shows} "
-        f"by at most a factor e^{rounded_up(ledger.epsilon)}{exception}."
+        f"by at most a factor e^{rounded_up(ledger.epsilon)}{delta}."
     ]
     what = f"all {tables:,} tables" if tables > 1 else "its one table"
     counted = f"That is the total over {what}"
@@ -31,22 +33,32 @@ def words(ledger: "Ledger") -> list[str]:
         counted += " and the earlier releases on the same rows ("
         counted += ", ".join(f"{spent.what} {spent.release[:12]}" for spent in before) + ")"
     lines.append(counted + ".")
+    if earlier:
+        lines.append(
+            "If its size was chosen in the light of earlier results, it is a running total: what "
+            "is guaranteed is the cap that was fixed before."
+        )
     if horizon is not None:
         more = "; those of the other periods cost nothing more" if horizon.periods > 1 else ""
         lines.append(f"This file holds {in_file(ledger)}{more}.")
     if len(ledger.shares) > 1:
-        k = len(ledger.shares)
-        merged = _merged(ledger)
-        where, several, all_ = "at one site", "at 2 sites", f"at all {k}"
-        if merged > 1 and ledger.pools:
-            where, several = "in one of them, at one site", "in 2 of them, or at 2 sites,"
-            all_ = "in all of them, at all sites,"
-        factor = f"for one {several} the factor is e^{rounded_up(ledger.epsilon_at(2))}"
-        if k > 2:
-            factor += f", for one {all_} e^{rounded_up(ledger.epsilon_at(k))}"
-        how = _pooled(ledger, merged) if ledger.pools else f"{k} releases are merged."
-        lines.append(f"{how} It holds for a person {where}; {factor}.")
+        lines.append(_several_sites(ledger))
     return lines
+
+
+def _several_sites(ledger: "Ledger") -> str:
+    """Say what it costs a person whose rows are at several of the sites."""
+    k = len(ledger.shares)
+    merged = _merged(ledger)
+    where, several, all_ = "at one site", "at 2 sites", f"at all {k}"
+    if merged > 1 and ledger.pools:
+        where, several = "in one of them, at one site", "in 2 of them, or at 2 sites,"
+        all_ = "in all of them, at all sites,"
+    factor = f"for one {several} the factor is e^{rounded_up(ledger.epsilon_at(2))}"
+    if k > 2:
+        factor += f", for one {all_} e^{rounded_up(ledger.epsilon_at(k))}"
+    how = _pooled(ledger, merged) if ledger.pools else f"{k} releases are merged."
+    return f"{how} It holds for a person {where}; {factor}."
 
 
 def _records(unit: "Sensitivity") -> str:
@@ -100,14 +112,3 @@ def _pooled(ledger: "Ledger", merged: int) -> str:
         others = "another" if colluders == 1 else f"{colluders} others"
         words += f", also one that learns the noise of {others}"
     return words + "."
-
-
-def rounded_up(epsilon: float, digits: int = 3) -> str:
-    """Round up: what is signed must not be less than what is true."""
-    if epsilon == 0.0:  # with a large delta
-        return "0.0"
-    unit = 10.0 ** (math.floor(math.log10(epsilon)) - digits + 1)
-    # A billionth more is what adding up in floating point makes of 1.0.
-    rounded = math.ceil(epsilon / unit - 1e-6) * unit
-    text = f"{rounded:.{digits}g}"
-    return text if any(c in text for c in ".e") else text + ".0"

@@ -7,6 +7,7 @@ from hushtable.errors import UsageError
 from hushtable.privacy.budget import calibrated_scale, check_delta, check_epsilon, check_share
 from hushtable.privacy.horizon import Horizon
 from hushtable.privacy.mechanisms import DEFAULT, Adjacency, Cost, Sensitivity, named
+from hushtable.privacy.rounding import rounded_up
 
 
 @dataclass(frozen=True)
@@ -17,10 +18,10 @@ class Terms:
     ----------
     epsilon : float
         Total for one person, whose presence changes the probability of anything that the
-        releases show by at most a factor e^epsilon.
+        releases show by at most a factor e^epsilon, plus delta.
     delta : float
-        Probability with which that may fail; 0 under a mechanism of pure epsilon, whatever was
-        given.
+        The probability that is added to that bound; 0 under a mechanism of pure epsilon,
+        whatever was given.
     adjacency, rows_per_person
         Neighbouring data, as in `Sensitivity`.
     share : float or None
@@ -83,6 +84,7 @@ class Terms:
     def words(self) -> str:
         """Say the terms in a few words."""
         return (
-            f"epsilon {self.epsilon:g}, delta {self.delta:g}, {self.adjacency}, "
+            f"epsilon {rounded_up(self.epsilon, 6):g}, delta {rounded_up(self.delta, 6):g}, "
+            f"{self.adjacency}, "
             f"{self.rows_per_person:,} rows a person at most"
         )

@@ -9,7 +9,7 @@ from hushtable.counts.base import Counts
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.plots import NoiseDisplay
-from hushtable.privacy.ledger_words import rounded_up
+from hushtable.privacy.rounding import rounded_up
 from hushtable.report.features import Features, features_of
 from hushtable.report.marginals import Histogram, histograms
 from hushtable.report.scores import Scores
@@ -102,8 +102,8 @@ class Report:
                 share = scores.n_outliers / scores.n_rows
                 glance[f"outliers, {share:.2%} of the rows scored"] = f"{scores.n_outliers:,}"
         if ledger is not None:
-            failing = f" (delta {ledger.delta:g})" if ledger.delta else ""
-            glance[f"epsilon in all, for one person{failing}"] = rounded_up(ledger.epsilon)
+            at = f" (delta {rounded_up(ledger.delta):g})" if ledger.delta else ""
+            glance[f"epsilon in all, for one person{at}"] = str(rounded_up(ledger.epsilon))
         if sites is not None:
             glance["sites in"] = f"{sites.n_in} of {len(sites.sites)}"
         return glance

@@ -17,6 +17,7 @@ from hushtable.report.odd import Odd
 from hushtable.scores.distributions import Distributions
 from hushtable.scores.lowest import LowRow
 from hushtable.scores.reasons import Reason, Reasons, worth_a_word
+from hushtable.scores.typical import Told, told_value
 
 #: A feature stands out if its share is so many times the mean of those that are not among the top.
 _ABOVE = 1.01
@@ -41,9 +42,7 @@ class Named:
 
     feature: str
     share: float  # bits
-    value: str  # this and the next two are empty where values are not shown
-    usual: str
-    direction: str
+    beside: str = ""  # the value beside what is usual; empty where values are not shown
 
 
 @dataclass(frozen=True)
@@ -72,8 +71,9 @@ class Reasoned:
         others = (shortfall - known) / max(1, n_features - len(reasons))
         # What all features share alike makes none of them stand out.
         out = [r for r in worth_a_word(reasons) if r.share > _ABOVE * others]
-        named = [_named(reason, among) for reason in out]
-        charts = (_chart(reason, among) for reason in out)
+        told = [_told(reason, among) for reason in out]
+        named = [Named(r.feature, r.share, _beside(r, t)) for r, t in zip(out, told, strict=True)]
+        charts = (_chart(r, among, t) for r, t in zip(out, told, strict=True))
         return cls(
             f"{row.row:,}",
             shortfall,
@@ -90,19 +90,21 @@ class Reasoned:
         return max([self.rest, *(one.share for one in self.named)])
 
 
-def _named(reason: Reason, among: Distributions | None) -> Named:
-    if among is None:
-        return Named(reason.feature, reason.share, "", "", "")
-    found = among.of(reason.feature)
-    if found is None:
-        return Named(reason.feature, reason.share, reason.said, "", "")
-    direction = "" if reason.value is None else found.direction(reason.value)
-    return Named(reason.feature, reason.share, reason.said, found.usual, direction)
-
-
-def _chart(reason: Reason, among: Distributions | None) -> Odd | None:
+def _told(reason: Reason, among: Distributions | None) -> Told | None:
+    """Return a value in the words of the list; beside these rows, if the model knows no others."""
     found = None if among is None else among.of(reason.feature)
-    return None if found is None else Odd.of(reason, found)
+    if found is None or reason.told is None or reason.kind is None or reason.told.compared:
+        return reason.told
+    return told_value(found.feature, reason.value, reason.kind, found.usual)
+
+
+def _beside(reason: Reason, told: Told | None) -> str:
+    return "" if told is None else told.words.removeprefix(reason.feature)
+
+
+def _chart(reason: Reason, among: Distributions | None, told: Told | None) -> Odd | None:
+    found = None if among is None else among.of(reason.feature)
+    return None if found is None or told is None else Odd.of(reason, found, told.words)
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,11 @@ class Odd:
     words: str  # for those who do not see the chart
 
     @classmethod
-    def of(cls, reason: Reason, among: Distribution) -> "Odd | None":
-        """Return the chart of a value; None if it is missing, or no other row has one."""
+    def of(cls, reason: Reason, among: Distribution, said: str) -> "Odd | None":
+        """Return the chart of a value; None if it is missing, or no other row has one.
+
+        ``said`` is the value beside what is usual, in words.
+        """
         cell, value = among.cell(reason.value), reason.value
         if cell is None or not among.n_rows:
             return None
@@ -47,10 +50,7 @@ class Odd:
             bars, odd = among.cells[shown].tolist(), shown.index(cell)
             at = (odd + 0.5) / len(bars)
             ends = ("most frequent", "rarest" if len(bars) < _CATEGORIES else "rarer")
-        words = (
-            f"{feature.name} {reason.said}: {among.direction(value)}; usually {among.usual}. "
-            f"Distribution over {among.n_rows:,} rows, from {ends[0]} to {ends[1]}."
-        )
+        words = f"{said}. Distribution over {among.n_rows:,} rows, from {ends[0]} to {ends[1]}."
         return cls(bars, odd, at, ends, feature.name, words)
 
     @property

@@ -11,7 +11,8 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from hushtable.privacy.accounting import ZCDP
-from hushtable.privacy.ledger_words import in_file, rounded_up
+from hushtable.privacy.ledger_words import in_file
+from hushtable.privacy.rounding import rounded_up
 from hushtable.report import words
 
 if TYPE_CHECKING:

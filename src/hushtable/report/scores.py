@@ -21,6 +21,7 @@ from hushtable.scores.lowest import Lowest
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Scorer
+from hushtable.scores.usual import Usual
 from hushtable.streams import Drift, drift
 
 #: Rows that show how far chance moves them.
@@ -140,6 +141,7 @@ def score_rows(
     contamination: float | None = None,
     shown: Shown = NO_ROWS,
     ranks: Ranks | None = None,
+    usual: Usual | None = None,
     n_jobs: int | None = None,
 ) -> Scores:
     """Score rows and compare them with those that the model counted; holds 8 bytes a row.
@@ -148,21 +150,18 @@ def score_rows(
     often as `passes` says. Rows below the model's threshold, NaN if there is
     none, are flagged, or else the share ``contamination`` of the rows. The report names the lowest
     that are to be ``shown``, with the reasons for their scores. ``ranks`` give how rare scores are
-    among the rows of all sites.
+    among the rows of all sites. ``usual`` is what the model knows of the rows that it counted:
+    values are put beside it, and beside the rows scored if it knows nothing.
     """
-    reasons, no_reasons = _reasons(scorer, shown)
-    errors = scorer.plan.family.n_tables > 1  # one table gives none
-    ranked = ranks if errors else None
-    among = Distributions(scorer.plan.schema) if reasons is not None and shown.values else None
-    reader = replace(reader, keep=shown.kept)
-    details = Details(scorer, shown.n, False, errors, ranked, reasons, among, shown.kept)
-    lowest = Lowest(shown.n)
+    reasons, no_reasons = _reasons(scorer, shown, usual)
+    details = _details(scorer, shown, ranks, reasons)
+    reader, lowest = replace(reader, keep=shown.kept), Lowest(shown.n)
     scores, tally = _passed(details.batches(reader, lambda batch: batch, n_jobs=n_jobs), lowest)
     if not len(scores):
         raise DataError(f"{reader.source} has no rows: there is nothing to report")
     if contamination is not None:
         threshold = float(np.percentile(scores, 100.0 * contamination))
-    unit = scorer.plan.score.unit
+    unit, among = scorer.plan.score.unit, details.distributions
     moved, reason = _drift(scorer, reader, len(scores), n_jobs)
     return Scores(
         source=reader.source,
@@ -174,12 +173,19 @@ def score_rows(
         median=float(np.median(scores)),
         display=ScoreDisplay.of(scores, threshold=threshold, unit=unit),
         moved=_moved(scorer, reader, n_jobs),
-        flagged=_flagged(ranks, threshold),
+        flagged=_flagged(details.ranks, threshold),
         lowest=LowestRows.of(lowest.rows, threshold, unit, shown, reasons, no_reasons, among),
         tally=tally,
         drift=moved,
         no_drift=reason,
     )
+
+
+def _details(scorer: Scorer, shown: Shown, ranks: Ranks | None, reasons: Reasons | None) -> Details:
+    errors = scorer.plan.family.n_tables > 1  # one table gives none
+    among = Distributions(scorer.plan.schema) if reasons is not None and shown.values else None
+    ranked = ranks if errors else None
+    return Details(scorer, shown.n, False, errors, ranked, reasons, among, shown.kept)
 
 
 def _passed(
@@ -195,12 +201,13 @@ def _passed(
     return np.concatenate(parts), tally
 
 
-def _reasons(scorer: Scorer, shown: Shown) -> tuple[Reasons | None, str]:
+def _reasons(scorer: Scorer, shown: Shown, usual: Usual | None) -> tuple[Reasons | None, str]:
     """Return what explains the lowest rows, or why nothing does."""
     if not shown.n:
         return None, "nobody asked for single rows"
     try:
-        return Reasons(scorer, values=shown.values), ""
+        known = None if usual is None else usual.values
+        return Reasons(scorer, values=shown.values, usual=known), ""
     except UsageError as error:
         return None, str(error)
 

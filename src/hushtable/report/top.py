@@ -27,7 +27,7 @@ def about(found: Outliers, model: str) -> dict[str, str]:
         "Rows": f"{rows} Rows are numbered from 0.",
         "severity": "From 0 to 100: 100 times one minus the share of rows that are as rare, or "
         f"rarer, among {found.among}.",
-        "score": "Low is unusual. One bit less stands for about half as many rows alike.",
+        "score": found.meaning,
         "error": "One standard error of the score: rows whose scores differ by less may change "
         "places.",
         "outside": "Columns whose value lies beyond the ranges or categories of the model.",

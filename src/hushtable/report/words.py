@@ -9,6 +9,7 @@ from hushtable.data.values import range_words
 from hushtable.plans.draws import NOVELTY, Purpose
 from hushtable.plans.families import TOTALS
 from hushtable.privacy.ledger_words import in_file
+from hushtable.privacy.rounding import rounded_up
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from hushtable.plans.plan import Plan
     from hushtable.privacy.horizon import Horizon
     from hushtable.privacy.ledger import Ledger
+    from hushtable.privacy.mechanisms import Cost
 
 LEDGER_HEADERS = ["release", "what", "noise scale", "rho"]
 
@@ -140,7 +142,8 @@ def ledger_lines(ledger: "Ledger", noise_sd: float) -> dict[str, str]:
         "Sensitivity": f"L1 {sensitivity.l1:,}, L2 {math.sqrt(sensitivity.l2_squared):.4g}, "
         f"over {n_tables(sensitivity.tables)}"
         + ("" if horizon is None or horizon.periods == 1 else f" of all {horizon.periods} periods"),
-        "Total": f"rho {ledger.rho:.4g}, epsilon {ledger.epsilon:.6g}, delta {ledger.delta:g}",
+        "Total": f"rho {rounded_up(ledger.rho, 4):g}, epsilon {rounded_up(ledger.epsilon, 4):g}, "
+        f"delta {rounded_up(ledger.delta):g}",
     }
 
 
@@ -156,18 +159,22 @@ def ledger_rows(ledger: "Ledger") -> list[list[str]]:
     """Return the releases that a ledger counts, a row each, under `LEDGER_HEADERS`."""
     all_periods = "" if ledger.period is None else ", all periods"
     rows = [
-        [spent.release[:12], f"{spent.what}, behind the plan", "", f"{spent.cost.rho:.4g}"]
+        [spent.release[:12], f"{spent.what}, behind the plan", "", _rho(spent.cost)]
         for spent in ledger.behind_plan
     ]
     for share in ledger.shares:
         rows += [
-            [spent.release[:12], f"{spent.what}, earlier", "", f"{spent.cost.rho:.4g}"]
+            [spent.release[:12], f"{spent.what}, earlier", "", _rho(spent.cost)]
             for spent in share.earlier
         ]
         own = ledger.cost_of(share)
         what = f"these tables{all_periods} ({share.library})"
-        rows.append([share.release[:12], what, f"{share.scale:g}", f"{own.rho:.4g}"])
+        rows.append([share.release[:12], what, f"{share.scale:g}", _rho(own)])
     return rows
+
+
+def _rho(cost: "Cost") -> str:
+    return f"{rounded_up(cost.rho, 4):g}"
 
 
 def periods_lines(periods: "Periods") -> dict[str, str]:
@@ -228,6 +235,7 @@ def officer_words(round_: "Round", plan: "Plan | None") -> list[str]:
         f"From each site, {layout.n_cells:,} counts leave, in {n_tables(len(layout.cells))} "
         f"({layout.detector}){mixed}; {noise}. {nothing}",
         *ledger.words()[:2],
+        *([] if plan is None or plan.design is None else plan.design.peer_words()[1:]),
     ]
 
 
@@ -238,8 +246,8 @@ def period_words(round_: "Round") -> str:
         return ""
     one = terms.rows_per_person == 1 and horizon.participations == 1
     return (
-        f"P{place.words(horizon)[1:]}; until {place.end(horizon)}, a total of {terms.epsilon:g} "
-        f"for one {'row' if one else 'person'}"
+        f"P{place.words(horizon)[1:]}; until {place.end(horizon)}, a total of "
+        f"{rounded_up(terms.epsilon, 6):g} for one {'row' if one else 'person'}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Distributions of values over rows that pass, and where in them one value lies."""
+"""Distributions of values over rows that pass, for charts and for what is usual among them."""
 
 import math
 import threading
@@ -10,19 +10,14 @@ from numpy.typing import NDArray
 
 from hushtable.data.encoding import Codes
 from hushtable.data.schema import Feature, Schema
-from hushtable.data.values import DATE, range_words, value_words
+from hushtable.data.values import DATE
 from hushtable.kernels import LEVELS, MISSING_LOW
+from hushtable.scores.typical import UsualValues
 
 #: Cells of a numeric feature: fine enough for quantiles, and a divisor of the levels.
 CELLS = 1_020
 #: Features that are counted: 40 MB of cells.
 MOST_FEATURES = 5_000
-#: A number is called high or low if it is beyond this share of the others.
-FAR = 0.9
-#: A category is called rare if it has at most this share of the rows.
-RARE = 0.05
-#: Categories that are named as the usual ones.
-_NAMED = 2
 _DAY = 86_400.0
 
 
@@ -89,40 +84,12 @@ class Distribution:
         return 0.0 if self.feature.constant else (value - low) / (high - low)
 
     @cached_property
-    def usual(self) -> str:
-        """The middle nine tenths of the numbers, or the most frequent categories, in words."""
-        if not self.n_rows:
-            return ""
-        if self.numeric:
-            below = np.cumsum(self.cells) / self.n_rows
-            first, last = np.searchsorted(below, [0.05, 0.95])
-            low, high = self._middle(int(first)), self._middle(int(last))
-            middle = Feature.numeric(self.feature.name, low=low, high=high, unit=self.feature.unit)
-            # What the rounding leaves of a narrow middle is one value.
-            return range_words(middle) if low < high else value_words(self.feature, low)
-        most = np.argsort(-self.cells[:-1], kind="stable")[:_NAMED].tolist()
-        named = [f"{self.feature.categories[j]} {self._share(j)}" for j in most if self.cells[j]]
-        return ", ".join(named)
+    def usual(self) -> UsualValues | None:
+        """The usual values among these rows; None if none of them has a value."""
+        return UsualValues.of_cells(self.feature, self.cells, self._middles)
 
-    def direction(self, value: float | str | None) -> str:
-        """Say how a value lies among the others: high, low, rare; or that it does not stand out."""
-        at = self.cell(value)
-        if at is None:
-            return "missing"
-        if not self.numeric:
-            if at == len(self.feature.categories):
-                return "not a category of the plan"
-            rare = self.cells[at] <= RARE * self.n_rows
-            return f"{self._share(at)} of the rows, {'rare' if rare else 'not rare by itself'}"
-        assert isinstance(value, float)
-        if value > self.feature.high:
-            return "high: beyond the range"
-        if value < self.feature.low:
-            return "low: beyond the range"
-        below, above = int(self.cells[:at].sum()), int(self.cells[at + 1 :].sum())
-        if max(below, above) < FAR * self.n_rows:
-            return "not far out by itself"
-        return "high" if below > above else "low"
+    def _middles(self, first: int, last: int) -> tuple[float, float]:
+        return self._middle(first), self._middle(last)
 
     def _middle(self, cell: int) -> float:
         """Return the middle of a cell, rounded so that whole numbers stay whole."""
@@ -136,9 +103,3 @@ class Distribution:
         else:
             middle = round(middle, -math.ceil(math.log10(2.0 * width)))
         return min(max(middle, low), high)
-
-    def _share(self, cell: int) -> str:
-        share = 100.0 * float(self.cells[cell]) / max(1, self.n_rows)
-        if 0.0 < share < 0.01:
-            return "under 0.01%"
-        return f"{share:.0f}%" if share >= 1.0 else f"{share:.1g}%"

@@ -48,6 +48,11 @@ def open_model(path: str | os.PathLike[str]) -> OpenedModel:
     content = files.read(path).expect("detector", "sketch", "release", "local")
     counts = content.build(counts_from_file)
     _check_scores(path, counts)
+    return scoring(content, counts)
+
+
+def scoring(content: Content, counts: Counts) -> OpenedModel:
+    """Return what the file of counts that score rows says besides them."""
     scorer = Scorer(counts)
     usual = content.build(lambda one: Usual.from_file(one, counts.plan.schema))
     reading = content.build(Reading.from_file)

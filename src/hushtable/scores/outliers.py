@@ -44,6 +44,8 @@ class Outliers:
         Whether the model gives reasons.
     n_rows : int
         Rows that were scored.
+    meaning : str
+        What a difference between two scores stands for.
     """
 
     rows: list[LowRow]
@@ -52,6 +54,7 @@ class Outliers:
     keep: tuple[str, ...]
     explained: bool
     n_rows: int
+    meaning: str
 
     def severity(self, k: int) -> str:
         """Return a row's severity, rounded down: 100 would say that no row is as rare."""
@@ -185,8 +188,10 @@ class Search:
             as_rare = [lowest.as_rare(row.score) for row in lowest.rows]
             among, shares = SCORED, np.array(as_rare) / lowest.n_rows
         severities = np.round(100.0 * (1.0 - shares), 10).tolist()
-        explained = self._reasons is not None
-        return Outliers(lowest.rows, severities, among, self._keep, explained, lowest.n_rows)
+        scorer, explained = self._details.scorer, self._reasons is not None
+        meaning = scorer.plan.score_words(scorer.sketch.noise_sd)
+        seen = lowest.n_rows, meaning
+        return Outliers(lowest.rows, severities, among, self._keep, explained, *seen)
 
     @property
     def n_rows(self) -> int:

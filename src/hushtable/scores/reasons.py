@@ -3,7 +3,8 @@
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,15 +23,12 @@ from hushtable.privacy.denoise import onto_simplex
 from hushtable.scores.company import Company, company_words
 from hushtable.scores.explain import Explained, Explainer
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.usual import UsualValues
-from hushtable.scores.values import Told, cell, told
+from hushtable.scores.typical import Told, UsualValues, cell, direction, told_value
 
 #: Features named for each row.
 TOP = 3
 #: Share of a row's strongest reason from which another is put into words.
 WORTH_A_WORD = 0.1
-#: A number is called high or low if it is beyond this share of the numbers counted.
-FAR_OUT = 0.9
 
 #: For each rank, the feature (n,) of each row that has it, and its share (n,), in bits.
 Top = list[tuple[NDArray[np.int64], NDArray[np.float64]]]
@@ -51,6 +49,8 @@ class Reason:
     said: str = ""
     #: The value beside what is usual; None where values are kept out.
     told: Told | None = None
+    #: The type of the column that the value is from.
+    kind: pa.DataType | None = None
 
     def facts(self) -> dict[str, Any]:
         """Return the reason for machines."""
@@ -124,8 +124,15 @@ class Reasons:
         words = f"{feature.name} {'is ' if value is None else ''}{said}"
         if self._frequencies is not None:
             words += self._frequencies.words(j, value)
-        beside = told(feature, one, None if self._usual is None else self._usual[j])
-        return Reason(feature.name, share, words, value, said, beside)
+        kind = one.type.value_type if pa.types.is_dictionary(one.type) else one.type
+        beside = told_value(feature, value, kind, self._usual_of(j))
+        return Reason(feature.name, share, words, value, said, beside, kind)
+
+    def _usual_of(self, j: int) -> UsualValues | None:
+        """Return what a feature's values are compared with: the merged rows, if they are given."""
+        if self._frequencies is not None:
+            return self._frequencies.usual[j]
+        return None if self._usual is None else self._usual[j]
 
     def _value(self, feature: Feature, one: pa.Array) -> tuple[float | str | None, str]:
         """Return a value of a feature, and the value in words; None if it is missing."""
@@ -161,6 +168,16 @@ class Frequencies:
                 rows = onto_simplex(rows, n_rows)
             self.cells.append(rows / max(1.0, rows.sum()))
 
+    @cached_property
+    def usual(self) -> list[UsualValues | None]:
+        """The usual values of each feature among the merged rows."""
+        found = (
+            UsualValues.of_cells(feature, cells[:-1], partial(_edges, feature, len(cells) - 1))
+            for feature, cells in zip(self.features, self.cells, strict=True)
+        )
+        missing = [float(cells[-1]) for cells in self.cells]
+        return [u and replace(u, missing=share) for u, share in zip(found, missing, strict=True)]
+
     def check(self, features: Sequence[Feature]) -> None:
         """Raise `PlanError` unless these are the features that were counted."""
         if [(f.name, f.kind) for f in self.features] != [(f.name, f.kind) for f in features]:
@@ -182,11 +199,17 @@ class Frequencies:
         place = 0.0 if feature.constant else (value - feature.low) / (feature.high - feature.low)
         cell = min(max(math.floor(place * len(numbers)), 0), len(numbers) - 1)
         below, above = float(numbers[:cell].sum()), float(numbers[cell + 1 :].sum())
-        if max(below, above) < FAR_OUT * numbers.sum():
+        if not direction(feature, value, self.usual[j]):
             return ", not far out by itself"
         if below > above:
             return f" is above {_percent(below)} of the merged rows"
         return f" is below {_percent(above)} of the merged rows"
+
+
+def _edges(feature: Feature, n_cells: int, first: int, last: int) -> tuple[float, float]:
+    """Return the outer ends of two of the cells that a range is cut into."""
+    width = (feature.high - feature.low) / n_cells
+    return feature.low + first * width, min(feature.low + (last + 1) * width, feature.high)
 
 
 def _percent(share: float) -> str:

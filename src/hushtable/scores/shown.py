@@ -14,8 +14,8 @@ from hushtable.scores.candidates import Candidates
 from hushtable.scores.details import Detail, Details
 from hushtable.scores.reasons import Reasons, worth_a_word
 from hushtable.scores.scorer import Scorer
+from hushtable.scores.typical import Told, cell, told
 from hushtable.scores.usual import Usual
-from hushtable.scores.values import Told, cell, told
 
 
 @dataclass(frozen=True)

@@ -4,23 +4,21 @@ It is read off an evenly spaced sample of the rows, by their numbers: the same o
 threads and sources. A row of weight w stands for w rows.
 """
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.data.columns import as_numbers, as_texts
 from hushtable.data.readers import Batch, Reader, taken
-from hushtable.data.schema import Feature, Schema
+from hushtable.data.schema import Schema
 from hushtable.data.weights import Weights
-from hushtable.entries import entries
 from hushtable.errors import PlanError
 from hushtable.files import Content
 from hushtable.scores.scorer import Scorer
+from hushtable.scores.typical import UsualValues
 
 #: All of so many rows are in the sample; of more, one in 16, at most so many. Measured to make a
 #: fit slower by 3% at most: rows in memory are copied, since a detector must hold none of the
@@ -28,81 +26,7 @@ from hushtable.scores.scorer import Scorer
 FEW, ONE_IN, MOST = 2_048, 16, 8_192
 #: Values that it has at most.
 MOST_VALUES = 1 << 22
-#: Categories of a feature whose shares are kept: the most frequent.
-MOST_CATEGORIES = 20
-#: The quantiles that are kept of a numeric feature.
-QUANTILES = (0.05, 0.5, 0.95)
-
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class UsualValues:
-    """The values of a feature among the counted rows."""
-
-    #: The share of rows without a value.
-    missing: float
-    #: 5%, 50% and 95% quantiles of a numeric feature's values; None if all are missing.
-    middle: tuple[float, float, float] | None = None
-    #: Of a categorical feature's most frequent categories, the share of rows.
-    shares: dict[str, float] = field(default_factory=dict)
-
-    @classmethod
-    def of(
-        cls, feature: Feature, columns: Sequence[Any], times: NDArray[np.int64]
-    ) -> "UsualValues":
-        """Read them off the columns of some batches, whose rows stand for ``times`` rows."""
-        n_rows = int(times.sum())
-        if feature.kind == "numeric":
-            parts = [
-                c if isinstance(c, np.ndarray) else as_numbers(c, feature.name) for c in columns
-            ]
-            values = np.repeat(np.concatenate(parts).astype(np.float64), times)
-            values = values[~np.isnan(values)]
-            missing = 1.0 - len(values) / n_rows
-            if not len(values):
-                return cls(missing)
-            low, middle, high = np.quantile(values, QUANTILES, method="inverted_cdf").tolist()
-            return cls(missing, (low, middle, high))
-        texts = [text for column in columns for text in as_texts(column, feature.name).to_pylist()]
-        found: dict[str | None, int] = {}
-        for text, rows in zip(texts, times.tolist(), strict=True):
-            found[text] = found.get(text, 0) + rows
-        missing = found.pop(None, 0) / n_rows
-        # A text that the schema does not list may be of one row alone: none goes into a file.
-        listed = [(text, found[text]) for text in feature.categories if text in found]
-        most = sorted(listed, key=lambda one: (-one[1], one[0]))[:MOST_CATEGORIES]
-        return cls(missing, None, {text: rows / n_rows for text, rows in most})
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return them as a file carries them."""
-        middle = {} if self.middle is None else {"middle": list(self.middle)}
-        shares = {"shares": self.shares} if self.shares else {}
-        return {"missing": self.missing, **middle, **shares}
-
-    @classmethod
-    def from_dict(cls, content: Any, feature: Feature) -> "UsualValues":
-        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        what = f"what is usual of {feature.name!r}"
-        said = entries(content, what, {"missing": float}, {"middle": list, "shares": dict})
-        middle, shares = said.get("middle"), said.get("shares", {})
-        numbers = [said["missing"], *shares.values()]
-        shared = all(type(x) in (int, float) and 0.0 <= x <= 1.0 for x in numbers)
-        rising = middle is None or (
-            len(middle) == 3
-            and all(type(x) in (int, float) and math.isfinite(x) for x in middle)
-            and sorted(middle) == middle
-        )
-        if not shared or not rising or len(shares) > MOST_CATEGORIES:
-            raise PlanError(f"{what}: needs shares, and three quantiles that rise")
-        if (middle is not None) > (feature.kind == "numeric") or not shares.keys() <= set(
-            feature.categories
-        ):
-            raise PlanError(f"{what}: not of a feature of this kind, with these categories")
-        quantiles = (
-            None if middle is None else (float(middle[0]), float(middle[1]), float(middle[2]))
-        )
-        return cls(float(said["missing"]), quantiles, shares)
 
 
 @dataclass(frozen=True)

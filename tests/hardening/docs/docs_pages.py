@@ -429,13 +429,13 @@ FLOWER = "make test-flower does it, in an environment of its own"
 VANTAGE6 = "make test-vantage6 does it, in an environment of its own"
 #: (page, first line of the block): why nobody runs it.
 NOT_RUN = {
-    ("docs/install.md", "pip download 'hushtable[federation,report]' -d wheels"): NETWORK,
+    ("docs/install.md", "pip wheel '.[federation,report]' -w wheels"): NETWORK,
     ("docs/install.md", "conda create -n outliers -c conda-forge python=3.13 numpy scipy"
         " scikit-learn numba pyarrow pip"): "needs conda",
     ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
     ("docs/databases.md", "python benchmarks/databases.py"): "needs a PostgreSQL server, a minute",
     ("docs/serving.md", "uvicorn service:app --host 127.0.0.1"): "tests/serving asks the service",
-    ("docs/flower.md", "pip install 'hushtable[flower]'"): FLOWER,
+    ("docs/flower.md", "pip install '.[flower]'"): FLOWER,
     ("docs/flower.md", "flower-superlink --host 0.0.0.0 --port 8000 \\"): FLOWER,
     ("docs/flower.md", "flwr supernode register north.node.pub here"): FLOWER,
     ("docs/flower.md", "python -m hushtable.federation.flower"

@@ -1,6 +1,8 @@
 """The pages are true: what they say to do is done, and what they show is what comes out."""
 
+import re
 import shutil
+import subprocess
 import sys
 import warnings
 
@@ -61,3 +63,64 @@ def test_every_block_is_run_or_listed(name):
 def test_every_block_names_its_language(name):
     bare = [str(block) for block in blocks(ROOT / name) if not block.language]
     assert not bare, "name a language: sh is run, text is held against what was printed"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_page_installs_from_an_index_that_does_not_have_it(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    # One finds the wheels in a folder; the page for those who publish is about the index.
+    found = [
+        line
+        for line in re.findall(r"^.*\binstall '?hushtable\b.*$", text, re.MULTILINE)
+        if "--find-links" not in line and name != "docs/releasing.md"
+    ]
+    assert not found, "nothing is on the index: say pip install '.[extra]'"
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_prose_repeats_the_figures_of_tested_blocks(name):
+    """ "It flags 189 of 2,000 rows" stood below a block that had flagged 151 of them."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    shown = "".join(block.text for block in blocks(ROOT / name) if block.language == "text")
+    scored = dict.fromkeys(re.findall(r"Scored ([\d,]+) rows: ", shown), "")
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    for n, of in re.findall(r"flags ([\d,]+) of ([\d,]+) rows", prose):
+        assert of in scored, f"no block scores {of} rows"
+        assert f"Scored {of} rows: {n} outliers" in shown
+
+
+def test_the_page_on_folders_needs_as_many_sites_as_its_command_says():
+    text = (ROOT / "docs/folder.md").read_text(encoding="utf-8")
+    asked = re.findall(r"--least (\d+)", text)
+    assert asked == ["3", "3"]  # the sentence, and the command
+    assert "All three hospitals are needed (`--least 3`)" in text
+
+
+#: What makes importing some packages fail, as where they are not installed.
+BLOCKED = """
+import sys
+from importlib.abc import MetaPathFinder
+
+
+class Blocked(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name.partition(".")[0] in {!r}:
+            raise ModuleNotFoundError("No module named " + repr(name), name=name)
+
+
+sys.meta_path.insert(0, Blocked())
+"""
+
+
+@pytest.mark.parametrize(
+    "without", [["pandas"], ["pandas", "polars"], ["jinja2", "matplotlib", "opendp"]]
+)
+def test_the_ten_lines_of_the_readme_need_what_make_demo_installs(without, tmp_path):
+    """They stood on pandas, which is in no dependency: here its import fails."""
+    (block,) = [block for block in blocks(ROOT / "README.md") if block.language == "python"]
+    (tmp_path / "ten.py").write_text(BLOCKED.format(without) + block.text, "utf-8")
+    command = [sys.executable, "ten.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (shown,) = [block for block in blocks(ROOT / "README.md") if block.language == "text"]
+    assert done.stdout.split() == shown.text.split()

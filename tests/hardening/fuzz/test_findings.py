@@ -93,7 +93,7 @@ def test_a_delta_at_which_nothing_is_spent():
 
     loaded = files.unpack(with_change(seeds.of_rounds()[3], half), "a").build(Sealed.from_file)
     assert loaded.ledger.epsilon == 0.0
-    assert "a factor e^0.0, except with probability 0.5" in loaded.ledger.words()[0]
+    assert "a factor e^0.0, plus 0.5" in loaded.ledger.words()[0]
 
 
 def test_a_local_model_without_anybody_else():

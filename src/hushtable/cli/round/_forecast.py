@@ -10,6 +10,7 @@ from hushtable.federation.book.book import Book
 from hushtable.federation.outlook import Outlook, forecast, last_rows, totals
 from hushtable.federation.round import Round
 from hushtable.plans.plan import Plan
+from hushtable.privacy.rounding import rounded_up
 
 #: Kinds of pictures, by the end of their names.
 _PICTURES = (".pdf", ".png", ".svg")
@@ -36,13 +37,16 @@ class Forecast:
     def show(self) -> None:
         """Print it as a table."""
         now = self.spent[-1] if self.spent else 0.0
-        print(f"Forecast for {shown(self.data_set)}: epsilon {now:.3g} of {self.cap:g} is spent.\n")
+        print(
+            f"Forecast for {shown(self.data_set)}: "
+            f"epsilon {rounded_up(now):g} of {self.cap:g} is spent.\n"
+        )
         rows = [
             [
                 one.what,
                 "yes" if one.allowed else f"no: {one.why_not}",
-                f"{one.epsilon:.3g}",
-                f"{one.epsilon / self.cap:.0%}",
+                f"{rounded_up(one.epsilon):g}",
+                f"{rounded_up(100.0 * one.epsilon / self.cap):g}%",
                 "no limit" if one.more is None else f"{one.more:,}",
             ]
             for one in self.lines

@@ -14,6 +14,7 @@ from hushtable.federation.book.book import Book
 from hushtable.federation.book.chain import Entry
 from hushtable.federation.book.contents import ROLES
 from hushtable.federation.keys import Card
+from hushtable.privacy.rounding import rounded_up
 
 _File = Annotated[Path, argument("BOOK", "Book of hushtable round keygen.")]
 _Cap = Annotated[float | None, option("E", "Change what all rounds together may cost.")]
@@ -220,8 +221,12 @@ def _print(facts: dict[str, Any]) -> None:
         if "period" in one:
             what += f", {_periods(facts['rounds'], round_id)}"
         names = [round_id[:12], shown(one["title"]), shown(one["data_set"])]
-        rounds[round_id] = [*names, what, one["made"], f"{one['rho']:.4g}"]
+        rounds[round_id] = [*names, what, one["made"], f"{rounded_up(one['rho'], 4):g}"]
     print_table(["round", "title", "rows", "what", "answered", "rho"], [*rounds.values()], left=5)
     print()
-    rows = [[shown(name), f"{spent:.3g}", f"{most:g}"] for name, spent in facts["spent"].items()]
+    rows = [
+        [shown(name), f"{rounded_up(spent):g}", f"{most:g}"]
+        for name, spent in facts["spent"].items()
+    ]
     print_table(["rows", "epsilon spent", "of at most"], rows)
+    print("\nThe cap is the guarantee; what is spent so far is a running total.")

@@ -35,6 +35,7 @@ from hushtable.federation.book.registers import (
 from hushtable.federation.contribution import Contribution
 from hushtable.federation.keys import Card
 from hushtable.privacy.budget import Cost, Spent, check_delta, check_epsilon
+from hushtable.privacy.rounding import rounded_up
 
 #: Name of the rows, unless somebody says that there are several sets of different people.
 ALL_ROWS = "all rows"
@@ -105,9 +106,10 @@ class Book(BookFile):
         if after > self.epsilon * (1.0 + 1e-9):
             before = self.total(data_set)
             raise PrivacyError(
-                f"this round would take {data_set!r} to epsilon {after:.3g} (it has cost "
-                f"{before:.3g} so far), and the cap of {self.site!r} is {self.epsilon:g} at delta "
-                f"{self.delta:g}: {self.smaller(data_set, self.epsilon)}, or raise the cap "
+                f"this round would take {data_set!r} to epsilon {rounded_up(after):g} "
+                f"(it has cost {rounded_up(before):g} so far), and the cap of {self.site!r} is "
+                f"{self.epsilon:g} at delta {self.delta:g}: "
+                f"{self.smaller(data_set, self.epsilon)}, or raise the cap "
                 "(hushtable round book --cap)"
             )
         return after

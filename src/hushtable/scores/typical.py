@@ -1,0 +1,285 @@
+"""Typical values: whether one is usual, high, low or rare, and the words for it.
+
+All limits are here, and each list, page, report and session asks here: of one value and one account
+of what is usual, all of them say the same.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hushtable.data.columns import as_numbers, as_texts
+from hushtable.data.readers import Batch
+from hushtable.data.schema import Feature
+from hushtable.data.values import DATE, number_words, value_words
+from hushtable.entries import entries
+from hushtable.errors import PlanError
+
+#: The quantiles that are kept of a numeric feature. Model files have had these since protocol 1,
+#: and all words follow them: a number below the first is low, one above the last is high.
+QUANTILES = (0.05, 0.5, 0.95)
+#: A category that fewer of the rows have is called rare: as few as lie beyond both ends of the
+#: middle 90%. Among many, each of which has few, one that has less than half as many as the most
+#: frequent.
+RARE = 0.1
+#: Categories of a feature whose shares are kept: the most frequent.
+MOST_CATEGORIES = 20
+#: Digits of a value, of what is usual, and of a percentage.
+_DIGITS, _USUAL_DIGITS, _PERCENT_DIGITS = 6, 4, 2
+#: Categories that are named as the usual ones.
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class UsualValues:
+    """The values of a feature among the counted rows."""
+
+    #: The share of rows without a value.
+    missing: float
+    #: 5%, 50% and 95% quantiles of a numeric feature's values; None if all are missing.
+    middle: tuple[float, float, float] | None = None
+    #: Of a categorical feature's most frequent categories, the share of rows.
+    shares: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, feature: Feature, columns: Sequence[Any], times: NDArray[np.int64]
+    ) -> "UsualValues":
+        """Read them off the columns of some batches, whose rows stand for ``times`` rows."""
+        n_rows = int(times.sum())
+        if feature.kind == "numeric":
+            parts = [
+                c if isinstance(c, np.ndarray) else as_numbers(c, feature.name) for c in columns
+            ]
+            values = np.repeat(np.concatenate(parts).astype(np.float64), times)
+            values = values[~np.isnan(values)]
+            missing = 1.0 - len(values) / n_rows
+            if not len(values):
+                return cls(missing)
+            low, middle, high = np.quantile(values, QUANTILES, method="inverted_cdf").tolist()
+            return cls(missing, (low, middle, high))
+        texts = [text for column in columns for text in as_texts(column, feature.name).to_pylist()]
+        found: dict[str | None, int] = {}
+        for text, rows in zip(texts, times.tolist(), strict=True):
+            found[text] = found.get(text, 0) + rows
+        missing = found.pop(None, 0) / n_rows
+        # A text that the schema does not list may be of one row alone: none goes into a file.
+        listed = [(text, found[text]) for text in feature.categories if text in found]
+        most = sorted(listed, key=lambda one: (-one[1], one[0]))[:MOST_CATEGORIES]
+        return cls(missing, None, {text: rows / n_rows for text, rows in most})
+
+    @classmethod
+    def of_cells(
+        cls, feature: Feature, cells: NDArray[Any], ends: Callable[[int, int], tuple[float, float]]
+    ) -> "UsualValues | None":
+        """Read them off counts of rows; None if there are no rows with a value.
+
+        ``cells`` are equal parts of a range, for which ``ends`` returns the numbers that the
+        middle 90% lies between, from the cells of its two ends; or categories, in their order.
+        """
+        n_rows = float(cells.sum())
+        if not n_rows > 0.0:
+            return None
+        if feature.kind == "numeric":
+            below = np.cumsum(cells) / n_rows
+            first, _, last = np.searchsorted(below, QUANTILES).tolist()
+            low, high = ends(first, min(last, len(cells) - 1))
+            return cls(0.0, (low, 0.5 * (low + high), high))
+        shares = cells / n_rows
+        most = np.argsort(-shares[: len(feature.categories)], kind="stable")[:MOST_CATEGORIES]
+        listed = {feature.categories[j]: float(shares[j]) for j in most.tolist() if shares[j]}
+        return cls(0.0, None, listed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return them as a file carries them."""
+        middle = {} if self.middle is None else {"middle": list(self.middle)}
+        shares = {"shares": self.shares} if self.shares else {}
+        return {"missing": self.missing, **middle, **shares}
+
+    @classmethod
+    def from_dict(cls, content: Any, feature: Feature) -> "UsualValues":
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        what = f"what is usual of {feature.name!r}"
+        said = entries(content, what, {"missing": float}, {"middle": list, "shares": dict})
+        middle, shares = said.get("middle"), said.get("shares", {})
+        numbers = [said["missing"], *shares.values()]
+        shared = all(type(x) in (int, float) and 0.0 <= x <= 1.0 for x in numbers)
+        rising = middle is None or (
+            len(middle) == 3
+            and all(type(x) in (int, float) and math.isfinite(x) for x in middle)
+            and sorted(middle) == middle
+        )
+        if not shared or not rising or len(shares) > MOST_CATEGORIES:
+            raise PlanError(f"{what}: needs shares, and three quantiles that rise")
+        if (middle is not None) > (feature.kind == "numeric") or not shares.keys() <= set(
+            feature.categories
+        ):
+            raise PlanError(f"{what}: not of a feature of this kind, with these categories")
+        quantiles = (
+            None if middle is None else (float(middle[0]), float(middle[1]), float(middle[2]))
+        )
+        return cls(float(said["missing"]), quantiles, shares)
+
+
+@dataclass(frozen=True)
+class Told:
+    """A value in words."""
+
+    #: A number, text, date, time or truth value; None if missing.
+    value: Any
+    #: The value as people write it; empty if missing.
+    text: str
+    #: What most of the counted rows have, or the plan's range where that is not known.
+    usual: str
+    #: "high", "low", "rare", "missing", "beyond" the plan, or nothing of these.
+    direction: str
+    #: All of it, in a sentence without its full stop.
+    words: str
+    #: Whether it is known what is usual.
+    compared: bool = False
+
+
+def cell(rows: Batch, j: int, i: int) -> pa.Array:
+    """Return column j of row i, as an array of one."""
+    return pa.array(rows[i : i + 1, j]) if isinstance(rows, np.ndarray) else rows[j].slice(i, 1)
+
+
+def percent(share: float) -> str:
+    """Return a share for people."""
+    return f"{number_words(100.0 * share, _PERCENT_DIGITS)}%"
+
+
+def shown(x: float, feature: Feature, kind: pa.DataType, digits: int = _DIGITS) -> str:
+    """Return a number of a feature as people write it: dates as dates.
+
+    ``kind`` is the type of the column that it is from.
+    """
+    types = pa.types
+    if _dated(feature, kind):
+        return value_words(replace(feature, unit=DATE), x)
+    if types.is_time(kind) or types.is_duration(kind):
+        return str(timedelta(seconds=round(x)))
+    if types.is_boolean(kind):
+        return "true" if x else "false"
+    return number_words(x, digits)
+
+
+def _dated(feature: Feature, kind: pa.DataType) -> bool:
+    return feature.unit == DATE or pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+
+
+def told(feature: Feature, column: pa.Array, usual: UsualValues | None) -> Told:
+    """Put the one value of a column in words.
+
+    Parameters
+    ----------
+    feature : Feature
+        What the column is.
+    column : pyarrow.Array of length 1
+        The value.
+    usual : UsualValues, optional
+        What is known of the feature's values among the rows that it is compared with.
+    """
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if feature.kind == "numeric":
+        x = float(as_numbers(column, feature.name)[0])
+        return told_value(feature, None if math.isnan(x) else x, kind, usual)
+    return told_value(feature, as_texts(column, feature.name)[0].as_py(), kind, usual)
+
+
+def told_value(
+    feature: Feature, value: float | str | None, kind: pa.DataType, usual: UsualValues | None
+) -> Told:
+    """Put a value in words that was read from a column of type ``kind``; None if it is missing."""
+    numeric = feature.kind == "numeric"
+    if value is not None:
+        if isinstance(value, str):
+            return _category_told(value, feature, usual)
+        return _number_told(value, feature, kind, usual)
+    common = _usual_range(feature, kind, usual) if numeric else _usual_categories(usual)
+    often = f", as in {percent(usual.missing)} of rows" if usual and usual.missing else ""
+    return Told(None, "", common, "missing", f"{feature.name} is missing{often}", usual is not None)
+
+
+def direction(feature: Feature, value: float | str | None, usual: UsualValues | None) -> str:
+    """Return high, low, rare, missing or beyond; empty for a value that is none of these."""
+    if value is None:
+        return "missing"
+    if isinstance(value, str):
+        if value not in feature.categories:
+            return "beyond"
+        if usual is None:
+            return ""
+        # One that is not among the most frequent, which are kept, is rarer than those.
+        share, most = usual.shares.get(value), max(usual.shares.values(), default=0.0)
+        return "rare" if share is None or share < min(RARE, most / 2.0) else ""
+    if not feature.low <= value <= feature.high:
+        return "beyond"
+    if usual is None or usual.middle is None or usual.middle[0] <= value <= usual.middle[2]:
+        return ""
+    return "high" if value > usual.middle[2] else "low"
+
+
+def _number_told(x: float, feature: Feature, kind: pa.DataType, usual: UsualValues | None) -> Told:
+    text, common = shown(x, feature, kind), _usual_range(feature, kind, usual)
+    what = f"{feature.name} {text}{_unit(feature)}"
+    ends = _between(feature.low, feature.high, feature, kind)
+    side = direction(feature, x, usual)
+    if side == "beyond":
+        known = f", usually {common}" if usual and usual.middle else ""
+        words = f"{what}{known}: beyond the range of {ends}"
+    elif usual is None or usual.middle is None:
+        words = f"{what}, in a range of {ends}"
+    else:
+        words = (
+            f"{what}, usually {common}: {side}" if side else f"{what}, within the usual {common}"
+        )
+    value: Any = x
+    if _dated(feature, kind):
+        try:
+            value = datetime.fromtimestamp(x, UTC).replace(tzinfo=None)
+        except (OverflowError, ValueError, OSError):
+            value = x
+    elif text in ("true", "false"):
+        value = bool(x)
+    elif pa.types.is_time(kind) or pa.types.is_duration(kind):
+        value = text
+    return Told(value, text, common, side, words, usual is not None)
+
+
+def _unit(feature: Feature) -> str:
+    return f" {feature.unit}" if feature.unit and feature.unit != DATE else ""
+
+
+def _between(low: float, high: float, feature: Feature, kind: pa.DataType) -> str:
+    ends = [shown(x, feature, kind, _USUAL_DIGITS) for x in (low, high)]
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+
+def _usual_range(feature: Feature, kind: pa.DataType, usual: UsualValues | None) -> str:
+    """Return the middle 90% of the counted rows' numbers, or the plan's range."""
+    if usual is None or usual.middle is None:
+        return f"{_between(feature.low, feature.high, feature, kind)} (range)"
+    return _between(usual.middle[0], usual.middle[2], feature, kind)
+
+
+def _category_told(text: str, feature: Feature, usual: UsualValues | None) -> Told:
+    side, words = direction(feature, text, usual), f"{feature.name} {text}"
+    if side == "beyond":
+        words = f"{words}: none of the {len(feature.categories):,} known"
+    elif usual is not None:
+        share = usual.shares.get(text)
+        often = "in few rows" if share is None else f"in {percent(share)} of rows"
+        words = f"{words}, {often}: rare" if side else f"{words}, {often}"
+    return Told(text, text, _usual_categories(usual), side, words, usual is not None)
+
+
+def _usual_categories(usual: UsualValues | None) -> str:
+    most = sorted((usual.shares if usual else {}).items(), key=lambda one: -one[1])
+    return ", ".join(f"{name} ({percent(share)})" for name, share in most[:_NAMED])

@@ -1,0 +1,137 @@
+"""One truth for a value: lists, pages, reports and sessions say the same of it."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hushtable import Feature, HushTable, Plan, Schema, Sketch
+from hushtable.data.readers import as_reader
+from hushtable.report.lowest import Shown
+from hushtable.report.scores import score_rows
+from hushtable.scores.distributions import Distributions
+from hushtable.scores.reasons import Frequencies, Reasons
+from hushtable.scores.scorer import Scorer
+from hushtable.scores.typical import RARE, UsualValues, direction, told, told_value
+
+AGE = Feature.numeric("age", low=0, high=100)
+WARD = Feature.categorical("ward", [*"abcd"])
+
+
+def people(seed, n=400):
+    """Rows of every kind: skewed, whole, flat and missing numbers, and rare categories."""
+    rng = np.random.default_rng(seed)
+    age = rng.integers(20, 90, n).astype(float)
+    age[rng.random(n) < 0.05] = np.nan
+    return pd.DataFrame({
+        "age": age,
+        "cost": rng.lognormal(3.0, 1.5, n).round(2),
+        "flag": rng.random(n) < 0.1,
+        "day": pd.Timestamp("2026-01-01") + pd.to_timedelta(rng.integers(0, 365, n), "D"),
+        "ward": rng.choice(["north", "south", "east", "west"], n, p=[0.6, 0.25, 0.1, 0.05]),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_list_and_report_say_the_same_of_each_value(seed):
+    rows = people(seed)
+    detector = HushTable(random_state=seed, n_tables=20).fit(rows)
+    fresh = people(seed + 100)
+    for frame in (rows, fresh):
+        listed = detector.outliers(frame, n=20).set_index("row")["words"]
+        scorer, usual = Scorer(detector.sketch_), detector._usual_values()
+        shown = Shown(20, values=True)
+        report = score_rows(scorer, detector.offset_, as_reader(frame), shown=shown, usual=usual)
+        n_said = 0
+        for why in report.lowest.reasons:
+            words = listed[int(why.row.replace(",", ""))].split("; ")
+            for one in why.named:
+                assert one.feature + one.beside in words
+                n_said += 1
+            if why.odd:
+                assert why.odd.words.split(". Distribution over")[0] in words
+        assert n_said > 20
+
+
+def test_the_session_says_what_the_list_says():
+    rows = people(3)
+    detector = HushTable(random_state=3, n_tables=20).fit(rows)
+    row = next(iter(detector.review(rows)))
+    listed = detector.outliers(rows, n=5).set_index("row").loc[row.row]
+    said = row.values[listed["reason_1"]]
+    assert (said.text, said.usual, said.direction) == (
+        listed["value_1"], listed["usual_1"], listed["direction_1"],
+    )  # fmt: skip
+    assert said.words in listed["words"]
+
+
+def test_a_report_without_a_memory_compares_with_the_rows_that_it_scores():
+    """A sketch knows no usual values: list and report name none of another kind."""
+    rows = people(5)[["age", "cost"]]
+    schema = Schema([AGE, Feature.numeric("cost", low=0, high=2000)])
+    scorer = Scorer(Sketch.from_data(Plan.draw(schema, random_state=0, n_tables=20), rows))
+    report = score_rows(scorer, np.nan, as_reader(rows), shown=Shown(9, values=True))
+    among = Distributions(schema)
+    scorer.batches(rows, lambda codes, scores: among.add(codes)).__next__()
+    for why in report.lowest.reasons:
+        for one in why.named:
+            value = rows[one.feature].iloc[int(why.row)]
+            value = None if np.isnan(value) else float(value)
+            found = among.of(one.feature)
+            side = direction(found.feature, value, found.usual)
+            assert one.beside.endswith(f": {side}") or side in ("", "missing", "beyond")
+
+
+@given(st.floats(0.0, 100.0), st.floats(0.0, 100.0), st.floats(0.0, 100.0))
+def test_words_follow_the_limits_that_they_name(x, a, b):
+    low, high = sorted((a, b))
+    usual = UsualValues(0.0, (low, low, high))
+    side = direction(AGE, x, usual)
+    assert side == ("low" if x < low else "high" if x > high else "")
+    words = told(AGE, pa.array([x]), usual).words
+    assert ("within the usual" in words) == (not side)
+    assert words.endswith(f": {side}") or not side
+
+
+@pytest.mark.parametrize(
+    ("shares", "side"),
+    [
+        ({"a": 0.9, "b": RARE}, ""),
+        ({"a": 0.9, "b": RARE - 0.001}, "rare"),
+        ({"a": 0.1, "b": 0.05}, ""),  # among many, half of the most frequent
+        ({"a": 0.1, "b": 0.0499}, "rare"),
+        ({"a": 0.5}, "rare"),  # not among the most frequent
+        ({}, "rare"),
+    ],
+)
+def test_rare_categories(shares, side):
+    assert direction(WARD, "b", UsualValues(0.0, None, shares)) == side
+    assert direction(WARD, "b", None) == ""
+    assert direction(WARD, "z", UsualValues(0.0, None, shares)) == "beyond"
+
+
+def test_words_beside_merged_rows_have_the_same_limits():
+    """`--marginals`: of the middle 90% nothing is called far out, and beyond it everything is."""
+    rows = np.arange(100.0)[:, np.newaxis]
+    schema = Schema([AGE])
+    merged = Frequencies(Sketch.from_data(Plan.marginals(schema), rows), "m.hush")
+    scorer = Scorer(Sketch.from_data(Plan.draw(schema, random_state=0, n_tables=20), rows))
+    reasons = Reasons(scorer, frequencies=merged)
+    low, _, high = merged.usual[0].middle
+    assert low == pytest.approx(5.0, abs=2.0)
+    assert high == pytest.approx(95.0, abs=2.0)
+    for x in range(100):
+        one = reasons._reason(0, 1.0, pa.record_batch({"age": [float(x)]}), 0)
+        far = re.search(r"is (above|below) ([\d.]+)% of the merged rows", one.words)
+        assert {"": None, "low": "below", "high": "above"}[one.told.direction] == (far and far[1])
+        assert far is None or float(far[2]) >= 90.0
+
+
+def test_what_is_missing_is_said_with_its_share():
+    usual = UsualValues(0.02, (1.0, 2.0, 3.0))
+    assert told_value(AGE, None, pa.float64(), usual).words == "age is missing, as in 2% of rows"
+    assert not told_value(AGE, None, pa.float64(), None).compared
