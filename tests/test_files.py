@@ -501,7 +501,7 @@ def test_a_failed_write_keeps_the_old_file(sketch_file, monkeypatch):
         raise KeyboardInterrupt
 
     for place, error in itertools.product(
-        [(Path, "write_bytes"), (os, "fsync"), (os, "replace")], [full, interrupted]
+        [(os, "fsync"), (os, "fstat"), (os, "replace")], [full, interrupted]
     ):
         with monkeypatch.context() as patch:
             patch.setattr(*place, error)

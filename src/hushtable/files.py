@@ -18,7 +18,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import rfc8785
@@ -72,6 +72,10 @@ _CARDS = frozenset({"card", "approval"})
 _KEY = "hushtable"
 #: Bytes of the manifest at most: 65,535 features with 10,000 categories do not fit, real ones do.
 _MAX_MANIFEST = 64 << 20
+#: Of a file that is made, and is nothing that lay there before. The last is of one system.
+_CREATED = (
+    os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+)
 #: Seconds after which nobody writes on to what has not changed since.
 _A_DAY = 86_400.0
 
@@ -145,8 +149,8 @@ def write(path: str | os.PathLike[str], kind: str, entries: dict[str, Any], arra
 
 def write_bytes(path: str | os.PathLike[str], content: bytes, *, private: bool = True) -> None:
     """Write a file atomically; ``private`` as for `replacing`."""
-    with replacing(path, private=private) as temporary:
-        temporary.write_bytes(content)
+    with replacing(path, private=private) as file:
+        file.write(content)
 
 
 def travels(kind: str, entries: Mapping[str, Any] = MappingProxyType({})) -> bool:
@@ -184,30 +188,68 @@ def pack(
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str], *, private: bool = True) -> Iterator[Path]:
-    """Give an empty temporary file beside ``path``; rename it to ``path`` if the body succeeds.
+def replacing(
+    path: str | os.PathLike[str], *, private: bool = True, new: bool = False
+) -> Iterator[BinaryIO]:
+    """Give a temporary file beside ``path``, open for writing, which then becomes ``path``.
 
-    Whatever goes wrong (a full disk, Ctrl-C), ``path`` keeps what it held and the temporary
-    file goes; after SIGKILL or a power cut it stays, ``.NAME.????????.part``, to be removed by
-    `remove_leftovers`. A ``private`` file can be read by its owner alone, from its first byte on;
-    another by whom the umask lets.
+    It does if the body succeeds. Whatever goes wrong (a full disk, Ctrl-C), ``path`` keeps what it
+    held and the temporary file is removed; after SIGKILL or a power cut it stays,
+    ``.NAME.????????.part``, to be removed by `remove_leftovers`. Only the owner can
+    read a ``private`` file, from its first byte on; the umask decides who can read another. A
+    ``new`` file takes the place of no other.
+
+    Raises
+    ------
+    FileExistsError
+        If the file is to be a ``new`` one and ``path`` exists.
+    FileError
+        If somebody else removed or replaced the temporary file in the meantime.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    mode = 0o600 if private else 0o666
     try:
-        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+        descriptor = os.open(temporary, _CREATED, 0o600 if private else 0o666)
     except OSError as error:
         error.filename = str(path)  # what people named
         raise
     try:
-        yield temporary
-        with temporary.open("rb+") as file:
+        # Never opened again by its name, which others may have given to a link by then.
+        with open(descriptor, "w+b") as file:
+            yield file
+            file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+            made = os.fstat(file.fileno())
+            _check_is(temporary, made, path)
+        (_take if new else os.replace)(temporary, path)
+        if new:
+            _check_is(path, made, path)
+    finally:
+        with contextlib.suppress(OSError):  # it has its name by now, or is somebody else's folder
+            temporary.unlink()
+
+
+def _check_is(name: Path, made: os.stat_result, path: Path) -> None:
+    """Raise `FileError` if a name no longer stands for the file that was made under it."""
+    with contextlib.suppress(FileNotFoundError):
+        if os.path.samestat(os.lstat(name), made):
+            return
+    raise FileError(
+        f"{path}: not written: somebody else removed or replaced its temporary file. Look who else "
+        "may write to that folder, run chmod +t on it (then only the owner of a file may do that), "
+        "and call again"
+    )
+
+
+def _take(temporary: Path, path: Path) -> None:
+    """Give a whole file its name, unless another file has it."""
+    try:
+        os.link(temporary, path)  # unlike a rename, takes no other file's place
+    except FileExistsError:
         raise
+    except OSError:  # a file system without hard links: the name is taken first
+        os.close(os.open(path, _CREATED, 0o600))
+        temporary.replace(path)
 
 
 @contextlib.contextmanager
@@ -219,7 +261,7 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     """
     lock = Path(path).with_name(f".{Path(path).name}.lock")
     while True:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(lock, _CREATED & ~os.O_EXCL, 0o600)
         try:
             _lock(descriptor)
         except OSError:

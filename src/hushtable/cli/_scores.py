@@ -76,9 +76,9 @@ def write_scores(
     kept = [(name, kind or found[k]) for k, (name, kind) in enumerate(more)]
     fields = [("row", pa.int64()), ("score", pa.float64()), ("outlier", pa.bool_()), *kept]
     schema = pa.schema(fields, metadata)
-    with replacing(path, private=True) as temporary:
+    with replacing(path, private=True) as file:
         kind = csv.CSVWriter if path.suffix == ".csv" else parquet.ParquetWriter
-        with kind(str(temporary), schema) as writer:
+        with kind(file, schema) as writer:
             for table in _grouped(rows, schema):
                 writer.write_table(table)
 

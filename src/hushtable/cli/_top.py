@@ -49,15 +49,15 @@ def check_names(keep: list[str], taken: tuple[str, ...]) -> None:
 
 def write_top(target: Target, found: Outliers, model: Path, source: str, unit: str) -> None:
     """Write the rows in the format that the file's name ends in."""
-    with target.writing(), replacing(target.path, private=True) as temporary:
+    with target.writing(), replacing(target.path, private=True) as file:
         if target.path.suffix == ".xlsx":
-            write_sheet(temporary, found, model.name)
+            write_sheet(file, found, model.name)
         elif target.path.suffix == ".html":
-            temporary.write_text(page(found, model.name, source, unit), encoding="utf-8")
+            file.write(page(found, model.name, source, unit).encode())
         elif target.path.suffix == ".csv":
-            csv.write_csv(_harmless(found.table()), str(temporary))
+            csv.write_csv(_harmless(found.table()), file)
         else:
-            parquet.write_table(found.table(), str(temporary))
+            parquet.write_table(found.table(), file)
 
 
 def _harmless(table: pa.Table) -> pa.Table:

@@ -20,7 +20,7 @@ from hushtable.data.readers import Reader
 from hushtable.data.schema import Feature
 from hushtable.data.texts.columns import ColumnUnderstanding
 from hushtable.errors import FileError
-from hushtable.files import replacing
+from hushtable.files import write_bytes
 
 _HEAD = """\
 # A draft: names and kinds of the columns. Every range and every list of categories is
@@ -84,8 +84,8 @@ def draft(
     target = None if output is None else Target(output, [data])
     columns, features, text = _drafted(reads.open(data), reads)
     if target is not None:
-        with target.writing(), replacing(target.path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        with target.writing():
+            write_bytes(target.path, text.encode())
     facts = {
         "command": "plan draft",
         "schema": None if target is None else str(target.path),
