@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import rfc8785
 
-from hushtable import files, signatures
+from hushtable import files, header, signatures
 from hushtable.entries import entries
 from hushtable.errors import FileError, MissingExtraError, PrivacyError, RoundError, UsageError
 
@@ -297,6 +297,8 @@ def parsed_json(
     text: bytes, path: str | os.PathLike[str], what: str, command: str
 ) -> dict[str, Any]:
     """Return what such a file says; ``path`` names it in errors."""
+    if not header.SMALL.allows(text):
+        raise header.too_large(path, f"the {what}")
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):
