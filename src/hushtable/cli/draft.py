@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hushtable.cli._escaping import escaped
 from hushtable.cli._omop import OMOP_HEAD
 from hushtable.cli._options import Data, Json, Table, option
 from hushtable.cli._output import Target, finish
@@ -198,5 +199,10 @@ def _comment(text: str, indent: str = "") -> list[str]:
 
 
 def _quoted(text: Any) -> str:
-    """Return a text, number or list as TOML: JSON, with the one escape that only TOML asks for."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """Return a text, number or list as TOML: JSON, with escapes for what is not printed as it is.
+
+    TOML asks for that of one character; a terminal would obey others.
+    """
+    return "".join(
+        c if escaped(c) == c else f"\\U{ord(c):08x}" for c in json.dumps(text, ensure_ascii=False)
+    )
