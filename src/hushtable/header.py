@@ -30,7 +30,7 @@ _ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u(?!00[01])")
 
 @dataclass(frozen=True)
 class Bound:
-    """What a manifest may take.
+    """Limits of a manifest.
 
     Attributes
     ----------

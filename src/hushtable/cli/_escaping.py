@@ -1,4 +1,4 @@
-"""What a terminal would obey is printed as an escape, whatever file it comes from."""
+"""Escapes for characters that a terminal obeys, from whatever file they come."""
 
 import contextlib
 import sys
