@@ -33,6 +33,7 @@ from hushtable import (
     Verdicts,
     decoded,
     files,
+    header,
     load,
 )
 from hushtable.counts import kinds
@@ -175,7 +176,7 @@ def rewrite(path, change=lambda manifest: None, arrays=None, *, honest=True):
     arrays = content.arrays if arrays is None else arrays
     if honest:
         manifest["arrays"] = files.array_digests(arrays)
-        manifest["digest"] = files._digest(manifest)
+        manifest["digest"] = header.digest(manifest)
     text = rfc8785.dumps(manifest).decode()
     path.write_bytes(safetensors.numpy.save(arrays, metadata={"hushtable": text}))
 
@@ -390,8 +391,8 @@ def test_other_safetensors_files_are_refused(tmp_path):
     with pytest.raises(FileError, match="not one of hushtable"):
         load(path)
     for text in ("", "[]", "3", "{", "[" * 100_000, '{"protocol": 1}', '{"protocol": "1"}'):
-        header = json.dumps({"__metadata__": {"hushtable": text}}).encode()
-        path.write_bytes(struct.pack("<Q", len(header)) + header)
+        head = json.dumps({"__metadata__": {"hushtable": text}}).encode()
+        path.write_bytes(struct.pack("<Q", len(head)) + head)
         with pytest.raises(FileError):
             load(path)
 
@@ -442,27 +443,107 @@ def test_edited_manifests_are_refused(sketch_file, change, honest, message):
     assert str(refused.value).startswith(f"{sketch_file}: ")
 
 
-@pytest.mark.parametrize("text", [f'"x": 1{"0" * 400}', '"x": "\\ud800"'])
-def test_a_manifest_without_a_canonical_form_is_refused(tmp_path, text):
-    """No digest can be worked out of a number that no float holds or half a character."""
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f'"x":1{"0" * 400}', "edited after"),
+        ('"x":"\\ud800"', "damaged"),
+        ('"x":"\\u00e9"', "damaged"),
+    ],
+)
+def test_a_manifest_without_a_canonical_form_is_refused(tmp_path, text, words):
+    """Such as one with a number that no float holds, or with an escape for a letter."""
     path = tmp_path / "a.hush"
-    manifest = f'{{"protocol": 1, "kind": "sketch", "arrays": {{}}, "digest": "", {text}}}'
+    manifest = f'{{"protocol":1,"kind":"sketch","arrays":{{}},"digest":"",{text}}}'
     path.write_bytes(safetensors.numpy.save({}, metadata={"hushtable": manifest}))
-    with pytest.raises(FileError, match="edited after"):
+    with pytest.raises(FileError, match=words):
         files.read(path)
 
 
+def bounded(monkeypatch, kind, **bound):
+    changed = replace(files.KINDS[kind], bound=replace(files.KINDS[kind].bound, **bound))
+    monkeypatch.setitem(files.KINDS, kind, changed)
+
+
 def test_a_manifest_that_is_too_large(sketch_file, monkeypatch):
-    size = len(rfc8785.dumps(files.read(sketch_file).manifest).decode())
-    plan = load(sketch_file).plan
-    monkeypatch.setattr(files, "_MAX_MANIFEST", size)
-    assert load(sketch_file).plan.plan_id == plan.plan_id
-    monkeypatch.setattr(files, "_MAX_MANIFEST", size - 1)
-    with pytest.raises(FileError, match="manifest is damaged"):
+    size = len(rfc8785.dumps(files.read(sketch_file).manifest))
+    sketch = load(sketch_file)
+    bounded(monkeypatch, "sketch", size=size)
+    assert load(sketch_file) == sketch
+    bounded(monkeypatch, "sketch", size=size - 1)
+    with pytest.raises(FileError, match="the manifest of a sketch is larger than"):
         load(sketch_file)
-    monkeypatch.setattr(files, "_MAX_MANIFEST", 1000)
-    with pytest.raises(FileError, match="the plan is too large for a file"):
-        plan.save(sketch_file)
+    with pytest.raises(FileError, match="the sketch is too large for a file"):
+        sketch.save(sketch_file)
+
+
+def test_a_manifest_of_too_many_values(sketch_file, monkeypatch):
+    text = rfc8785.dumps(files.read(sketch_file).manifest)
+    values = sum(text.count(mark) for mark in (b",", b"{", b"["))
+    bounded(monkeypatch, "sketch", values=values)
+    sketch = load(sketch_file)
+    bounded(monkeypatch, "sketch", values=values - 1)
+    with pytest.raises(FileError, match="has far more values"):
+        load(sketch_file)
+    with pytest.raises(FileError, match="the sketch is too large for a file"):
+        sketch.save(sketch_file)
+
+
+@pytest.mark.parametrize(
+    "hidden", ['"k\\u0069nd":"message"', '"kind" :"message"', '"kind":"messag\\u0065"']
+)
+def test_no_file_hides_its_kind_from_the_bound(tmp_path, hidden):
+    """The bound of a kind holds before anything is parsed, so its kind has to stand there."""
+    text = f'{{"arrays":{{}},"digest":"",{hidden},"plan":{{"kind":"plan"}},"protocol":1}}'
+    path = tmp_path / "a.hush"
+    path.write_bytes(safetensors.numpy.save({}, metadata={"hushtable": text}))
+    with pytest.raises(FileError, match="the manifest is damaged"):
+        files.read(path)
+
+
+@pytest.mark.parametrize(
+    "name", ["é", "Größe", "体温", "体温🌡", "\x01\x1f", "\\u00e9", "a\\", '","digest":"']
+)
+def test_texts_come_back_whatever_their_characters(tmp_path, name):
+    schema = Schema([Feature.numeric(name, low=0, high=1), Feature.categorical("c", [name, "b"])])
+    plan = Plan.draw(schema, n_tables=3, random_state=0)
+    plan.save(tmp_path / "p.hush")
+    again = load(tmp_path / "p.hush")
+    assert again.schema == schema
+    assert again.plan_id == plan.plan_id
+    # Another writer's order and spaces change no digest, as before.
+    manifest = files.read(tmp_path / "p.hush").manifest
+    text = json.dumps(dict(reversed(manifest.items())), ensure_ascii=False).replace(
+        '"kind": "plan"', '"kind":"plan"'
+    )
+    arrays = files.read(tmp_path / "p.hush").arrays
+    path = tmp_path / "other.hush"
+    path.write_bytes(safetensors.numpy.save(arrays, metadata={"hushtable": text}))
+    assert load(path).plan_id == plan.plan_id
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda text: text.replace(b'"writer"', b'"later"'),
+        lambda text: text.replace(b',"writer"', b',"plan":{"writer":{"hushtable":"1"}},"writer"'),
+        lambda text: text.replace(b'"digest":', b'"digest":"0","digest":'),
+        lambda text: text.replace(b'"protocol":1', b'"protocol":1,"sampled":true'),
+        lambda text: text[:-1] + text[text.index(b',"writer"') :],
+    ],
+)
+def test_what_stands_twice_or_elsewhere_is_no_canonical_text(sketch_file, edit):
+    content = files.read(sketch_file)
+    text = edit(rfc8785.dumps(content.manifest))
+    metadata = {"hushtable": text.decode()}
+    sketch_file.write_bytes(safetensors.numpy.save(content.arrays, metadata=metadata))
+    try:
+        same = files.read(sketch_file).digest == content.digest
+    except FileError:
+        return
+    assert same
+    covered = {key: files.read(sketch_file).manifest.get(key) for key in content.manifest}
+    assert covered == content.manifest
 
 
 def test_edited_arrays_are_refused(sketch_file):
@@ -501,7 +582,7 @@ def test_a_failed_write_keeps_the_old_file(sketch_file, monkeypatch):
         raise KeyboardInterrupt
 
     for place, error in itertools.product(
-        [(Path, "write_bytes"), (os, "fsync"), (os, "replace")], [full, interrupted]
+        [(os, "fsync"), (os, "fstat"), (os, "replace")], [full, interrupted]
     ):
         with monkeypatch.context() as patch:
             patch.setattr(*place, error)

@@ -97,8 +97,8 @@ def test_every_kind_is_decided():
 
 def test_what_nobody_decided_is_for_the_owner_alone(tmp_path, public):
     files.write_bytes(tmp_path / "a", b"1")
-    with files.replacing(tmp_path / "b") as temporary:
-        temporary.write_bytes(b"1")
+    with files.replacing(tmp_path / "b") as file:
+        file.write(b"1")
     assert mode(tmp_path / "a") == mode(tmp_path / "b") == OWNER
 
 
@@ -137,9 +137,11 @@ def test_a_temporary_file_from_its_first_byte(tmp_path, public, private):
     path = tmp_path / "a"
     path.touch()
     path.chmod(0o644)
-    with files.replacing(path, private=private) as temporary:
+    with files.replacing(path, private=private) as file:
+        (temporary,) = tmp_path.glob(".a.*.part")
         assert mode(temporary) == (OWNER if private else public)
-        temporary.write_bytes(b"1")
+        file.write(b"1")
+        file.flush()
         assert mode(temporary) == (OWNER if private else public)
     assert mode(path) == (OWNER if private else public)
 

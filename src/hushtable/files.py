@@ -7,7 +7,6 @@ before anything is built from it.
 
 import contextlib
 import hashlib
-import json
 import os
 import secrets
 import sys
@@ -18,7 +17,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 import rfc8785
@@ -26,6 +25,7 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
+from hushtable import header
 from hushtable.entries import Kinds, entries
 from hushtable.errors import FileError, PlanError
 
@@ -46,6 +46,7 @@ class Kind:
     words: str  # what it holds and which command writes it, for messages
     travels: bool = False  # is meant to leave its owner; any other file only its owner may read
     of_round: bool = False  # belongs to a round of several organisations
+    bound: header.Bound = header.LARGE  # of its manifest
 
 
 #: The kinds of this package; `hushtable.counts.kinds.register` adds one.
@@ -57,11 +58,21 @@ KINDS = {
     "periods": Kind("the periods of a site, of hushtable release --periods"),
     "detector": Kind("a model of hushtable fit"),
     "layout": Kind("a layout of hushtable plan hide", travels=True, of_round=True),
-    "round": Kind("a round of hushtable round open", travels=True, of_round=True),
-    "submission": Kind("a submission of hushtable round submit", travels=True, of_round=True),
-    "sealed": Kind("the result of hushtable round collect", travels=True, of_round=True),
-    "secret": Kind("a secret of hushtable round secret", travels=True, of_round=True),
-    "message": Kind("a message of a round that runs online", travels=True, of_round=True),
+    "round": Kind(
+        "a round of hushtable round open", travels=True, of_round=True, bound=header.ROUND
+    ),
+    "submission": Kind(
+        "a submission of hushtable round submit", travels=True, of_round=True, bound=header.SMALL
+    ),
+    "sealed": Kind(
+        "the result of hushtable round collect", travels=True, of_round=True, bound=header.ROUND
+    ),
+    "secret": Kind(
+        "a secret of hushtable round secret", travels=True, of_round=True, bound=header.SMALL
+    ),
+    "message": Kind(
+        "a message of a round that runs online", travels=True, of_round=True, bound=header.SMALL
+    ),
     "verdicts": Kind("verdicts of hushtable learn"),
     "local": Kind("a local model of hushtable round model"),
 }
@@ -69,9 +80,10 @@ KINDS = {
 #: What people write of themselves as JSON, and others need.
 _CARDS = frozenset({"card", "approval"})
 
-_KEY = "hushtable"
-#: Bytes of the manifest at most: 65,535 features with 10,000 categories do not fit, real ones do.
-_MAX_MANIFEST = 64 << 20
+#: Of a file that is made, and is nothing that lay there before. The last is of one system.
+_CREATED = (
+    os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+)
 #: Seconds after which nobody writes on to what has not changed since.
 _A_DAY = 86_400.0
 
@@ -145,8 +157,8 @@ def write(path: str | os.PathLike[str], kind: str, entries: dict[str, Any], arra
 
 def write_bytes(path: str | os.PathLike[str], content: bytes, *, private: bool = True) -> None:
     """Write a file atomically; ``private`` as for `replacing`."""
-    with replacing(path, private=private) as temporary:
-        temporary.write_bytes(content)
+    with replacing(path, private=private) as file:
+        file.write(content)
 
 
 def travels(kind: str, entries: Mapping[str, Any] = MappingProxyType({})) -> bool:
@@ -172,42 +184,80 @@ def pack(
     them. ``sign`` takes kind and digest, and returns the signature.
     """
     manifest = {"protocol": PROTOCOL, "kind": kind, **entries, "arrays": array_digests(arrays)}
-    manifest["digest"] = _digest(manifest)
+    manifest["digest"] = header.digest(manifest)
     if sign is not None:
         manifest["signature"] = sign(kind, manifest["digest"])
     manifest["writer"] = {"hushtable": _version()}
-    text = rfc8785.dumps(manifest).decode()
-    if len(text) > _MAX_MANIFEST:
+    text = rfc8785.dumps(manifest)
+    if not KINDS[kind].bound.allows(text):
         raise FileError(f"the {kind} is too large for a file: shorten the categories")
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    return safetensors.numpy.save(contiguous, metadata={_KEY: text})
+    return safetensors.numpy.save(contiguous, metadata={header.KEY: text.decode()})
 
 
 @contextlib.contextmanager
-def replacing(path: str | os.PathLike[str], *, private: bool = True) -> Iterator[Path]:
-    """Give an empty temporary file beside ``path``; rename it to ``path`` if the body succeeds.
+def replacing(
+    path: str | os.PathLike[str], *, private: bool = True, new: bool = False
+) -> Iterator[BinaryIO]:
+    """Give a temporary file beside ``path``, open for writing, which then becomes ``path``.
 
-    Whatever goes wrong (a full disk, Ctrl-C), ``path`` keeps what it held and the temporary
-    file goes; after SIGKILL or a power cut it stays, ``.NAME.????????.part``, to be removed by
-    `remove_leftovers`. A ``private`` file can be read by its owner alone, from its first byte on;
-    another by whom the umask lets.
+    It does if the body succeeds. Whatever goes wrong (a full disk, Ctrl-C), ``path`` keeps what it
+    held and the temporary file is removed; after SIGKILL or a power cut it stays,
+    ``.NAME.????????.part``, to be removed by `remove_leftovers`. Only the owner can
+    read a ``private`` file, from its first byte on; the umask decides who can read another. A
+    ``new`` file takes the place of no other.
+
+    Raises
+    ------
+    FileExistsError
+        If the file is to be a ``new`` one and ``path`` exists.
+    FileError
+        If somebody else removed or replaced the temporary file in the meantime.
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    mode = 0o600 if private else 0o666
     try:
-        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+        descriptor = os.open(temporary, _CREATED, 0o600 if private else 0o666)
     except OSError as error:
         error.filename = str(path)  # what people named
         raise
     try:
-        yield temporary
-        with temporary.open("rb+") as file:
+        # Never opened again by its name, which others may have given to a link by then.
+        with open(descriptor, "w+b") as file:
+            yield file
+            file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+            made = os.fstat(file.fileno())
+            _check_is(temporary, made, path)
+        (_take if new else os.replace)(temporary, path)
+        if new:
+            _check_is(path, made, path)
+    finally:
+        with contextlib.suppress(OSError):  # it has its name by now, or is somebody else's folder
+            temporary.unlink()
+
+
+def _check_is(name: Path, made: os.stat_result, path: Path) -> None:
+    """Raise `FileError` if a name no longer stands for the file that was made under it."""
+    with contextlib.suppress(FileNotFoundError):
+        if os.path.samestat(os.lstat(name), made):
+            return
+    raise FileError(
+        f"{path}: not written: somebody else removed or replaced its temporary file. Look who else "
+        "may write to that folder, run chmod +t on it (then only the owner of a file may do that), "
+        "and call again"
+    )
+
+
+def _take(temporary: Path, path: Path) -> None:
+    """Give a whole file its name, unless another file has it."""
+    try:
+        os.link(temporary, path)  # unlike a rename, takes no other file's place
+    except FileExistsError:
         raise
+    except OSError:  # a file system without hard links: the name is taken first
+        os.close(os.open(path, _CREATED, 0o600))
+        temporary.replace(path)
 
 
 @contextlib.contextmanager
@@ -219,7 +269,7 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     """
     lock = Path(path).with_name(f".{Path(path).name}.lock")
     while True:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o600)
+        descriptor = os.open(lock, _CREATED & ~os.O_EXCL, 0o600)
         try:
             _lock(descriptor)
         except OSError:
@@ -269,12 +319,6 @@ def _version() -> str:
     return version("hushtable")
 
 
-def _digest(manifest: dict[str, Any]) -> str:
-    apart = ("digest", "signature", "writer")
-    covered = {key: value for key, value in manifest.items() if key not in apart}
-    return hashlib.sha256(rfc8785.dumps(covered)).hexdigest()
-
-
 def read(path: str | os.PathLike[str]) -> Content:
     """Read and check a file; build nothing.
 
@@ -286,29 +330,19 @@ def read(path: str | os.PathLike[str]) -> Content:
 
 def unpack(content: bytes, path: str | os.PathLike[str]) -> Content:
     """Check the bytes of a file and return what they say; ``path`` names them in errors."""
+    manifest = _manifest(header.manifest_text(content, path), path)
     try:
         arrays = safetensors.numpy.load(content)
-        # Checked by the library just now: 8 bytes of length, then the header in JSON.
-        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    except (safetensors.SafetensorError, ValueError, KeyError) as error:
-        raise FileError(
-            f"{path}: not a .hush file, or a truncated one ({error}): get it again from its source"
-        ) from None
-    text = header.get("__metadata__", {}).get(_KEY)
-    if text is None:
-        raise FileError(f"{path}: a safetensors file, but not one of hushtable")
-    manifest = _manifest(text, path)
+    except (safetensors.SafetensorError, ValueError, KeyError):
+        raise header.not_ours(path) from None
     if array_digests(arrays) != manifest["arrays"]:
         raise FileError(f"{path}: the arrays are not those the file was written with: get it again")
     return Content(path, manifest["kind"], manifest, arrays)
 
 
-def _manifest(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
-    try:
-        manifest = json.loads(text, parse_int=_number) if len(text) <= _MAX_MANIFEST else None
-    except (ValueError, RecursionError):
-        manifest = None
-    if not isinstance(manifest, dict):
+def _manifest(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
+    manifest = header.parse(text, {name: kind.bound for name, kind in KINDS.items()}, path)
+    if manifest is None:
         raise FileError(f"{path}: the manifest is damaged: get the file again from its source")
     protocol = manifest.get("protocol")
     if not isinstance(protocol, int) or isinstance(protocol, bool) or protocol < 1:
@@ -318,22 +352,12 @@ def _manifest(text: str, path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{path}: written with protocol {protocol}, this version reads up to {PROTOCOL}: "
             "upgrade with pip install -U hushtable"
         )
-    try:
-        intact = manifest.get("digest") == _digest(manifest)
-    except (ValueError, RecursionError):  # what has no canonical form, such as half a character
-        intact = False
-    if not intact:
+    if not header.is_intact(manifest, text):
         raise FileError(f"{path}: the manifest was edited after the file was written: get it again")
     kind = manifest.get("kind")
     if not isinstance(kind, str) or kind not in KINDS or type(manifest.get("arrays")) is not dict:
         raise FileError(f"{path}: kind {kind!r} is none of {', '.join(KINDS)}")
     return manifest
-
-
-def _number(text: str) -> int | float:
-    # RFC 8785 writes 1e18 as 1000000000000000000, which is none of its whole numbers.
-    number = int(text)
-    return number if abs(number) < 1 << 53 else float(text)
 
 
 def array_digests(arrays: Arrays) -> dict[str, Any]:
@@ -343,7 +367,10 @@ def array_digests(arrays: Arrays) -> dict[str, Any]:
             "dtype": str(array.dtype),
             "shape": list(array.shape),
             "sha256": hashlib.sha256(
-                np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+                np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+                .reshape(-1)
+                .view(np.uint8)
+                .data
             ).hexdigest(),
         }
         for name, array in sorted(arrays.items())

@@ -5,6 +5,8 @@ import re
 import pytest
 from cli_helpers import SCHEMA, do, trust, write_rows
 
+from hushtable import files
+from hushtable.federation.folder.store import Store, name_of
 from hushtable.federation.keys import Keys
 from hushtable.federation.online.messages import Message
 from hushtable.federation.refusals import Refusal
@@ -170,3 +172,58 @@ def test_a_rehearsal_tells_who_did_what_and_what_it_took(run, tmp_path):
 def test_a_rehearsal_that_cannot_be_is_refused(refused, tmp_path):
     refused("round", "rehearse", "--sites", 4, "--away", 3, code=2, says="1 are left, and 3 are")
     refused("round", "rehearse", "--folder", tmp_path, says="name a new folder")
+
+
+# --- what strangers put there ---------------------------------------------------------------------
+
+
+def of_stranger(here, **changes):
+    """Put a round of somebody else, with odd entries, beside ours."""
+    evil = Keys.generate("evil")
+    content = files.read(here / "r.hush")
+    apart = ("protocol", "kind", "arrays", "digest", "signature", "writer")
+    entries = {key: value for key, value in content.manifest.items() if key not in apart}
+    entries["round"] = {**entries["round"], "coordinator": evil.card.to_dict(), **changes}
+    packed = files.pack("round", entries, content.arrays, evil.sign)
+    digest = files.unpack(packed, "it").digest
+    Store.open(here / "box").add(name_of(digest, "round", "evil", packed), packed)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"deadline": "9999-12-31T23:59:59Z"},
+        {"deadline": "9000-01-01T00:00:00Z"},
+        {"opened": "1000-01-01T00:00:00Z"},
+        {"opened": "9999-12-31T23:59:59Z", "deadline": "9999-12-31T23:59:59Z"},
+        {"deadline": "8999-12-31T23:59:59Z"},
+        {"deadline": "0001-01-01T00:00:00Z"},
+        {"deadline": None},
+        {"title": "\x1b[2J\x1b[8m\u202e" * 50},
+        {"title": "x" * 500_000},
+        {"sites": []},
+        {"terms": {}},
+    ],
+    ids=lambda changes: f"{next(iter(changes))}-{str(next(iter(changes.values())))[:12]!r}",
+)
+def test_no_file_of_a_stranger_makes_status_fail(run, here, changes):
+    before = state(run)
+    of_stranger(here, **changes)
+    for key in ([], ["--key", "north.key"], ["--key", "lead.key"]):
+        done = run("round", "status", "box", *key)
+        assert done.code == 0, done.err
+        assert "March" in done.out
+        assert not set(done.out) & {"\x1b", "\u202e"}
+        found = run("round", "status", "box", *key, "--json").json["rounds"]
+        assert before["round_id"] in [one["round_id"] for one in found]
+
+
+def test_an_amendment_beyond_the_calendar(run, here):
+    round_ = Round.from_bytes((here / "r.hush").read_bytes(), "r")
+    lead = Keys.load(here / "lead.key")
+    said = {"number": 1, "deadline": "9999-12-31T23:59:59Z", "dropped": [], "why": "later"}
+    content = Message.make(round_, "amend", lead, said).content
+    Store.open(here / "box").add(name_of(round_.round_id, "amend", "lead", content), content)
+    done = run("round", "status", "box")
+    assert done.code == 0
+    assert "1970 to 8999" in flat(done.out)

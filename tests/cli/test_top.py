@@ -12,6 +12,7 @@ from cli_helpers import do, write_rows
 from python_calamine import CalamineWorkbook
 
 import hushtable
+from hushtable.cli import _formulas
 
 ENDINGS = (".csv", ".xlsx", ".html", ".parquet")
 #: What a spreadsheet or a browser must not run.
@@ -107,8 +108,57 @@ def test_nothing_of_a_row_runs(run, here, tmp_path):
         expected = {text if text[0] == "<" else f"'{text}" for text in EVIL}
         assert texts <= (expected if suffix == ".csv" else set(EVIL))
         assert len(texts) == len(EVIL)
-    run(*command, "-o", tmp_path / "all.csv")  # for machines: as they are
-    assert '"=1+1"' in (tmp_path / "all.csv").read_text()
+    run(*command, "-o", tmp_path / "all.csv")
+    texts = {row["name"] for row in table_of(tmp_path / "all.csv")}
+    assert texts == {text if text[0] == "<" else f"'{text}" for text in EVIL}
+    run(*command, "-o", tmp_path / "all.parquet")  # for machines: as they are
+    assert {row["name"] for row in table_of(tmp_path / "all.parquet")} == {*EVIL}
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(),
+        pa.dictionary(pa.int32(), pa.string()), pa.dictionary(pa.int8(), pa.large_string()),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_no_kind_of_text_becomes_a_formula(kind):
+    """Also the name of a column; a number stays one, and so does what is missing."""
+    fine = ["-3.5", "+1e-7", "-3,5", "P-1", "'=1", "", None, "1=1", " =1"]
+    column = pa.array([*EVIL, "\r=1", "\n=1", *fine], pa.string()).cast(kind)
+    table = _formulas.harmless_table(pa.table({"=name": column, "n": range(len(column))}))
+    assert table.column_names == ["'=name", "n"]
+    found = table["'=name"].cast(pa.string()).to_pylist()
+    expected = [text if text[0] == "<" else f"'{text}" for text in (*EVIL, "\r=1", "\n=1")]
+    assert found == expected + fine
+    assert [_formulas.harmless(text) for text in fine if text] == [text for text in fine if text]
+    assert [_formulas.original(text) for text in expected] == [*EVIL, "\r=1", "\n=1"]
+    assert _formulas.original("'P1") == "'P1"
+
+
+@pytest.mark.parametrize("options", [(), ("--top", 30)])
+def test_names_of_columns_become_no_formulas_either(run, tmp_path, options):
+    """Whatever is written so is found again by those who judge the rows."""
+    write_rows(tmp_path / "plain.csv", 300)
+    rows = (tmp_path / "plain.csv").read_text().splitlines()
+    ids = ["=id", *(f"{EVIL[k % 6]} {k}" for k in range(300))]
+    (tmp_path / "rows.csv").write_text(
+        "".join(f'"{a}",{b}\n' for a, b in zip(ids, rows, strict=True))
+    )
+    do("fit", tmp_path / "rows.csv", "--drop", "=id", "--seed", 1, "-o", tmp_path / "m.hush")
+    score = ("score", tmp_path / "rows.csv", "--model", tmp_path / "m.hush", "--id", "=id")
+    assert run(*score, *options, "-o", tmp_path / "s.csv").code == 0
+    head = (tmp_path / "s.csv").read_text().splitlines()[0]
+    assert "'=id" in head
+    assert '"=' not in head
+    table = pa.csv.read_csv(tmp_path / "s.csv")
+    judged = table.select(["'=id"]).append_column("verdict", pa.array(["fine"] * len(table)))
+    pa.csv.write_csv(judged, tmp_path / "verdicts.csv")
+    learn = ("learn", tmp_path / "m.hush", tmp_path / "verdicts.csv", "--id", "=id")
+    learned = run(*learn, "--rows", tmp_path / "rows.csv", "-o", tmp_path / "l.hush", "--json")
+    assert learned.code == 0, learned.err
+    assert learned.json["fine"] == len(table) == (30 if options else 300)
 
 
 def test_the_page_has_each_row_with_its_reasons(top):
@@ -167,7 +217,8 @@ def test_every_row_keeps_its_columns_too(run, here, tmp_path):
         found = table_of(out)
         names = ["row", "score", "outlier", "outside", "Patient ID", "ward", "reason_1"]
         assert list(found[0])[:7] == names
-        assert [row["Patient ID"] for row in found[5:9]] == ["00005", "00006", "=1+1", "00008"]
+        defused = "'=1+1" if suffix == ".csv" else "=1+1"
+        assert [row["Patient ID"] for row in found[5:9]] == ["00005", "00006", defused, "00008"]
     folder = tmp_path / "scores"
     assert run(*command, "-o", folder).code == 0
     kept = pq.read_table(folder / "rows.scores.parquet")["Patient ID"].to_pylist()

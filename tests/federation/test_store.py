@@ -8,6 +8,7 @@ import stat
 import sys
 import threading
 import time
+import types
 import uuid
 from collections import namedtuple
 from contextlib import suppress
@@ -315,6 +316,48 @@ def test_the_umask_decides_who_may_read(here, tmp_path):
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / NAME).stat().st_mode) == 0o640
+
+
+@pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
+@pytest.mark.parametrize(
+    ("mode", "alone", "opens"),
+    [
+        (0o777, True, False),
+        (0o757, True, False),
+        (0o2770, False, False),
+        (0o2775, False, False),
+        (0o2770, True, True),
+        (0o755, False, True),
+        (0o700, False, True),
+        (0o1777, False, True),
+        (0o3770, False, True),
+    ],
+)
+def test_a_folder_in_which_others_may_replace_files(tmp_path, monkeypatch, mode, alone, opens):
+    """They may where they can write and the sticky bit is not set."""
+    monkeypatch.setattr(directory, "_is_alone", lambda user, group: alone)
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    folder.chmod(mode)
+    if opens:
+        assert Store.open(folder).names() == []
+        return
+    with pytest.raises(FileError, match=rf"mode {mode:o}\) .*run chmod \+t on it"):
+        Store.open(folder)
+    folder.chmod(mode | stat.S_ISVTX)  # what the words propose
+    assert Store.open(folder).names() == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="groups are of POSIX")
+@pytest.mark.parametrize(
+    ("name", "members", "alone"),
+    [("ann", [], True), ("ann", ["ann"], True), ("ann", ["bob"], False), ("users", [], False)],
+)
+def test_the_group_of_one_user_is_nobody_else(monkeypatch, name, members, alone):
+    group = types.SimpleNamespace(gr_name=name, gr_mem=members)
+    monkeypatch.setattr("pwd.getpwuid", lambda _: types.SimpleNamespace(pw_name="ann"))
+    monkeypatch.setattr("grp.getgrgid", lambda _: group)
+    assert directory._is_alone(1000, 1000) is alone
 
 
 def test_it_stays_the_same_folder_when_the_process_moves(tmp_path, monkeypatch):

@@ -188,7 +188,8 @@ def test_the_coordinator_killed_at_every_write(consortium, monkeypatch, lost):
     def replacing(path, **options):
         with write(path, **options) as temporary:
             yield temporary
-            written = path, temporary.read_bytes() if path.suffix == ".json" else b""
+            temporary.seek(0)
+            written = path, temporary.read() if path.suffix == ".json" else b""
         if written not in seen:
             seen.add(written)
             raise Died

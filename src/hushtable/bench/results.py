@@ -74,8 +74,8 @@ class Results:
         blank = dict.fromkeys(self.SCHEMA.names)
         self.rows += [blank | {"version": self._version} | name | row for row in figures]
         self._done.add(self._key(name))
-        with replacing(self._path) as temporary:
-            pq.write_table(pa.Table.from_pylist(self.rows, self.SCHEMA), temporary)
+        with replacing(self._path) as file:
+            pq.write_table(pa.Table.from_pylist(self.rows, self.SCHEMA), file)
 
     def select(self, experiment: str, **equal: Any) -> list[Row]:
         """Return the rows of an experiment, those with the given entries."""

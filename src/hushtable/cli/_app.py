@@ -13,6 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 
 import hushtable
 from hushtable.cli._errors import INTERRUPTED, notes, written
+from hushtable.cli._escaping import escaping
 
 #: Commands in the order of use: name; module, and function if it has another name; first line of
 #: the docstring. A group has no module, and the names of its commands begin with its own.
@@ -115,7 +116,8 @@ def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
     def command(**given: Any) -> Any:
         for name, group in groups.items():
             given[name] = group(**{f.name: given.pop(f.name) for f in fields(group)})
-        return body(**given)
+        with escaping():
+            return body(**given)
 
     shown: Any = command  # Typer reads the options off it
     shown.__doc__, shown.__signature__ = body.__doc__, inspect.Signature(parameters)

@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 
+from hushtable.cli._escaping import escaped
 from hushtable.errors import HushTableError, UsageError
 
 REFUSED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
@@ -67,8 +68,7 @@ def report(error: BaseException, *, as_json: bool) -> int:
         _abandon_stdout()  # the reader, such as head, has had enough: nothing to complain about
         return REFUSED
     said, kind, code = _failure(error)
-    # Escaped is what a damaged file may have put into a message and a terminal might obey.
-    message = "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in said)
+    message = escaped(said)
     if code == REFUSED and os.environ.get("HUSHTABLE_DEBUG"):
         traceback.print_exception(error)
     prefix = "" if code == INTERRUPTED else "hushtable: error: "

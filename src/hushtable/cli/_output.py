@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hushtable.cli._errors import explain, notes, written
+from hushtable.cli._escaping import escaped, plain_stream
 from hushtable.data.schema import Schema
 from hushtable.errors import FileError, UsageError
 from hushtable.files import remove_leftovers
@@ -142,7 +143,7 @@ def finish(as_json: bool, facts: dict[str, Any], text: Callable[[], None]) -> No
 
 def shown(name: str) -> str:
     """Return a name that may come from somebody else's file, safe to print on a terminal."""
-    return name if name.isprintable() else repr(name)
+    return escaped(name, kept="")
 
 
 def listed(names: Sequence[str], most: int = 3) -> str:
@@ -161,11 +162,15 @@ def print_table(headers: Sequence[str], rows: Sequence[Sequence[str]], left: int
     """Print a table; the first ``left`` columns hold text, the others numbers."""
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for j, header in enumerate(headers):
-        table.add_column(header, justify="left" if j < left else "right", overflow="fold")
+        table.add_column(
+            Text(escaped(header)), justify="left" if j < left else "right", overflow="fold"
+        )
     for row in rows[:MOST_LINES]:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(escaped(cell)) for cell in row))
+    # Rich styles the table by characters that a terminal obeys, and so needs the stream itself.
     # A pipe has no width of its own; 80 columns would fold what a file can hold.
-    Console(width=None if sys.stdout.isatty() else 120, highlight=False).print(table)
+    width = None if sys.stdout.isatty() else 120
+    Console(file=plain_stream(), width=width, highlight=False).print(table)
     if len(rows) > MOST_LINES:
         print(f"... and {len(rows) - MOST_LINES:,} more (--json lists all)")
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hushtable.cli._errors import explain, notes
-from hushtable.cli._top import harmless
+from hushtable.cli._formulas import harmless
 from hushtable.errors import DataError, FileError
 from hushtable.scores.review import ANSWERS, Answer
 from hushtable.scores.shown import Shown

@@ -11,6 +11,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from hushtable.cli._details import SHOWN
+from hushtable.cli._formulas import harmless_table
 from hushtable.data.columns import as_column
 from hushtable.files import replacing
 from hushtable.scores.details import Scored
@@ -76,11 +77,12 @@ def write_scores(
     kept = [(name, kind or found[k]) for k, (name, kind) in enumerate(more)]
     fields = [("row", pa.int64()), ("score", pa.float64()), ("outlier", pa.bool_()), *kept]
     schema = pa.schema(fields, metadata)
-    with replacing(path, private=True) as temporary:
-        kind = csv.CSVWriter if path.suffix == ".csv" else parquet.ParquetWriter
-        with kind(str(temporary), schema) as writer:
+    with replacing(path, private=True) as file:
+        as_csv = path.suffix == ".csv"
+        written = harmless_table(schema.empty_table()).schema if as_csv else schema
+        with (csv.CSVWriter if as_csv else parquet.ParquetWriter)(file, written) as writer:
             for table in _grouped(rows, schema):
-                writer.write_table(table)
+                writer.write_table(harmless_table(table) if as_csv else table)
 
 
 def _grouped(rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> Iterator[pa.Table]:

@@ -2,8 +2,7 @@
 
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -18,14 +17,14 @@ _FIRST_DAY = datetime(1900, 3, 1)
 _FORMATS = {"severity": "0.00", "score": "0.0000", "error": "0.0000"}
 
 
-def write_sheet(path: Path, found: Outliers, model: str) -> None:
+def write_sheet(file: BinaryIO, found: Outliers, model: str) -> None:
     """Write the rows as a workbook; texts stay texts, whatever they begin with."""
     import xlsxwriter  # type: ignore[import-untyped] # takes a quarter of a second
 
     table = found.table()
     # In memory: else it leaves rows in files of the folder for temporary ones.
     settings = {"in_memory": True, "remove_timezone": True}
-    with xlsxwriter.Workbook(str(path), settings) as book:
+    with xlsxwriter.Workbook(file, settings) as book:
         book.set_properties({"comments": "Describes rows: keep it where they are."})
         sheet = book.add_worksheet("Outliers")
         looks = _Looks(book)

@@ -1,12 +1,12 @@
 """``hushtable score --top``: the lowest rows, with their ids, values and reasons, in a file."""
 
-import re
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import csv, parquet
 
+from hushtable.cli._formulas import harmless_table
 from hushtable.cli._output import Target, print_sentences, print_table, shown
 from hushtable.cli._sheet import write_sheet
 from hushtable.errors import UsageError
@@ -19,9 +19,6 @@ from hushtable.scores.outliers import AMONG, Outliers
 ENDINGS = (".csv", ".xlsx", ".html", ".parquet")
 #: Rows that are printed; the file has all.
 _SHOWN = 5
-#: A text that a spreadsheet program would take for a formula, unless it is a number.
-_FORMULA = re.compile(r"[=+\-@\t\r]")
-_NUMBER = re.compile(r"[+-]?[0-9]+([.,][0-9]+)?([eE][+-]?[0-9]+)?")
 #: Of every file of the lowest rows.
 _TAKEN = ("rank", "file", "row", "severity", "score", "error", "outside", "words")
 
@@ -49,29 +46,15 @@ def check_names(keep: list[str], taken: tuple[str, ...]) -> None:
 
 def write_top(target: Target, found: Outliers, model: Path, source: str, unit: str) -> None:
     """Write the rows in the format that the file's name ends in."""
-    with target.writing(), replacing(target.path, private=True) as temporary:
+    with target.writing(), replacing(target.path, private=True) as file:
         if target.path.suffix == ".xlsx":
-            write_sheet(temporary, found, model.name)
+            write_sheet(file, found, model.name)
         elif target.path.suffix == ".html":
-            temporary.write_text(page(found, model.name, source, unit), encoding="utf-8")
+            file.write(page(found, model.name, source, unit).encode())
         elif target.path.suffix == ".csv":
-            csv.write_csv(_harmless(found.table()), str(temporary))
+            csv.write_csv(harmless_table(found.table()), file)
         else:
-            parquet.write_table(found.table(), str(temporary))
-
-
-def _harmless(table: pa.Table) -> pa.Table:
-    """Put an apostrophe before texts that a spreadsheet program would take for formulas."""
-    for j, field in enumerate(table.schema):
-        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
-            texts = [text and harmless(text) for text in table.column(j).to_pylist()]
-            table = table.set_column(j, field, pa.array(texts, field.type))
-    return table.replace_schema_metadata(None)
-
-
-def harmless(text: str) -> str:
-    """Return a text with an apostrophe before it if a spreadsheet program took it for a formula."""
-    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+            parquet.write_table(found.table(), file)
 
 
 def top_facts(found: Outliers, output: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable import files
+from hushtable.cli._formulas import original
 from hushtable.cli._output import listed
 from hushtable.cli._review_log import answers_in, is_log
 from hushtable.cli._rows import Rows
@@ -69,12 +70,14 @@ class VerdictReader:
         if self.rows is None:
             return self._of_own_columns(path, verdicts)
         key = self.id_ or "row"
-        if key not in names:
+        # As such a file has it, which may have been a table of scores.
+        there = next((name for name in names if original(name) == original(key)), None)
+        if there is None:
             raise DataError(
                 f"{path} has no column {key!r}, which names rows of {self.rows.data}: its columns "
                 f"are {list(names)} (--id NAME; without, the column row, from 0)"
             )
-        return self._of_keys(path, _texts(reader, key), verdicts)
+        return self._of_keys(path, _texts(reader, there), verdicts)
 
     def _of_own_columns(self, path: Path, verdicts: list[int]) -> Verdicts:
         if VERDICT in self.plan.schema.names:
@@ -160,10 +163,13 @@ class VerdictReader:
 
 
 def _texts(reader: Reader, name: str) -> list[str | None]:
-    """Return a column as texts without blanks around; None where it is empty."""
+    """Return a column as texts without blanks around; None where it is empty.
+
+    As the rows had them, also if the file is a table of scores, where no text becomes a formula.
+    """
     columns: list[Any] = [batch.column(name) for batch in reader.select([name]).read()]  # type: ignore[union-attr] # has names
     texts = (text for column in columns for text in column.cast(pa.string()).to_pylist())
-    return [(text or "").strip() or None for text in texts]
+    return [original(text or "").strip() or None for text in texts]
 
 
 def _verdicts(path: Path, texts: Sequence[str | None]) -> list[int]:

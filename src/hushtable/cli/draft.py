@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from hushtable.cli._escaping import escaped
 from hushtable.cli._omop import OMOP_HEAD
 from hushtable.cli._options import Data, Json, Table, option
 from hushtable.cli._output import Target, finish
@@ -20,7 +21,7 @@ from hushtable.data.readers import Reader
 from hushtable.data.schema import Feature
 from hushtable.data.texts.columns import ColumnUnderstanding
 from hushtable.errors import FileError
-from hushtable.files import replacing
+from hushtable.files import write_bytes
 
 _HEAD = """\
 # A draft: names and kinds of the columns. Every range and every list of categories is
@@ -84,8 +85,8 @@ def draft(
     target = None if output is None else Target(output, [data])
     columns, features, text = _drafted(reads.open(data), reads)
     if target is not None:
-        with target.writing(), replacing(target.path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        with target.writing():
+            write_bytes(target.path, text.encode())
     facts = {
         "command": "plan draft",
         "schema": None if target is None else str(target.path),
@@ -198,5 +199,10 @@ def _comment(text: str, indent: str = "") -> list[str]:
 
 
 def _quoted(text: Any) -> str:
-    """Return a text, number or list as TOML: JSON, with the one escape that only TOML asks for."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    """Return a text, number or list as TOML: JSON, with escapes for what is not printed as it is.
+
+    TOML asks for that of one character; a terminal would obey others.
+    """
+    return "".join(
+        c if escaped(c) == c else f"\\U{ord(c):08x}" for c in json.dumps(text, ensure_ascii=False)
+    )

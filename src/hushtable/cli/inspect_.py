@@ -86,8 +86,9 @@ def _write_entry(target: Target, release: Release) -> dict[str, Any]:
     """Write the draft of a release's entry; return what to say of it, for machines."""
     draft = entry(release)
     # It is made to be published, so as readable as other files here.
-    with target.writing(), files.replacing(target.path, private=False) as temporary:
-        temporary.write_text(json.dumps(draft, indent=2, ensure_ascii=False) + "\n", "utf-8")
+    text = json.dumps(draft, indent=2, ensure_ascii=False) + "\n"
+    with target.writing():
+        files.write_bytes(target.path, text.encode(), private=False)
     return {"registry": str(target.path), "registry_left_open": list(left_open(draft))}
 
 

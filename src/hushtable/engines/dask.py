@@ -163,8 +163,8 @@ def _score_file(model: tuple[Any, Reading], pair: ScoreFile) -> None:
     scores = score(Scorer(counts), pair.source, reading)
     table = pa.table({"row": np.arange(len(scores)), "score": scores})
     pair.target.parent.mkdir(parents=True, exist_ok=True)
-    with files.replacing(pair.target, private=True) as temporary:
-        pq.write_table(table.replace_schema_metadata({STAMP: pair.stamp()}), temporary)
+    with files.replacing(pair.target, private=True) as file:
+        pq.write_table(table.replace_schema_metadata({STAMP: pair.stamp()}), file)
 
 
 def _path(data: Any) -> str:

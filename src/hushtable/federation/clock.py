@@ -7,6 +7,8 @@ from typing import Any
 
 #: By how much the clocks of two machines may differ.
 CLOCKS = timedelta(minutes=15)
+#: Years that a time of a round may have: from its end, hours and days are counted on.
+YEARS = range(1970, 9000)
 #: This machine's clock: the one place where tests stop it.
 read: Callable[[], datetime] = partial(datetime.now, UTC)
 
@@ -25,11 +27,14 @@ def parsed(text: Any) -> datetime:
     """Read back what `stamp` wrote; raises `ValueError` on anything else."""
     try:
         at = datetime.fromisoformat(text)
-        if stamp(at) == text:
+        if stamp(at) == text and at.year in YEARS:
             return at
     except (TypeError, ValueError, OverflowError):
         pass
-    raise ValueError(f"time {text!r}: needs the form 2027-03-31T12:00:00Z")
+    raise ValueError(
+        f"time {text!r}: needs the form 2027-03-31T12:00:00Z, with a year from {YEARS.start} to "
+        f"{YEARS.stop - 1}"
+    )
 
 
 def shown_time(at: datetime) -> str:

@@ -9,17 +9,16 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import stat
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import rfc8785
 
-from hushtable import files, signatures
+from hushtable import files, header, signatures
 from hushtable.entries import entries
 from hushtable.errors import FileError, MissingExtraError, PrivacyError, RoundError, UsageError
 
@@ -179,8 +178,8 @@ class Keys:
             "signing": self._signing.private_bytes_raw().hex(),
             "masking": self.masking.private_bytes_raw().hex(),
         }
-        with new_private(path) as temporary:
-            temporary.write_text(json.dumps(content))
+        with new_private(path) as file:
+            file.write(json.dumps(content).encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "Keys":
@@ -238,8 +237,8 @@ def check_name(name: Any) -> str:
 
 
 @contextlib.contextmanager
-def new_private(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a private temporary path beside ``path``; it becomes that if the body succeeds.
+def new_private(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Give a private temporary file, open for writing; it becomes ``path`` if the body succeeds.
 
     Its owner alone can read it. Whatever goes wrong, ``path`` does not come to be. Raises
     `UsageError` if there is a file: what is secret is never overwritten.
@@ -247,28 +246,11 @@ def new_private(path: str | os.PathLike[str]) -> Iterator[Path]:
     path = Path(path)
     if path.exists():
         raise _never_overwritten(path)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        yield temporary
-        with temporary.open("rb+") as file:
-            os.fsync(file.fileno())
-        _take(temporary, path)
+        with files.replacing(path, private=True, new=True) as file:
+            yield file
     except FileExistsError:
         raise _never_overwritten(path) from None
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _take(temporary: Path, path: Path) -> None:
-    """Give a whole file its name, unless another file has it."""
-    try:
-        os.link(temporary, path)  # unlike a rename, takes no other file's place
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links: the name is taken first
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        temporary.replace(path)
 
 
 def _never_overwritten(path: Path) -> UsageError:
@@ -302,8 +284,8 @@ def check_private(path: str | os.PathLike[str], otherwise: str) -> None:
 
 def write_json(path: str | os.PathLike[str], kind: str, content: dict[str, Any]) -> None:
     """Write a file of its kind for others to read."""
-    with files.replacing(path, private=not files.travels(kind)) as temporary:
-        temporary.write_text(json.dumps({"hushtable": kind, **content}, indent=2))
+    text = json.dumps({"hushtable": kind, **content}, indent=2)
+    files.write_bytes(path, text.encode(), private=not files.travels(kind))
 
 
 def read_json(path: str | os.PathLike[str], what: str, command: str = "keygen") -> dict[str, Any]:
@@ -315,6 +297,8 @@ def parsed_json(
     text: bytes, path: str | os.PathLike[str], what: str, command: str
 ) -> dict[str, Any]:
     """Return what such a file says; ``path`` names it in errors."""
+    if not header.SMALL.allows(text):
+        raise header.too_large(path, f"the {what}")
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):

@@ -8,7 +8,7 @@ from typing import Any
 from hushtable import files
 from hushtable.arguments import is_text
 from hushtable.errors import PrivacyError, UsageError
-from hushtable.federation.clock import stamp
+from hushtable.federation.clock import YEARS, stamp
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.layout import Layout
 from hushtable.federation.stream import Place
@@ -27,6 +27,10 @@ def check_asked(
     """Raise `UsageError` or `PrivacyError` if a round cannot be opened with these arguments."""
     if deadline.tzinfo is None:
         raise UsageError("the deadline needs a time zone")
+    if deadline.year not in YEARS:
+        raise UsageError(
+            f"the deadline is in the year {deadline.year}: give one before {YEARS.stop}"
+        )
     if not is_text(title):
         raise UsageError(f"title={title!r}: needs a text")
     several = isinstance(previous, Sequence) and not isinstance(previous, str)

@@ -84,8 +84,8 @@ def write_policy(
     values["@PERSONS@"] = persons
     for mark, value in values.items():
         text = text.replace(mark, value)
-    with new_private(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    with new_private(path) as file:
+        file.write(text.encode())
 
 
 def _policy(content: dict[str, Any], digest: str) -> Policy:

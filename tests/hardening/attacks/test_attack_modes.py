@@ -1,6 +1,8 @@
 """Attacks by other users of the same machine: who may read what is written, and what is taken."""
 
+import contextlib
 import os
+import signal
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -12,13 +14,17 @@ from round_helpers import SCHEMA, Consortium
 from hushtable import HushTable, Plan, Schema, Sketch, files, load
 from hushtable.cli import main
 from hushtable.errors import FileError, PrivacyError
+from hushtable.federation.book.book import Book
+from hushtable.federation.folder.store import Store, name_of
 from hushtable.federation.hidden import draw_hidden, read_plan, read_secret
+from hushtable.federation.keys import Keys
 from hushtable.federation.layout import Layout
 from hushtable.federation.policy_file import write_policy
 from hushtable.federation.sealed import Sealed
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes are of POSIX")
 
+ROUND = "0123456789abcdef" * 4
 SIZES = {"n_tables": 5, "n_cells": 16, "min_depth": 2, "max_depth": 4}
 TOML = "".join(
     f'[[feature]]\nname = "x{j}"\nkind = "numeric"\nlow = -5.0\nhigh = 5.0\n' for j in range(3)
@@ -200,3 +206,104 @@ def test_a_hidden_plan_that_others_may_read_is_refused(here, hidden, capsys):
         run(line, code=1)
         assert "others may read this file (mode 644)" in capsys.readouterr().err
         assert not Path("s.hush").exists()
+
+
+# --- a temporary file that somebody else replaces -------------------------------------------------
+
+
+def lay_link(name, book):
+    os.unlink(name)
+    os.symlink(book, name)
+
+
+def lay_hard_link(name, book):
+    os.unlink(name)
+    os.link(book, name)
+
+
+def lay_file(name, book):
+    os.unlink(name)
+    Path(name).write_bytes(b"of somebody else")
+
+
+def lay_pipe(name, book):
+    os.unlink(name)
+    os.mkfifo(name)
+
+
+def lay_folder(name, book):
+    os.unlink(name)
+    os.mkdir(name)
+
+
+def lay_nothing(name, book):
+    os.unlink(name)
+
+
+def lay_link_for_the_folder(name, book):
+    folder = Path(name).parent
+    folder.rename(folder.with_name("moved"))
+    folder.symlink_to(book.parent)
+
+
+@contextlib.contextmanager
+def in_time(seconds):
+    """Fail what waits for ever, such as for a reader of a pipe."""
+
+    def fail(*_):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(seconds)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+WRITERS = {
+    "a file": lambda box: files.write_bytes(box / "a", b"12", private=False),
+    "a round's file": lambda box: Store.open(box).add(name_of(ROUND, "keys", "a", b"1"), b"1"),
+    "keys": lambda box: Keys.generate("a").save(box / "a.key"),
+    "a card": lambda box: Keys.generate("a").card.save(box / "a.card"),
+    "a policy": lambda box: write_policy(box / "a.toml", "a", 1.0, 1e-6),
+    "a book": lambda box: Book.create(box / "a.book", Keys.generate("a").card, epsilon=1.0),
+    "scores": lambda box: run(f"score rows.csv --model m.hush -o {box}/s.csv", 1),
+    "scores in Parquet": lambda box: run(f"score rows.csv --model m.hush -o {box}/s.parquet", 1),
+    "the lowest rows": lambda box: run(f"score rows.csv --model m.hush --top 2 -o {box}/s.xlsx", 1),
+    "a model": lambda box: run(f"fit rows.csv -o {box}/n.hush", 1),
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize(
+    "lay",
+    [
+        *(lay_link, lay_hard_link, lay_file, lay_pipe, lay_folder, lay_nothing),
+        lay_link_for_the_folder,
+    ],
+)
+def test_nothing_is_written_through_a_name_that_others_replaced(
+    here, rows, monkeypatch, lay, writer
+):
+    """A drive that all may write to: right after its file was made, its name is another's."""
+    if writer in ("scores", "scores in Parquet", "the lowest rows"):
+        run("fit rows.csv -o m.hush")
+    book, box, opened, hit = here / "home" / "north.book", here / "box", os.open, []
+    book.parent.mkdir()
+    book.write_bytes(b"the only copy")
+    box.mkdir(mode=0o700)
+
+    def open_and_swap(path, flags, *more, **options):
+        descriptor = opened(path, flags, *more, **options)
+        if str(path).endswith(".part") and not hit:
+            hit.append(path)
+            lay(path, book)
+        return descriptor
+
+    monkeypatch.setattr(os, "open", open_and_swap)
+    with contextlib.suppress(FileError), in_time(20):
+        WRITERS[writer](box)
+    assert hit
+    assert book.read_bytes() == b"the only copy"
+    left = {path.name for path in (*box.iterdir(), *book.parent.iterdir())} - {"north.book"}
+    assert not {name for name in left if not name.endswith(".part")}, "a name for another's file"

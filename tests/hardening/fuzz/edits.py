@@ -15,7 +15,7 @@ import numpy as np
 import rfc8785
 import safetensors.numpy
 
-from hushtable import files
+from hushtable import files, header
 from hushtable.privacy.budget import Sensitivity, Spent
 from hushtable.privacy.ledger import Ledger, Pool, Share
 
@@ -127,9 +127,9 @@ def changed(tree: Any, program: Program) -> Any:
     return tree
 
 
-def as_json(tree: Any) -> str:
+def as_json(tree: Any, **form: Any) -> str:
     """Return a tree as JSON, and as what passes for it."""
-    text = json.dumps(tree)
+    text = json.dumps(tree, **form)
     for stand_in, verbatim in _VERBATIM.items():
         text = text.replace(stand_in, verbatim)
     return text
@@ -196,9 +196,10 @@ def _packed(
     manifest["arrays"] = files.array_digests(arrays)
     _fit_plan_id(manifest, arrays)
     _fit_ledger(manifest)
-    text = as_json(manifest)
+    text = as_json(manifest, separators=(",", ":"), ensure_ascii=False)
+    text = text.encode("utf-8", "replace").decode()
     try:
-        digest = files._digest(json.loads(text))
+        digest = header.digest(json.loads(text))
     except (ValueError, RecursionError):  # what no reader can check
         digest = "0" * 64
     more: dict[str, Any] = {"digest": digest}

@@ -1,6 +1,13 @@
-"""Small files that stand for very large ones."""
+"""Small files that stand for very large ones, and large ones that take far more memory."""
 
 import gzip
+import hashlib
+import json
+import struct
+import subprocess
+import sys
+import tracemalloc
+from collections import defaultdict
 
 import numpy as np
 import pyarrow as pa
@@ -8,10 +15,11 @@ import pytest
 from limits import limited
 from pyarrow import parquet
 
-from hushtable import Feature, Plan, Schema, Sketch
+from hushtable import Feature, Plan, Schema, Sketch, files, header
 from hushtable.data.infer import schema_from_data
 from hushtable.data.readers import as_reader
-from hushtable.errors import DataError, PlanError
+from hushtable.errors import DataError, HushTableError, PlanError
+from hushtable.federation.keys import parsed_json
 
 PLAN = Plan.draw(Schema([Feature.numeric("a", low=0, high=1)]), n_tables=2, random_state=0)
 
@@ -47,3 +55,137 @@ def test_more_columns_than_a_plan_takes(tmp_path):
     path.write_text(f"{names}\n{row}\n")
     with limited(6 << 30), pytest.raises(PlanError, match="takes at most 65,535"):
         schema_from_data(as_reader(path))
+
+
+# --- manifests ------------------------------------------------------------------------------------
+
+#: What a list, or an object, of a manifest is full of: each takes far more memory than text.
+FILLED = {
+    "objects": "{}",
+    "lists": "[]",
+    "nested": '[[{"a":[]}]]',
+    "numbers": "999",
+    "fractions": "1.5",
+    "words": '"ab"',
+    "entries": '{"ab":1}',
+    "wide": '"\U0001f321 b"',
+    "Chinese": '"\u4f53"',
+    "commas": '","',
+    "escapes": '"\\\\\\u0001"',
+}
+
+
+def bomb(kind, filled, size, *, end=""):
+    """Return a file of a kind whose manifest has about this size, with a digest that fits."""
+    piece = FILLED[filled]
+    filling = ",".join([piece] * (size // (len(piece.encode()) + 1)) + ['"x"'])
+    text = f'{{"arrays":{{}},"kind":"{kind}","protocol":1,"x":[{filling}{end}]}}'.encode()
+    digest = hashlib.sha256(text).hexdigest()
+    text = text.replace(b',"kind"', f',"digest":"{digest}","kind"'.encode(), 1)
+    return contained(text)
+
+
+def contained(text, more=b""):
+    quoted = json.dumps({"__metadata__": {header.KEY: text.decode()}}, ensure_ascii=False).encode()
+    head = quoted[:-1] + more + b"}"
+    return struct.pack("<Q", len(head)) + head
+
+
+def tensors(kind, filled, size):
+    """Return a file whose header lists more arrays than any file has."""
+    entry = '"%d":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}'
+    entries = ",".join(entry % k for k in range(size // 55))
+    text = f'{{"arrays":{{}},"kind":"{kind}","protocol":1}}'.encode()
+    return contained(text, b"," + entries.encode())
+
+
+def cut(kind, filled, size):
+    """Return a file that says it has a far larger header than it has."""
+    return struct.pack("<Q", size * 1000) + bomb(kind, filled, size)[8:]
+
+
+def peak_of(content, opened=files.unpack):
+    """Return the memory that opening takes at most, beside the file, and whether it was taken."""
+    tracemalloc.start()
+    try:
+        opened(content, "it")
+        taken = True
+    except HushTableError:
+        taken = False
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return peak, taken
+
+
+def bound_of(bound, content):
+    """Return what is promised: four times the file, or what its kind may take in any case."""
+    return max(4 * len(content), 180 * bound.values) + (1 << 16)
+
+
+@pytest.mark.parametrize("made", [bomb, tensors, cut])
+@pytest.mark.parametrize("filled", FILLED)
+@pytest.mark.parametrize("kind", ["message", "round", "plan"])
+def test_a_manifest_takes_a_small_multiple_of_the_file(kind, filled, made):
+    bound = files.KINDS[kind].bound
+    for size in (1000, 3 * bound.values, bound.size // 40):
+        content = made(kind, filled, min(size, 400_000))
+        peak, _ = peak_of(content)
+        assert peak <= bound_of(bound, content), (size, peak / len(content))
+
+
+def test_cards_and_approvals_are_bounded_too():
+    for size in (1000, 30_000, 3_000_000):
+        content = b'{"hushtable":"card","x":[' + b"{}," * (size // 3) + b"0]}"
+        peak, _ = peak_of(content, lambda text, path: parsed_json(text, path, "card", "keygen"))
+        assert peak <= bound_of(header.SMALL, content)
+
+
+@pytest.mark.slow
+def test_a_thousand_hostile_files_of_each_kind(rng, capsys):
+    """Prints what the reader took at most, by kind: `pytest -s -k thousand_hostile`."""
+    found = defaultdict(list)
+    for kind, one in files.KINDS.items():
+        most = min(one.bound.size, 4 * one.bound.values)
+        for k in range(1000):
+            size = int(most) if k < 5 else int(1000 * (most / 1000) ** rng.uniform(0, 0.8))
+            made = (bomb, bomb, bomb, tensors, cut)[k % 5]
+            content = made(kind, list(FILLED)[rng.integers(len(FILLED))], size)
+            peak, taken = peak_of(content)
+            assert peak <= bound_of(one.bound, content), (kind, size)
+            found[kind].append((len(content), peak, taken))
+    with capsys.disabled():
+        print(
+            f"\n{'kind':12}{'files':>6}{'taken':>6}{'largest':>12}{'peak':>12}{'bound':>12}", end=""
+        )
+        print(f"{'times, over 4 x the bound of small ones':>42}")
+        for kind, rows in found.items():
+            bound = files.KINDS[kind].bound
+            large = [peak / size for size, peak, _ in rows if 4 * size > 180 * bound.values]
+            print(
+                f"{kind:12}{len(rows):6}{sum(taken for *_, taken in rows):6}"
+                f"{max(size for size, *_ in rows):12,}{max(peak for _, peak, _ in rows):12,}"
+                f"{180 * bound.values:12,}{max(large, default=0.0):42.1f}"
+            )
+
+
+@pytest.mark.slow
+@pytest.mark.serial
+@pytest.mark.parametrize("megabytes", [15, 60])
+@pytest.mark.parametrize("filled", ["objects", "wide", "words"])
+def test_the_process_takes_a_small_multiple_of_a_large_file(tmp_path, megabytes, filled):
+    """Also what safetensors takes, which this process cannot see."""
+    path = tmp_path / "bomb.hush"
+    path.write_bytes(bomb("plan", filled, megabytes << 20))
+    code = (
+        "import resource, sys; from hushtable import files; from hushtable.errors import FileError;"
+        "take = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss;"
+        "content = open(sys.argv[1], 'rb').read(); before = take()\n"
+        "try: files.unpack(content, 'it')\n"
+        "except FileError as error: print((take() - before) * 1024, error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    more, _, words = done.stdout.partition(" ")
+    assert "far more values" in words
+    assert int(more) <= 4 * path.stat().st_size

@@ -64,8 +64,8 @@ class Forecast:
         figure = Figure(figsize=(6.4, 3.6), layout="constrained")
         course = self.lines[0].course
         BudgetDisplay.from_values(self.spent, cap=self.cap, course=course, ax=figure.subplots())
-        with target.writing(), files.replacing(target.path) as temporary:
-            figure.savefig(temporary, format=target.path.suffix[1:].lower(), dpi=150)
+        with target.writing(), files.replacing(target.path) as file:
+            figure.savefig(file, format=target.path.suffix[1:].lower(), dpi=150)
 
 
 def picture(path: Path | None, inputs: list[Path | None]) -> Target | None:

@@ -43,8 +43,8 @@ def secret(
     if key is None:
         if site or book:
             raise UsageError("--site and --book go with --key, the keys of the site that seals it")
-        with target.writing(), new_private(output) as temporary:
-            temporary.write_text(secrets.token_hex(LEAST) + "\n")
+        with target.writing(), new_private(output) as file:
+            file.write(f"{secrets.token_hex(LEAST)}\n".encode())
         facts = {"command": "round secret", "secret": str(output)}
         finish(as_json, facts, lambda: print(f"Wrote {target}: for the sites only."))
         return

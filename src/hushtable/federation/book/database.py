@@ -41,6 +41,10 @@ class Database:
         """Close the file."""
         self._db.close()
 
+    def content(self) -> bytes:
+        """Return the bytes of the file, or of what would be the file."""
+        return self._db.serialize()
+
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """Run one statement; return the rows that it finds."""
         try:

@@ -65,10 +65,13 @@ class BookFile:
         # With the key, the last link, which people pass on, says nothing of the entries.
         site = {"name": card.name, "signing": card.signing, "key": secrets.token_hex(32)}
         cap = {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta)}
-        with new_private(path) as temporary, closing(Database(temporary)) as db, db.writing():
-            for statement in (*TABLES, _STEPS, f"pragma user_version = {_VERSION}"):
-                db.run(statement)
-            Chain(db).append("site", {"at": stamp(now()), **site, **cap}, {})
+        # In memory, since SQLite would open a temporary file by its name.
+        with new_private(path) as file, closing(Database(":memory:")) as db:
+            with db.writing():
+                for statement in (*TABLES, _STEPS, f"pragma user_version = {_VERSION}"):
+                    db.run(statement)
+                Chain(db).append("site", {"at": stamp(now()), **site, **cap}, {})
+            file.write(db.content())
         return cls(path)
 
     @classmethod

@@ -182,9 +182,8 @@ class CoordinatorVisit:
     # --- the result ---------------------------------------------------------------------------
 
     def _publish(self, result: Noised, visit: Visit) -> Visit:
-        with files.replacing(self.output, private=not files.travels(result.kind)) as temporary:
-            result.save(temporary)
-            content = temporary.read_bytes()
+        result.save(self.output)
+        content = self.output.read_bytes()
         self.posts.add("result", self.keys.card.name, content)
         visit.posted.append("result")
         return self._end(visit, Result.of(files.unpack(content, self.output)))

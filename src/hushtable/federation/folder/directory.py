@@ -30,6 +30,26 @@ _ADVICE = {
 _OTHERWISE = "look whether the folder can be reached, then call again"
 
 
+def _others_may_replace(folder: os.stat_result) -> bool:
+    """Whether others may remove and rename what we have in a folder: it has no sticky bit."""
+    if os.name != "posix" or folder.st_mode & stat.S_ISVTX:
+        return False
+    of_group = folder.st_mode & stat.S_IWGRP and not _is_alone(folder.st_uid, folder.st_gid)
+    return bool(folder.st_mode & stat.S_IWOTH or of_group)
+
+
+def _is_alone(user: int, group: int) -> bool:
+    """Whether a group is the one that many systems make for each user, and has no other member."""
+    import grp  # of one system each
+    import pwd
+
+    try:
+        owner, found = pwd.getpwuid(user).pw_name, grp.getgrgid(group)
+    except KeyError:  # nobody can tell
+        return False
+    return found.gr_name == owner and set(found.gr_mem) <= {owner}
+
+
 class Directory:
     """A folder in this machine's file system; see `hushtable.federation.folder.store.Place`."""
 
@@ -39,7 +59,15 @@ class Directory:
             raise FileError(f"{where!a}: no path of a folder: give one")
         with self._words():
             os.scandir(where).close()  # also whether we may list it
-            self._device = os.stat(where).st_dev
+            found = os.stat(where)
+        self._device = found.st_dev
+        if _others_may_replace(found):
+            raise FileError(
+                f"{where}: others may write to this folder (mode {stat.S_IMODE(found.st_mode):o}) "
+                "and replace files of yours in it: let its owner run chmod +t on it (chmod 3770 "
+                "for the folder of a group), then call again; a network drive that keeps no modes "
+                "is mounted with dir_mode=0700"
+            )
         self._path = Path(where).absolute()
 
     def look(self, wanted: Callable[[str], bool]) -> tuple[list[str], int]:

@@ -87,7 +87,7 @@ class Play:
         self._rng = random.Random(self.cast.seed)
         names = [f"site{i + 1:02d}" for i in range(self.cast.sites)]
         (self.folder / "books").mkdir()
-        (self.folder / "round").mkdir()
+        (self.folder / "round").mkdir(mode=0o700)
         self._start = self._now = clock.now()
         self._here = Rehearsal(
             names, self.folder / "books", self.cast.tables, least=self.cast.least,

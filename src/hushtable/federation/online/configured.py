@@ -126,6 +126,6 @@ def coordinate(
         state |= {"done": False, "error": str(error)}
     state |= {"nodes": sorted(nodes.nodes), "reached": secure_sum.reached}
     state |= {"lost": secure_sum.lost, "refused": nodes.refused}
-    with files.replacing(output.with_suffix(".state.json")) as temporary:
-        temporary.write_text(json.dumps(state, indent=2) + "\n")
+    text = json.dumps(state, indent=2) + "\n"
+    files.write_bytes(output.with_suffix(".state.json"), text.encode())
     return state
