@@ -21,7 +21,7 @@ from hushtable.federation.contribution import Contribution, charged, cost
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.masks import agree, mask
 from hushtable.federation.past import Past
-from hushtable.federation.policy import Policy, Role
+from hushtable.federation.policy import CONFIRMED, Policy, Role
 from hushtable.federation.refusals import Refusal, Refused, refusing
 from hushtable.federation.round import Round
 from hushtable.federation.trusting import trust
@@ -97,7 +97,7 @@ class Reply:
         attended: bool = True,
     ) -> None:
         self.round, self.keys, self.book, self.data_set = round_, keys, book, data_set
-        self.policy = Policy() if policy is None else policy
+        self.policy = CONFIRMED if policy is None else policy
         self.at = now() if at is None else at
         self._attended = attended
         with refusing(Refusal.ROUND):

@@ -10,7 +10,7 @@ from typing import Any
 
 from hushtable import files
 from hushtable.counts.sketch import Sketch
-from hushtable.errors import HushTableError
+from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.approval import Approval
 from hushtable.federation.book.book import ALL_ROWS, Book
 from hushtable.federation.book.digests import RowDigests
@@ -94,6 +94,13 @@ class OnlineSite:
         self._said = said or Said()
         self._last: Round | None = None
 
+    @property
+    def asked(self) -> Round:
+        """The round that was asked about last, for ``count``; raises `RoundError` before any."""
+        if self._last is None:
+            raise RoundError("no round was asked about yet: answer a request first")
+        return self._last
+
     def answer(self, request: bytes, round_: Round | None = None) -> bytes:
         """Return the signed answer to a request, or a signed `Refusal`: one word.
 
@@ -111,7 +118,7 @@ class OnlineSite:
         round_id, step = "", ""
         try:
             with refusing(Refusal.REQUEST):
-                about = self._round(request) if round_ is None else round_
+                about = self._last = self._round(request) if round_ is None else round_
                 round_id = about.round_id
                 if about.period is not None:
                     raise Refused(
@@ -132,6 +139,7 @@ class OnlineSite:
 
         Raises what hinders it, for whoever is here.
         """
+        self._last = round_
         return {step: self._answer(round_, step) for step in BEGINNING}
 
     def _answer(self, round_: Round, step: str, asked: Message | None = None) -> bytes:
@@ -178,5 +186,5 @@ class OnlineSite:
         array = files.unpack(request, "request").arrays.get("round")
         content = b"" if array is None else array.tobytes()
         if self._last is None or self._last.content != content:
-            self._last = Round.from_bytes(content, "request")
+            return Round.from_bytes(content, "request")
         return self._last
