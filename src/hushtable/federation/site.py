@@ -301,8 +301,9 @@ class Reply:
             self._check_cost()
             if persons.register is not None:
                 self.book.check_register(persons.register, self.barred())
-            # The same people may have other rows by now.
-            for some in (rows, persons.sample) if self._attended else ():  # else in the first step
+            # The first step has looked, too; since then, another set-up of this site may have
+            # answered about the same rows.
+            for some in (rows, persons.sample):
                 if some is not None:
                     self.book.check_people(self.data_set, some, new_people)
             share, spent = self.past.paid or charged(
