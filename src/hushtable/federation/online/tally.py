@@ -323,11 +323,11 @@ class Tally:
             },
         )
         self.liars |= opened.liars
-        words = [*(f"{name} {why}" for name, why in opened.liars.items()), *opened.doubtful]
-        if words:
+        if opened.stops:
+            words = "; ".join(f"{name} {why}" for name, why in opened.stops.items())
             raise RoundError(
-                f"no result: {'; '.join(words)}. What was sent shows nothing else; open a new "
-                "round without whoever did it"
+                f"no result: {words}. What was sent shows nothing else; open a new round without "
+                "whoever did it"
             )
 
     def _given(self) -> dict[str, dict[Secret, int]]:
