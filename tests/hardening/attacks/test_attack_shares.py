@@ -10,6 +10,7 @@ import random
 import secrets
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import dealers
@@ -17,9 +18,11 @@ import numpy as np
 import pytest
 from round_helpers import T0, Consortium, Online, signed_anew, total_of
 
+from hushtable.errors import RoundError
 from hushtable.federation.masks import seal
-from hushtable.federation.masks.dealing import Dealing
+from hushtable.federation.masks.dealing import NONCE_BYTES, Dealing
 from hushtable.federation.masks.shamir import PRIME, SHARE_BYTES
+from hushtable.federation.masks.unmask import Unmasking
 from hushtable.federation.online.messages import Message, enclosed
 
 N = 10
@@ -330,3 +333,49 @@ def test_liars_and_sites_away_many_times(tens):
         for seed in range(10 * tens + 10, 10 * tens + 20):
             lies, lost, least = chances(seed)
             sums_exactly(those, lies, lost, least, seed)
+
+
+# --- few of many ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n", "least", "league"),
+    [
+        (20, 13, [12, 11, 10]),
+        (100, 53, [52, 51, 50]),
+        (100, 53, range(23)),
+        (100, 67, range(51, 67)),
+        (7, 4, [0, 2, 4]),  # more than decoding corrects, and few enough to be tried
+    ],
+)
+@pytest.mark.parametrize("wrong", [lambda place: 12345 * place, lambda place: 7])
+def test_few_readers_in_league_with_a_dealer_do_not_lose_a_key(n, least, league, wrong):
+    """few_in_a_hundred.py: a dealer and 3 readers of 100, and the sum was lost."""
+    names = [f"s{i:03d}" for i in range(n)]
+    round_, secret = SimpleNamespace(names=names, terms=SimpleNamespace(least=least)), bytes(32)
+    dealer, other = names[-1], names[0]
+
+    def change(place, row):
+        return dealers.shifted(row, 0, wrong(place)) if place - 1 in league else row
+
+    dealing, rows = dealers.deal(b"about", [secret], least, n, change=change)
+    given = {
+        name: {(dealer, other): int.from_bytes(row[NONCE_BYTES:])}
+        for name, row in zip(names, rows, strict=True)
+    }
+    unmasking = Unmasking(round_, {dealer: dealing}, given, names)
+    assert unmasking.secret(dealer, other) == secret
+    assert set(unmasking.liars) <= {dealer}
+
+
+def test_more_than_can_be_corrected_is_said_with_how_many():
+    names = [f"s{i:03d}" for i in range(30)]
+    round_ = SimpleNamespace(names=names, terms=SimpleNamespace(least=20))
+    dealing, rows = dealers.deal(b"about", [bytes(32)], 20, 30)
+    rng = random.Random(0)
+    given = {
+        name: {("s001", "s000"): rng.randrange(2**256) if at < 11 else int.from_bytes(row[32:])}
+        for at, (name, row) in enumerate(zip(names, rows, strict=True))
+    }
+    with pytest.raises(RoundError, match="more than 5 of 30 are wrong"):
+        Unmasking(round_, {"s001": dealing}, given, names).secret("s001", "s000")
