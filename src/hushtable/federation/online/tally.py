@@ -271,6 +271,10 @@ class Tally:
             sorted(self.answers["unmask"]), self._ask(step, body, enclosed(contents))
         )
 
+    def ending(self) -> bytes:
+        """Return what tells a site that the round has ended, and nothing more will be asked."""
+        return self._ask("end", {}, {})
+
     def _same(self, step: Step, names: list[str]) -> dict[str, bytes]:
         return dict.fromkeys(names, self._ask(step, {}, {}))
 
