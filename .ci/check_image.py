@@ -37,7 +37,7 @@ SITE = [
     ["hushtable", "fit", "rows.csv", "-o", "model.hush"],
     ["hushtable", "score", "rows.csv", "--model", "model.hush", "--top", "5", "-o", "top.html"],
     ["hushtable", "report", "model.hush", "rows.csv", "-o", "report.html"],
-    ["hushtable", "round", "keygen", "north", "--cap", "2", "--persons", "affirmed"],
+    ["hushtable", "round", "keygen", "north", "--cap", "2", "--persons", "1"],
 ]
 #: What these commands leave in the folder.
 WRITTEN = {"model.hush", "top.html", "report.html", "north.key", "north.card", "north.book"}

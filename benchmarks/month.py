@@ -68,7 +68,7 @@ def begin(month, sites):
     """Make keys and rows."""
     rng = np.random.default_rng(0)
     for site in sites:
-        month.do(f"round keygen {site} --cap 2 --persons affirmed")
+        month.do(f"round keygen {site} --cap 2 --persons 1")
         rows = np.column_stack([rng.integers(18, 95, 1500), rng.normal(75, 9, 1500).round()])
         text = "\n".join(f"{a:g},{b:g}" for a, b in rows)
         Path(f"{site}.csv").write_text(f"age,pulse\n{text}\n")

@@ -90,7 +90,7 @@ class Consortium:
         for book in self.books.values():
             book.trust([self.lead.card], "coordinator")
             book.trust(cards)
-        self.policy = Policy(unattended=True, features=schema.features)
+        self.policy = Policy(unattended=True, persons=1, features=schema.features)
         self._rng = np.random.default_rng(1)
 
     def open(self, least: int, title: str) -> Round:

@@ -179,13 +179,13 @@ def test_files_of_the_commands(tmp_path, rows, public, monkeypatch):
         ("merge release.hush -o all.hush",),
         ("round secret -o sites.secret", "sites.secret"),
         (
-            "round keygen a --cap 9 --persons affirmed --folder .",
+            "round keygen a --cap 9 --persons 1 --folder .",
             "a.key",
             "a.book",
             "a.policy.toml",
         ),
         (
-            "round keygen b --cap 9 --persons affirmed --folder .",
+            "round keygen b --cap 9 --persons 1 --folder .",
             "b.key",
             "b.book",
             "b.policy.toml",

@@ -20,7 +20,7 @@ def made(tmp_path_factory):
     here = tmp_path_factory.mktemp("campaign")
     (here / "schema.toml").write_text(SCHEMA)
     for seed, name in enumerate(SITES):
-        do("round", "keygen", name, "--cap", 3, "--persons", "affirmed", "--folder", here)
+        do("round", "keygen", name, "--cap", 3, "--persons", "1", "--folder", here)
         write_rows(here / f"{name}.csv", 200, seed)
     do("round", "keygen", "lead", "--folder", here)
     do(*secret(here), "-o", here / "shared.hush")

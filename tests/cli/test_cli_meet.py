@@ -15,7 +15,7 @@ def here(tmp_path, capsys):
     """Two sites and a coordinator, with a folder that they share."""
     (tmp_path / "shared").mkdir()
     for name in ("north", "south"):
-        do("round", "keygen", name, "--cap", 3, "--persons", "affirmed", "--folder", tmp_path)
+        do("round", "keygen", name, "--cap", 3, "--persons", "1", "--folder", tmp_path)
     do("round", "keygen", "lead", "--folder", tmp_path)
     (tmp_path / "names.txt").write_text("lead\n\n north \nsouth\n")
     capsys.readouterr()

@@ -76,7 +76,7 @@ def round_(tmp_path_factory, site):
     """Folder with a round of two sites, from keys to its result."""
     here = tmp_path_factory.mktemp("round")
     for name in ("a", "b"):
-        do("round", "keygen", name, "--cap", 9, "--persons", "affirmed", "--folder", here)
+        do("round", "keygen", name, "--cap", 9, "--persons", "1", "--folder", here)
     do("round", "keygen", "lead", "--folder", here)
     asked, sent = here / "round.hush", [here / "a.hush", here / "b.hush"]
     do("round", "open", site / "plan.hush", here / "a.card", here / "b.card",

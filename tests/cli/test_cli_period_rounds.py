@@ -1,7 +1,7 @@
 """``hushtable round`` about periods: opened, answered, collected, opened again."""
 
 import pytest
-from cli_helpers import SCHEMA, do, trust, write_rows
+from cli_helpers import SCHEMA, allow_no_masks, do, trust, write_rows
 
 from hushtable import Increment, decoded, load
 
@@ -14,7 +14,7 @@ def here(tmp_path, capsys):
     """Two sites, a coordinator, and a plan for three periods."""
     (tmp_path / "schema.toml").write_text(SCHEMA)
     for seed, name in enumerate(("north", "south")):
-        do("round", "keygen", name, "--cap", 1, "--persons", "affirmed", "--folder", tmp_path)
+        do("round", "keygen", name, "--cap", 1, "--persons", "1", "--folder", tmp_path)
         for period in (1, 2):
             write_rows(tmp_path / f"{name}.{period}.csv", 200, 10 * period + seed)
     do("round", "keygen", "lead", "--folder", tmp_path)
@@ -88,7 +88,7 @@ def test_a_period_again_and_a_site_that_joins(here, run, refused):
     said = run("round", "submit", here / "1b.hush", here / "north.2.csv", "--key",
                here / "north.key", "--yes", "-o", here / "n.hush")  # fmt: skip
     assert "Period 1 was answered before: this is the same answer" in said.out
-    do("round", "keygen", "east", "--cap", 1, "--persons", "affirmed", "--folder", here)
+    do("round", "keygen", "east", "--cap", 1, "--persons", "1", "--folder", here)
     joined = run("round", "next", here / "1b.hush", "--key", here / "lead.key",
                  "--site", here / "east.card", "-o", here / "2.hush", "--json").json  # fmt: skip
     assert joined["sites"] == ["east", "north", "south"]
@@ -139,6 +139,7 @@ def test_wrong_options(here, refused):
 
 def test_without_masks_a_partial_result_says_what_it_is_worth(here, run):
     first = open_stream(here, "--no-masks", "--least", 1)
+    allow_no_masks(here, "north")
     sent = submit(here, "north", first, "north.1.csv")
     said = run("round", "collect", first, sent, "-o", here / "r.hush")
     assert "If a site that is missing answered periods before" in said.out

@@ -74,7 +74,7 @@ def test_a_release_takes_the_number_from_the_sketch(here, run, refused):
 
 def test_a_new_policy_wants_the_column_and_an_affirmed_one_does_not(here, run, refused):
     pytest.importorskip("opendp")
-    refused(*submit(here), says=["more than 2 rows", "--person", 'persons = "affirmed"'])
+    refused(*submit(here), says=["more than 2 rows", "--person", "persons = 1"])
     assert not (here / "north.hush").exists()
     facts = run(*submit(here, "--person", "patient"), "--json").json
     assert facts["persons"]["rows_left_out"] == 120
@@ -85,8 +85,10 @@ def test_a_new_policy_wants_the_column_and_an_affirmed_one_does_not(here, run, r
     assert (here / "north.hush").read_bytes() == sent
     policy = here / "south.policy.toml"
     assert run("round", "policy", policy, "--json").json["persons"] == "column"
-    policy.write_text(policy.read_text().replace('"column"', '"affirmed"'))
-    assert "Persons       affirmed" in run("round", "policy", policy).out
+    policy.write_text(policy.read_text().replace('"column"', "3"))
+    assert "Persons       3 rows at most of each, as affirmed" in run("round", "policy", policy).out
+    refused(*submit(here, name="south"), says=["up to 3", "--rows-per-person 3", "--person"])
+    policy.write_text(policy.read_text().replace("persons = 3", "persons = 2"))
     run(*submit(here, name="south"))
 
 
@@ -155,7 +157,7 @@ def test_new_people_are_those_whom_the_book_has_not_counted(here, run, refused):
 def test_an_answer_without_persons_is_said_where_it_matters(here, run):
     pytest.importorskip("opendp")
     policy = here / "north.policy.toml"
-    policy.write_text(policy.read_text().replace('"column"', '"affirmed"'))
+    policy.write_text(policy.read_text().replace('"column"', "2"))
     assert run(*submit(here)).code == 0
     visits(write_rows(here / "north.csv", 200, 7), [f"Q{i}" for i in range(200)])
     printed = run(*another(here, "later"), "--data-set", "2027", "--new-people")

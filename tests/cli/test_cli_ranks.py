@@ -168,7 +168,7 @@ def test_ranks_of_a_round(run, site, tmp_path):
             name,
             "--folder",
             tmp_path,
-            *(() if name == "lead" else ("--cap", 3, "--persons", "affirmed")),
+            *(() if name == "lead" else ("--cap", 3, "--persons", "1")),
         )
     cards = [tmp_path / f"{name}.card" for name in ("north", "south")]
 

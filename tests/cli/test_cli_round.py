@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from cli_helpers import SCHEMA, do, trust, write_rows
+from cli_helpers import SCHEMA, allow_no_masks, do, trust, write_rows
 
 from hushtable import files, load
 from hushtable.federation.book import database
@@ -21,7 +21,7 @@ def here(tmp_path, capsys):
     do("plan", "draw", tmp_path / "schema.toml", "--tables", 5, "--seed", 1,
        "-o", tmp_path / "plan.hush")  # fmt: skip
     for seed, name in enumerate(("north", "south")):
-        do("round", "keygen", name, "--cap", 3, "--persons", "affirmed", "--folder", tmp_path)
+        do("round", "keygen", name, "--cap", 3, "--persons", "1", "--folder", tmp_path)
         write_rows(tmp_path / f"{name}.csv", 200, seed)
     do("round", "keygen", "lead", "--folder", tmp_path)
     capsys.readouterr()
@@ -79,6 +79,10 @@ def test_json_of_every_command(here, run):
 
 def test_a_round_without_masks_goes_on_without_a_late_site(here, run):
     open_round(here, "--no-masks", "--least", 1)
+    refused = run("round", "submit", here / "round.hush", here / "north.csv", "--key",
+                  here / "north.key", "--yes", "-o", here / "x.hush")  # fmt: skip
+    assert "without masks, and the policy wants masks" in refused.err
+    allow_no_masks(here, "north")
     sent = submit(here, "north")
     facts = run("round", "collect", here / "round.hush", sent, "-o", here / "c.hush")
     assert facts.code == 0
@@ -347,7 +351,7 @@ def test_cards_that_changed_and_are_trusted(here, run):
     submit(here, "north")
     for kind in ("key", "card", "book", "policy.toml"):
         (here / f"south.{kind}").unlink()
-    do("round", "keygen", "south", "--cap", 1, "--persons", "affirmed", "--folder", here)
+    do("round", "keygen", "south", "--cap", 1, "--persons", "1", "--folder", here)
     open_round(here, "--title", "again", name="again.hush")
     arguments = ["round", "submit", here / "again.hush", here / "north.csv", "--key",
                  here / "north.key", "--yes", "-o", here / "x.hush"]  # fmt: skip
@@ -359,6 +363,7 @@ def test_cards_that_changed_and_are_trusted(here, run):
 
 def test_what_is_refused_is_named_and_the_rest_goes_on(here, run):
     open_round(here, "--no-masks")
+    allow_no_masks(here, "north", "south")
     sent = [submit(here, name) for name in ("north", "south")]
     broken = here / "broken.hush"
     broken.write_bytes(sent[0].read_bytes()[:500])

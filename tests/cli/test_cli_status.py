@@ -24,7 +24,7 @@ def here(tmp_path, capsys, monkeypatch):
     (tmp_path / "schema.toml").write_text(SCHEMA)
     do("plan", "draw", "schema.toml", "--tables", 5, "--seed", 1, "-o", "plan.hush")
     for seed, name in enumerate(SITES):
-        do("round", "keygen", name, "--cap", 3, "--persons", "affirmed")
+        do("round", "keygen", name, "--cap", 3, "--persons", "1")
         write_rows(tmp_path / f"{name}.csv", 100, seed)
     do("round", "keygen", "lead")
     do("round", "open", "plan.hush", *(f"{name}.card" for name in SITES), "--key", "lead.key",

@@ -32,7 +32,7 @@ def made(tmp_path_factory):
     (here / "schema.toml").write_text(SCHEMA)
     do("plan", "draw", here / "schema.toml", "--tables", 5, "--seed", 1, "-o", here / "plan.hush")
     for seed, name in enumerate(SITES):
-        do("round", "keygen", name, "--cap", 3, "--persons", "affirmed", "--folder", here)
+        do("round", "keygen", name, "--cap", 3, "--persons", "1", "--folder", here)
         write_rows(here / f"{name}.csv", 200, seed)
     do("round", "keygen", "lead", "--folder", here)
     open_round(here, "round.hush", "May")
@@ -322,7 +322,7 @@ def test_ctrl_c_that_compiled_code_drops(here, run, monkeypatch):
 
 
 def test_new_keys_under_an_old_name(here, run, tmp_path):
-    do("round", "keygen", "north", "--cap", 3, "--persons", "affirmed", "--folder", tmp_path)
+    do("round", "keygen", "north", "--cap", 3, "--persons", "1", "--folder", tmp_path)
     for command in ("sync", "status"):
         done = run("round", command, here / "box", "--key", tmp_path / "north.key")
         assert done.code == 2

@@ -1,6 +1,7 @@
 """A round in a folder, each visit from files alone; and a folder that hides and delays files."""
 
 import contextlib
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -59,8 +60,9 @@ class Folder:
     def output(self, name):
         return self.consortium.folder / f"{name}.{self.round.round_id[:12]}.result.hush"
 
-    def site(self, name, *, rows=True, plan=None, policy=UNATTENDED):
-        """Have a site visit; return its visit."""
+    def site(self, name, *, rows=True, plan=None, policy=None):
+        """Have a site visit; return its visit. Its policy allows the round, unless one is given."""
+        policy = policy or replace(UNATTENDED, masks=self.round.terms.masked)
         site, posts = self.consortium.sites[name], self.posts(name)
         with Book.open(site.book.path, site.keys.card) as book:
             online = OnlineSite(site.keys, book, site.sketch, policy=policy, plan=plan)

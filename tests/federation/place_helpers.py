@@ -37,7 +37,7 @@ class Places:
     def write_policy(self, name):
         """Let a site answer by itself, about these columns."""
         policy = self.folder / f"{name}.policy.toml"
-        write_policy(policy, name, 5.0, 1e-6, "affirmed")
+        write_policy(policy, name, 5.0, 1e-6, 1)
         columns = "".join(
             f'[[feature]]\nname = "{name}"\nkind = "numeric"\nlow = -5\nhigh = 5\n' for name in "ab"
         )
@@ -51,7 +51,7 @@ class Places:
         key, data = (str(self.folder / f"{name}.{kind}") for kind in ("key", "csv"))
         return {"key": key, "data": data, "data-set": name}
 
-    def open(self, least=2, title=""):
+    def open(self, least=2, title="", rows_per_person=1):
         """Open a round, and put it there."""
         round_ = Round.open(
             self.plan,
@@ -61,6 +61,7 @@ class Places:
             deadline=now() + timedelta(days=1),
             least=least,
             title=title,
+            rows_per_person=rows_per_person,
         )
         round_.save(self.folder / "round.hush")
         return round_

@@ -1,6 +1,6 @@
 """A consortium in one folder: a coordinator, sites with keys, books and rows."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
@@ -23,8 +23,8 @@ from hushtable.federation.site import Reply
 T0 = datetime(2027, 3, 1, 12, tzinfo=UTC)
 DEADLINE = T0 + timedelta(days=7)
 SCHEMA = Schema([Feature.numeric(f"x{j}", low=-5.0, high=5.0) for j in range(3)])
-#: Of sites that answer by themselves, about these columns.
-UNATTENDED = Policy(unattended=True, features=SCHEMA.features)
+#: Of sites that answer by themselves, about these columns: each row is of a person of its own.
+UNATTENDED = Policy(unattended=True, features=SCHEMA.features, persons=1, max_rows=True)
 
 
 @dataclass
@@ -167,7 +167,13 @@ class Hand:
 
 def agent(site):
     """Return a site as after a start: nothing but keys, book and rows."""
-    return OnlineSite(site.keys, site.book, site.sketch, policy=UNATTENDED)
+    return OnlineSite(site.keys, site.book, site.sketch, policy=affirmed(site))
+
+
+def affirmed(site):
+    """Return the policy of a site whose people affirm what is true: equal rows are one person's."""
+    _, most = np.unique(site.X, axis=0, return_counts=True)
+    return replace(UNATTENDED, persons=int(most.max(initial=1)))
 
 
 def signed_anew(round_, keys, answer, body=None, arrays=None):

@@ -118,6 +118,8 @@ def test_a_book_is_charged_once(folder):
 
 def test_no_masks(folder, clock):
     here = folder(3, masked=False, least=2)
+    with pytest.raises(RoundError, match="the policy wants masks"):
+        here.site("s00", policy=UNATTENDED)
     here.site("s00"), here.site("s01")
     assert here.visit().waits_for == ["s02"]
     clock.at = LATE
@@ -129,7 +131,7 @@ def test_no_masks(folder, clock):
 def test_hidden_functions(folder, consortium, clock):
     one = consortium(3)
     here = Folder(one, one.open(plan=Layout.of(one.plan), least=2))
-    policy = Policy(unattended=True, plans=(one.plan.plan_id,))
+    policy = Policy(unattended=True, persons=1, plans=(one.plan.plan_id,))
     how = {"plan": one.plan, "policy": policy}
     for name in one.sites:
         here.site(name, **how)
@@ -595,7 +597,7 @@ def test_a_period(consortium, clock, masked):
     terms = {"epsilon": 1.0, "expected_rows": 9_000, "n_tables": 5, "n_cells": 16}
     plan = Plan.draw(SCHEMA, random_state=0, horizon=4, **terms)
     here = Folder(one, one.open(plan=plan, masked=masked))
-    policy = dataclasses.replace(UNATTENDED, persons="affirmed")
+    policy = dataclasses.replace(UNATTENDED, masks=masked)
     for site in one.sites.values():
         site.X = np.repeat(site.X, 2, axis=0)
     here.site("s00", policy=policy)

@@ -1,5 +1,8 @@
 """Masks that cancel, shares that give a secret back, and what a single submission shows."""
 
+import itertools
+import random
+
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric import x25519
@@ -13,7 +16,7 @@ from hushtable.federation.hidden import generator
 from hushtable.federation.keys import Keys
 from hushtable.federation.masks.agree import agreed_key
 from hushtable.federation.masks.mask import pairwise_mask, stream
-from hushtable.federation.masks.shamir import PRIME, combine, polynomial, value, weights
+from hushtable.federation.masks.shamir import PRIME, combine, decode, polynomial, value, weights
 
 ROWS = 4096
 
@@ -129,3 +132,62 @@ def test_a_value_beyond_all_secrets_is_none():
 def test_polynomials_that_cannot_be(secret, threshold):
     with pytest.raises(ValueError, match="threshold >= 1, and a secret of 32 bytes"):
         polynomial(secret, threshold)
+
+
+# --- wrong shares ---------------------------------------------------------------------------------
+
+#: How shares may be wrong, by place: together on another polynomial, too.
+WRONG = {
+    "shifted": lambda shares, places, rng: {at: (shares[at] + 1) % PRIME for at in places},
+    "zeros": lambda shares, places, rng: dict.fromkeys(places, 0),
+    "random": lambda shares, places, rng: {at: rng.randrange(PRIME) for at in places},
+    "swapped": lambda shares, places, rng: dict(
+        zip(places, [shares[at] for at in reversed(places)], strict=True)
+    ),
+    "of another secret": lambda shares, places, rng: {
+        at: (shares[at] + 7 * at + 5) % PRIME for at in places
+    },
+}
+
+
+def brute_force(shares, threshold):
+    """The one secret whose polynomial all shares lie on but half of those beyond the threshold."""
+    found = set()
+    for some in itertools.combinations(shares, threshold):
+        line = {at: shares[at] for at in some}
+        by = weights(some, 0)
+        at_zero = sum(w * s for w, s in zip(by, line.values(), strict=True)) % PRIME
+        on = sum(
+            sum(w * s for w, s in zip(weights(some, at), line.values(), strict=True)) % PRIME == got
+            for at, got in shares.items()
+        )
+        if 2 * (len(shares) - on) <= len(shares) - threshold and at_zero < 2**256:
+            found.add(at_zero.to_bytes(32))
+    assert len(found) <= 1
+    return next(iter(found), None)
+
+
+@pytest.mark.parametrize("how", WRONG)
+@given(st.binary(min_size=32, max_size=32), st.integers(1, 5), st.integers(0, 4), st.randoms())
+def test_decoding_agrees_with_trying_all_choices(how, hidden, threshold, more, random):
+    """Of as many wrong shares as it corrects, and of any more."""
+    n = threshold + more
+    coefficients = polynomial(hidden, threshold)
+    places = random.sample(range(1, 30), n)
+    shares = {at: value(coefficients, at) for at in places}
+    wrong = random.sample(places, random.randint(0, n))
+    shares |= WRONG[how](shares, wrong, random)
+    found = decode(shares, threshold)
+    assert found == brute_force(shares, threshold)
+    if 2 * len(wrong) <= more:
+        assert found == hidden
+
+
+@pytest.mark.parametrize("how", WRONG)
+@pytest.mark.parametrize(("n", "threshold"), [(20, 12), (100, 53), (100, 100), (100, 1)])
+def test_as_many_wrong_shares_as_half_of_those_beyond_the_threshold(how, n, threshold):
+    rng = random.Random(n)
+    coefficients = polynomial(bytes(range(32)), threshold)
+    shares = {at: value(coefficients, at) for at in range(1, n + 1)}
+    wrong = rng.sample(range(1, n + 1), (n - threshold) // 2)
+    assert decode(shares | WRONG[how](shares, wrong, rng), threshold) == bytes(range(32))

@@ -105,7 +105,7 @@ def test_another_process_goes_on_where_this_one_was_stopped(places):
     again = Network(places)
     assert again.run()["done"]
     places.check(round_)
-    assert {step for _, step, _ in again.asked} == {"hello", "unmask"}
+    assert {step for _, step, _ in again.asked} == {"hello", "unmask", "end"}
 
 
 def test_a_site_without_keys_book_or_policy_names_them(places):
@@ -116,3 +116,35 @@ def test_a_site_without_keys_book_or_policy_names_them(places):
         with pytest.raises(FileError, match=r"south\."):
             configured.answer(config, b"")
         Path(f"{path}.away").rename(path)
+
+
+VISITS = 40
+
+
+@pytest.mark.parametrize(("least_stated", "counted"), [(1, 1), (3, 3), (VISITS + 1, VISITS)])
+def test_a_column_of_persons_is_counted_by_over_any_carrier(places, least_stated, counted):
+    """A patient with many visits is counted as often as the round states, and no more."""
+    rows = places.folder / "east.csv"
+    once = rows.read_text().splitlines()
+    named = [f"{line},{'patient' if i == 0 else f'p{i}'}" for i, line in enumerate(once)]
+    rows.write_text("\n".join(named + ["1.5,-1.0,many"] * VISITS) + "\n")
+    policy = places.folder / "east.policy.toml"
+    policy.write_text(policy.read_text().replace("persons = 1", 'persons = "column"'))
+    round_ = places.open(least=3, rows_per_person=least_stated)
+    config = places.config
+    places.config = lambda name: config(name) | ({"person": "patient"} if name == "east" else {})
+    state = Network(places).run()
+    assert state["done"], state
+    with places.book("east") as book:
+        counts = book.answer(round_.round_id).counts
+    n_tables = len(round_.layout.cells)
+    assert counts.sum() == n_tables * (len(once) - 1 + counted)
+
+
+def test_a_carrier_without_the_column_is_refused_where_the_policy_wants_it(places):
+    policy = places.folder / "east.policy.toml"
+    policy.write_text(policy.read_text().replace("persons = 1", 'persons = "column"'))
+    places.open(least=3)
+    state = Network(places).run()
+    assert not state["done"]
+    assert state["lost"] == {"east": "shares: policy"}

@@ -65,6 +65,16 @@ def test_a_new_policy_is_strict(strict):
     assert not policy.coordinators
     assert not policy.sites
     assert policy.known_sites == 2
+    assert policy.persons == "column"
+    assert policy.masks
+    assert not policy.max_rows
+
+
+def test_a_policy_without_an_entry_is_as_strict_as_a_new_one(strict):
+    for line in ('persons = "column"\n', "masks = true\n", "max_rows = false\n"):
+        strict(line, "")
+    policy = load_policy(strict.path)
+    assert (policy.persons, policy.masks, policy.max_rows) == ("column", True, False)
 
 
 def test_every_comment_of_the_template_can_be_used(strict):
@@ -111,6 +121,13 @@ def test_a_policy_that_cannot_be_read(tmp_path):
         ("known_sites = 2", "known_sites = 0", "known_sites=0"),
         ("answer = false", "answer = true", "unattended answers are allowed, and no plan"),
         ("answer = false", "answer = 1", "needs true or false"),
+        ("masks = true", "masks = 1", r"\[round\] masks is 1: needs true or false"),
+        ("max_rows = false", "max_rows = 500", r"\[round\] max_rows is 500: needs true or false"),
+        ('persons = "column"', 'persons = "affirmed"', "needs 'column', or the most rows"),
+        ('persons = "column"', "persons = 0", "needs 'column', or the most rows"),
+        ('persons = "column"', "persons = -40", "needs 'column', or the most rows"),
+        ('persons = "column"', "persons = true", "needs 'column', or the most rows"),
+        ('persons = "column"', "persons = 1.5", "needs 'column', or the most rows"),
         ("plans = []", "plans = 7", "needs a list"),
         ("# lead = ", "lead = 7 # ", "needs the fingerprint"),
         ("# fingerprint = ", 'fingerprint = "12"  # ', "needs the fingerprint"),
@@ -137,8 +154,8 @@ def test_contradictions():
 def test_each_point_in_which_a_round_can_break_it(consortium):
     those = consortium(3)
     site = those.sites["s00"]
-    round_ = those.open()
-    fits = {"unattended": True, "features": SCHEMA.features}
+    round_ = those.open(max_rows=100)
+    fits = {"unattended": True, "features": SCHEMA.features, "max_rows": True}
     assert refused(round_, site, Policy(**fits), attended=False) is None
     narrow = tuple(Feature.numeric(f"x{j}", low=-4.0, high=5.0) for j in range(3))
     texts = (Feature.categorical("x0", ["a"]), *SCHEMA.features[1:])
@@ -149,6 +166,7 @@ def test_each_point_in_which_a_round_can_break_it(consortium):
         {"features": SCHEMA.features[:2]},
         {"features": narrow},
         {"features": texts},
+        {"max_rows": False},
     ):
         policy = Policy(**fits | change)
         assert refused(round_, site, policy, attended=False) is Refusal.POLICY, change
@@ -160,6 +178,43 @@ def test_each_point_in_which_a_round_can_break_it(consortium):
     with pytest.raises(RoundError) as caught:
         Reply(those.open(epsilon=0.85), site.keys, site.book, policy=after, at=T0)
     assert caught.value.word is Refusal.BUDGET
+
+
+def test_a_round_without_masks_needs_a_policy_that_allows_it(consortium):
+    those = consortium(3)
+    site, round_ = those.sites["s00"], those.open(masked=False)
+    for attended in (True, False):
+        for masks, word in ((True, Refusal.POLICY), (False, None)):
+            policy = Policy(unattended=True, features=SCHEMA.features, masks=masks)
+            assert refused(round_, site, policy, attended=attended) is word
+    assert refused(round_, site) is None  # no policy is given: a person looks at the round
+
+
+@pytest.mark.parametrize(
+    ("affirmed", "stated", "word"),
+    [
+        (1, 1, None),
+        (40, 40, None),
+        (40, 41, None),
+        (40, 39, Refusal.POLICY),
+        (2, 1, Refusal.POLICY),
+    ],
+)
+def test_a_round_states_no_fewer_rows_of_a_person_than_are_affirmed(
+    consortium, affirmed, stated, word
+):
+    """The coordinator chooses the number after the policy was written: a lower one is refused."""
+    those = consortium(2)
+    site, round_ = those.sites["s00"], those.open(rows_per_person=stated)
+    reply = Reply(round_, site.keys, site.book, policy=Policy(persons=affirmed), at=T0)
+    sketch = site.sketch(reply.plan)
+    if word is None:
+        reply.counted(sketch)
+    else:
+        with pytest.raises(Refused, match=f"--rows-per-person {affirmed}") as caught:
+            reply.counted(sketch)
+        assert caught.value.word is word
+    reply.check_persons(told=True)  # a column tells persons: whatever is stated is kept to
 
 
 def test_plans_may_be_named_in_place_of_columns(consortium):
@@ -236,7 +291,7 @@ def test_one_known_site_too_few(consortium):
     assert refused(round_, site, Policy(known_sites=4)) is Refusal.UNKNOWN
     # Without masks each site adds the whole noise, and needs nobody's.
     plain = those.open(cards=[*those.cards, *fakes], masked=False)
-    assert refused(plain, site, Policy(known_sites=4)) is None
+    assert refused(plain, site, Policy(known_sites=4, masks=False)) is None
 
 
 def test_trust_takes_roles_from_the_round(consortium, tmp_path):

@@ -123,7 +123,7 @@ class Federation:
     def write_policy(self, name):
         """Let a site answer by itself, about these columns."""
         path = self.folder / f"{name}.policy.toml"
-        write_policy(path, name, 5.0, 1e-6, "affirmed")
+        write_policy(path, name, 5.0, 1e-6, 1)
         text = path.read_text().replace("answer = false", "answer = true")
         for column in "abc":
             text += f'[[feature]]\nname = "{column}"\nkind = "numeric"\nlow = -5\nhigh = 5\n'

@@ -82,7 +82,7 @@ class Consortium:
             book.trust([self.keys["lead"].card], "coordinator")
             book.trust([self.keys[other].card for other in NAMES])
         policy = self.at(name, f"{name}.policy.toml")
-        write_policy(policy, name, 5.0, 1e-6, "affirmed")
+        write_policy(policy, name, 5.0, 1e-6, 1)
         columns = "".join(
             f'[[feature]]\nname = "{one}"\nkind = "numeric"\nlow = -5\nhigh = 5\n' for one in "ab"
         )

@@ -6,7 +6,7 @@ it is read by `hushtable.federation.policy_file`.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from hushtable.arguments import whole
 from hushtable.data.schema import Feature
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from hushtable.plans.plan import Plan
 
 Role = Literal["coordinator", "site"]
-Persons = Literal["affirmed", "column"]
+#: The column tells persons; or a number, the most rows of anybody, that the site's people affirm.
+Persons = int | Literal["column"]
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,17 @@ class Policy:
         Whether the coordinator may take part as a site.
     unattended : bool
         Whether rounds may be answered without a person.
-    persons : {"affirmed", "column"}
-        Who says that no person has more rows than a round states: whoever answers for the rows
-        affirms it here, or a column of the rows has to tell persons, and more are not counted.
+    persons : "column" or int
+        What shows that no person has more rows than a round states. By default, a column of the
+        rows tells persons, and more rows of a person are not counted. A number is the most rows
+        that any person has, as whoever answers for the rows affirms: a round that states fewer is
+        refused, unless a column tells persons.
+    masks : bool
+        Whether only masked rounds are answered. Without masks, the coordinator sees this site's
+        counts, with its noise.
+    max_rows : bool
+        Whether rounds are answered that bound the rows of a site. In these, everybody who takes
+        part in unmasking can read about how many rows this site has.
     plans : tuple of str
         Ids of plans that may be counted under, whatever their columns.
     features : tuple of Feature
@@ -77,15 +86,21 @@ class Policy:
     features: tuple[Feature, ...] = ()
     officer: str = ""
     digest: str = ""
-    persons: Persons = "affirmed"
+    persons: Persons = "column"
+    masks: bool = True
+    max_rows: bool = False
 
     def __post_init__(self) -> None:
         check_epsilon(self.epsilon)
         check_epsilon(self.total_epsilon)
         check_delta(self.delta)
         whole("known_sites", self.known_sites, 1, 1000)
-        if self.persons not in get_args(Persons):
-            raise PlanError(f"persons is {self.persons!r:.80}: needs 'column' or 'affirmed'")
+        number = type(self.persons) is int and self.persons >= 1
+        if not number and self.persons != "column":
+            raise PlanError(
+                f"persons is {self.persons!r:.80}: needs 'column', or the most rows that any "
+                "person has, as a whole number from 1 on (persons = 1)"
+            )
         both = set(self.coordinators.values()) & set(self.sites.values())
         others = len(self.sites)
         contradictions = {
@@ -219,6 +234,13 @@ class Policy:
             f"the coordinator {round_.coordinator.name!r} is also a site, and the policy lets "
             "nobody be both": round_.coordinator in round_.sites
             and not self.coordinator_may_be_site,
+            "it is without masks, and the policy wants masks (masks = true under [round])": (
+                self.masks and not terms.masked
+            ),
+            "it bounds the rows of a site (max_rows), so that about how many there are can be "
+            "read, and the policy does not allow that (max_rows = false under [round])": (
+                terms.max_rows is not None and not self.max_rows
+            ),
             "nobody is here to look at it, and the policy does not allow unattended answers": (
                 not attended and not self.unattended
             ),
@@ -232,20 +254,30 @@ class Policy:
                 _check_feature(feature, allowed.get(feature.name))
 
     def check_persons(self, told: bool, rows_per_person: int) -> None:
-        """Raise `Refused` if no column tells persons, and nobody affirmed how many rows they have.
+        """Raise `Refused` if nothing shows that no person has more rows than a round states.
 
         Parameters
         ----------
         told : bool
             Whether a column tells persons, by which the rows of each are counted.
         rows_per_person : int
-            What the round states, for the message.
+            What the round states.
         """
-        if not told and self.persons == "column":
+        if told:
+            return
+        if self.persons == "column":
             raise _against(
                 f"nothing shows that no person has more than {rows_per_person:,} rows: name the "
                 "column that tells persons (--person), or, where whoever answers for the rows "
-                'knows it, let the policy say so (persons = "affirmed" under [round])'
+                "knows how many a person has at most, let the policy say it (persons = 1 under "
+                "[round])"
+            )
+        if rows_per_person < self.persons:
+            raise _against(
+                f"it states at most {rows_per_person:,} rows of a person, and the policy affirms "
+                f"that a person has up to {self.persons:,}: name the column that tells persons "
+                "(--person), or ask the coordinator for a round with --rows-per-person "
+                f"{self.persons}"
             )
 
 
@@ -269,3 +301,7 @@ def _check_feature(feature: Feature, allowed: Feature | None) -> None:
 
 def _against(words: str) -> Refused:
     return Refused(Refusal.POLICY, f"this site's policy refuses the round: {words}")
+
+
+#: What holds where a person looks at a round, and no policy is given: the person decides.
+CONFIRMED = Policy(persons=1, masks=False, max_rows=True)

@@ -4,6 +4,7 @@
 """
 
 import hashlib
+import json
 import os
 import stat
 import tomllib
@@ -19,6 +20,7 @@ _VERSION = 1
 _TEMPLATE = Path(__file__).with_name("policy.toml")
 _TABLES = {"version", "coordinators", "sites", "round", "unattended", "officer", "plans", "feature"}
 _LIMITS = {"epsilon", "total_epsilon", "delta", "known_sites"}
+_SWITCHES = ("coordinator_may_be_site", "masks", "max_rows")
 
 
 def load_policy(path: str | os.PathLike[str]) -> Policy:
@@ -81,7 +83,7 @@ def write_policy(
     """
     text = _TEMPLATE.read_text(encoding="utf-8")
     values = {"@NAME@": name, "@EPSILON@": repr(float(epsilon)), "@DELTA@": repr(float(delta))}
-    values["@PERSONS@"] = persons
+    values["@PERSONS@"] = json.dumps(persons)
     for mark, value in values.items():
         text = text.replace(mark, value)
     with new_private(path) as file:
@@ -96,14 +98,14 @@ def _policy(content: dict[str, Any], digest: str) -> Policy:
             "upgrade with pip install -U hushtable, or write a new one"
         )
     _known_keys(content, _TABLES, "a policy")
-    round_ = _table(content, "round", _LIMITS | {"coordinator_may_be_site", "persons"})
+    round_ = _table(content, "round", _LIMITS | set(_SWITCHES) | {"persons"})
     unattended = _table(content, "unattended", {"answer"}).get("answer", False)
     officer = _table(content, "officer", {"fingerprint"}).get("fingerprint", "")
     lacking = sorted(_LIMITS - set(round_))
     if lacking:
         raise PlanError(f"[round] does not say {lacking[0]}: it needs {', '.join(sorted(_LIMITS))}")
-    both = round_.pop("coordinator_may_be_site", False)
-    _is(both, bool, "[round] coordinator_may_be_site", "true or false")
+    for name in set(_SWITCHES) & set(round_):
+        _is(round_[name], bool, f"[round] {name}", "true or false")
     _is(unattended, bool, "[unattended] answer", "true or false")
     _is(officer, str, "[officer] fingerprint", "a text")
     plans, features = content.get("plans", []), content.get("feature", [])
@@ -115,7 +117,6 @@ def _policy(content: dict[str, Any], digest: str) -> Policy:
     return Policy(
         coordinators=_pins(content, "coordinators"),
         sites=_pins(content, "sites"),
-        coordinator_may_be_site=both,
         unattended=unattended,
         plans=tuple(plans),
         features=Schema(columns).features if columns else (),

@@ -52,7 +52,10 @@ class Rehearsal:
 
     def site(self, name: str) -> OnlineSite:
         """Return what answers for a site online."""
-        policy = Policy(unattended=True, plans=(self.round.layout.plan_id,))
+        # Invented rows, each of a person of its own.
+        policy = Policy(
+            unattended=True, plans=(self.round.layout.plan_id,), persons=1, max_rows=True
+        )
         keys, book = self.keys[name], self.books[name]
         return OnlineSite(keys, book, lambda plan: self.sketches[name], policy=policy)
 

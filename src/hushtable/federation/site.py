@@ -21,7 +21,7 @@ from hushtable.federation.contribution import Contribution, charged, cost
 from hushtable.federation.keys import Card, Keys
 from hushtable.federation.masks import agree, mask
 from hushtable.federation.past import Past
-from hushtable.federation.policy import Policy, Role
+from hushtable.federation.policy import CONFIRMED, Policy, Role
 from hushtable.federation.refusals import Refusal, Refused, refusing
 from hushtable.federation.round import Round
 from hushtable.federation.trusting import trust
@@ -98,7 +98,7 @@ class Reply:
         attended: bool = True,
     ) -> None:
         self.round, self.keys, self.book, self.data_set = round_, keys, book, data_set
-        self.policy = Policy() if policy is None else policy
+        self.policy = CONFIRMED if policy is None else policy
         self.at = now() if at is None else at
         self._attended = attended
         with refusing(Refusal.ROUND):
@@ -302,8 +302,9 @@ class Reply:
             self._check_cost()
             if persons.register is not None:
                 self.book.check_register(persons.register, self.barred())
-            # The same people may have other rows by now.
-            for some in (rows, persons.sample) if self._attended else ():  # else in the first step
+            # The first step has looked, too; since then, another set-up of this site may have
+            # answered about the same rows.
+            for some in (rows, persons.sample):
                 if some is not None:
                     self.book.check_people(self.data_set, some, new_people)
             share, spent = self.past.paid or charged(

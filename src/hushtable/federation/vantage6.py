@@ -98,7 +98,9 @@ def answer(request: str) -> str:
 
 def _settings(folder: Path) -> dict[str, str]:
     """Return what `configured.answer` needs; paths are in the folder."""
-    said = _said(folder / "site.toml", _SITE, {**_PATHS, "query": str, "data-set": str})
+    said = _said(
+        folder / "site.toml", _SITE, {**_PATHS, "query": str, "data-set": str, "person": str}
+    )
     paths = {"key", *_PATHS} & set(said)
     if said.get("query", "").endswith(".sql"):
         paths.add("query")

@@ -1,18 +1,24 @@
 """Attacks on the book: P_person.py (a data set under another name, a cap moved up and back)."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
-from round_helpers import T0, Consortium
+from round_helpers import SCHEMA, T0, UNATTENDED, Consortium
 
 from hushtable import Sketch
 from hushtable.cli import main
 from hushtable.data.readers import as_reader
 from hushtable.errors import PrivacyError
+from hushtable.federation import clock
 from hushtable.federation.book.book import Book
+from hushtable.federation.online.messages import Message, ask
+from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.site import Reply
+from hushtable.privacy import noise
 
 
 @pytest.fixture
@@ -47,6 +53,85 @@ def test_p_person_the_same_rows_under_another_name(those):
     others = np.random.default_rng(8).normal(size=(300, 3))
     answered(those, "b", others, "2027")
     assert book.data_sets() == ["2026", "2027"]
+
+
+class Setup:
+    """One of several set-ups of a site by mistake about the same people, as in two lines of cron.
+
+    Each has a connection of its own to the one book, as another process has.
+    """
+
+    def __init__(self, those, name, X):
+        site = those.sites["s00"]
+        self.name, self._X, self._lead, self._keys = name, X, those.lead, site.keys
+        self._path, self._seen = site.book.path, None
+        self.round = those.open(epsilon=1.0)
+
+    def ask(self, step):
+        """Return the word of a refusal; "" of an answer."""
+        with Book.open(self._path, self._keys.card) as book:
+            site = OnlineSite(
+                self._keys, book, lambda plan: self._count(book, plan), policy=UNATTENDED,
+                data_set=self.name, recognise=lambda: self._seen.digests(),
+            )  # fmt: skip
+            answer = site.answer(ask(self.round, step, self._lead, {}))
+            if book.step(self.round.round_id, step) is not None:
+                return ""
+        return Message.read(answer, self._keys.card).body["word"]
+
+    def _count(self, book, plan):
+        self._seen = book.digester(SCHEMA)
+        return Sketch.from_data(plan, self._seen.watch(as_reader(self._X)))
+
+
+@pytest.fixture
+def setups(those, monkeypatch):
+    """Return what makes set-ups of a site, by name and the rows that each counts."""
+    monkeypatch.setattr(clock, "read", lambda: T0)
+    X = those.sites["s00"].X
+    return lambda rows: [Setup(those, name, X[some]) for name, some in rows.items()]
+
+
+SAME = {"2026": slice(None), "all patients": slice(None)}
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        SAME,
+        {"2026": slice(None), "in another order": slice(None, None, -1)},
+        {"2026": slice(0, 240), "overlapping": slice(60, 300)},
+        {"2026": slice(None), "a third": slice(0, 100)},
+        {"2026": slice(0, 200), "2027": slice(100, 300), "both": slice(None)},
+    ],
+)
+def test_the_same_rows_are_counted_under_one_name_whatever_the_order_of_steps(those, setups, rows):
+    """two_names_interleaved.py: shares of both rounds first, and the cap was paid twice."""
+    sites = setups(rows)
+    assert [one.ask("shares") for one in sites] == [""] * len(sites)
+    words = [one.ask("masked") for one in sites]
+    assert words == ["", *["unavailable"] * (len(sites) - 1)]
+    book = those.sites["s00"].book
+    assert book.data_sets() == [sites[0].name]
+    assert book.total(sites[0].name) == pytest.approx(1.0, rel=1e-3)
+    assert [one.ask("masked") for one in sites] == words  # whoever asks again gets the same
+
+
+def test_the_same_rows_are_counted_under_one_name_by_two_at_once(those, setups, monkeypatch):
+    """Both have looked at the rows, and have their noise, before either of them is noted."""
+    sites, together, draw = setups(SAME), Barrier(2, timeout=30), noise.add_noise
+
+    def drawn(*arguments, **options):
+        found = draw(*arguments, **options)
+        together.wait()
+        return found
+
+    assert [one.ask("shares") for one in sites] == ["", ""]
+    monkeypatch.setattr(noise, "add_noise", drawn)
+    with ThreadPoolExecutor(2) as pool:
+        words = list(pool.map(lambda one: one.ask("masked"), sites))
+    assert sorted(words) == ["", "unavailable"]
+    assert len(those.sites["s00"].book.answers()) == 1
 
 
 def test_p_person_new_people_are_noted(those):

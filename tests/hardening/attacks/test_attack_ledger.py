@@ -192,7 +192,7 @@ def test_two_campaigns_one_after_the_other(tmp_path, capsys, monkeypatch):
     for name in "abc":
         rows = rng.normal(size=(400, 4))
         np.savetxt(f"{name}.csv", rows, delimiter=",", header="w,x,y,z", comments="")
-        do("round", "keygen", name, "--cap", 10, "--persons", "affirmed")
+        do("round", "keygen", name, "--cap", 10, "--persons", "1")
     do("round", "keygen", "lead")
     schema = '[[feature]]\nname = "{}"\nkind = "numeric"\nlow = -6.0\nhigh = 6.0\n'
     (tmp_path / "schema.toml").write_text("".join(map(schema.format, "wxyz")))

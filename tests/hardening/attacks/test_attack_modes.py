@@ -191,7 +191,7 @@ def test_a_hidden_plan_that_others_may_read_is_refused(here, hidden, capsys):
     round_ = those.open(plan=Layout.of(hidden), at=None)
     round_.save("round.hush")
     those.sites["s00"].keys.save("s00.key")
-    write_policy("s00.policy.toml", "s00", 1.0, 1e-6, "affirmed")
+    write_policy("s00.policy.toml", "s00", 1.0, 1e-6, 1)
     sent = {name: site.submit(round_, plan=hidden, at=None) for name, site in those.sites.items()}
     those.collect(round_, sent, at=None).result().save("sealed.hush")
     those.close()

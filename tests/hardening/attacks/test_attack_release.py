@@ -163,7 +163,7 @@ def test_a_site_without_rows_answers_a_round(tmp_path, rng, capsys):
     sent = {}
     for (name, site), n in zip(those.sites.items(), (0, 60), strict=True):
         site.keys.save(tmp_path / f"{name}.key")
-        write_policy(tmp_path / f"{name}.policy.toml", name, 1.0, 1e-6, "affirmed")
+        write_policy(tmp_path / f"{name}.policy.toml", name, 1.0, 1e-6, 1)
         site.book.close()
         rows = rng.normal(size=(n, 3))
         np.savetxt(tmp_path / f"{name}.csv", rows, delimiter=",", header="x0,x1,x2", comments="")

@@ -5,11 +5,14 @@ E_badshare: zeros from one of five in the last step gave no sum, and five budget
 
 import contextlib
 import itertools
+import json
 import os
 import random
 import secrets
+import sqlite3
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import dealers
@@ -17,10 +20,15 @@ import numpy as np
 import pytest
 from round_helpers import T0, Consortium, Online, signed_anew, total_of
 
+from hushtable.errors import RoundError
+from hushtable.federation.book.book import Book
+from hushtable.federation.clock import CLOCKS
 from hushtable.federation.masks import seal
-from hushtable.federation.masks.dealing import Dealing
+from hushtable.federation.masks.dealing import NONCE_BYTES, Dealing
 from hushtable.federation.masks.shamir import PRIME, SHARE_BYTES
-from hushtable.federation.online.messages import Message, enclosed
+from hushtable.federation.masks.unmask import Unmasking
+from hushtable.federation.online.messages import Message, ask, enclosed
+from hushtable.federation.online.site import over
 
 N = 10
 NAMES = [f"s{i:02d}" for i in range(N)]
@@ -330,3 +338,173 @@ def test_liars_and_sites_away_many_times(tens):
         for seed in range(10 * tens + 10, 10 * tens + 20):
             lies, lost, least = chances(seed)
             sums_exactly(those, lies, lost, least, seed)
+
+
+# --- few of many ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("n", "least", "league"),
+    [
+        (20, 13, [12, 11, 10]),
+        (100, 53, [52, 51, 50]),
+        (100, 53, range(23)),
+        (100, 67, range(51, 67)),
+        (7, 4, [0, 2, 4]),  # more than decoding corrects, and few enough to be tried
+    ],
+)
+@pytest.mark.parametrize("wrong", [lambda place: 12345 * place, lambda place: 7])
+def test_few_readers_in_league_with_a_dealer_do_not_lose_a_key(n, least, league, wrong):
+    """few_in_a_hundred.py: a dealer and 3 readers of 100, and the sum was lost."""
+    names = [f"s{i:03d}" for i in range(n)]
+    round_, secret = SimpleNamespace(names=names, terms=SimpleNamespace(least=least)), bytes(32)
+    dealer, other = names[-1], names[0]
+
+    def change(place, row):
+        return dealers.shifted(row, 0, wrong(place)) if place - 1 in league else row
+
+    dealing, rows = dealers.deal(b"about", [secret], least, n, change=change)
+    given = {
+        name: {(dealer, other): int.from_bytes(row[NONCE_BYTES:])}
+        for name, row in zip(names, rows, strict=True)
+    }
+    unmasking = Unmasking(round_, {dealer: dealing}, given, names)
+    assert unmasking.secret(dealer, other) == secret
+    assert set(unmasking.liars) <= {dealer}
+
+
+def test_more_than_can_be_corrected_is_said_with_how_many():
+    names = [f"s{i:03d}" for i in range(30)]
+    round_ = SimpleNamespace(names=names, terms=SimpleNamespace(least=20))
+    dealing, rows = dealers.deal(b"about", [bytes(32)], 20, 30)
+    rng = random.Random(0)
+    given = {
+        name: {("s001", "s000"): rng.randrange(2**256) if at < 11 else int.from_bytes(row[32:])}
+        for at, (name, row) in enumerate(zip(names, rows, strict=True))
+    }
+    with pytest.raises(RoundError, match="more than 5 of 30 are wrong"):
+        Unmasking(round_, {"s001": dealing}, given, names).secret("s001", "s000")
+
+
+# --- thieves of books -------------------------------------------------------------------------
+
+
+def kept_of(site):
+    """Return the raw bytes of a site's book, and what its steps keep."""
+    with contextlib.closing(sqlite3.connect(site.book.path)) as db:
+        rows = db.execute("select step, kept from steps").fetchall()
+    kept = {step: json.loads(text) for step, text in rows}
+    return Path(site.book.path).read_bytes(), {s: k for s, k in kept.items() if k and s != "until"}
+
+
+def stolen_shares(those, site, round_):
+    """Return pieces of the shares of others that this site was dealt in a round."""
+    found = []
+    for step in ("survivors", "unmask"):
+        noted = site.book.step(round_.round_id, step)
+        rows = {} if noted is None else noted[2].get("rows", {})
+        for dealer, row in rows.items():
+            if dealer != site.name:  # in pieces, as the file breaks texts at the ends of its pages
+                found += [row[at : at + 32].encode() for at in range(64, len(row) - 32, 64)]
+    return found
+
+
+@pytest.fixture
+def seven(tmp_path, monkeypatch):
+    monkeypatch.setattr("hushtable.federation.clock.read", lambda: T0)
+    made = Consortium(tmp_path, 7, cap=10.0)
+    yield made
+    made.close()
+
+
+NEVER_ENDS = {"end": [f"s{i:02d}" for i in range(7)]}
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        NEVER_ENDS,
+        {"masked": ["s00"], **NEVER_ENDS},
+        {"unmask": ["s00", "s01"], "end": NAMES},
+        {"unmask": ["s00", "s01", "s02", "s03"], "end": NAMES},
+    ],
+)
+def test_shares_of_others_are_forgotten_after_the_time_of_a_round(seven, monkeypatch, lost):
+    """thief_of_books.py: of as many books as are needed, a site was read that nobody stole from.
+
+    Where the coordinator never says that the round has ended, or there was no sum.
+    """
+    round_ = seven.open(least=4)
+    online = Online(seven, round_, lost)
+    with contextlib.suppress(RoundError):
+        online.run()
+    thief = seven.sites["s06"]
+    pieces = stolen_shares(seven, thief, round_)
+    content, _ = kept_of(thief)
+    assert len(pieces) >= 4  # what is looked for is there, before
+    assert np.mean([piece in content for piece in pieces]) > 0.8
+    monkeypatch.setattr("hushtable.federation.clock.read", lambda: over(round_))
+    Book.open(thief.book.path).close()
+    assert kept_of(thief)[1]
+    monkeypatch.setattr("hushtable.federation.clock.read", lambda: over(round_) + CLOCKS)
+    for site in seven.sites.values():
+        Book.open(site.book.path).close()  # for whatever reason
+        content, kept = kept_of(site)
+        assert kept == {}
+        assert not any(piece in content for piece in pieces)
+
+
+@pytest.mark.parametrize("gone", [[], ["s00"], ["s00", "s01", "s02"]])
+def test_shares_of_others_are_forgotten_with_the_result(seven, gone):
+    round_ = seven.open(least=4)
+    seen, forget = [], Book.forget_steps
+
+    def watched(book, *arguments, **options):
+        seen.extend(stolen_shares(seven, seven.sites[book.site], round_))
+        forget(book, *arguments, **options)
+
+    with mock.patch.object(Book, "forget_steps", watched):
+        Online(seven, round_, {"masked": gone}).run()
+    assert len(seen) > 20
+    for name in set(seven.sites) - set(gone):
+        content, kept = kept_of(seven.sites[name])
+        assert kept == {}
+        assert not any(piece in content for piece in seen)
+
+
+def test_whoever_asks_after_the_end_gets_what_was_answered_and_no_more(seven):
+    round_ = seven.open(least=4)
+    online = Online(seven, round_)
+    online.run()
+    agent, before = online.agents["s01"], online.answers("unmask")["s01"]
+    assert agent.answer(online.asked("unmask", "s01")) == before
+    for request in (online.asked("shares", "s01"), online.asked("masked", "s01")):
+        assert agent.answer(request) == online.answers(ask_of(request, seven))["s01"]
+    late = ask(round_, "without", seven.lead, {"without": ["s00"]})
+    assert Message.read(agent.answer(late), round_.card("s01")).body == {"word": "time"}
+    stranger = ask(round_, "end", seven.sites["s02"].keys, {})
+    assert Message.read(agent.answer(stranger), round_.card("s01")).body == {"word": "request"}
+
+
+def ask_of(request, those):
+    return Message.read(request, those.lead.card).step
+
+
+@pytest.mark.parametrize("when", ["unmask", "masked", "shares"])
+def test_an_end_that_comes_early_stops_the_round_alone(seven, when):
+    """The coordinator stops its own round; nobody's masks come off, and nothing is paid twice."""
+    round_ = seven.open(least=4)
+
+    def change(step, name, answer):
+        if (step, name) == (when, "s01"):
+            online.agents["s01"].answer(ask(round_, "end", seven.lead, {}))
+        return answer
+
+    online = Online(seven, round_, change=change)
+    if when == "unmask":
+        online.run()
+    else:
+        with contextlib.suppress(RoundError):
+            online.run()
+        assert online.sum.tally.lost.get("s01", "").endswith("time")
+    assert len(seven.sites["s01"].book.answers()) == (when != "shares")

@@ -125,7 +125,7 @@ class World:
         def count(plan):
             return Sketch.from_data(plan, str(self.path), allow_empty=True)
 
-        policy = Policy(unattended=True, features=allowed, epsilon=5.0)
+        policy = Policy(unattended=True, persons=1, features=allowed, epsilon=5.0)
         return OnlineSite(NORTH, book, count, policy=policy)
 
     def open(self, schema, terms):

@@ -70,7 +70,7 @@ class Clinics:
         def count(plan):
             return Sketch.from_data(plan, path, allow_empty=True)
 
-        policy = Policy(unattended=True, features=tuple(features))
+        policy = Policy(unattended=True, persons=1, features=tuple(features))
         return OnlineSite(self.keys[name], self.books[name], count, policy=policy)
 
     def run(self, round_, features=(AGE, PULSE)):
@@ -168,7 +168,7 @@ def test_two_hundred_invented_sites(tmp_path, form):
     X = np.column_stack([rng.integers(18, 95, 300), rng.normal(75, 9, 300)])
     with Book.create(tmp_path / "north.book", north.card, epsilon=1.0) as book:
         book.trust([lead.card], "coordinator")  # the worst case: the coordinator is known
-        policy = Policy(unattended=True, features=(AGE, PULSE))
+        policy = Policy(unattended=True, persons=1, features=(AGE, PULSE))
         if online:
             site = OnlineSite(north, book, lambda p: Sketch.from_data(p, X), policy=policy)
             answer = Message.read(site.answer(ask(round_, "shares", lead, {})), north.card)

@@ -108,7 +108,7 @@ def answers_of(step, *others):
 
 def three_sites_of_which_one_invents():
     """Make keys, and rows of the others: true ones, and copies of ten odd ones."""
-    do(*(f"round keygen {site} --cap 2 --persons affirmed" for site in THREE), "round keygen lead")
+    do(*(f"round keygen {site} --cap 2 --persons 1" for site in THREE), "round keygen lead")
     rng = np.random.default_rng(2)
     odd = np.column_stack([rng.integers(18, 40, 10), rng.integers(190, 240, 10)])
     pd.DataFrame(np.tile(odd, (800, 1)), columns=["age", "pulse"]).to_csv("west.csv", index=False)
@@ -125,7 +125,7 @@ def the_others_send_their_rows():
 
 def the_others_of_three_sites():
     people_fill_in_the_schema()
-    do(*(f"round keygen {site} --cap 2 --persons affirmed" for site in THREE[1:]))
+    do(*(f"round keygen {site} --cap 2 --persons 1" for site in THREE[1:]))
 
 
 def a_merged_model():
@@ -193,7 +193,7 @@ def everything_for_reports():
 def the_end_of_a_round():
     """Make a round's result, with what its sites sent in the folder."""
     do(
-        *(f"round keygen {site} --cap 2 --persons affirmed" for site in ("north", "south")),
+        *(f"round keygen {site} --cap 2 --persons 1" for site in ("north", "south")),
         "round keygen lead",
     )
     do("round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush")
@@ -367,7 +367,7 @@ PAGES = {
         before={
             "hushtable round open": partial(
                 do,
-                *(f"round keygen {name} --cap 2 --persons affirmed" for name in ("north", "south")),
+                *(f"round keygen {name} --cap 2 --persons 1" for name in ("north", "south")),
                 "round keygen lead",
             ),
             "hushtable round collect march": partial(do, answer_of("south", "march")),

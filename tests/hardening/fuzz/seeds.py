@@ -257,7 +257,7 @@ class Rehearsal:
         scratch.chmod(0o600)
         book = Book.open(scratch, keys(name).card)
         count = lambda plan: Sketch.from_data(plan, _rows())  # noqa: E731
-        policy = Policy(unattended=True, plans=(self.round.layout.plan_id,))
+        policy = Policy(unattended=True, persons=1, plans=(self.round.layout.plan_id,))
         return OnlineSite(keys(name), book, count, policy=policy), book
 
     def _rehearse(self, name: str, step: str, request: bytes) -> bytes | None:

@@ -4,8 +4,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-import typer
-
 from hushtable.cli._options import argument, option
 from hushtable.errors import FileError, UsageError
 from hushtable.federation.collect import Collection
@@ -32,16 +30,29 @@ PolicyFile: TypeAlias = Annotated[
     option("FILE", "This site's policy; by default the one beside the keys.", "--policy"),
 ]
 PersonsOption: TypeAlias = Annotated[
-    Persons,
-    typer.Option(
-        help="With --cap, for the policy. Who says that nobody has more rows than a round states: "
-        "a column that each answer names, or you."
+    str,
+    option(
+        "column|N",
+        "With --cap, for the policy. What shows that nobody has more rows than a round states: a "
+        "column that each answer names, or you, who affirm that nobody has more than N.",
+        "--persons",
     ),
 ]
 HiddenPlan: TypeAlias = Annotated[
     Path | None, option("FILE", "The sites' plan, where the round hides it.")
 ]
 Days: TypeAlias = Annotated[float, option("N", "Days until the deadline.", min=0.001, max=3650)]
+
+
+def stated_persons(text: str) -> Persons:
+    """Return what `PersonsOption` states; raises `UsageError` if it is neither."""
+    if text == "column":
+        return "column"
+    if text.isascii() and text.isdigit() and int(text) >= 1:
+        return int(text)
+    raise UsageError(
+        f"--persons {text}: needs 'column', or the most rows that any person has (--persons 1)"
+    )
 
 
 def read_round(path: Path) -> Round:

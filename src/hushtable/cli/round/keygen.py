@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from hushtable.cli._options import Delta, Json, argument, option
 from hushtable.cli._output import Target, finish
-from hushtable.cli.round._common import PersonsOption
+from hushtable.cli.round._common import PersonsOption, stated_persons
 from hushtable.errors import UsageError
 from hushtable.federation.book.book import Book
 from hushtable.federation.keys import Keys, check_name
@@ -45,7 +45,7 @@ def keygen(
     if cap is not None:
         files["policy"] = policy_beside(files["key"])
         files["book"] = folder / f"{name}.book"
-    keys = _made(name, files, cap, delta, persons)
+    keys = _made(name, files, cap, delta, stated_persons(persons))
     facts: dict[str, Any] = {
         "command": "round keygen",
         "name": name,

@@ -7,7 +7,7 @@ import typer
 
 from hushtable.cli._options import Json, argument, option
 from hushtable.cli._output import Target, finish, print_table, shown
-from hushtable.cli.round._common import PersonsOption
+from hushtable.cli.round._common import PersonsOption, stated_persons
 from hushtable.errors import UsageError
 from hushtable.federation.policy import Policy
 from hushtable.federation.policy_file import load_policy, write_policy
@@ -37,7 +37,8 @@ def policy(
     if cap is not None:
         target = Target(file)
         with target.writing():
-            write_policy(file, file.name.removesuffix(".policy.toml"), cap, 1e-6, persons)
+            name = file.name.removesuffix(".policy.toml")
+            write_policy(file, name, cap, 1e-6, stated_persons(persons))
     read = load_policy(file)
     facts: dict[str, Any] = {
         "command": "round policy",
@@ -52,6 +53,8 @@ def policy(
         "coordinator_may_be_site": read.coordinator_may_be_site,
         "unattended": read.unattended,
         "persons": read.persons,
+        "masks": read.masks,
+        "max_rows": read.max_rows,
         "officer": read.officer or None,
         "plans": list(read.plans),
         "features": [feature.to_dict() for feature in read.features],
@@ -71,7 +74,13 @@ def _print(file: Path, read: Policy) -> None:
         "Both roles": "allowed"
         if read.coordinator_may_be_site
         else "refused: coordinator and site",
-        "Persons": "told by a column (--person)" if read.persons == "column" else "affirmed",
+        "Persons": "told by a column (--person)"
+        if read.persons == "column"
+        else f"{read.persons:,} rows at most of each, as affirmed",
+        "No masks": "refused" if read.masks else "allowed",
+        "Bounded rows": "allowed: about how many rows are here can then be read"
+        if read.max_rows
+        else "refused (max_rows)",
         "Officer": read.officer or "nobody has to sign",
         "Unattended": "answers" if read.unattended else "answers nothing",
     }

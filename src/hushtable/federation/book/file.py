@@ -13,7 +13,7 @@ from hushtable.errors import FileError, RoundError
 from hushtable.federation.book.chain import TABLES, Chain, Entry
 from hushtable.federation.book.contents import Contents
 from hushtable.federation.book.database import Database, damaged
-from hushtable.federation.clock import now, stamp
+from hushtable.federation.clock import now, parsed, stamp
 from hushtable.federation.contribution import Contribution
 from hushtable.federation.keys import Card, new_private, refuse_open
 from hushtable.privacy.budget import check_delta, check_epsilon
@@ -21,6 +21,8 @@ from hushtable.privacy.budget import check_delta, check_epsilon
 T = TypeVar("T")
 
 _VERSION = 2
+#: Name of the row of a round's steps that says until when the others are kept.
+_UNTIL = "until"
 _STEPS = (
     "create table steps (round_id text not null, step text not null, asked text not null, "
     "answer blob not null, kept text not null, primary key (round_id, step))"
@@ -37,12 +39,15 @@ class BookFile:
         try:
             # On disk before anything is sent, whatever fails.
             self._db.run("pragma synchronous = extra")
+            # What is forgotten is overwritten: a copy of the file has nothing of it.
+            self._db.run("pragma secure_delete = on")
             if self._db.run("pragma user_version") == [(1,)]:
                 self._take_over()
             if self._db.run("pragma user_version") != [(_VERSION,)]:
                 raise damaged(self.path)
             self._db.run("select count(*) from steps")
             self.site = self._now().site
+            self._forget_steps_over()
         except BaseException:
             self.close()
             raise
@@ -212,11 +217,29 @@ class BookFile:
 
         ``but`` is a step of which it is kept on, where one may follow that needs it.
         """
+        kept = (but, _UNTIL) if but else ()
+        marks = ", ".join("?" * len(kept))
         with self.writing():
             self._db.run("delete from steps where round_id = ? and step = 'rows'", (round_id,))
             self._db.run(
-                "update steps set kept = '{}' where round_id = ? and step != ?", (round_id, but)
+                f"update steps set kept = '{{}}' where round_id = ? and step not in ({marks})",
+                (round_id, *kept),
             )
+
+    def keep_steps(self, round_id: str, until: datetime) -> None:
+        """Keep what the steps of a round need no longer than that; a later time replaces it."""
+        said = json.dumps({"until": stamp(until)})
+        with self.writing():
+            self._db.run(
+                "insert or replace into steps values (?, ?, '', '', ?)", (round_id, _UNTIL, said)
+            )
+
+    def _forget_steps_over(self) -> None:
+        """Forget what was kept of rounds whose time is over."""
+        noted = "select round_id, kept from steps where step = ? and kept != '{}'"
+        for round_id, kept in self._db.run(noted, (_UNTIL,)):
+            if now() > self._parsed(lambda kept: parsed(json.loads(kept)["until"]), kept):
+                self.forget_steps(round_id)
 
 
 def _step(row: Any) -> tuple[str, bytes, dict[str, Any]]:

@@ -30,7 +30,7 @@ from hushtable.plans.plan import Plan
 
 #: What a site's configuration has to hold, and what it may.
 NEEDED = ("key", "data")
-OPTIONAL = ("approvals", "book", "data-set", "plan", "policy", "query")
+OPTIONAL = ("approvals", "book", "data-set", "person", "plan", "policy", "query")
 
 
 def answer(config: Mapping[str, str], request: bytes) -> bytes:
@@ -41,7 +41,8 @@ def answer(config: Mapping[str, str], request: bytes) -> bytes:
     config : mapping of str to str
         The site's own: ``key`` and ``data``, its keys and rows; and if it is not beside the keys or
         not the default, ``book``, ``policy``, ``approvals`` (a pattern), ``data-set`` and ``plan``;
-        and of a database, ``query``: SQL, or the .sql file that holds it.
+        of rows about persons, ``person``: the column that tells them; and of a database, ``query``:
+        SQL, or the .sql file that holds it.
     request : bytes
         What came from the coordinator.
 
@@ -56,15 +57,16 @@ def answer(config: Mapping[str, str], request: bytes) -> bytes:
     policy = load_policy(config.get("policy", policy_beside(key)))
     approvals = [Approval.load(found) for found in glob.glob(config.get("approvals", ""))]
     with Book.open(path, keys.card) as book:
-        rows = _Rows(config["data"], config.get("query"), book)
+        data_set = config.get("data-set", ALL_ROWS)
+        rows = _Rows(config["data"], config.get("query"), config.get("person"), data_set, book)
         site = OnlineSite(
             keys,
             book,
-            rows.count,
+            lambda plan: rows.count(plan, site.asked),
             policy=policy,
             recognise=rows.seen,
             approvals={one.round_id: one for one in approvals},
-            data_set=config.get("data-set", ALL_ROWS),
+            data_set=data_set,
             plan=hidden,
         )
         return site.answer(request)
@@ -73,16 +75,26 @@ def answer(config: Mapping[str, str], request: bytes) -> bytes:
 class _Rows:
     """The site's rows: counted, and recognised by what was counted."""
 
-    def __init__(self, data: str, query: str | None, book: Book) -> None:
+    def __init__(
+        self, data: str, query: str | None, person: str | None, data_set: str, book: Book
+    ) -> None:
         self._data, self._layout, self._book = data, Layout(query=query), book
+        self._person, self._data_set = person, data_set
         self._digester: RowDigester | None = None
 
-    def count(self, plan: Plan) -> Sketch:
+    def count(self, plan: Plan, round_: Round) -> Sketch:
         self._digester = self._book.digester(plan.schema)
         texts = plan.schema.categorical_names
         reader = as_reader(self._data, text_columns=texts, layout=self._layout)
-        rows = self._digester.watch(open_rows(reader, plan.schema))
-        sketch = Sketch.from_data(plan, rows, n_jobs=-1, allow_empty=True)
+        persons: dict[str, Any] = {}
+        keep = []
+        if self._person is not None:
+            most, known = round_.terms.rows_per_person, self._book.barred(self._data_set)
+            persons = {"person": self._person, "rows_per_person": most, "known": known}
+            persons |= {"key": self._book.persons_key}
+            keep = [] if self._person in plan.schema.names else [self._person]
+        rows = self._digester.watch(open_rows(reader, plan.schema, keep=keep))
+        sketch = Sketch.from_data(plan, rows, n_jobs=-1, allow_empty=True, **persons)
         if not sketch.n_rows:
             self._digester = None
         return sketch

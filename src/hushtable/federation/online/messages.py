@@ -14,9 +14,10 @@ from hushtable.federation.keys import Card, Keys
 from hushtable.federation.refusals import Refusal, Refused
 from hushtable.federation.round import Round
 
-Step = Literal["hello", "shares", "masked", "survivors", "unmask", "without"]
-#: Of the sum; before them, whoever has to find out where a site is says hello.
-STEPS: tuple[Step, ...] = get_args(Step)[1:]
+Step = Literal["hello", "shares", "masked", "survivors", "unmask", "without", "end"]
+#: Of the sum. Before them, whoever has to find out where a site is says hello; after them, the
+#: coordinator may say that the round has ended.
+STEPS: tuple[Step, ...] = get_args(Step)[1:-1]
 _REFUSED = "refused"
 #: Begins the names of arrays that hold the messages of others.
 _ENCLOSED = "of "

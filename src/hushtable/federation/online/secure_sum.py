@@ -16,6 +16,9 @@ from hushtable.federation.online.tally import Tally
 from hushtable.federation.online.transport import Transport
 from hushtable.federation.round import Round
 
+#: Seconds for the last message, which no result depends on.
+_PARTING = 10.0
+
 
 class SecureSum:
     """Runs a masked round online: the sum of the sites that stay, or none.
@@ -113,7 +116,15 @@ class SecureSum:
         self._go_on()
         if tally.without:
             self._ask("without")
-        return tally.result()
+        result = tally.result()
+        self._end()
+        return result
+
+    def _end(self) -> None:
+        """Have the sites forget what the round needed; who is silent does so after its time."""
+        requests = dict.fromkeys(self.tally.listed, self.tally.ending())
+        for _ in self._answers(requests, min(self._timeout, _PARTING)):
+            pass  # nothing depends on what they say
 
     # --- what is written down -----------------------------------------------------------------
 
@@ -163,7 +174,7 @@ class SecureSum:
             if (step, name) not in self._there and (not listed or name in listed)
         }
         silent = set(requests)
-        for name, answer in self._answers(requests):
+        for name, answer in self._answers(requests, self._timeout):
             silent.remove(name)
             if not self.tally.take(step, name, answer) and self._journal is not None:
                 self._journal.keep(step, name, answer)
@@ -185,7 +196,9 @@ class SecureSum:
         """By site that gave or dealt wrong shares, or complained falsely, words for people."""
         return self.tally.found_out
 
-    def _answers(self, requests: Mapping[str, bytes]) -> Iterator[tuple[str, bytes]]:
+    def _answers(
+        self, requests: Mapping[str, bytes], seconds: float
+    ) -> Iterator[tuple[str, bytes]]:
         """Yield the first answer of each site that gives one in time, as they come."""
         silent = set(requests)
         for _ in range(self._tries):
@@ -195,7 +208,7 @@ class SecureSum:
                     self._transport.send(name, requests[name])
                 except OSError:  # cannot be reached
                     waiting.remove(name)
-            end = time.monotonic() + self._timeout
+            end = time.monotonic() + seconds
             while waiting:
                 left = end - time.monotonic()
                 came = self._transport.receive(max(left, 0.0))

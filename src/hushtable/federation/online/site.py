@@ -4,17 +4,18 @@ The steps are in the files beside this one, and what a site holds between them i
 """
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hushtable import files
 from hushtable.counts.sketch import Sketch
-from hushtable.errors import HushTableError
+from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.approval import Approval
 from hushtable.federation.book.book import ALL_ROWS, Book
 from hushtable.federation.book.digests import RowDigests
-from hushtable.federation.clock import now, stamp
+from hushtable.federation.clock import CLOCKS, now, stamp
 from hushtable.federation.keys import Keys
 from hushtable.federation.online import hello, masked, shares, survivors, unmask, without
 from hushtable.federation.online.messages import Message, Step
@@ -31,6 +32,15 @@ _STEPS: dict[str, Callable[[SiteState, Any], tuple[bytes, Kept]]] = {
     "shares": shares.answer, "masked": masked.answer, "survivors": survivors.answer,
     "unmask": unmask.answer, "without": without.answer,
 }  # fmt: skip
+
+
+def over(round_: Round) -> datetime:
+    """Return until when a site keeps what the steps of a round need.
+
+    As long after the deadline as the round was open: in a folder, sites may come late for the
+    second time. Whoever comes later yet is told so.
+    """
+    return round_.deadline + max(round_.deadline - round_.opened, CLOCKS)
 
 
 class OnlineSite:
@@ -94,6 +104,13 @@ class OnlineSite:
         self._said = said or Said()
         self._last: Round | None = None
 
+    @property
+    def asked(self) -> Round:
+        """The round that was asked about last, for ``count``; raises `RoundError` before any."""
+        if self._last is None:
+            raise RoundError("no round was asked about yet: answer a request first")
+        return self._last
+
     def answer(self, request: bytes, round_: Round | None = None) -> bytes:
         """Return the signed answer to a request, or a signed `Refusal`: one word.
 
@@ -111,7 +128,7 @@ class OnlineSite:
         round_id, step = "", ""
         try:
             with refusing(Refusal.REQUEST):
-                about = self._round(request) if round_ is None else round_
+                about = self._last = self._round(request) if round_ is None else round_
                 round_id = about.round_id
                 if about.period is not None:
                     raise Refused(
@@ -132,13 +149,17 @@ class OnlineSite:
 
         Raises what hinders it, for whoever is here.
         """
+        self._last = round_
         return {step: self._answer(round_, step) for step in BEGINNING}
 
     def _answer(self, round_: Round, step: str, asked: Message | None = None) -> bytes:
         work = _STEPS.get(step)
         about = round_.round_id if asked is None else asked.round_id
-        if (work is None and step != "hello") or about != round_.round_id:
+        if (work is None and step not in ("hello", "end")) or about != round_.round_id:
             raise Refused(Refusal.REQUEST, f"step {step!r} of round {about[:12]} is unknown here")
+        if step == "end":
+            self._book.forget_steps(round_.round_id)
+            return Message.make(round_, step, self._keys, {}).content
         if work is None:
             assert asked is not None  # hello is a request
             return hello.answer(self._state(round_), asked.digest)
@@ -147,6 +168,7 @@ class OnlineSite:
         if noted is None:
             said, kept = work(self._state(round_), asked)
             given = self._book.note_step(round_.round_id, step, digest, said, kept)
+            self._book.keep_steps(round_.round_id, over(round_))
             if step == "unmask":  # the key of the own mask, and counts, have served
                 self._book.forget_steps(round_.round_id, but="unmask")
         else:
@@ -178,5 +200,5 @@ class OnlineSite:
         array = files.unpack(request, "request").arrays.get("round")
         content = b"" if array is None else array.tobytes()
         if self._last is None or self._last.content != content:
-            self._last = Round.from_bytes(content, "request")
+            return Round.from_bytes(content, "request")
         return self._last

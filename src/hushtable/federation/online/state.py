@@ -71,8 +71,14 @@ class SiteState:
         return Message.make(self.round, step, self.keys, body, arrays).content
 
     def kept(self, step: Step) -> Kept:
-        """Return what was kept of a step before; refuses if it was not asked."""
-        return self._noted(step, step)[1]
+        """Return what was kept of a step before; refuses if it was not asked, or is forgotten."""
+        kept = self._noted(step, step)[1]
+        if not kept:
+            raise Refused(
+                Refusal.TIME,
+                f"what step {step!r} kept is forgotten: the round has ended, or its time is over",
+            )
+        return kept
 
     def answered(self, step: Step) -> bytes:
         """Return what was answered in a step before; refuses if it was not asked."""

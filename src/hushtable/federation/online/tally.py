@@ -271,6 +271,10 @@ class Tally:
             sorted(self.answers["unmask"]), self._ask(step, body, enclosed(contents))
         )
 
+    def ending(self) -> bytes:
+        """Return what tells a site that the round has ended, and nothing more will be asked."""
+        return self._ask("end", {}, {})
+
     def _same(self, step: Step, names: list[str]) -> dict[str, bytes]:
         return dict.fromkeys(names, self._ask(step, {}, {}))
 
@@ -323,11 +327,11 @@ class Tally:
             },
         )
         self.liars |= opened.liars
-        words = [*(f"{name} {why}" for name, why in opened.liars.items()), *opened.doubtful]
-        if words:
+        if opened.stops:
+            words = "; ".join(f"{name} {why}" for name, why in opened.stops.items())
             raise RoundError(
-                f"no result: {'; '.join(words)}. What was sent shows nothing else; open a new "
-                "round without whoever did it"
+                f"no result: {words}. What was sent shows nothing else; open a new round without "
+                "whoever did it"
             )
 
     def _given(self) -> dict[str, dict[Secret, int]]:
