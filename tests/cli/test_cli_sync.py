@@ -235,7 +235,7 @@ def test_messages_of_the_wrong_party_step_round_and_size(visit, here, run):
     other = Round.from_bytes((here / "june.hush").read_bytes(), "june")
     west = Keys.load(here / "west.key")
     put(here, "shares", "west", Message.make(other, "shares", west, {}).content)
-    put(here, "shares", "west", Message.make(asked(here), "shares", west, {}).content)
+    put(here, "shares", "west", Message.make(asked(here), "unmask", west, {}).content)
     waits = visit("lead")
     assert waits["waits_for"] == ["west"]
     assert len(waits["set_aside"]) == 4
@@ -274,6 +274,39 @@ def test_extended_and_dropped_by_command(visit, here, run, monkeypatch):
     ended = run("round", "amend", here / "box", "--key", here / "lead.key", "--days", 3)
     assert ended.code == 1
     assert "is over" in ended.err
+
+
+def test_what_only_claims_to_be_the_result_or_a_request_says_nothing(here, run, visit):
+    """Anybody can write a file with such a name: it neither ends a round nor shows as its state."""
+    put(here, "result", "lead", b"nothing")
+    put(here, "ask-unmask", "north", b"nothing")
+    amended = run("round", "amend", here / "box", "--key", here / "lead.key", "--days", 3)
+    assert amended.code == 0, amended.err
+    (here / "north").mkdir()
+    told = " ".join(run(*sync(here, "north")).out.split())
+    assert "Nothing is there yet of south and west" in told
+    finish(visit)
+
+
+def test_a_party_writes_into_its_subfolder(here, run, visit):
+    for name in ("lead", *SITES[1:]):
+        (here / "box" / name).mkdir()
+    (here / "box" / "north").symlink_to(here / "north")
+    finish(visit)
+    lies = {name: {path.name.split(".")[1] for path in (here / "box" / name).glob("*.hush")}
+            for name in ("lead", "south")}  # fmt: skip
+    assert lies == {
+        "lead": {"ask-unmask", "result"},
+        "south": {"head", "masked", "shares", "unmask"},
+    }
+    assert list((here / "box").glob("*.masked.north.*"))
+    assert not list((here / "north").glob("*.masked.*"))
+    open_round(here, "june.hush", "June")
+    do(*sync(here, "lead", "--post", here / "june.hush"))
+    june = Round.from_bytes((here / "june.hush").read_bytes(), "june")
+    do("round", "amend", here / "box", "--key", here / "lead.key", "--days", 3, "--which",
+       june.round_id)  # fmt: skip
+    assert list((here / "box" / "lead").glob("*.amend.lead.*"))
 
 
 def test_of_two_amendments_at_a_time_one_is_refused(here, run):
@@ -355,6 +388,9 @@ def test_two_hundred_thousand_foreign_files(visit, here, monkeypatch):
 
         def is_file(self, *, follow_symlinks=True):
             return True
+
+        def is_dir(self, *, follow_symlinks=True):
+            return False
 
     class Listing:
         def __init__(self, path):

@@ -7,7 +7,7 @@ from shlex import quote
 from typing import NamedTuple
 
 from hushtable.federation.clock import shown_time
-from hushtable.federation.folder.posts import ASK, ASKED, Posts
+from hushtable.federation.folder.posts import Posts
 from hushtable.federation.folder.progress import MISSING, Progress
 from hushtable.federation.folder.visits import Visit
 from hushtable.federation.refusals import Refusal
@@ -254,12 +254,12 @@ def done_words(posted: Sequence[str]) -> list[str]:
 
 
 def waits_words(posts: Posts, visit: Visit, me: str) -> list[str]:
-    """Return for whom a party waits after its visit, and until when; nothing is read for it."""
+    """Return for whom a party waits after its visit, and until when."""
     round_, until = posts.round, shown_time(posts.round.deadline)
     lead = round_.coordinator.name
-    asked = any(posts.there(ASK + step) for step in ASKED)
     if visit.state != "waiting":
         return []
+    asked = posts.decided
     if me == lead:
         if asked:
             return [f"Awaited: {listed(visit.waits_for)}, to help take the masks off the sum."]

@@ -61,7 +61,8 @@ def sync(
     """
     if data is not None and not unattended:
         answers.check_asked(as_json)
-    store, keys = Store.open(folder), Keys.load(key)
+    keys = Keys.load(key)
+    store = Store.open(folder, keys.card.name)
     for path in common.present(post):
         post_round(store, common.coordinators_round(path, keys))
     counting = None
@@ -76,6 +77,7 @@ def sync(
         "command": "round sync",
         "folder": store.where,
         "name": keys.card.name,
+        "aside": store.aside,
         "rounds": [_facts(posts, visit) for posts, visit in visited],
     }
     told = _Told(store, keys.card, key, output, answers.plan)
@@ -116,6 +118,8 @@ class _Told:
     def print(self, visited: Sequence[tuple[Posts, Visit]]) -> None:
         for posts, visit in visited:
             self._print_one(posts, visit)
+        if self.store.aside:
+            print_sentences([f"{shown(self.store.aside)}."])
         if self.store.damaged:
             print(damaged_words(len(self.store.damaged)))
         states = {visit.state for _, visit in visited}

@@ -111,7 +111,7 @@ class CoordinatorVisit:
                 try:
                     tally.add(step, sender, content)
                 except HushTableError as error:
-                    self.posts.odd[name] = str(error)
+                    self.posts.refuse(name, str(error))
 
     def _closes(self, tally: Tally, visit: Visit) -> bool:
         """Decide who is in the sum if it is time; return whether that is decided."""
@@ -195,13 +195,7 @@ class CoordinatorVisit:
                 content = self.output.read_bytes()
                 Result.of(files.unpack(content, self.output)).check_round(self.posts.round)
                 self.posts.add("result", self.keys.card.name, content)
-        for name, content in self.posts.of("result", self.keys.card.name):
-            try:
-                result = Result.of(files.unpack(content, name))
-                result.check_round(self.posts.round)
-            except HushTableError as error:
-                self.posts.odd[name] = str(error)
-                continue
+        for _, content, result in self.posts.results():
             if not self.output.exists():
                 files.write_bytes(self.output, content, private=False)
             self._end(visit, result)

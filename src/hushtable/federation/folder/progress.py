@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from hushtable import files
 from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.clock import CLOCKS, now, stamp
 from hushtable.federation.folder.posts import ASK, ASKED, Amendment, Posts
 from hushtable.federation.online import shares
 from hushtable.federation.online.messages import Message
 from hushtable.federation.refusals import Refusal, Refused
-from hushtable.federation.result import Result
 from hushtable.federation.round import Round
 from hushtable.federation.submission import Submission
 
@@ -131,8 +129,9 @@ class _Look:
 
     def states(self) -> tuple[dict[str, State], Phase]:
         """Return the state of each site, and how far the round is."""
-        names, result = self.posts.round.names, self._result()
-        if result is not None:
+        names, found = self.posts.round.names, next(self.posts.results(), None)
+        if found is not None:
+            _, _, result = found
             return {name: "summed" if name in result.sites else "out" for name in names}, "done"
         asked = {name: message for name in names if (message := self._asked(name)) is not None}
         if asked:
@@ -148,19 +147,6 @@ class _Look:
             return states, "counting"
         enough = sum(state == "in" for state in states.values()) >= needed
         return states, "closing" if enough else "short"
-
-    # --- the result ---------------------------------------------------------------------------
-
-    def _result(self) -> Result | None:
-        for name, content in self.posts.of("result", self.posts.round.coordinator.name):
-            try:
-                result = Result.of(files.unpack(content, name))
-                result.check_round(self.posts.round)
-            except HushTableError as error:
-                self.posts.odd[name] = str(error)
-                continue
-            return result
-        return None
 
     # --- when the list is out -----------------------------------------------------------------
 
@@ -188,7 +174,7 @@ class _Look:
             try:
                 yield Message.read(content, sender).check(round_, of)
             except HushTableError as error:
-                self.posts.odd[name] = str(error)
+                self.posts.refuse(name, str(error))
 
     # --- before ---------------------------------------------------------------------------------
 
@@ -211,7 +197,7 @@ class _Look:
             try:
                 found[self._digest(step, site, name, content)] = name
             except HushTableError as error:
-                self.posts.odd[name] = str(error)
+                self.posts.refuse(name, str(error))
         if len(found) > 1:
             for name in found.values():
                 self.posts.odd[name] = f"{site!r} signed two different answers: neither counts"
@@ -237,4 +223,4 @@ class _Look:
             except Refused as error:
                 self.refused[site] = Refusal(error.word)
             except HushTableError as error:
-                self.posts.odd[name] = str(error)
+                self.posts.refuse(name, str(error))
