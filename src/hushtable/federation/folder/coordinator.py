@@ -11,7 +11,7 @@ from pathlib import Path
 from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.errors import HushTableError, RoundError
-from hushtable.federation.clock import CLOCKS, now
+from hushtable.federation.clock import goes_on, now
 from hushtable.federation.collect import Collection
 from hushtable.federation.folder.posts import ASK, ASKED, Posts
 from hushtable.federation.folder.visits import Visit
@@ -98,6 +98,7 @@ class CoordinatorVisit:
         for name in awaited:
             word = self.posts.refused(name, step and f"-{step}")
             if word:
+                visit.needs_person = True
                 visit.say(
                     f"{name} refused ({word}): its log says why. It may still answer; ask it."
                 )
@@ -117,8 +118,9 @@ class CoordinatorVisit:
         """Decide who is in the sum if it is time; return whether that is decided."""
         round_, left = self.posts.round, self.posts.left()
         missing = [name for name in left if name not in tally.present]
-        over, least = now() > round_.deadline + CLOCKS, round_.terms.least
+        over, least = now() > goes_on(round_.deadline), round_.terms.least
         for name in sorted(set(tally.twice) & set(left)):
+            visit.needs_person = True
             visit.say(
                 f"{name} {tally.twice[name]}: neither counts. Go on without it (hushtable round "
                 f"amend --drop {name}), and ask which of its books is the newest."
@@ -170,7 +172,7 @@ class CoordinatorVisit:
                     collection.add(name, content)
         self.posts.odd |= dict(collection.refused)
         missing = [name for name in collection.missing if name not in dropped]
-        over = now() > round_.deadline + CLOCKS
+        over = now() > goes_on(round_.deadline)
         if missing and not over:
             return self._wait(visit, missing)
         try:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from hushtable.errors import HushTableError, RoundError
-from hushtable.federation.clock import CLOCKS, now, stamp
+from hushtable.federation.clock import goes_on, now, stamp
 from hushtable.federation.folder.posts import ASK, ASKED, Amendment, Posts
 from hushtable.federation.online import shares
 from hushtable.federation.online.messages import Message
@@ -86,7 +86,12 @@ class Progress:
     @property
     def over(self) -> bool:
         """Whether the deadline has passed, whatever clock a site has."""
-        return self.at > self.round.deadline + CLOCKS
+        return self.at > goes_on(self.round.deadline)
+
+    @property
+    def late(self) -> bool:
+        """Whether the deadline has passed, by the clock here: no site may answer any more."""
+        return self.at > self.round.deadline
 
     @property
     def left(self) -> int:
@@ -111,6 +116,7 @@ class Progress:
             "asked": self.asked,
             "at": stamp(self.at),
             "over": self.over,
+            "goes_on": stamp(goes_on(self.round.deadline)),
             "waits_for": self.waits_for,
             "states": dict(self.states),
             "refusals": {name: str(word) for name, word in self.refused.items()},
@@ -143,7 +149,7 @@ class _Look:
             return states, "stopped"
         missing, needed = set(MISSING) & set(states.values()), self.posts.round.needed
         left = len(self.posts.left())
-        if missing and left >= needed and self.at <= self.posts.round.deadline + CLOCKS:
+        if missing and left >= needed and self.at <= goes_on(self.posts.round.deadline):
             return states, "counting"
         enough = sum(state == "in" for state in states.values()) >= needed
         return states, "closing" if enough else "short"

@@ -225,6 +225,7 @@ class SiteVisit:
 
     def _refuse(self, visit: Visit, step: Step, answer: bytes) -> None:
         self._add(visit, f"{REFUSED}-{step}", answer)
+        visit.needs_person = True
         visit.say(
             f"Refused what {self.posts.round.coordinator.name} asks in step {step!r} "
             f"({Message.read(answer, self.me).body.get('word')}): the log beside the book says why."
@@ -245,6 +246,8 @@ class SiteVisit:
                 continue
             if not self.output.exists() or self.output.read_bytes() != content:
                 files.write_bytes(self.output, content, private=False)
+            is_new = self.book.verified(result.seal.digest) is None
+            visit.needs_person = is_new and self.me.name not in result.sites
             self.book.note_verified(result.seal.digest, posts.round.round_id)
             self.book.forget_steps(posts.round.round_id)
             part = "with" if self.me.name in result.sites else "without"
