@@ -26,7 +26,7 @@ from hushtable.errors import HushTableError, RoundError
 from hushtable.federation import clock
 from hushtable.federation.book.book import Book
 from hushtable.federation.book.database import Database
-from hushtable.federation.folder import posts
+from hushtable.federation.folder import posts, store
 from hushtable.federation.folder.coordinator import CoordinatorVisit
 from hushtable.federation.folder.posts import Posts, post_round
 from hushtable.federation.folder.site import SiteVisit
@@ -173,8 +173,9 @@ class World:
         patch.setattr(Terms, "scale", functools.lru_cache(Terms.scale))
         patch.setattr("os.fsync", lambda _: None)
         # The same bytes are read by twenty parties, again and again.
-        for where, name in ((signatures, "verifies"), (files, "unpack"), (posts, "is_signed")):
-            patch.setattr(where, name, functools.lru_cache(8000)(getattr(where, name)))
+        for where, name in ((signatures, "verifies"), (files, "unpack"), (posts, "is_signed"),
+                            (store, "parsed"), (posts, "parsed_name")):  # fmt: skip
+            patch.setattr(where, name, functools.lru_cache(1 << 15)(getattr(where, name)))
         patch.setattr(Database, "writing", self._doomed(Database.writing))
         patch.setattr(files, "replacing", self._doomed(files.replacing))
         run = Database.run
