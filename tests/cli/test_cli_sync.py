@@ -15,7 +15,7 @@ from hushtable import files
 from hushtable.counts.sketch import Sketch
 from hushtable.federation import clock
 from hushtable.federation.book.book import Book
-from hushtable.federation.folder.posts import Amendment, rounds
+from hushtable.federation.folder.posts import Amendment, Posts, rounds
 from hushtable.federation.folder.store import Store, name_of
 from hushtable.federation.keys import Keys
 from hushtable.federation.online.journal import path_of
@@ -80,7 +80,8 @@ def visit(run, here):
         done = run(*sync(here, name, *options), "--json")
         assert "rounds" in done.json, done.err
         (found,) = done.json["rounds"]
-        assert done.code == (1 if found["state"] == "failed" else 0), done.out + done.err
+        code = 1 if found["state"] == "failed" else 3 if found["needs_person"] else 0
+        assert done.code == code, done.out + done.err
         return found
 
     return visit
@@ -235,7 +236,7 @@ def test_messages_of_the_wrong_party_step_round_and_size(visit, here, run):
     other = Round.from_bytes((here / "june.hush").read_bytes(), "june")
     west = Keys.load(here / "west.key")
     put(here, "shares", "west", Message.make(other, "shares", west, {}).content)
-    put(here, "shares", "west", Message.make(asked(here), "shares", west, {}).content)
+    put(here, "shares", "west", Message.make(asked(here), "unmask", west, {}).content)
     waits = visit("lead")
     assert waits["waits_for"] == ["west"]
     assert len(waits["set_aside"]) == 4
@@ -274,6 +275,135 @@ def test_extended_and_dropped_by_command(visit, here, run, monkeypatch):
     ended = run("round", "amend", here / "box", "--key", here / "lead.key", "--days", 3)
     assert ended.code == 1
     assert "is over" in ended.err
+
+
+# --- unattended: when it goes on, and who has to act ---------------------------------------------
+
+
+def code_of(run, here, name, *options):
+    """Return the exit code of a call, and what it says."""
+    (here / name).mkdir(exist_ok=True)
+    done = run(*sync(here, name, *options))
+    assert done.code in (0, 3), done.err
+    return done.code, " ".join(done.out.split())
+
+
+def code_of_status(run, here, name=None):
+    key = () if name is None else ("--key", here / f"{name}.key")
+    done = run("round", "status", here / "box", *key)
+    return done.code, " ".join(done.out.split())
+
+
+def test_a_round_with_a_site_away_says_when_it_goes_on_and_who_has_to_act(here, run, monkeypatch):
+    until = asked(here).deadline
+    goes_on = until + clock.CLOCKS
+    at = f"goes on at {clock.shown_time(goes_on)}: 15 minutes are allowed for clocks"
+    without_rows = [one for one in sync(here, "west") if one != here / "west.csv"]
+    (here / "west").mkdir()
+    assert run(*without_rows).code == 3  # rows are asked for
+    assert code_of_status(run, here, "west")[0] == 3
+    for name in ("north", "south"):
+        assert code_of(run, here, name)[0] == 0
+    for moment in (until - clock.CLOCKS, goes_on - timedelta(seconds=1)):
+        monkeypatch.setattr(clock, "read", lambda moment=moment: moment)
+        for code, said in (
+            code_of(run, here, "lead"), code_of(run, here, "north"),
+            code_of_status(run, here, "lead"), code_of_status(run, here),
+        ):  # fmt: skip
+            assert code == 0
+            assert at in said
+            assert (f"ended on {clock.shown_time(until)}" in said) is (moment > until)
+        facts = run(*sync(here, "lead"), "--json").json["rounds"][0]
+        assert facts["goes_on"] == clock.stamp(goes_on)
+        assert run("round", "status", here / "box", "--json").json["rounds"][0]["goes_on"]
+    assert "Remind west" not in said  # too late for that
+    assert f"Nothing until {clock.shown_time(goes_on)}; then call" in said
+    assert "ask lead for more" in code_of_status(run, here, "west")[1]
+    monkeypatch.setattr(clock, "read", lambda: goes_on + timedelta(seconds=1))
+    for _ in range(2):
+        assert code_of(run, here, "lead")[0] == 0
+        for name in ("north", "south"):
+            assert code_of(run, here, name)[0] == 0
+    code, said = code_of(run, here, "lead")
+    assert (code, "Without west" in said) == (0, True)
+    code, said = code_of(run, here, "west")
+    assert code == 3
+    assert "without this one" in said
+    assert code_of(run, here, "west")[0] == 0  # it has been said
+    assert code_of(run, here, "north")[0] == 0
+
+
+def test_a_refusal_calls_a_person_at_the_site_and_at_the_coordinator(here, run):
+    policy = here / "north.policy.toml"
+    policy.write_text(policy.read_text().replace("epsilon = ", "epsilon = 0.01 #", 1))
+    (here / "north").mkdir()
+    options = [one for one in sync(here, "north") if one != "--yes"]
+    assert run(*options, "--unattended").code == 1
+    assert code_of(run, here, "lead")[0] == 3
+    for name, code in ((None, 3), ("lead", 3), ("north", 3), ("south", 3)):
+        assert code_of_status(run, here, name)[0] == code, name
+    for name in ("south", "west"):
+        assert code_of(run, here, name)[0] == 0
+        assert code_of_status(run, here, name)[0] == 0
+
+
+def test_codes_of_several_rounds_are_the_most_urgent(here, run):
+    """One that waits, one in which rows are asked for; and one that cannot go on."""
+    (here / "north").mkdir()
+    for name in ("june", "july"):
+        open_round(here, f"{name}.hush", name)
+        do(*sync(here, "lead", "--post", here / f"{name}.hush"))
+    with_rows = sync(here, "north", "--which", asked(here).round_id)
+    without = [one for one in sync(here, "north") if one != here / "north.csv"]
+    assert run(*with_rows).code == 0
+    assert run(*without).code == 3
+    july = Round.from_bytes((here / "july.hush").read_bytes(), "july")
+    lead = Keys.load(here / "lead.key")
+    Posts(july, Store.open(here / "box")).amend(lead, drop=("north",))
+    assert run(*without).code == 1
+
+
+def test_a_flood_does_not_fill_the_screen(here, run):
+    for i in range(60):
+        put(here, "masked", "west", b"%d" % i)
+    done = run(*sync(here, "lead"))
+    assert done.out.count("Left aside: ") == 6
+    assert "Left aside: 55 more (--json names them)." in done.out
+    status = run("round", "status", here / "box")
+    assert status.out.count("Left aside: ") == 6
+
+
+def test_what_only_claims_to_be_the_result_or_a_request_says_nothing(here, run, visit):
+    """Anybody can write a file with such a name: it neither ends a round nor shows as its state."""
+    put(here, "result", "lead", b"nothing")
+    put(here, "ask-unmask", "north", b"nothing")
+    amended = run("round", "amend", here / "box", "--key", here / "lead.key", "--days", 3)
+    assert amended.code == 0, amended.err
+    (here / "north").mkdir()
+    told = " ".join(run(*sync(here, "north")).out.split())
+    assert "Nothing is there yet of south and west" in told
+    finish(visit)
+
+
+def test_a_party_writes_into_its_subfolder(here, run, visit):
+    for name in ("lead", *SITES[1:]):
+        (here / "box" / name).mkdir()
+    (here / "box" / "north").symlink_to(here / "north")
+    finish(visit)
+    lies = {name: {path.name.split(".")[1] for path in (here / "box" / name).glob("*.hush")}
+            for name in ("lead", "south")}  # fmt: skip
+    assert lies == {
+        "lead": {"ask-unmask", "result"},
+        "south": {"head", "masked", "shares", "unmask"},
+    }
+    assert list((here / "box").glob("*.masked.north.*"))
+    assert not list((here / "north").glob("*.masked.*"))
+    open_round(here, "june.hush", "June")
+    do(*sync(here, "lead", "--post", here / "june.hush"))
+    june = Round.from_bytes((here / "june.hush").read_bytes(), "june")
+    do("round", "amend", here / "box", "--key", here / "lead.key", "--days", 3, "--which",
+       june.round_id)  # fmt: skip
+    assert list((here / "box" / "lead").glob("*.amend.lead.*"))
 
 
 def test_of_two_amendments_at_a_time_one_is_refused(here, run):
@@ -355,6 +485,9 @@ def test_two_hundred_thousand_foreign_files(visit, here, monkeypatch):
 
         def is_file(self, *, follow_symlinks=True):
             return True
+
+        def is_dir(self, *, follow_symlinks=True):
+            return False
 
     class Listing:
         def __init__(self, path):

@@ -37,7 +37,7 @@ def local(tmp_path):
     folder.mkdir()
 
     def put(name, content):
-        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
 
     return Folder(
@@ -117,6 +117,151 @@ def folder(request, tmp_path):
 @pytest.fixture
 def store(folder):
     return Store.open(folder.url)
+
+
+# --- subfolders ---------------------------------------------------------------------------------
+
+
+def test_a_party_writes_into_its_subfolder_and_others_look_there_first(folder):
+    """What others add stands behind it, whatever its name; and nobody else is bound to it."""
+    folder.put("St. Mary 2/.keep", b"")
+    own, other = Store.open(folder.url, "St. Mary 2"), Store.open(folder.url, "lead")
+    junk = [b"%d" % i for i in range(300)]
+    first = min(junk, key=lambda one: name_of(ROUND, "masked", "St. Mary 2", one))
+    for one in junk:
+        other.add(name_of(ROUND, "masked", "St. Mary 2", one), one)
+    assert (own.add(NAME, CONTENT), own.add(NAME, CONTENT), own.aside) == (True, False, "")
+    assert folder.get(f"St. Mary 2/{NAME}") == CONTENT
+    assert NAME not in folder.listed()
+    assert NAME in other.names()
+    names = other.first_of(other.names(), "St. Mary 2")
+    assert names[0] == NAME
+    assert names[1] == name_of(ROUND, "masked", "St. Mary 2", first)
+    assert other.read(NAME, writer="St. Mary 2") == other.read(NAME) == CONTENT
+    assert other.damaged == set()
+
+
+def test_a_subfolder_made_later_gets_what_lies_in_the_folder(folder):
+    Store.open(folder.url, "north").add(NAME, CONTENT)
+    assert folder.get(NAME) == CONTENT
+    folder.put("north/.keep", b"")
+    store = Store.open(folder.url, "north")
+    assert store.add(NAME, CONTENT)
+    assert folder.get(f"north/{NAME}") == folder.get(NAME) == CONTENT
+    assert store.names() == [NAME]
+
+
+def test_damaged_copies_in_other_subfolders_do_no_harm(folder):
+    folder.put(f"a stranger/{NAME}", CONTENT[1:])
+    folder.put(f"zz/{NAME}", b"")
+    folder.put(f".hidden/{NAME}", CONTENT)
+    folder.put(f"north/deep/{NAME}", CONTENT)
+    store = Store.open(folder.url)
+    assert store.names() == [NAME]
+    assert store.read(NAME) is None
+    assert store.damaged == {NAME}
+    store.add(NAME, CONTENT)
+    for reader in (store, Store.open(folder.url)):
+        assert reader.names() == [NAME]
+        assert reader.read(NAME, writer="zz") == CONTENT
+        assert reader.damaged == set()
+
+
+@pytest.mark.parametrize("error", [errno.EACCES, errno.EROFS, errno.ENOSPC])
+def test_a_subfolder_that_cannot_be_written_to(tmp_path, monkeypatch, error):
+    (tmp_path / "north").mkdir()
+    write = directory.files.write_bytes
+
+    def fails(path, content, **options):
+        if path.parent.name == "north":
+            raise OSError(error, os.strerror(error))
+        write(path, content, **options)
+
+    monkeypatch.setattr(directory.files, "write_bytes", fails)
+    store = Store.open(tmp_path, "north")
+    assert store.add(NAME, CONTENT)
+    assert (tmp_path / NAME).read_bytes() == CONTENT
+    assert os.strerror(error) in store.aside
+    assert "lies in the folder itself" in store.aside
+    assert not store.add(NAME, CONTENT)
+
+
+def test_a_strangers_subfolder_is_not_written_to(tmp_path, monkeypatch):
+    """Its owner could remove what lies in it: it is read, and never the only place."""
+    (tmp_path / "north").mkdir()
+    monkeypatch.setattr(os, "geteuid", lambda: 4242)
+    ours = os.lstat
+
+    def strangers(path, **options):
+        found = ours(path, **options)
+        is_it = os.path.basename(path) == "north"
+        return os.stat_result((*found[:4], 4343 if is_it else found.st_uid, *found[5:10]))
+
+    monkeypatch.setattr(os, "lstat", strangers)
+    store = Store.open(tmp_path, "north")
+    assert store.add(NAME, CONTENT)
+    assert (tmp_path / NAME).read_bytes() == CONTENT
+    assert not list((tmp_path / "north").iterdir())
+    assert "is somebody else's" in store.aside
+    assert "Ask whoever set the folder up" in store.aside
+
+
+@pytest.mark.parametrize("lay", ["file", "link", "circle", "pipe"])
+def test_what_is_no_subfolder_but_has_its_name(tmp_path, lay):
+    (tmp_path / "box").mkdir()
+    (tmp_path / "else").mkdir()
+    path = tmp_path / "box" / "north"
+    make = {
+        "file": path.touch, "link": lambda: path.symlink_to(tmp_path / "else"),
+        "circle": lambda: path.symlink_to(path), "pipe": lambda: os.mkfifo(path),
+    }  # fmt: skip
+    make[lay]()
+    (tmp_path / "else" / NAME).write_bytes(CONTENT)
+    store = Store.open(tmp_path / "box", "north")
+    assert store.names() == []
+    assert store.add(NAME, CONTENT)
+    assert (tmp_path / "box" / NAME).read_bytes() == CONTENT
+    assert {one.name for one in (tmp_path / "else").iterdir()} == {NAME}
+
+
+def test_a_subfolder_that_may_not_be_listed_hinders_nobody(tmp_path, monkeypatch):
+    (tmp_path / "north").mkdir()
+    scan = os.scandir
+
+    def refuses(path):
+        if os.path.basename(path) == "north":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuses)
+    store = Store.open(tmp_path)
+    store.add(NAME, CONTENT)
+    assert store.names() == [NAME]
+    assert store.foreign() == 1
+
+
+@pytest.mark.parametrize(
+    ("owner", "is_ours"), [({"north": 7}, True), ({"north": 0}, True), ({}, True),
+                           ({"north": 8}, False), ({"north": 8, "": 8}, True)],
+)  # fmt: skip
+def test_owners_of_a_far_subfolder(toy, monkeypatch, owner, is_ours):
+    """A server that says whose something is shows it of a file once it is there."""
+    box, _, _ = toy
+    box.put("north/.keep", b"")
+    root, info = box.url.partition("://")[2].strip("/"), Renaming.info
+
+    def owned(self, path, **options):
+        below = path.strip("/").removeprefix(root).strip("/")
+        of = 7 if below.endswith(".hush") else owner.get(below, 5)
+        return info(self, path, **options) | ({"uid": of} if owner else {})
+
+    monkeypatch.setattr(Renaming, "info", owned)
+    store = Store.open(box.url, "north")
+    assert store.add(NAME, CONTENT)
+    assert box.get(f"north/{NAME}") == CONTENT
+    assert (NAME in box.listed()) is not is_ours
+    assert bool(store.aside) is not is_ours
+    assert store.read(NAME) == CONTENT
 
 
 # --- names --------------------------------------------------------------------------------------

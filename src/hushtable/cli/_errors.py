@@ -11,6 +11,8 @@ from hushtable.cli._escaping import escaped
 from hushtable.errors import HushTableError, UsageError
 
 REFUSED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
+#: Done as far as a command can, and a person has to do something.
+NEEDS_PERSON = 3
 
 #: Files that the running command has completed; an interruption names them.
 written: list[str] = []

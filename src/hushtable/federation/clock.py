@@ -37,6 +37,11 @@ def parsed(text: Any) -> datetime:
     )
 
 
+def goes_on(deadline: datetime) -> datetime:
+    """Return from when on nobody is waited for: a site's clock may be behind."""
+    return deadline + CLOCKS
+
+
 def shown_time(at: datetime) -> str:
     """Return a time as people read it."""
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -1,13 +1,14 @@
 """A round in a folder in plain words: where it stands, and who has to do what next."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from shlex import quote
 from typing import NamedTuple
 
-from hushtable.federation.clock import shown_time
-from hushtable.federation.folder.posts import ASK, ASKED, Posts
+from hushtable.federation.clock import CLOCKS, goes_on, now, shown_time
+from hushtable.federation.folder.posts import Posts
 from hushtable.federation.folder.progress import MISSING, Progress
 from hushtable.federation.folder.visits import Visit
 from hushtable.federation.refusals import Refusal
@@ -58,6 +59,8 @@ class Todo(NamedTuple):
     words: str
     #: To be typed; empty if nothing is.
     command: str = ""
+    #: Whether a person has to do it: no call of ``round sync`` does it by itself.
+    needs_person: bool = False
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:
@@ -82,7 +85,9 @@ def standing(progress: Progress) -> str:
             f"It cannot end: {progress.left} of {n} sites are left, and {round_.needed} are needed."
         )
     if progress.phase == "counting":
-        return f"{n_in} of {n} sites are in. {_sites(progress)} awaited until {until}."
+        names = progress.those(*MISSING)
+        awaited = f"{listed(names)} {'is' if len(names) == 1 else 'are'} awaited"
+        return f"{n_in} of {n} sites are in. {_until(round_, awaited, progress.late)}"
     if progress.phase == "short":
         return (
             f"The time was over on {until}: {n_in} of {n} sites are in, and {round_.needed} are "
@@ -98,9 +103,15 @@ def standing(progress: Progress) -> str:
     return f"Done: the result of {len(progress.those('summed'))} of {n} sites is there."
 
 
-def _sites(progress: Progress) -> str:
-    names = progress.those(*MISSING)
-    return f"{listed(names)} {'is' if len(names) == 1 else 'are'}"
+def _until(round_: Round, awaited: str, late: bool) -> str:
+    """Return until when somebody is awaited, and when the round goes on without them."""
+    until, minutes = shown_time(round_.deadline), CLOCKS // timedelta(minutes=1)
+    first = f"The time to answer ended on {until}." if late else f"{awaited} until {until}."
+    return (
+        f"{first} Without who is missing, the round goes on at "
+        f"{shown_time(goes_on(round_.deadline))}: {minutes} minutes are allowed for clocks that "
+        "differ."
+    )
 
 
 def site_words(progress: Progress, name: str) -> str:
@@ -117,6 +128,13 @@ def amendment_words(progress: Progress) -> str:
         return ""
     without = f", without {listed(made.dropped)}" if made.dropped else ""
     return f"until {shown_time(made.deadline)}{without}" + (f": {made.why}" if made.why else "")
+
+
+def aside_lines(odd: Mapping[str, str], most: int = 5) -> list[str]:
+    """Return what to say of files that do not count, by name with the reason; the first of many."""
+    lines = [f"Left aside: {name}: {why}" for name, why in [*odd.items()][:most]]
+    more = len(odd) - most
+    return lines + ([f"Left aside: {more:,} more (--json names them)."] if more > 0 else [])
 
 
 def damaged_words(n: int) -> str:
@@ -145,29 +163,52 @@ def todos(progress: Progress, folder: str = "FOLDER", key: str = "KEY") -> list[
 def _stopped(progress: Progress, _sync: str, _amend: str) -> list[Todo]:
     lead, names = progress.round.coordinator.name, progress.round.names
     return [
-        Todo([lead], "Open another round, and tell the sites which one."),
+        Todo([lead], "Open another round, and tell the sites which one.", needs_person=True),
         Todo([name for name in names if name != lead], f"Nothing: {lead} opens another round."),
     ]
 
 
 def _counting(progress: Progress, sync: str, amend: str) -> list[Todo]:
     until, lead = shown_time(progress.round.deadline), progress.round.coordinator.name
+    after = shown_time(goes_on(progress.round.deadline))
     answer = sync.replace(" --key", " DATA --key")
     refused = progress.those("refused")
     awaited = progress.those("awaited")
+    if progress.late:
+        return [*_waiting_for_clocks(progress, sync, amend), *_twice(progress, amend)]
     steps = [f"Remind {listed(awaited)}."] if awaited else []
     steps += [f"Ask {listed(refused)}: the log beside each book says why."] if refused else []
     return [
-        Todo(awaited, f"Answer with the site's rows, until {until}.", answer),
-        Todo(refused, f"Settle why the site refused, and answer until {until}.", answer),
+        Todo(awaited, f"Answer with the site's rows, until {until}.", answer, True),
+        Todo(refused, f"Settle why the site refused, and answer until {until}.", answer, True),
         Todo([lead], f"{' '.join(steps)} For more time, or to go on without a site (--drop SITE):",
-             f"{amend} --days 3"),
+             f"{amend} --days 3", bool(refused)),
         *_twice(progress, amend),
-        Todo(progress.those("in"), f"Nothing. Call again once the others are in or after {until}, "
+        Todo(progress.those("in"), f"Nothing. Call again once the others are in or after {after}, "
              "without rows: the site is needed once more to take the masks off."
-             if progress.round.in_steps else f"Nothing. The result comes after {until}.", sync),
+             if progress.round.in_steps else f"Nothing. The result comes after {after}.", sync),
         Todo(progress.those("dropped"), f"Nothing: {lead} goes on without the site."),
     ]  # fmt: skip
+
+
+def _waiting_for_clocks(progress: Progress, sync: str, amend: str) -> list[Todo]:
+    """Return what to do between the deadline and the time when the round goes on."""
+    round_, missing = progress.round, progress.those(*MISSING)
+    lead, after = round_.coordinator.name, shown_time(goes_on(round_.deadline))
+    there = progress.those("in")
+    drop = "".join(f" --drop {quote(name)}" for name in missing)
+    if len(there) >= round_.needed:
+        words = f"Nothing until {after}; then call. To go on without {listed(missing)} at once:"
+        todo = Todo([lead], words, amend + drop)
+    else:
+        words = f"Extend the round: {len(there)} sites are in, and {round_.needed} are needed."
+        todo = Todo([lead], words, f"{amend} --days 3", needs_person=True)
+    return [
+        todo,
+        Todo(missing, f"The time to answer is over: ask {lead} for more.", needs_person=True),
+        Todo(there, f"Nothing until {after}; then call again, once {lead} has called.", sync),
+        Todo(progress.those("dropped"), f"Nothing: {lead} goes on without the site."),
+    ]
 
 
 def _twice(progress: Progress, amend: str) -> list[Todo]:
@@ -176,9 +217,9 @@ def _twice(progress: Progress, amend: str) -> list[Todo]:
     drop = "".join(f" --drop {quote(name)}" for name in names)
     words = f"Go on without {listed(names)}, of whom neither answer counts:"
     return [
-        Todo([lead] if names else [], words, amend + drop),
+        Todo([lead] if names else [], words, amend + drop, True),
         Todo(names, "Find out which book is the newest, and call with that one alone: two "
-             f"different answers are there. {lead} goes on without the site."),
+             f"different answers are there. {lead} goes on without the site.", "", True),
     ]  # fmt: skip
 
 
@@ -189,9 +230,9 @@ def _short(progress: Progress, sync: str, amend: str) -> list[Todo]:
     missing = progress.those(*MISSING)
     return [
         Todo([lead], f"Extend the round, and ask {listed(missing)} to answer; or open another.",
-             f"{amend} --days 3"),
+             f"{amend} --days 3", True),
         Todo(missing, f"Ask {lead} for more time; then answer.",
-             sync.replace(" --key", " DATA --key")),
+             sync.replace(" --key", " DATA --key"), True),
         Todo(progress.those("in", "dropped"), f"Nothing until {lead} extends the round."),
     ]  # fmt: skip
 
@@ -254,22 +295,24 @@ def done_words(posted: Sequence[str]) -> list[str]:
 
 
 def waits_words(posts: Posts, visit: Visit, me: str) -> list[str]:
-    """Return for whom a party waits after its visit, and until when; nothing is read for it."""
-    round_, until = posts.round, shown_time(posts.round.deadline)
+    """Return for whom a party waits after its visit, and until when."""
+    round_, late = posts.round, now() > posts.round.deadline
     lead = round_.coordinator.name
-    asked = any(posts.there(ASK + step) for step in ASKED)
     if visit.state != "waiting":
         return []
+    asked = posts.decided
     if me == lead:
         if asked:
             return [f"Awaited: {listed(visit.waits_for)}, to help take the masks off the sum."]
-        return [f"Awaited until {until}: {listed(visit.waits_for)}."] if visit.waits_for else []
+        if not visit.waits_for:
+            return []
+        return [_until(round_, f"Awaited: {listed(visit.waits_for)},", late)]
     there = {*posts.there("masked"), *posts.there("submission"), *posts.amendment.dropped}
     missing = [name for name in round_.names if name not in there]
     if asked:
         return [f"Awaited: {lead}, who goes on from here."]
     first = (
-        f"Nothing is there yet of {listed(missing)}; time is until {until}."
+        _until(round_, f"Nothing is there yet of {listed(missing)}, who can answer", late)
         if missing
         else "Something is there of every site."
     )

@@ -344,7 +344,7 @@ PAGES = {
     "docs/folder.md": Page(
         slow=True,
         needs=ROUNDS,
-        folders=("north", "south", "west", "lead", "server/meeting", "server/round"),
+        folders=("north", "south", "west", "lead", "server"),
         before={
             f"hushtable round meet ../server/meeting --key {name}.key": the_call
             for name in ("lead", *THREE)
@@ -352,7 +352,7 @@ PAGES = {
     ),
     "docs/meet.md": Page(
         needs=ROUNDS,
-        folders=("north", "south", "lead", "server/meeting"),
+        folders=("north", "south", "lead", "server"),
         before={
             **{f"hushtable round meet ../server/meeting --key {name}.key --wait": the_call
                for name in ("north", "south", "lead")},

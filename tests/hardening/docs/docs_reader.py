@@ -140,6 +140,8 @@ class Reader:
             *sources, target = arguments
             for source in sources:
                 shutil.copy(source, target)
+        elif program == "install":
+            install(arguments)
         elif program == "pip":
             check_extras(arguments)
         elif program == "make":
@@ -148,6 +150,15 @@ class Reader:
             assert (ROOT / arguments[0]).is_file(), f"{block}: no such script: {line}"
         else:
             raise AssertionError(f"{block}: nobody here knows how to run {line}")
+
+
+def install(arguments):
+    """Make folders with their modes; users and groups of a server are not here."""
+    for option in ("-o", "-g"):
+        while option in arguments:
+            at = arguments.index(option)
+            del arguments[at : at + 2]
+    subprocess.run(["install", *arguments], check=True)
 
 
 def javascript(text):

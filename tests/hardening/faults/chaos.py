@@ -1,7 +1,8 @@
-"""Rounds in a folder where whatever can go wrong does: deaths, delays, damage, forgeries.
+"""Rounds in a folder where whatever can go wrong does: deaths, delays, damage, forgeries, floods.
 
 All of a run follows from its seed. A party that dies loses what it held in memory, at any write;
 its next visit begins from its files. A file becomes visible to each reader at a time of its own.
+An outsider adds files by the hundred, copies of what is there, and subfolders with parties' names.
 """
 
 import contextlib
@@ -25,6 +26,7 @@ from hushtable.errors import HushTableError, RoundError
 from hushtable.federation import clock
 from hushtable.federation.book.book import Book
 from hushtable.federation.book.database import Database
+from hushtable.federation.folder import posts, store
 from hushtable.federation.folder.coordinator import CoordinatorVisit
 from hushtable.federation.folder.posts import Posts, post_round
 from hushtable.federation.folder.site import SiteVisit
@@ -35,13 +37,24 @@ from hushtable.federation.online.site import OnlineSite
 from hushtable.federation.result import Result
 from hushtable.federation.terms import Terms
 
-SITES = 20
+FEWEST, SITES = 3, 20
+#: Files of one step and sender that an outsider adds at a time, at least and at most.
+FLOOD = 100, 400
 #: Sweeps over the parties while things go wrong. After that: whoever comes before the one it waits
 #: for does its part a sweep later. So even a round of which nothing is left takes eight: sites
 #: mask, the coordinator lists, sites sign, it asks, sites unmask, it adds up, sites keep the
 #: result, nothing moves. A file that was lost may cost one more each way.
 WILD, QUIET = 9, 10
 STEPS = "shares", "masked", "survivors", "unmask", "without"
+
+
+def _otherwise(content, more=0):
+    """Return a message written otherwise: what no signature covers can be changed."""
+    size = int.from_bytes(content[:8], "little")
+    with contextlib.suppress(ValueError):
+        header = json.dumps(json.loads(content[8 : 8 + size])).encode() + b" " * (8 * more)
+        return len(header).to_bytes(8, "little") + header + content[8 + size :]
+    return content + b"%d" % more
 
 
 class Killed(BaseException):
@@ -63,18 +76,30 @@ class Doom:
                 raise Killed
 
 
-class Box:
-    """The files of a folder, and from when on each reader sees them."""
+def claims_of(path):
+    """Return what the name of a file claims, wherever it lies."""
+    return parsed(path.rpartition("/")[2])
 
-    def __init__(self, rng, doom):
+
+class Box:
+    """The files of a folder by their paths, and from when on each reader sees them.
+
+    ``parties`` are those that read. Of their names, ``own`` are subfolders that whoever set the
+    folder up has made, and ``strangers`` those that an outsider has made first.
+    """
+
+    def __init__(self, rng, doom, parties, own):
         self.rng, self.doom, self.tick, self.calm = rng, doom, 0, False
         self.files, self.late, self.cut, self.writes = {}, {}, {}, 0
+        self.parties, self.own, self.strangers, self.ours = parties, own, set(), set()
 
     def put(self, name, content, writer=""):
         """Write a file; others see it at once, later, or cut off at first."""
         self.files[name] = content
         self.writes += 1
-        for reader in () if self.calm else ("lead", *(f"s{i:02d}" for i in range(SITES))):
+        if writer:
+            self.ours.add(name)
+        for reader in () if self.calm else self.parties:
             chance = self.rng.random() * (3 if reader == writer else 1)
             until = self.tick + int(self.rng.integers(1, 4))
             if chance < 0.12:
@@ -107,8 +132,12 @@ class View:
         """List what is visible, in any order."""
         names = [name for name in self.box.files if self.box.seen(self.reader, name) is not None]
         self.box.rng.shuffle(names)
-        found = [name for name in names if wanted(name)]
+        found = [name for name in names if wanted(name.rpartition("/")[2])]
         return found, len(names) - len(found)
+
+    def subfolder(self, name):
+        """Say whose a subfolder is."""
+        return True if name in self.box.own else False if name in self.box.strangers else None
 
     def load(self, name, most):
         """Return what is visible of a file."""
@@ -144,8 +173,9 @@ class World:
         patch.setattr(Terms, "scale", functools.lru_cache(Terms.scale))
         patch.setattr("os.fsync", lambda _: None)
         # The same bytes are read by twenty parties, again and again.
-        for where, name in ((signatures, "verifies"), (files, "unpack")):
-            patch.setattr(where, name, functools.lru_cache(4000)(getattr(where, name)))
+        for where, name in ((signatures, "verifies"), (files, "unpack"), (posts, "is_signed"),
+                            (store, "parsed"), (posts, "parsed_name")):  # fmt: skip
+            patch.setattr(where, name, functools.lru_cache(1 << 15)(getattr(where, name)))
         patch.setattr(Database, "writing", self._doomed(Database.writing))
         patch.setattr(files, "replacing", self._doomed(files.replacing))
         run = Database.run
@@ -168,7 +198,12 @@ class World:
         """Return the run of a seed, over."""
         one = Run(self, seed)
         one.go()
-        self.before = dict(one.box.files)
+        # Of books that the next run does not have: their heads would rightly stop it.
+        self.before = {
+            path: one.box.files[path]
+            for path in sorted(one.box.ours)
+            if claims_of(path).step != "head"
+        }
         return one
 
 
@@ -178,22 +213,26 @@ class Run:
     def __init__(self, world, seed):
         self.world, self.those = world, world.those
         self.rng, self.seed = np.random.default_rng(seed), seed
-        self.least = int(self.rng.integers(11, SITES + 1))
-        self.round = self.those.open(least=self.least, title=f"run {seed}")
+        self.names = list(self.those.sites)[: self.rng.integers(FEWEST, SITES + 1)]
+        k = len(self.names)
+        self.least = int(self.rng.integers(k // 2 + 1, k + 1))
+        cards = [self.those.sites[name].keys.card for name in self.names]
+        self.round = self.those.open(least=self.least, title=f"run {seed}", cards=cards)
         self.folder = world.folder / f"run{seed}"
         self.folder.mkdir()
-        self.box = Box(self.rng, world.doom)
+        parties = ["lead", *self.names]
+        own = {name for name in parties if self.rng.random() < 0.5}
+        self.box = Box(self.rng, world.doom, parties, own if self.rng.random() < 0.5 else set())
         world.at, world.doom.left = T0, 0
-        self.names = list(self.those.sites)
         for name in self.names:
             shutil.copy(f"{self.those.sites[name].book.path}.new", self.book(name))
-        away = self.rng.permutation(self.names)[: self.rng.integers(0, SITES - self.least + 1)]
+        away = self.rng.permutation(self.names)[: self.rng.integers(0, k - self.least + 1)]
         self.away = {str(name): int(self.rng.integers(0, 5)) for name in away}
         self.lose_journal, self.unhealed = self.rng.random() < 0.3, self.rng.random() < 0.1
         self.amends = int(self.rng.integers(0, 6)) if self.rng.random() < 0.25 else -1
         self.over = int(self.rng.integers(1, WILD))
         self.lead, self.refused, self.words, self.counts = None, "", [], Counter()
-        self.found_out, self.states = set(), {}
+        self.found_out, self.states, self.said = set(), {}, set()
         post_round(Store(View(self.box, "lead")), self.round)
 
     def book(self, name):
@@ -215,7 +254,7 @@ class Run:
         doom.left = int(self.rng.integers(1, 25)) if doomed else 0
         self.counts["visits"] += 1
         try:
-            posts = Posts(self.round, Store(View(self.box, name)))
+            posts = Posts(self.round, Store(View(self.box, name), name))
             done = self._lead(posts) if name == "lead" else self._site(name, posts)
         except Killed:
             self.counts["deaths"] += 1
@@ -225,6 +264,7 @@ class Run:
         self.states[name] = done.state
         if name == "lead":
             self.lead = done
+        self.said |= set(done.words)
         self.found_out |= set(done.found_out)
 
     def _site(self, name, posts):
@@ -240,7 +280,7 @@ class Run:
             # Nobody moves to another machine before the folder shows what the first one wrote.
             for hidden in (self.box.late, self.box.cut):
                 for reader, file in list(hidden):
-                    if reader == "lead" and parsed(file).step.startswith("ask-"):
+                    if reader == "lead" and claims_of(file).step.startswith("ask-"):
                         del hidden[reader, file]
         output = self.folder / "lead.hush"
         return CoordinatorVisit(posts, self.those.lead, self.journal, output).run()
@@ -281,9 +321,9 @@ class Run:
         if sweep == self.over:
             self.world.at = DEADLINE + timedelta(hours=1)
         if sweep == self.amends:
-            posts = Posts(self.round, Store(View(self.box, "lead")))
+            posts = Posts(self.round, Store(View(self.box, "lead"), "lead"))
             how = {"deadline": DEADLINE + timedelta(days=3)}
-            if self.rng.random() < 0.5:
+            if self.rng.random() < 0.5 and self.least < len(self.names):
                 how["drop"] = (str(self.rng.choice(self.names)),)
             if posts.decided:
                 with pytest.raises(RoundError, match="decided already"):
@@ -295,36 +335,87 @@ class Run:
     # --- what strangers and disks do ----------------------------------------------------------
 
     def _mischief(self):
-        kinds = self._cut_off, self._copied, self._replayed, self._forged, self._foreign, self._form
+        kinds = (
+            self._cut_off, self._copied, self._replayed, self._forged, self._foreign, self._form,
+            self._flooded, self._flooded_with_copies, self._made_subfolder, self._moved,
+        )  # fmt: skip
         kind = kinds[self.rng.integers(len(kinds))]
         kind()
         self.counts[kind.__name__.strip("_")] += 1
 
     def _any(self, files_=None):
-        names = sorted(self.box.files if files_ is None else files_)
+        names = sorted(self.box.ours if files_ is None else files_)
         return names[self.rng.integers(len(names))]
 
     def _cut_off(self):
         name = self._any()
-        claims = parsed(name)
+        claims = claims_of(name)
         ours = claims.step == "round" or (claims.sender in self.away and not self.unhealed)
         if not ours and not (claims.step.startswith("ask-") and self.lose_journal):
             self.box.files[name] = self.box.files[name][: self.rng.integers(0, 200)]
 
     def _put(self, step, sender, content):
-        self.box.put(name_of(self.round.round_id, step, sender, content), content)
+        name = name_of(self.round.round_id, step, sender, content)
+        path = self._path(name)
+        if path not in self.box.files:  # an outsider changes nothing that is there
+            self.box.put(path, content)
+            self.counts["files of the outsider"] += 1
+
+    def _path(self, name):
+        """Return where an outsider puts a file: not into the subfolder of a party."""
+        folders = ["", "", "", "a stranger", *sorted(self.box.strangers)]
+        folder = folders[self.rng.integers(len(folders))]
+        return f"{folder}/{name}" if folder else name
+
+    def _flooded(self):
+        """Junk of one step and sender: some of it sorts before what it is to hide."""
+        step, sender = self._target()
+        for i in range(self.rng.integers(*FLOOD)):
+            self._put(step, sender, b"%d of run %d" % (i, self.seed))
+
+    def _flooded_with_copies(self):
+        """What others signed, each time in another form, as if it were of one step and sender."""
+        step, sender = self._target()
+        content = self.box.files[self._any()]
+        for i in range(int(self.rng.integers(*FLOOD)) // 4):
+            self._put(step, sender, _otherwise(content, i))
+
+    def _target(self):
+        steps = *STEPS, *(f"ask-{step}" for step in STEPS[2:]), "amend", "result", "head", "refused"
+        step = str(self.rng.choice(steps))
+        sender = "lead" if step in ("amend", "result") else str(self.rng.choice(self.names))
+        return step, sender
+
+    def _made_subfolder(self):
+        """One with a party's name, unless that has one: what lies in it can be removed again."""
+        name = str(self.rng.choice(self.box.parties))
+        if name not in self.box.own:
+            self.box.strangers.add(name)
+        for path in [one for one in self.box.files if one.startswith("s00/")]:
+            if "s00" in self.box.strangers and path not in self.box.ours:
+                del self.box.files[path]
+
+    def _moved(self):
+        """A whole copy, or a half one, of a file in a subfolder."""
+        path = self._any()
+        content = self.box.files[path]
+        name = path.rpartition("/")[2]
+        there = f"{self.rng.choice(['a stranger', *sorted(self.box.strangers)])}/{name}"
+        if there not in self.box.files:
+            self.box.put(there, content[: self.rng.choice([len(content), len(content) // 2])])
 
     def _copied(self):
         """The same file, as if it were of another step or party."""
-        one, other = parsed(self._any()), self._any()
+        one, other = claims_of(self._any()), self._any()
         self._put(one.step, one.sender, self.box.files[other])
 
     def _replayed(self):
         """A file of the round before, as if it were of this one."""
         if self.world.before:
             name = self._any(self.world.before)
-            claims = parsed(name)
-            self._put(claims.step, claims.sender, self.world.before[name])
+            claims = claims_of(name)
+            if claims.sender in self.names:
+                self._put(claims.step, claims.sender, self.world.before[name])
 
     def _forged(self):
         sender = str(self.rng.choice(["lead", *self.names]))
@@ -345,12 +436,8 @@ class Run:
     def _form(self):
         """The same message, written otherwise: what no signature covers can be changed."""
         name = self._any()
-        content, claims = self.box.files[name], parsed(name)
-        size = int.from_bytes(content[:8], "little")
-        with contextlib.suppress(ValueError):
-            header = json.dumps(json.loads(content[8 : 8 + size])).encode()
-            other = len(header).to_bytes(8, "little") + header + content[8 + size :]
-            self._put(claims.step, claims.sender, other)
+        claims = claims_of(name)
+        self._put(claims.step, claims.sender, _otherwise(self.box.files[name]))
 
     # --- what has to hold ---------------------------------------------------------------------
 
@@ -358,13 +445,15 @@ class Run:
         """Check all that has to hold; return the outcome in a word."""
         assert self.quiet, f"it does not come to an end: {self.end}, {self.states}"
         assert not self.found_out, self.found_out
+        blamed = [one for one in self.said if "two different" in one or "does not know" in one]
+        assert not blamed, blamed
         sent = self._books()
         self._one_answer_a_step()
         state = self.end.state
         alive = set(self.names) - set(self.away)
         if state == "done":
             self._sum(sent, alive)
-            whole = len(Result.load(self.folder / "lead.hush").sites) == SITES
+            whole = len(Result.load(self.folder / "lead.hush").sites) == len(self.names)
             return "sum of all" if whole else "sum without some"
         listed = self._listed()
         if state == "failed":
@@ -397,7 +486,7 @@ class Run:
         """No party signed two different things in a step."""
         said, cards = {}, {card.name: card for card in self.those.cards}
         for file, content in self.box.files.items():
-            claims = parsed(file)
+            claims = claims_of(file)
             card = cards.get(claims.sender)
             if card is None or claims.step.startswith("ask-"):
                 continue
@@ -427,7 +516,7 @@ class Run:
         """Return of whom all that a round begins with is there, whole and in time."""
         there = {step: set() for step in ("shares", "masked")}
         for file, content in self.box.files.items():
-            claims = parsed(file)
+            claims = claims_of(file)
             if claims.step in there and claims.sender in self.names:
                 with contextlib.suppress(HushTableError):
                     read = files.unpack(content, file)

@@ -72,6 +72,7 @@ class Party:
             journal = path_of(self.key, round_)
             before, visit = visit, CoordinatorVisit(posts, self.keys, journal, result).run()
             visit.posted, visit.words = before.posted + visit.posted, before.words + visit.words
+            visit.needs_person |= before.needs_person or before.state == "failed"
         return visit
 
     # --- as a site ----------------------------------------------------------------------------

@@ -45,13 +45,13 @@ def amend(
     """
     if days is None and not drop:
         raise UsageError("nothing to amend: give --days, --drop, or both")
-    store, keys = Store.open(folder), Keys.load(key)
+    keys = Keys.load(key)
+    store = Store.open(folder, keys.card.name)
     asked = _asked(store, keys, which)
-    deadline = None if days is None else common.days_on(days)
-    journal = path_of(key, asked)
+    deadline, journal = None if days is None else common.days_on(days), path_of(key, asked)
     with files.locked(journal):  # two amendments of one number would stop the round
         posts = Posts(asked, store)
-        if posts.there("result"):
+        if any(True for _ in posts.results()):
             raise RoundError(f"round {asked.round_id[:12]} is over: its result is in {store.where}")
         if journal.exists() and read_decided(journal, asked).sites:
             raise RoundError(DECIDED)

@@ -68,7 +68,8 @@ def meet(
     """
     if absent is not None and code is None and (as_json or not sys.stdin.isatty()):
         raise UsageError("--absent goes with --code: nobody is here to ask")
-    keys, place, notes = Keys.load(key), Store.open(folder), beside(key)
+    keys, notes = Keys.load(key), beside(key)
+    place = Store.open(folder, keys.card.name)
     name, kept = keys.card.name, common.book_beside(key, book)
     if kept.exists() or coordinator not in (None, name):
         Book.open(kept, keys.card).close()  # what fails, fails before anything is posted
@@ -92,7 +93,7 @@ def meet(
                 visited = confirm(visited, notes, code, noted, away)
         else:
             visited = confirm(visited, notes, code, None, away)
-    finish(as_json, _facts(visited, notes), lambda: _print(visited, folder, key))
+    finish(as_json, _facts(visited, notes), lambda: _print(visited, place, folder, key))
 
 
 def _split(text: str) -> list[str]:
@@ -152,7 +153,7 @@ def _show(visited: Visit) -> None:
     ])  # fmt: skip
 
 
-def _print(visited: Visit, folder: str, key: Path) -> None:
+def _print(visited: Visit, place: Store, folder: str, key: Path) -> None:
     state, away = visited.state, visited.waiting
     if visited.others:
         names = ", ".join(shown(name) for name in visited.others[:5])
@@ -164,6 +165,8 @@ def _print(visited: Visit, folder: str, key: Path) -> None:
     elif not state.confirmed:
         print("\nNobody is trusted yet. After the call, if all read the same code:")
         print(f"  hushtable round meet {quote(folder)} --key {quote(str(key))} --code CODE")
+    if place.aside:
+        print_sentences([f"{shown(place.aside)}."])
     for why in visited.unread.values():
         print_sentences([f"Not readable yet: {shown(why)}"])
     if visited.waiting:

@@ -5,7 +5,10 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
 
+import typer
+
 from hushtable import files
+from hushtable.cli._errors import NEEDS_PERSON
 from hushtable.cli._options import Json, argument, option
 from hushtable.cli._output import Target, finish, print_sentences, print_table, shown
 from hushtable.cli.round._common import collected, no_round, period_facts, read_round, state
@@ -21,6 +24,7 @@ from hushtable.report.rounds import (
     RESULT,
     Todo,
     amendment_words,
+    aside_lines,
     damaged_words,
     next_lines,
     site_words,
@@ -59,6 +63,9 @@ def status(
     In a folder, only what is signed counts, and no keys are needed to look; the page tells
     everybody's part. With the file of a
     round, the submissions that were sent by other ways are checked.
+
+    Exit codes, of a folder: 0 nothing to do but to wait or to call round sync; 1 failed; 2 wrong
+    usage; 3 a person has to act: you, with --key; the coordinator, without.
 
     Example:
       hushtable round status /mnt/round --html status.html
@@ -111,6 +118,13 @@ def _of_folder(
             print(f"Wrote {target}.")
 
     finish(as_json, facts, text)
+    if any(_needs_person(progress, todo, me) for progress, todo in each):
+        raise typer.Exit(NEEDS_PERSON)
+
+
+def _needs_person(progress: Progress, todo: list[Todo], me: Card | None) -> bool:
+    name = progress.round.coordinator.name if me is None else me.name
+    return any(one.needs_person for one in todo if name in one.who)
 
 
 def _wanted(store: Store, me: Card | None, which: str | None) -> list[Round]:
@@ -156,8 +170,8 @@ def _print(progress: Progress, todo: list[Todo], me: Card | None) -> None:
             print(f"    {one.command}")
     if progress.phase == "done":
         print("\n".join(next_lines(progress.round, RESULT)))
-    for name, why in progress.odd.items():
-        print_sentences([f"Left aside: {shown(name)}: {shown(why)}"])
+    for line in aside_lines(progress.odd):
+        print_sentences([shown(line)])
     print()
 
 

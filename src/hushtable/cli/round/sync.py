@@ -9,19 +9,19 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli._errors import REFUSED
+from hushtable.cli._errors import NEEDS_PERSON, REFUSED
 from hushtable.cli._options import Json, argument, option
 from hushtable.cli._output import finish, print_sentences, shown
 from hushtable.cli._rows import READS, Reads
 from hushtable.cli.round import _common as common
 from hushtable.cli.round._answering import ANSWERS, Answers, Counting
 from hushtable.cli.round._party import Party, result_name
-from hushtable.federation.clock import stamp
+from hushtable.federation.clock import goes_on, stamp
 from hushtable.federation.folder.posts import Posts, post_round, rounds
 from hushtable.federation.folder.store import Store
 from hushtable.federation.folder.visits import Visit
 from hushtable.federation.keys import Card, Keys
-from hushtable.report.rounds import damaged_words, done_words, next_lines, waits_words
+from hushtable.report.rounds import aside_lines, damaged_words, done_words, next_lines, waits_words
 
 Folder = Annotated[str, argument("FOLDER", "Where the round lives: a directory, or a URL.")]
 _Data = Annotated[str | None, argument("[DATA]", "At a site: the rows, until it has answered.")]
@@ -54,14 +54,19 @@ def sync(
     Says what it waits for. For coordinator and sites alike; call it again whenever you like, also
     from cron (--unattended, as far as the policy allows). A masked round takes two visits of a
     site, and three if sites are missing. What was put there is never changed; what got lost is put
-    there again. The exit code is 1 where a round cannot go on.
+    there again.
+
+    Exit codes: 0 done, or nothing to do here until others have called; 1 refused or failed: a round
+    cannot go on; 2 wrong usage; 3 a person has to act: rows are asked for, a site refused or
+    answered twice, or a result is here for the first time that leaves this site out.
 
     Example:
       hushtable round sync /mnt/round patients.csv --key north.key --person patient
     """
     if data is not None and not unattended:
         answers.check_asked(as_json)
-    store, keys = Store.open(folder), Keys.load(key)
+    keys = Keys.load(key)
+    store = Store.open(folder, keys.card.name)
     for path in common.present(post):
         post_round(store, common.coordinators_round(path, keys))
     counting = None
@@ -76,12 +81,15 @@ def sync(
         "command": "round sync",
         "folder": store.where,
         "name": keys.card.name,
+        "aside": store.aside,
         "rounds": [_facts(posts, visit) for posts, visit in visited],
     }
     told = _Told(store, keys.card, key, output, answers.plan)
     finish(as_json, facts, partial(told.print, visited))
     if any(visit.state == "failed" for _, visit in visited):
         raise typer.Exit(REFUSED)  # so that whoever has it run hears of it
+    if any(visit.needs_person for _, visit in visited):
+        raise typer.Exit(NEEDS_PERSON)
 
 
 # --- what is said ---------------------------------------------------------------------------------
@@ -95,7 +103,9 @@ def _facts(posts: Posts, visit: Visit) -> dict[str, Any]:
         "state": visit.state,
         "posted": visit.posted,
         "waits_for": visit.waits_for,
+        "needs_person": visit.needs_person,
         "deadline": stamp(posts.round.deadline),
+        "goes_on": stamp(goes_on(posts.round.deadline)),
         "amendments": posts.amendment.number,
         "words": visit.words,
         "found_out": visit.found_out,
@@ -116,6 +126,8 @@ class _Told:
     def print(self, visited: Sequence[tuple[Posts, Visit]]) -> None:
         for posts, visit in visited:
             self._print_one(posts, visit)
+        if self.store.aside:
+            print_sentences([f"{shown(self.store.aside)}."])
         if self.store.damaged:
             print(damaged_words(len(self.store.damaged)))
         states = {visit.state for _, visit in visited}
@@ -131,7 +143,7 @@ class _Told:
         print(f"Round {posts.round.round_id[:12]}{title}: {_STATES[visit.state]}.")
         lines = [*done_words(visit.posted), *visit.words, *waits_words(posts, visit, self.me.name)]
         lines += [f"Found out: {shown(name)} {why}." for name, why in visit.found_out.items()]
-        lines += [f"Left aside: {shown(name)}: {shown(why)}" for name, why in posts.odd.items()]
+        lines += aside_lines(posts.odd)
         print_sentences(map(shown, lines), indent="  ")
         if visit.state == "done":
             result = self.output / result_name(posts.round)

@@ -142,6 +142,10 @@ class Counted:
         """As `Directory.look`."""
         return self.inner.look(wanted)
 
+    def subfolder(self, name: str) -> bool | None:
+        """As `Directory.subfolder`."""
+        return self.inner.subfolder(name)
+
     def load(self, name: str, most: int) -> bytes | None:
         """As `Directory.load`."""
         content = self.inner.load(name, most)

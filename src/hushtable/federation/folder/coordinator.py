@@ -11,7 +11,7 @@ from pathlib import Path
 from hushtable import files
 from hushtable.counts.base import Noised
 from hushtable.errors import HushTableError, RoundError
-from hushtable.federation.clock import CLOCKS, now
+from hushtable.federation.clock import goes_on, now
 from hushtable.federation.collect import Collection
 from hushtable.federation.folder.posts import ASK, ASKED, Posts
 from hushtable.federation.folder.visits import Visit
@@ -98,6 +98,7 @@ class CoordinatorVisit:
         for name in awaited:
             word = self.posts.refused(name, step and f"-{step}")
             if word:
+                visit.needs_person = True
                 visit.say(
                     f"{name} refused ({word}): its log says why. It may still answer; ask it."
                 )
@@ -111,14 +112,15 @@ class CoordinatorVisit:
                 try:
                     tally.add(step, sender, content)
                 except HushTableError as error:
-                    self.posts.odd[name] = str(error)
+                    self.posts.refuse(name, str(error))
 
     def _closes(self, tally: Tally, visit: Visit) -> bool:
         """Decide who is in the sum if it is time; return whether that is decided."""
         round_, left = self.posts.round, self.posts.left()
         missing = [name for name in left if name not in tally.present]
-        over, least = now() > round_.deadline + CLOCKS, round_.terms.least
+        over, least = now() > goes_on(round_.deadline), round_.terms.least
         for name in sorted(set(tally.twice) & set(left)):
+            visit.needs_person = True
             visit.say(
                 f"{name} {tally.twice[name]}: neither counts. Go on without it (hushtable round "
                 f"amend --drop {name}), and ask which of its books is the newest."
@@ -170,7 +172,7 @@ class CoordinatorVisit:
                     collection.add(name, content)
         self.posts.odd |= dict(collection.refused)
         missing = [name for name in collection.missing if name not in dropped]
-        over = now() > round_.deadline + CLOCKS
+        over = now() > goes_on(round_.deadline)
         if missing and not over:
             return self._wait(visit, missing)
         try:
@@ -194,13 +196,7 @@ class CoordinatorVisit:
                 content = self.output.read_bytes()
                 Result.of(files.unpack(content, self.output)).check_round(self.posts.round)
                 self.posts.add("result", self.keys.card.name, content)
-        for name, content in self.posts.of("result", self.keys.card.name):
-            try:
-                result = Result.of(files.unpack(content, name))
-                result.check_round(self.posts.round)
-            except HushTableError as error:
-                self.posts.odd[name] = str(error)
-                continue
+        for _, content, result in self.posts.results():
             if not self.output.exists():
                 files.write_bytes(self.output, content, private=False)
             self._end(visit, result)

@@ -9,11 +9,14 @@ from pathlib import Path
 
 from hushtable import files
 from hushtable.errors import FileError
+from hushtable.federation.keys import is_name
 
 #: A pipe, a device or a link in a circle that a stranger laid out is not waited for.
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 #: Of one file, not of the folder: the others can still be read.
 _OF_ONE_FILE = {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENXIO}
+#: Of one subfolder: a stranger's, or one that went or was replaced meanwhile.
+_OF_ONE_FOLDER = _OF_ONE_FILE | {errno.ENOENT, errno.ENOTDIR}
 
 _ADVICE = {
     errno.ENOENT: "check the path; create the folder, or mount it, and call again",
@@ -71,17 +74,50 @@ class Directory:
         self._path = Path(where).absolute()
 
     def look(self, wanted: Callable[[str], bool]) -> tuple[list[str], int]:
-        """Return the names of the plain files that are wanted, and the number of all others."""
+        """Return the plain files that are wanted, and the number of all others."""
         found, others = [], 0
         with self._words():
             self._check()
             with os.scandir(self._path) as entries:
                 for entry in entries:
+                    inside = []
                     if wanted(entry.name) and entry.is_file(follow_symlinks=False):
-                        found.append(entry.name)
-                    elif not entry.name.startswith("."):
-                        others += 1
+                        inside = [entry.name]
+                    elif entry.is_dir(follow_symlinks=False) and is_name(entry.name):
+                        inside = self._inside(entry.name, wanted)
+                    found += inside
+                    others += not inside and not entry.name.startswith(".")
         return found, others
+
+    def _inside(self, folder: str, wanted: Callable[[str], bool]) -> list[str]:
+        try:
+            with os.scandir(self._path / folder) as entries:
+                return [
+                    f"{folder}/{entry.name}"
+                    for entry in entries
+                    if wanted(entry.name) and entry.is_file(follow_symlinks=False)
+                ]
+        except OSError as error:
+            if error.errno in _OF_ONE_FOLDER:
+                return []
+            raise
+
+    def subfolder(self, name: str) -> bool | None:
+        """Whether a subfolder was made by this user, or by whoever owns the folder.
+
+        No stranger can then put a link in its place, if the folder has the sticky bit.
+        """
+        with self._words():
+            try:
+                found = os.lstat(self._path / name)
+            except OSError as error:
+                if error.errno in _OF_ONE_FOLDER:
+                    return None
+                raise
+            if not stat.S_ISDIR(found.st_mode):
+                return None
+            me = getattr(os, "geteuid", lambda: 0)()
+            return found.st_uid in (me, 0, os.stat(self._path).st_uid)
 
     def load(self, name: str, most: int) -> bytes | None:
         """Return a file's content; None if it cannot be used, `FileNotFoundError` without one."""
@@ -92,7 +128,7 @@ class Directory:
                 return None
             with self._words():
                 self._check()
-                if not isinstance(error, FileNotFoundError):
+                if error.errno not in (errno.ENOENT, errno.ENOTDIR):
                     raise error
             raise FileNotFoundError(name) from None
         try:

@@ -7,14 +7,16 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from hushtable import files
 from hushtable.entries import entries
 from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.clock import parsed, stamp
 from hushtable.federation.folder.store import Store, name_of
 from hushtable.federation.folder.store import parsed as parsed_name
-from hushtable.federation.keys import Keys
-from hushtable.federation.online.messages import Message, Step
+from hushtable.federation.keys import Card, Keys
+from hushtable.federation.online.messages import Message, Step, is_signed
 from hushtable.federation.refusals import Refused
+from hushtable.federation.result import Result
 from hushtable.federation.round import Round
 
 #: Before the name of a step, in the name of a file that asks a site.
@@ -29,8 +31,8 @@ DECIDED = (
 )
 #: Of a file in which a site refuses to begin; and before the name of a step that it refuses.
 REFUSED = "refused"
-#: Files that claim to be of the same step and sender, and are looked at: one is enough.
-_MOST = 16
+#: Of a file by which a site's book is known to hold what it answered.
+HEAD = "head"
 
 
 def rounds(store: Store) -> list[Round]:
@@ -124,12 +126,20 @@ class Posts:
     stopped: str = ""
     odd: dict[str, str] = field(default_factory=dict)
     _names: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    #: By sender, of all rounds in the folder.
+    _heads: dict[str, list[str]] = field(default_factory=dict)
+    #: Files that were read in this visit, and are none: not read again.
+    _refused: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         for name in self.store.names():
             claims = parsed_name(name)
-            if claims is not None and claims.round_id16 == self.round.round_id[:16]:
+            if claims is None:
+                continue
+            if claims.round_id16 == self.round.round_id[:16]:
                 self._names.setdefault((claims.step, claims.sender), []).append(name)
+            if claims.step == HEAD:
+                self._heads.setdefault(claims.sender, []).append(name)
         self.amendment = self._amended()
         self.round = replace(self.round, deadline=self.amendment.deadline)
 
@@ -140,7 +150,7 @@ class Posts:
             try:
                 made = Amendment.of(Message.read(content, card).check(self.round, "amend"))
             except HushTableError as error:
-                self.odd[name] = str(error)
+                self.refuse(name, str(error))
                 continue
             if found.setdefault(made.number, made) != made:
                 self.stopped = (
@@ -151,17 +161,46 @@ class Posts:
         return found[max(found)]
 
     def of(self, step: str, sender: str, known: bytes = b"") -> Iterator[tuple[str, bytes]]:
-        """Yield the files that claim to be of a step and sender, each with its content.
+        """Yield the files of a step and sender that carry a signature of who has to write them.
 
-        The one with the content that is ``known`` is not read.
+        Each comes with its content; the one with the content that is ``known`` is not read. What
+        the signature covers is to be checked. All are looked at, however many strangers add.
         """
         mine = name_of(self.round.round_id, step, sender, known)
-        names = sorted(name for name in self._names.get((step, sender), []) if name != mine)
-        for name in names[_MOST:]:
-            self.odd[name] = f"more than {_MOST} files claim to be this one: it is not looked at"
-        for name in names[:_MOST]:
-            content = self.store.read(name)
-            if content is not None:
+        names = [name for name in self._names.get((step, sender), []) if name != mine]
+        return self._signed(names, self._writer(step, sender), step)
+
+    def heads(self, card: Card) -> Iterator[tuple[str, bytes]]:
+        """Yield the heads of a site's book that it signed, for any round in this folder."""
+        return self._signed(self._heads.get(card.name, []), card, HEAD)
+
+    def refuse(self, name: str, why: str) -> None:
+        """Leave a file aside, and read it no more in this visit."""
+        self._refused.add(name)
+        self.odd[name] = why
+
+    def _writer(self, step: str, sender: str) -> Card | None:
+        """Return the card of who writes the files of a step; None if that is no party."""
+        lead = self.round.coordinator
+        if step.startswith(ASK) or (step in ("amend", "result") and sender == lead.name):
+            return lead
+        return self.round.card(sender) if sender in self.round.names else None
+
+    def _signed(
+        self, names: list[str], writer: Card | None, step: str
+    ) -> Iterator[tuple[str, bytes]]:
+        whose = "" if writer is None else writer.name
+        for name in self.store.first_of(names, whose):
+            if name in self._refused:
+                continue
+            content = self.store.read(name, writer=whose)
+            if content is None:  # cut off, perhaps: the next visit may find it whole
+                self._refused.add(name)
+            elif writer is None:
+                self.refuse(name, "it is of nobody who takes part in this round")
+            elif step != "result" and not is_signed(content, writer):  # that has a seal
+                self.refuse(name, f"it does not carry the signature of {whose!r}")
+            else:
                 yield name, content
 
     def asked(self, step: Step, site: str) -> Iterator[tuple[str, Message]]:
@@ -170,9 +209,20 @@ class Posts:
             try:
                 message = Message.read(content, self.round.coordinator).check(self.round, step)
             except HushTableError as error:
-                self.odd[name] = str(error)
+                self.refuse(name, str(error))
                 continue
             yield name, message
+
+    def results(self) -> Iterator[tuple[str, bytes, Result]]:
+        """Yield the results of the round: name of the file, its content, and what it holds."""
+        for name, content in self.of("result", self.round.coordinator.name):
+            try:
+                result = Result.of(files.unpack(content, name))
+                result.check_round(self.round)
+            except HushTableError as error:
+                self.refuse(name, str(error))
+                continue
+            yield name, content, result
 
     @property
     def decided(self) -> bool:
@@ -193,7 +243,7 @@ class Posts:
             except Refused as error:
                 return error.word
             except HushTableError as error:
-                self.odd[name] = str(error)
+                self.refuse(name, str(error))
         return ""
 
     def there(self, step: str) -> list[str]:
@@ -206,6 +256,7 @@ class Posts:
         known = self._names.setdefault((step, sender), [])
         if name not in known:
             known.append(name)
+        self._refused.discard(name)
         return self.store.add(name, content)
 
     # --- amending -----------------------------------------------------------------------------

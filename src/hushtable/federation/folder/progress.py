@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-from hushtable import files
 from hushtable.errors import HushTableError, RoundError
-from hushtable.federation.clock import CLOCKS, now, stamp
+from hushtable.federation.clock import goes_on, now, stamp
 from hushtable.federation.folder.posts import ASK, ASKED, Amendment, Posts
 from hushtable.federation.online import shares
 from hushtable.federation.online.messages import Message
 from hushtable.federation.refusals import Refusal, Refused
-from hushtable.federation.result import Result
 from hushtable.federation.round import Round
 from hushtable.federation.submission import Submission
 
@@ -88,7 +86,12 @@ class Progress:
     @property
     def over(self) -> bool:
         """Whether the deadline has passed, whatever clock a site has."""
-        return self.at > self.round.deadline + CLOCKS
+        return self.at > goes_on(self.round.deadline)
+
+    @property
+    def late(self) -> bool:
+        """Whether the deadline has passed, by the clock here: no site may answer any more."""
+        return self.at > self.round.deadline
 
     @property
     def left(self) -> int:
@@ -113,6 +116,7 @@ class Progress:
             "asked": self.asked,
             "at": stamp(self.at),
             "over": self.over,
+            "goes_on": stamp(goes_on(self.round.deadline)),
             "waits_for": self.waits_for,
             "states": dict(self.states),
             "refusals": {name: str(word) for name, word in self.refused.items()},
@@ -131,8 +135,9 @@ class _Look:
 
     def states(self) -> tuple[dict[str, State], Phase]:
         """Return the state of each site, and how far the round is."""
-        names, result = self.posts.round.names, self._result()
-        if result is not None:
+        names, found = self.posts.round.names, next(self.posts.results(), None)
+        if found is not None:
+            _, _, result = found
             return {name: "summed" if name in result.sites else "out" for name in names}, "done"
         asked = {name: message for name in names if (message := self._asked(name)) is not None}
         if asked:
@@ -144,23 +149,10 @@ class _Look:
             return states, "stopped"
         missing, needed = set(MISSING) & set(states.values()), self.posts.round.needed
         left = len(self.posts.left())
-        if missing and left >= needed and self.at <= self.posts.round.deadline + CLOCKS:
+        if missing and left >= needed and self.at <= goes_on(self.posts.round.deadline):
             return states, "counting"
         enough = sum(state == "in" for state in states.values()) >= needed
         return states, "closing" if enough else "short"
-
-    # --- the result ---------------------------------------------------------------------------
-
-    def _result(self) -> Result | None:
-        for name, content in self.posts.of("result", self.posts.round.coordinator.name):
-            try:
-                result = Result.of(files.unpack(content, name))
-                result.check_round(self.posts.round)
-            except HushTableError as error:
-                self.posts.odd[name] = str(error)
-                continue
-            return result
-        return None
 
     # --- when the list is out -----------------------------------------------------------------
 
@@ -188,7 +180,7 @@ class _Look:
             try:
                 yield Message.read(content, sender).check(round_, of)
             except HushTableError as error:
-                self.posts.odd[name] = str(error)
+                self.posts.refuse(name, str(error))
 
     # --- before ---------------------------------------------------------------------------------
 
@@ -211,7 +203,7 @@ class _Look:
             try:
                 found[self._digest(step, site, name, content)] = name
             except HushTableError as error:
-                self.posts.odd[name] = str(error)
+                self.posts.refuse(name, str(error))
         if len(found) > 1:
             for name in found.values():
                 self.posts.odd[name] = f"{site!r} signed two different answers: neither counts"
@@ -237,4 +229,4 @@ class _Look:
             except Refused as error:
                 self.refused[site] = Refusal(error.word)
             except HushTableError as error:
-                self.posts.odd[name] = str(error)
+                self.posts.refuse(name, str(error))

@@ -8,6 +8,7 @@ from typing import Any
 
 from hushtable import far
 from hushtable.errors import FileError
+from hushtable.federation.keys import is_name
 
 _ADVICE = (
     "check the URL, your rights, the network and the space there; create the folder if it is not "
@@ -34,18 +35,41 @@ class Remote:
                 raise FileError(f"{self.where}: a file: give the URL of a folder")
 
     def look(self, wanted: Callable[[str], bool]) -> tuple[list[str], int]:
-        """Return the names of the plain files that are wanted, and the number of all others."""
+        """Return the plain files that are wanted, and the number of all others."""
         found, others = [], 0
         with self._words():
             self._system.invalidate_cache()
-            for entry in self._system.ls(self._root, detail=True):
-                path = str(entry["name"]).strip("/")
-                name = path.rpartition("/")[2]
-                if entry["type"] == "file" and wanted(name):
-                    found.append(name)
-                elif path != self._root.strip("/") and not name.startswith("."):
-                    others += 1
+            for path, kind in self._listed(self._root):
+                name, inside = path.rpartition("/")[2], []
+                if kind == "file" and wanted(name):
+                    inside = [name]
+                elif kind == "directory" and is_name(name):
+                    inside = self._inside(name, wanted)
+                found += inside
+                others += not inside and not name.startswith(".")
         return found, others
+
+    def _listed(self, folder: str) -> list[tuple[str, str]]:
+        """Return path and type of all that lies in a folder."""
+        entries = self._system.ls(folder, detail=True)
+        paths = [(str(entry["name"]).strip("/"), str(entry["type"])) for entry in entries]
+        return [one for one in paths if one[0] != folder.strip("/")]
+
+    def _inside(self, folder: str, wanted: Callable[[str], bool]) -> list[str]:
+        try:
+            there = self._listed(self._path(folder))
+        except (PermissionError, FileNotFoundError, NotADirectoryError):  # a stranger's, or gone
+            return []
+        names = [path.rpartition("/")[2] for path, kind in there if kind == "file"]
+        return [f"{folder}/{name}" for name in names if wanted(name)]
+
+    def subfolder(self, name: str) -> bool | None:
+        """Whether there is a subfolder, as far as can be told before something is written."""
+        with self._words():
+            try:
+                return True if self._info(self._path(name))["type"] == "directory" else None
+            except (PermissionError, FileNotFoundError):
+                return None
 
     def load(self, name: str, most: int) -> bytes | None:
         """Return a file's content; None if it cannot be used, `FileNotFoundError` without one."""
@@ -73,16 +97,34 @@ class Remote:
             if not (self._renames and self._renamed(path, name, content)):
                 self._system.pipe_file(path, content)
             with contextlib.suppress(FileNotFoundError):  # not to be seen yet
-                size = self._info(path).get("size")
+                found = self._info(path)
+                self._check_owner(name, found.get("uid"))
+                size = found.get("size")
                 if size is not None and size < len(content):
                     raise FileError(
                         f"{self.where}: {size:,} of {len(content):,} bytes of {name} arrived: "
                         "look whether there is space, then call again"
                     )
 
+    def _check_owner(self, name: str, mine: Any) -> None:
+        """Raise `FileError` if a file, which is ours, lies in a subfolder that is a stranger's.
+
+        Where a server says of nothing whose it is, it decides alone who removes what.
+        """
+        folder = name.rpartition("/")[0]
+        if not folder or mine is None:
+            return
+        owners = [self._info(path).get("uid") for path in (self._path(folder), self._root)]
+        if owners[0] not in (mine, 0, owners[1]):
+            raise FileError(
+                f"{self.where}: the subfolder {folder!r} is somebody else's, who could remove what "
+                "lies there: ask whoever set the folder up"
+            )
+
     def _renamed(self, path: str, name: str, content: bytes) -> bool:
         """Write a file by way of another; return whether that could be renamed."""
-        temporary = self._path(f".{name}.{secrets.token_hex(4)}.part")
+        folder, slash, last = name.rpartition("/")
+        temporary = self._path(f"{folder}{slash}.{last}.{secrets.token_hex(4)}.part")
         try:
             self._system.pipe_file(temporary, content)
         except BaseException:

@@ -1,26 +1,29 @@
 """A site's visit to a round in a folder: whatever it has to do next, from its book alone."""
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from hushtable import files
 from hushtable.errors import HushTableError
 from hushtable.federation.book.book import Book
 from hushtable.federation.clock import now, shown_time
-from hushtable.federation.folder.posts import ASKED, REFUSED, Posts
+from hushtable.federation.folder.posts import ASKED, HEAD, REFUSED, Posts
 from hushtable.federation.folder.visits import Visit
 from hushtable.federation.keys import Card
 from hushtable.federation.online.messages import Message, Step
 from hushtable.federation.online.site import OnlineSite
-from hushtable.federation.result import Result
 from hushtable.federation.submission import signed_digest
 
+#: Steps that a site answers by messages; its counts have a form of their own.
+MESSAGES: tuple[Step, ...] = "shares", *ASKED
 #: Of a book that was restored from a backup, or of a second computer.
 _OTHER = (
-    "An answer lies there that this site's keys signed, and this book does not know: it is an old "
-    "copy, or another computer answers with the same keys. Go on with that book alone; if it is "
-    "lost, make new keys, and ask for a new round."
+    "An answer lies there that this site's keys signed, and this book does not know: the book is "
+    "an old copy, or another computer answers with the same keys. Nothing is sent with this book. "
+    "Go on with the newest one alone; if it is lost, make new keys, and ask for a new round."
 )
 
 
@@ -59,11 +62,11 @@ class SiteVisit:
             return visit
         if self.posts.stopped:
             return visit.end("failed", self.posts.stopped)
+        if self._is_old:
+            return visit.end("failed", _OTHER)
         self._send_again(visit)
         if not self._has_answered:
             return self._first(visit)
-        if self._others:
-            visit.say(_OTHER)
         asked = self._asked(visit)
         lead = self.posts.round.coordinator.name
         if self._is_dropped and not self.posts.decided:
@@ -90,16 +93,43 @@ class SiteVisit:
         """In whose files the counts lie."""
         return "masked" if self.posts.round.in_steps else "submission"
 
-    @property
-    def _others(self) -> bool:
-        """Whether counts lie there that this site signed, and its book does not know."""
+    @cached_property
+    def _is_old(self) -> bool:
+        """Whether something lies there that this site signed, and its book does not know.
+
+        That is a head of the book, with an answer to any round in this folder; or an answer to
+        this one. It is looked for to the end, whatever strangers put beside it.
+        """
+        return self._lacks_head() or self._lacks_counts() or any(map(self._lacks, MESSAGES))
+
+    def _lacks_head(self) -> bool:
+        known = {entry.link for entry in self.book.history()}
+        for _, content in self.posts.heads(self.me):
+            with contextlib.suppress(HushTableError):
+                said = Message.read(content, self.me)
+                if said.step == HEAD and said.body.get("head") not in known:
+                    return True
+        return False
+
+    def _lacks_counts(self) -> bool:
         given = self.book.answer(self.posts.round.round_id)
         if given is not None and not given.content:  # no copy is kept
             return False
         mine, round_ = b"" if given is None else given.content, self.posts.round
-        found = [content for _, content in self.posts.of(self._step, self.me.name, mine)]
-        known = signed_digest(mine, round_, self.me) if found else ""
-        return any(signed_digest(content, round_, self.me) not in ("", known) for content in found)
+        known = "", signed_digest(mine, round_, self.me) if mine else ""
+        found = self.posts.of(self._step, self.me.name, mine)
+        return any(signed_digest(content, round_, self.me) not in known for _, content in found)
+
+    def _lacks(self, step: Step) -> bool:
+        round_ = self.posts.round
+        noted = self.book.step(round_.round_id, step)
+        mine = b"" if noted is None else noted[1]
+        for _, content in self.posts.of(step, self.me.name, mine):
+            with contextlib.suppress(HushTableError):
+                digest = Message.read(content, self.me).check(round_, step).digest
+                if not mine or digest != Message.read(mine, self.me).digest:
+                    return True
+        return False
 
     # --- the first step -----------------------------------------------------------------------
 
@@ -109,8 +139,6 @@ class SiteVisit:
         What can be in no sum is not sent: it would be paid for all the same.
         """
         posts = self.posts
-        if self._others:
-            return f"{_OTHER} Nothing was sent now."
         if self._is_dropped:
             return f"The coordinator has dropped this site{self._why}."
         if len(posts.left()) < posts.round.needed:
@@ -138,7 +166,9 @@ class SiteVisit:
             return visit.end(
                 "open", f"The rows are asked for, until {shown_time(posts.round.deadline)}."
             )
-        for step, content in self.begin().items():
+        sent = self.begin()
+        self._add_head()
+        for step, content in sent.items():
             self._add(visit, step, content)
         return visit.end("waiting", waits_for=[posts.round.coordinator.name])
 
@@ -147,6 +177,7 @@ class SiteVisit:
         given = self.book.answer(self.posts.round.round_id)
         if given is None or not given.content:
             return
+        self._add_head()
         noted = self.book.step(self.posts.round.round_id, "shares")
         if noted is not None:
             self._add(visit, "shares", noted[1])
@@ -155,6 +186,10 @@ class SiteVisit:
             noted = self.book.step(self.posts.round.round_id, step)
             if noted is not None:
                 self._add(visit, step, noted[1])
+
+    def _add_head(self) -> None:
+        """Put there, before the answer, that the book holds it: an older copy shows by that."""
+        self.posts.add(HEAD, self.me.name, self.online.head(self.posts.round))
 
     def _add(self, visit: Visit, step: str, content: bytes) -> None:
         if self.posts.add(step, self.me.name, content):
@@ -190,6 +225,7 @@ class SiteVisit:
 
     def _refuse(self, visit: Visit, step: Step, answer: bytes) -> None:
         self._add(visit, f"{REFUSED}-{step}", answer)
+        visit.needs_person = True
         visit.say(
             f"Refused what {self.posts.round.coordinator.name} asks in step {step!r} "
             f"({Message.read(answer, self.me).body.get('word')}): the log beside the book says why."
@@ -200,18 +236,18 @@ class SiteVisit:
     def _result(self, visit: Visit) -> bool:
         """Take the result, if it is there and is what it has to be; return whether it is."""
         posts = self.posts
-        for name, content in posts.of("result", posts.round.coordinator.name):
+        for name, content, result in posts.results():
+            given = self.book.answer(posts.round.round_id)
             try:
-                result = Result.of(files.unpack(content, name))
-                result.check_round(posts.round)
-                given = self.book.answer(posts.round.round_id)
                 if given is not None and self.me.name in result.sites:
                     result.check_own(self.me.name, given.share, given.content)
             except HushTableError as error:
-                posts.odd[name] = _OTHER if self._others else str(error)
+                posts.refuse(name, _OTHER if self._is_old else str(error))
                 continue
             if not self.output.exists() or self.output.read_bytes() != content:
                 files.write_bytes(self.output, content, private=False)
+            is_new = self.book.verified(result.seal.digest) is None
+            visit.needs_person = is_new and self.me.name not in result.sites
             self.book.note_verified(result.seal.digest, posts.round.round_id)
             self.book.forget_steps(posts.round.round_id)
             part = "with" if self.me.name in result.sites else "without"

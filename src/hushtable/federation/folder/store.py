@@ -7,7 +7,7 @@ a file that is cut off or only half there is told from a whole one, and writing 
 import hashlib
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
 from hushtable.errors import FileError
@@ -81,14 +81,24 @@ def _digest(content: bytes) -> str:
 
 
 class Place(Protocol):
-    """Where files lie. What fails raises `FileError`."""
+    """Where files lie. What fails raises `FileError`.
+
+    A file in the folder itself is given by its name, one in a subfolder as ``SUBFOLDER/NAME``.
+    """
 
     where: str
 
     def look(self, wanted: Callable[[str], bool]) -> tuple[list[str], int]:
-        """Return the names of the plain files that are wanted, and the number of all others.
+        """Return the plain files whose names are wanted, and the number of all others.
 
-        Hidden ones are in neither.
+        Subfolders that have a name as on a card are looked through, too. Hidden files are in
+        neither.
+        """
+
+    def subfolder(self, name: str) -> bool | None:
+        """Whether a subfolder is one to write to; None if there is none of this name.
+
+        One that a stranger made is not: the stranger could remove what lies in it.
         """
 
     def load(self, name: str, most: int) -> bytes | None:
@@ -104,7 +114,16 @@ class Place(Protocol):
 class Store:
     """Files of rounds in one folder: a directory, or one far away by fsspec.
 
-    Nothing that others wrote is ever changed or removed.
+    Nothing that others wrote is ever changed or removed. If there is a subfolder with a party's
+    name, that party writes there, and the others look there first for what it wrote: where nobody
+    else may write, nothing that others add stands in front of it.
+
+    Parameters
+    ----------
+    place : Place
+        Where the files lie.
+    me : str
+        Name of the party that writes; without it, nothing is written into a subfolder.
 
     Attributes
     ----------
@@ -113,6 +132,9 @@ class Store:
     damaged : set of str
         Names of files that lie there and could not be used when last read: cut off, half copied,
         too large, not to be read by us. Another try may find them whole.
+    aside : str
+        Why this party writes into the folder itself although a subfolder has its name, for people;
+        empty if it does not.
 
     Examples
     --------
@@ -127,20 +149,25 @@ class Store:
     (True, b'good day')
     """
 
-    def __init__(self, place: Place) -> None:
-        self._place = place
+    def __init__(self, place: Place, me: str = "") -> None:
+        self._place, self._me = place, me
         self._others: int | None = None
+        #: By name of a file, the subfolders where one lies; of the folder itself, "".
+        self._folders: dict[str, list[str]] = {}
         self.where = place.where
         self.damaged: set[str] = set()
+        self.aside = ""
 
     @classmethod
-    def open(cls, folder: str | os.PathLike[str]) -> "Store":
+    def open(cls, folder: str | os.PathLike[str], me: str = "") -> "Store":
         """Open a folder that is there.
 
         Parameters
         ----------
         folder : str or path-like
             A directory, or a URL that fsspec knows (``sftp``, ``webdavs``, ``s3``, ``abfs``, ...).
+        me : str
+            Name of the party that writes.
 
         Raises
         ------
@@ -150,7 +177,7 @@ class Store:
             If it is a URL, and fsspec is not installed.
         """
         where = os.fspath(folder)
-        return cls(Remote(where) if "://" in where else Directory(where))
+        return cls(Remote(where) if "://" in where else Directory(where), me)
 
     def names(self) -> list[str]:
         """Return the names of the files that may be of a round, sorted.
@@ -159,7 +186,15 @@ class Store:
         is opened. A name that was just added may be missing from the list of a far folder.
         """
         found, self._others = self._place.look(lambda name: parsed(name) is not None)
-        return sorted(found)
+        self._folders = {}
+        for path in found:
+            folder, _, name = path.rpartition("/")
+            self._folders.setdefault(name, []).append(folder)
+        return sorted(self._folders)
+
+    def first_of(self, names: Iterable[str], writer: str) -> list[str]:
+        """Return names that were listed, those in the subfolder of a writer first."""
+        return sorted(names, key=lambda name: (writer not in self._folders.get(name, ()), name))
 
     def foreign(self) -> int:
         """Return how many others lay there when the names were last listed, hidden ones aside."""
@@ -167,7 +202,7 @@ class Store:
             self.names()
         return self._others or 0
 
-    def read(self, name: str, most: int = MOST) -> bytes | None:
+    def read(self, name: str, most: int = MOST, *, writer: str = "") -> bytes | None:
         """Return what a file holds, if that is what its name says.
 
         Parameters
@@ -176,6 +211,9 @@ class Store:
             Of the file.
         most : int
             Bytes: a larger file is not read.
+        writer : str
+            Whose subfolder is looked into first; by default the folder itself. Copies elsewhere
+            do as well, if they are whole.
 
         Returns
         -------
@@ -190,19 +228,26 @@ class Store:
         self.damaged.discard(name)
         if parsed(name) is None:  # a name in somebody's message, which may lead out of the folder
             return None
-        try:
-            content = self._place.load(name, most)
-        except FileNotFoundError:
-            return None
-        if content is None or not intact(name, content):
+        known = self._folders.get(name, [""])
+        is_there = False
+        for folder in sorted(known, key=lambda folder: (folder != writer, folder)):
+            try:
+                content = self._place.load(_path(folder, name), most)
+            except FileNotFoundError:
+                continue
+            if content is not None and intact(name, content):
+                return content
+            is_there = True
+        if is_there:
             self.damaged.add(name)
-            return None
-        return content
+        return None
 
     def add(self, name: str, content: bytes) -> bool:
         """Write a file, unless it is there with the same content.
 
-        A file of this name with another content was cut off or damaged, and is replaced.
+        It goes into the subfolder of the party that writes, or into the folder itself if there is
+        none, or it cannot be used. A file of this name with another content was cut off or
+        damaged, and is replaced.
 
         Returns
         -------
@@ -216,8 +261,37 @@ class Store:
         """
         if not intact(name, content):
             raise FileError(f"{name!a}: this is not the name of what is to be written there")
-        if self.read(name, len(content)) == content:
-            return False
-        self._place.save(name, content)
         self.damaged.discard(name)
+        if self._has_subfolder():
+            try:
+                return self._added(self._me, name, content)
+            except FileError as error:
+                self.aside = f"{error}. What was sent lies in the folder itself"
+        return self._added("", name, content)
+
+    def _has_subfolder(self) -> bool:
+        """Whether this party has a subfolder of its own; note it if a stranger made one."""
+        own = self._place.subfolder(self._me) if self._me and not self.aside else None
+        if own is False:
+            self.aside = (
+                f"The subfolder {self._me!r} is somebody else's, who could remove what lies there: "
+                "what was sent lies in the folder itself. Ask whoever set the folder up"
+            )
+        return bool(own)
+
+    def _added(self, folder: str, name: str, content: bytes) -> bool:
+        path = _path(folder, name)
+        try:
+            if self._place.load(path, len(content)) == content:
+                return False
+        except FileNotFoundError:
+            pass
+        self._place.save(path, content)
+        known = self._folders.setdefault(name, [])
+        if folder not in known:
+            known.append(folder)
         return True
+
+
+def _path(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name

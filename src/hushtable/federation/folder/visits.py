@@ -24,6 +24,9 @@ class Visit:
         For people, in sentences.
     found_out : dict of str to str
         By site that lied, what it did.
+    needs_person : bool
+        Whether a person has to do something that no further call does by itself; always so if the
+        state is ``"open"``.
     """
 
     posted: list[str] = field(default_factory=list)
@@ -31,6 +34,7 @@ class Visit:
     waits_for: list[str] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
     found_out: dict[str, str] = field(default_factory=dict)
+    needs_person: bool = False
 
     def say(self, *words: str) -> "Visit":
         """Add sentences."""
@@ -40,4 +44,5 @@ class Visit:
     def end(self, state: State, *words: str, waits_for: Sequence[str] = ()) -> "Visit":
         """Note how it stands at the end."""
         self.state, self.waits_for = state, list(waits_for)
+        self.needs_person |= state == "open"
         return self.say(*words)
