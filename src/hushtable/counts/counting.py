@@ -149,9 +149,11 @@ def count_persons(
 
 
 def most_together(a: "Sketch", b: "Sketch") -> int | None:
-    """Return how many rows of a person a sum has at most: who is in both has those of both."""
-    if not (a.n_rows and b.n_rows):
-        return (a if a.n_rows else b).rows_per_person
+    """Return how many rows of a person a sum has at most: a person in both has the rows of both.
+
+    It depends on how the parts were counted, and on no row: the noise is scaled by it, and its
+    scale is public. A sketch that counted no rows keeps its bound; `Sketch.zero` has a bound of 0.
+    """
     one, other = a.rows_per_person, b.rows_per_person
     return None if one is None or other is None else one + other
 

@@ -53,7 +53,8 @@ class Sketch(Counts):
         Whether nobody can know how the samples were drawn: from the system's entropy, not from
         a seed or a generator.
     rows_per_person : int or None
-        Rows of a person at most, as a column of persons told; of a sum, of its parts together.
+        Rows of a person at most, where a column tells persons; of a sum, of its parts together.
+        Of `zero`, 0: the identity of ``+``, whatever the other part is.
     persons : hushtable.data.known.PersonsCounted or None
         How many rows of how many persons were left out; not in files.
 
@@ -94,7 +95,7 @@ class Sketch(Counts):
     def zero(cls, plan: Plan) -> "Sketch":
         """Return the sketch of no rows, the identity of ``+``."""
         tally = np.zeros((len(plan.schema), 2), np.int64)
-        return cls(plan, np.zeros(plan.family.n_cells, np.int64), tally)
+        return cls(plan, np.zeros(plan.family.n_cells, np.int64), tally, rows_per_person=0)
 
     @classmethod
     @progress.shown("Counting")
@@ -338,10 +339,13 @@ class Sketch(Counts):
         said = content.said("counts", {"sampled": bool}, maybe)
         weight, fresh = said.get("largest_weight", 1), said.get("fresh_samples", False)
         most = said.get("rows_per_person")
-        for name, value in (("largest_weight", weight), ("rows_per_person", most)):
-            if (value is not None or name in said) and (type(value) is not int or value < 1):
-                raise PlanError(f"{name}={value!r}: needs a whole number above 0")
         counts, tally = content.array("counts"), content.array("tally")
+        # No rows of a person are counted only where none at all are: in `zero`.
+        fewest = int(counts.any() or tally.any())
+        numbers = ("largest_weight", weight, 1), ("rows_per_person", most, fewest)
+        for name, value, least in numbers:
+            if (value is not None or name in said) and (type(value) is not int or value < least):
+                raise PlanError(f"{name}={value!r}: needs a whole number, {least} or more")
         return cls(Plan.from_file(content), counts, tally, said["sampled"], weight, fresh, most)
 
     def outside(self) -> dict[str, int]:
