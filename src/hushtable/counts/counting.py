@@ -127,7 +127,13 @@ class Counter:
 
 
 def count_persons(
-    plan: Plan, X: Any, rows: PersonRows, n_jobs: int | None, *, allow_empty: bool
+    plan: Plan,
+    X: Any,
+    rows: PersonRows,
+    n_jobs: int | None,
+    *,
+    allow_empty: bool,
+    attended: bool = True,
 ) -> tuple[Ints, Ints]:
     """Count those rows that ``rows`` chooses of each person; see `Counter.count`."""
     if rows.column in plan.schema.names:
@@ -136,7 +142,8 @@ def count_persons(
             "no feature; leave it out of the schema (--drop), or name another column"
         )
     with rows:
-        reader = open_rows(X, plan.schema, keep=[rows.column])
+        reader = open_rows(X, plan.schema, keep=[rows.column], attended=attended)
+        rows.unasked, rows.doubts_one_person = reader.unasked, not allow_empty
         if reader.names is None or reader.names[-1] != rows.column:
             raise DataError(
                 f"{reader.source} has no names of columns, and so no column {rows.column!r}: give "

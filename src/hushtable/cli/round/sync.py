@@ -66,7 +66,9 @@ def sync(
         post_round(store, common.coordinators_round(path, keys))
     counting = None
     if data is not None:
-        counting = Counting(data, reads, answers.person, answers.threads, as_json or unattended)
+        quiet = as_json or unattended
+        about = data, reads, answers.person, answers.threads, quiet, not unattended
+        counting = Counting(*about)
     party = Party(store, keys, key, output, answers, counting, as_json, unattended)
     found = [one for one in rounds(store) if party.takes_part(one, which)]
     if not found:

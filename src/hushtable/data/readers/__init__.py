@@ -6,6 +6,7 @@ line below; users register their own with `register_source` and `register_format
 """
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from hushtable.data.readers import (
     _sparse,
 )
 from hushtable.data.readers._layout import Layout
+from hushtable.data.readers._objects import each_by_itself
 from hushtable.data.readers._reader import (
     BATCH_ROWS,
     Batch,
@@ -38,7 +40,6 @@ from hushtable.data.readers._reader import (
 )
 from hushtable.data.readers._registry import (
     built_in,
-    files,
     is_taken,
     load_plugins,
     opened,
@@ -46,13 +47,15 @@ from hushtable.data.readers._registry import (
     register_format,
     register_source,
 )
+from hushtable.data.readers._registry import files as read_files
+from hushtable.data.readers._unasked import Unasked
 
 is_pandas = _pandas.is_frame
 is_url, shown_url = _database.is_url, _database.shown
 
 __all__ = [
-    "BATCH_ROWS", "Batch", "Layout", "Reader", "as_reader", "few_rows", "integer_too_large",
-    "is_pandas", "is_url", "no_rows",
+    "BATCH_ROWS", "Batch", "Layout", "Reader", "Unasked", "as_reader", "few_rows",
+    "integer_too_large", "is_pandas", "is_url", "no_rows",
     "one_after_other", "paths", "register_format", "register_source", "shown_url", "taken",
 ]  # fmt: skip
 
@@ -117,6 +120,14 @@ def as_reader(
     """
     if isinstance(data, Reader) and layout is _FOUND_OUT:
         return data
+    if layout.unasked is not None:
+        rows = _opened(each_by_itself(data), text_columns, layout)
+        files = tuple(replace(file, unasked=layout.unasked) for file in rows.files)
+        return replace(rows, files=files, unasked=layout.unasked)
+    return _opened(data, text_columns, layout)
+
+
+def _opened(data: Any, text_columns: frozenset[str], layout: Layout) -> Reader:
     if not isinstance(data, str | os.PathLike):
         layout.check_used((), "data in memory")
         return opened(data)
@@ -130,4 +141,4 @@ def as_reader(
         if is_taken(name):
             layout.check_used((), _database.shown(name))
             return opened(name)
-    return files(name, text_columns, layout)
+    return read_files(name, text_columns, layout)

@@ -12,7 +12,7 @@ from typing import Any
 
 from hushtable import files
 from hushtable.counts.sketch import Sketch
-from hushtable.data.readers import Layout, as_reader
+from hushtable.data.readers import Layout, Unasked, as_reader
 from hushtable.data.typed import open_rows
 from hushtable.errors import HushTableError
 from hushtable.federation.approval import Approval
@@ -74,15 +74,16 @@ class _Rows:
     """The site's rows: counted, and recognised by what was counted."""
 
     def __init__(self, data: str, query: str | None, book: Book) -> None:
-        self._data, self._layout, self._book = data, Layout(query=query), book
+        self._data, self._query, self._book = data, query, book
         self._digester: RowDigester | None = None
 
     def count(self, plan: Plan) -> Sketch:
         self._digester = self._book.digester(plan.schema)
-        texts = plan.schema.categorical_names
-        reader = as_reader(self._data, text_columns=texts, layout=self._layout)
+        texts, unasked = plan.schema.categorical_names, Unasked(plan.schema.names)
+        layout = Layout(query=self._query, unasked=unasked)
+        reader = as_reader(self._data, text_columns=texts, layout=layout)
         rows = self._digester.watch(open_rows(reader, plan.schema))
-        sketch = Sketch.from_data(plan, rows, n_jobs=-1, allow_empty=True)
+        sketch = Sketch.from_data(plan, rows, n_jobs=-1, attended=False)
         if not sketch.n_rows:
             self._digester = None
         return sketch
