@@ -98,7 +98,6 @@ def test_a_new_policy_wants_the_column_and_an_affirmed_one_does_not(here, run, r
         ("who", None, "no column"),
         ("age", None, "an id is no feature"),
         ("patient", [""] + ["P1", "P2"] * 99 + ["P1"], "empty in 1 of 200 rows"),
-        ("patient", ["P1"] * 200, "one person's"),
     ],
 )
 def test_a_column_that_tells_nobody_is_refused_and_nothing_noted(here, run, column, ids, says):
@@ -110,6 +109,15 @@ def test_a_column_that_tells_nobody_is_refused_and_nothing_noted(here, run, colu
     assert not (here / "north.hush").exists()
     with Book.open(here / "north.book") as book:
         assert book.data_sets() == []
+
+
+def test_in_a_round_rows_of_one_person_alone_are_counted_as_any_others(here, run):
+    """Whether all rows are one person's is no question where others see whether there is a file."""
+    pytest.importorskip("opendp")
+    visits(write_rows(here / "north.csv", 200), ["P1"] * 200)
+    printed = run(*submit(here, "--person", "patient"))
+    assert printed.code == 0
+    assert "Persons: 1, in 200 rows." in printed.out
 
 
 def another(here, name):

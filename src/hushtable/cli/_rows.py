@@ -15,7 +15,7 @@ from hushtable.cli._errors import explain, notes
 from hushtable.cli._options import Columns, Drop, option
 from hushtable.cli._output import listed
 from hushtable.data.omop import Recipe
-from hushtable.data.readers import Layout, Reader, as_reader
+from hushtable.data.readers import Layout, Reader, Unasked, as_reader
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import left_out, open_rows
@@ -118,24 +118,34 @@ class Reads:
         delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter)
         return Layout(self.encoding, delimiter, header, self.skip_lines, self.sheet, self.query)
 
-    def opened(self, data: str, model: Reading = _NONE) -> Reader:
-        """Open all columns as they are; ``model`` says how a model's rows were read."""
+    def opened(self, data: str, model: Reading = _NONE, unasked: Unasked | None = None) -> Reader:
+        """Open all columns as they are.
+
+        ``model`` says how a model's rows were read; ``unasked``, that nobody is here to be asked.
+        """
         recipe = self.recipe
         if recipe is not None:
             self.layout.check_used((), "--omop")
             return recipe.open(data)
         try:
-            return as_reader(data, layout=self.layout, kept=model.layout)
+            layout = replace(self.layout, unasked=unasked)
+            return as_reader(data, layout=layout, kept=model.layout)
         except OSError as error:
             scheme, address, _ = data.partition("://")
             name = f"{scheme}://..." if address else data  # which may hold a password
             raise DataError(f"cannot read {name}: {explain(error)}") from error
 
-    def open(self, data: str, keep: Sequence[str] = (), model: Reading = _NONE) -> Reader:
+    def open(
+        self,
+        data: str,
+        keep: Sequence[str] = (),
+        model: Reading = _NONE,
+        unasked: Unasked | None = None,
+    ) -> Reader:
         """Open rows with the columns that are used, to be understood, and those to keep."""
         if self.columns is not None and self.drop is not None:
             raise UsageError("--columns and --drop exclude each other: give one of them")
-        reading, reader = self.reading, self.opened(data, model)
+        reading, reader = self.reading, self.opened(data, model, unasked)
         for words in reader.found:
             notes.append(f"{reader.source}: {words}")
         columns = None if self.columns is None else names_in(self.columns)
@@ -156,9 +166,14 @@ class Reads:
         schema: Schema,
         reading: Reading | None = None,
         keep: Sequence[str] = (),
+        *,
+        attended: bool = True,
     ) -> Reader:
         """Open rows under a schema, and say which columns are left out."""
-        return under(self.open(data, keep, reading or _NONE), schema, reading, keep)
+        unasked = None if attended else Unasked([*schema.names, *keep] if schema.named else ())
+        rows = self.open(data, keep, reading or _NONE, unasked)
+        # Of a database, which has no layout to be found.
+        return under(replace(rows, unasked=unasked), schema, reading, keep)
 
 
 def under(

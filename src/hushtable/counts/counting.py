@@ -128,7 +128,13 @@ class Counter:
 
 
 def count_persons(
-    plan: Plan, X: Any, rows: PersonRows, n_jobs: int | None, *, allow_empty: bool
+    plan: Plan,
+    X: Any,
+    rows: PersonRows,
+    n_jobs: int | None,
+    *,
+    allow_empty: bool,
+    attended: bool = True,
 ) -> tuple[Ints, Ints]:
     """Count those rows that ``rows`` chooses of each person; see `Counter.count`."""
     if rows.column in plan.schema.names:
@@ -137,7 +143,8 @@ def count_persons(
             "no feature; leave it out of the schema (--drop), or name another column"
         )
     with rows:
-        reader = open_rows(X, plan.schema, keep=[rows.column])
+        reader = open_rows(X, plan.schema, keep=[rows.column], attended=attended)
+        rows.unasked, rows.doubts_one_person = reader.unasked, not allow_empty
         if reader.names is None or reader.names[-1] != rows.column:
             raise DataError(
                 f"{reader.source} has no names of columns, and so no column {rows.column!r}: give "
@@ -150,9 +157,11 @@ def count_persons(
 
 
 def most_together(a: "Sketch", b: "Sketch") -> int | None:
-    """Return how many rows of a person a sum has at most: who is in both has those of both."""
-    if not (a.n_rows and b.n_rows):
-        return (a if a.n_rows else b).rows_per_person
+    """Return how many rows of a person a sum has at most: a person in both has the rows of both.
+
+    It depends on how the parts were counted, and on no row: the noise is scaled by it, and its
+    scale is public. A sketch that counted no rows keeps its bound; `Sketch.zero` has a bound of 0.
+    """
     one, other = a.rows_per_person, b.rows_per_person
     return None if one is None or other is None else one + other
 

@@ -15,7 +15,7 @@ from hushtable.counts.release import Release
 from hushtable.counts.releasing import release_counts
 from hushtable.data.known import PersonsCounted
 from hushtable.data.persons import PersonRows
-from hushtable.data.readers import no_rows
+from hushtable.data.readers import Reader, Unasked, no_rows
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import count_rows, whole_weights
 from hushtable.errors import PlanError, PrivacyError, UsageError
@@ -53,9 +53,13 @@ class Sketch(Counts):
         Whether nobody can know how the samples were drawn: from the system's entropy, not from
         a seed or a generator.
     rows_per_person : int or None
-        Rows of a person at most, as a column of persons told; of a sum, of its parts together.
+        Rows of a person at most, where a column tells persons; of a sum, of its parts together.
+        Of `zero`, 0: the identity of ``+``, whatever the other part is.
     persons : hushtable.data.known.PersonsCounted or None
         How many rows of how many persons were left out; not in files.
+    unread : tuple of str
+        What of rows that were counted with ``attended=False`` could not be read, in sentences for
+        the site's own people; not in files.
 
     Examples
     --------
@@ -80,6 +84,7 @@ class Sketch(Counts):
     fresh_samples: bool = False
     rows_per_person: int | None = None
     persons: PersonsCounted | None = field(default=None, repr=False)
+    unread: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,7 +99,7 @@ class Sketch(Counts):
     def zero(cls, plan: Plan) -> "Sketch":
         """Return the sketch of no rows, the identity of ``+``."""
         tally = np.zeros((len(plan.schema), 2), np.int64)
-        return cls(plan, np.zeros(plan.family.n_cells, np.int64), tally)
+        return cls(plan, np.zeros(plan.family.n_cells, np.int64), tally, rows_per_person=0)
 
     @classmethod
     @progress.shown("Counting")
@@ -109,6 +114,7 @@ class Sketch(Counts):
         random_state: int | np.random.Generator | None = None,
         n_jobs: int | None = None,
         allow_empty: bool = False,
+        attended: bool = True,
         person: str | None = None,
         rows_per_person: int = 1,
         key: bytes | None = None,
@@ -136,8 +142,15 @@ class Sketch(Counts):
         n_jobs : int, optional
             Threads; None is one, -1 every core. The counts are the same for any number.
         allow_empty : bool, default=False
-            Whether no rows give `Sketch.zero` instead of an error. Where others see whether
-            there is a release, as in a round, an error would show that there are no rows.
+            Whether rows of nobody, or of one person alone, are counted as any others, instead of
+            an error. Where others see whether there is a release, as in a round, an error would
+            show whose rows there are.
+        attended : bool, default=True
+            Whether a person is here, to whom an error about a value is a question. If not, as in a
+            round that nobody watches, no value decides whether there is a sketch: what cannot be
+            read under the plan's schema is missing, a row without an id is left out, and ``unread``
+            says so. The plan's names alone say where the names of columns stand in a file.
+            Includes ``allow_empty``.
         person : str, optional
             The column that tells persons: texts or whole numbers, none missing, no feature of the
             plan. Of each, ``rows_per_person`` rows at most are counted, the same ones in any order.
@@ -156,28 +169,32 @@ class Sketch(Counts):
             If there are no rows (unless ``allow_empty``), the columns are not the plan's, or a
             value is of the wrong kind; the message names the column.
         """
+        allow_empty = allow_empty or not attended
         if person is not None:
             if max_samples is not None or sample_weight is not None:
                 raise UsageError("person= counts whole rows: drop sample_weight and max_samples")
             rows = PersonRows(person, rows_per_person, key, plan.plan_id, known)
-            counts, tally = count_persons(plan, X, rows, n_jobs, allow_empty=allow_empty)
-            return cls(plan, counts, tally, rows_per_person=rows.most, persons=rows.counted)
+            asks = {"allow_empty": allow_empty, "attended": attended}
+            counts, tally = count_persons(plan, X, rows, n_jobs, **asks)
+            found = cls(plan, counts, tally, rows_per_person=rows.most, persons=rows.counted)
+            return found._noted(rows.unasked)
         if rows_per_person != 1 or key is not None or known is not None:
             raise UsageError("rows_per_person=, key= and known= go with person=: name the column")
-        reader = open_rows(X, plan.schema)
+        reader = open_rows(X, plan.schema, attended=attended)
         counter = Counter(plan)
         if max_samples is not None:
-            if sample_weight is not None:
-                raise UsageError("sample_weight needs all rows in every table: drop max_samples")
-            reader, source = reader.repeatable(), generator(random_state, rng)
-            counter.draw_samples(count_rows(reader), max_samples, source)
+            reader = _drawn(counter, reader, max_samples, sample_weight, rng, random_state)
         weights = whole_weights(sample_weight, reader, allow_empty=allow_empty)
         counts, tally = counter.count(reader, weights, n_jobs)
         if not allow_empty and not counter.n_rows:
             raise no_rows(reader)
         largest = 1 if weights is None else int(weights.max(initial=1))
         sampled, seeded = max_samples is not None, not (rng is None and random_state is None)
-        return cls(plan, counts, tally, sampled, largest, sampled and not seeded)
+        found = cls(plan, counts, tally, sampled, largest, sampled and not seeded)
+        return found._noted(reader.unasked)
+
+    def _noted(self, unasked: Unasked | None) -> "Sketch":
+        return self if unasked is None else replace(self, unread=unasked.words)
 
     @property
     def n_rows(self) -> int:
@@ -338,13 +355,27 @@ class Sketch(Counts):
         said = content.said("counts", {"sampled": bool}, maybe)
         weight, fresh = said.get("largest_weight", 1), said.get("fresh_samples", False)
         most = said.get("rows_per_person")
-        for name, value in (("largest_weight", weight), ("rows_per_person", most)):
-            if (value is not None or name in said) and (type(value) is not int or value < 1):
-                raise PlanError(f"{name}={value!r}: needs a whole number above 0")
         counts, tally = content.array("counts"), content.array("tally")
+        # No rows of a person are counted only where none at all are: in `zero`.
+        fewest = int(counts.any() or tally.any())
+        numbers = ("largest_weight", weight, 1), ("rows_per_person", most, fewest)
+        for name, value, least in numbers:
+            if (value is not None or name in said) and (type(value) is not int or value < least):
+                raise PlanError(f"{name}={value!r}: needs a whole number, {least} or more")
         return cls(Plan.from_file(content), counts, tally, said["sampled"], weight, fresh, most)
 
     def outside(self) -> dict[str, int]:
         """Return, for each feature that has some, how many rows lay outside the plan."""
         outside = zip(self.plan.schema.names, self.tally[:, 1].tolist(), strict=True)
         return {name: rows for name, rows in outside if rows}
+
+
+def _drawn(
+    counter: Counter, reader: Reader, size: int, weights: Any, rng: Any, random_state: Any
+) -> Reader:
+    """Draw the samples of each table; return the rows, of which there is a second pass."""
+    if weights is not None:
+        raise UsageError("sample_weight needs all rows in every table: drop max_samples")
+    reader, source = reader.repeatable(), generator(random_state, rng)
+    counter.draw_samples(count_rows(reader), size, source)
+    return reader

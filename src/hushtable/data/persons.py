@@ -34,7 +34,7 @@ from hushtable.arguments import whole
 from hushtable.data.columns import as_column, as_numbers, as_texts, is_text, null, scalar
 from hushtable.data.encoding import Codes
 from hushtable.data.known import SAMPLE, Known, PersonsCounted
-from hushtable.data.readers import BATCH_ROWS
+from hushtable.data.readers import BATCH_ROWS, Unasked
 from hushtable.errors import DataError, DataTypeError, FileError, UsageError
 
 #: Bytes of rows that are held in memory, until they go to the file as a run.
@@ -69,6 +69,10 @@ class PersonRows:
         if not isinstance(key, bytes) or len(key) < 16:
             raise UsageError("key: needs 16 secret bytes or more, or None")
         self._known = None if known is None else Known(known)
+        #: Where nobody is here to be asked: takes note of rows without an id, which are left out.
+        self.unasked: Unasked | None = None
+        #: Whether it is a question to a person that all rows are one person's.
+        self.doubts_one_person = True
         self._lock = threading.Lock()
         self._pending: list[Records] = []
         self._size = self._n_rows = self._missing = 0
@@ -89,7 +93,14 @@ class PersonRows:
 
         ``start`` is the number of the first row, for messages.
         """
-        kind, ids = _ids(persons, self.column, start)
+        kind, ids = _ids(persons, self.column, start, asked=self.unasked is None)
+        if self.unasked is not None and ids.null_count:
+            with self._lock:
+                self._n_rows += ids.null_count
+            what = f"rows without an id in column {self.column!r}, left out"
+            kept = np.flatnonzero(np.from_dlpack(ids.is_valid().cast(pa.uint8())) == 1)
+            self.unasked.note(what, ids.null_count, f"the rows from {start} on".__str__)
+            codes, ids = codes.take(kept), ids.drop_null()
         records = None if ids.null_count or not len(ids) else self._records(codes, ids)
         with self._lock:
             self._n_rows += len(ids)
@@ -202,7 +213,8 @@ class PersonRows:
         self.counted = PersonsCounted(*about, self.most)
         if self._known is not None:
             self.counted = self._known.noted(self.counted, register)
-        if self.counted.n_persons == 1 == n_persons and self._n_rows > self.most:
+        one = self.counted.n_persons == 1 == n_persons
+        if one and self._n_rows > self.most and self.doubts_one_person:
             raise DataError(
                 f"column {self.column!r} says that all {self._n_rows:,} rows are one person's, of "
                 f"which {self.most:,} would be counted: name the column that tells persons apart"
@@ -215,7 +227,7 @@ class PersonRows:
                 "whose they are is not known; give each an id, its own where it is nobody else's, "
                 "or leave these rows out"
             )
-        if len(self._kinds) > 1:
+        if len(self._kinds) > 1 and self.unasked is None:
             raise DataError(
                 f"column {self.column!r} holds numbers in some rows and texts in others: 7 and "
                 "'007' may be one person; store it as text everywhere"
@@ -255,8 +267,11 @@ def _codes(rows: Records) -> Codes:
     return Codes(codes, tally)
 
 
-def _ids(column: Any, name: str, start: int) -> tuple[str, pa.Array]:
-    """Return whether persons have texts or numbers, and the ids as texts, null where missing."""
+def _ids(column: Any, name: str, start: int, *, asked: bool = True) -> tuple[str, pa.Array]:
+    """Return whether persons have texts or numbers, and the ids as texts, null where missing.
+
+    A number that is no id is refused where a person is ``asked``, and else missing.
+    """
     if isinstance(column, np.ndarray):
         column = as_column(column)
     if pa.types.is_dictionary(column.type):
@@ -273,7 +288,9 @@ def _ids(column: Any, name: str, start: int) -> tuple[str, pa.Array]:
         values = as_numbers(column, name)
         exact = 2.0 ** (np.finfo(values.dtype).nmant + 1)
         fits = (np.rint(values) == values) & (np.abs(values) < exact)
-        for row in np.flatnonzero(~fits & ~np.isnan(values))[:1].tolist():
+        if not asked:
+            column, values = as_column(values, fits), values[:0]
+        for row in np.flatnonzero(~fits[: len(values)] & ~np.isnan(values))[:1].tolist():
             raise DataError(
                 f"column {name!r} holds the number {values[row]} in row {start + row}, which is "
                 "no whole number, or one too large to be told from the next: an id needs texts or "

@@ -2,13 +2,24 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from hushtable.data.columns import as_column, is_text
-from hushtable.data.readers import Batch, Reader, as_reader, few_rows, integer_too_large, near_names
+from hushtable.data.columns import as_column, as_numbers, is_text
+from hushtable.data.readers import (
+    Batch,
+    Layout,
+    Reader,
+    Unasked,
+    as_reader,
+    few_rows,
+    integer_too_large,
+    near_names,
+)
 from hushtable.data.schema import Schema
 from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.columns import joined_options
@@ -17,7 +28,12 @@ from hushtable.errors import DataError
 
 
 def open_rows(
-    X: Any, schema: Schema, reading: Reading | None = None, keep: Sequence[str] = ()
+    X: Any,
+    schema: Schema,
+    reading: Reading | None = None,
+    keep: Sequence[str] = (),
+    *,
+    attended: bool = True,
 ) -> Reader:
     """Open rows under a schema.
 
@@ -32,6 +48,9 @@ def open_rows(
         How texts become values, unless the rows come with another.
     keep : sequence of str
         Further columns to be kept as they are, behind the features.
+    attended : bool
+        Whether a person is asked about a value that cannot be read, by an error. If not, it is
+        missing, whatever the other rows are, and `Reader.unasked` takes note of it.
 
     Returns
     -------
@@ -44,19 +63,21 @@ def open_rows(
         If a column is missing, by name.
     """
     reading = reading or Reading()
+    unasked = None if attended else Unasked([*schema.names, *keep] if schema.named else ())
     if isinstance(X, Reader):
-        reader = X
+        reader = X if attended or X.unasked is not None else replace(X, unasked=unasked)
     else:
-        texts = schema.categorical_names
-        reader = as_reader(X, text_columns=texts, kept=reading.layout)
+        texts, layout = schema.categorical_names, Layout(unasked=unasked)
+        reader = as_reader(X, text_columns=texts, layout=layout, kept=reading.layout)
     in_order = not (reader.names and schema.named) or [*reader.names] == schema.names
     in_order &= reader.n_columns == len(schema)
     reading = reading.updated(reader.reading)
-    if reader.numeric and not keep and in_order and not reading.missing:
+    asked = reader.unasked is None
+    if reader.numeric and not keep and in_order and asked and not reading.missing:
         return reader
     keep = tuple(keep) or reader.keep
     plain = in_order and not schema.categorical_names and not reading.missing
-    if plain and not keep and (block := few_rows(reader)) is not None:
+    if plain and asked and not keep and (block := few_rows(reader)) is not None:
         return block
     return typed(matched(reader, schema, keep), schema, reading)
 
@@ -99,7 +120,9 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
     Without a schema, all columns are read as they were understood.
     """
     if reader.files:
-        files = [typed(replace(f, keep=reader.keep), schema, reading) for f in reader.files]
+        keep, unasked = reader.keep, reader.unasked
+        parts = [replace(file, keep=keep, unasked=unasked) for file in reader.files]
+        files = [typed(part, schema, reading) for part in parts]
         return replace(reader.with_parts(files), reading=None)
     names = tuple(reader.names or (f"x{j}" for j in range(reader.n_columns)))
     # Blanks around the texts of files are layout; texts in memory are taken as they are.
@@ -118,14 +141,15 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
             one = None
         readings.append(one)
 
+    if schema is not None and reader.unasked is not None:
+        return replace(reader, read=partial(_each, reader, schema, reading), project=None)
+
     def read() -> Iterator[Batch]:
         start, settled = 0, list(readings)
         unsettled = {
             j
             for j, one in enumerate(readings)
-            if one is not None
-            and one.kind == "number"
-            and not (one.lenient or names[j] in reading.columns)
+            if one is not None and _unsettled(one, names[j], reading)
         }
         for batch in reader.read():
             place = _place(reader, start)
@@ -133,6 +157,11 @@ def typed(reader: Reader, schema: Schema | None, reading: Reading) -> Reader:
             start += len(batch)
 
     return replace(reader, read=read, project=None, reading=None)
+
+
+def _unsettled(one: ColumnReading, name: str, reading: Reading) -> bool:
+    """Whether nobody has said that the texts of a column are numbers: they may be dates."""
+    return one.kind == "number" and not (one.lenient or name in reading.columns)
 
 
 def _place(reader: Reader, start: int) -> Callable[[int], str]:
@@ -173,9 +202,75 @@ def _values(
                 _check(names[j], texts, values, one, place)
             if one.kind == "number" and (np.abs(values) >= 2**53).any():
                 _check_whole(names[j], texts, values)
-            column = as_column(values, ~np.isnan(values)) if len(values) else as_column(values)
+            column = _column(values)
         columns[j] = column
     return pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+# --- where nobody is here to be asked -------------------------------------------------------------
+
+
+def _each(reader: Reader, schema: Schema, reading: Reading) -> Iterator[Batch]:
+    """Yield batches whose every value is read by itself; what cannot be is missing, and noted."""
+    assert reader.unasked is not None
+    names, start = schema.names, 0
+    numeric = [j for j, feature in enumerate(schema.features) if feature.kind == "numeric"]
+    for batch in reader.read():
+        columns = list(batch.T if isinstance(batch, np.ndarray) else batch.columns)
+        for j, column in enumerate(columns[: len(names)]):
+            found = column
+            if not isinstance(batch, np.ndarray):
+                found = columns[j] = reading.without_missing(column)
+            if j in numeric:
+                values, odd = _alone(found, names[j], schema.features[j].unit, reading)
+                columns[j] = values if isinstance(batch, np.ndarray) else _column(values)
+                if len(odd):
+                    what = f"values of column {names[j]!r} that are no numbers, taken as missing"
+                    first = _place(reader, start)
+                    reader.unasked.note(what, len(odd), partial(first, int(odd[0])))
+        start += len(batch)
+        if isinstance(batch, np.ndarray):
+            yield np.stack(columns, axis=1)
+        else:
+            yield pa.RecordBatch.from_arrays(columns, batch.schema.names)
+
+
+def _alone(
+    column: Any, name: str, unit: str, reading: Reading
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the values (n,) of a column, NaN where there is none, and the rows with an odd one."""
+    if isinstance(column, np.ndarray):
+        values = column
+    elif is_text(column.type):
+        one, texts = reading.column(name, unit), plain_texts(column)
+        values = one.values(texts)
+        if _unsettled(one, name, reading):
+            for kind in _CLEAR:
+                if np.isnan(values).any():
+                    values = np.where(np.isnan(values), kind.values(texts), values)
+        values = np.where(np.isinf(values), np.nan, values)
+        rows = [] if one.lenient else list(_without_value(texts, values))
+        return values, np.array(rows, np.int64)
+    else:
+        # Whole numbers beyond 2^53 are rounded: whether they are told apart matters to no range.
+        whole = pa.types.is_integer(column.type)
+        values = as_numbers(column.cast(pa.float64(), safe=False) if whole else column, name)
+    odd = np.flatnonzero(np.isinf(values))
+    return (np.where(np.isinf(values), np.nan, values) if len(odd) else values), odd
+
+
+def _column(values: NDArray[Any]) -> pa.Array:
+    return as_column(values, ~np.isnan(values)) if len(values) else as_column(values)
+
+
+def _without_value(texts: pa.Array, values: NDArray[Any]) -> Iterator[int]:
+    """Yield the rows of texts that have no value, and say none either."""
+    if int(np.isnan(values).sum()) == texts.null_count:  # a null gives NaN, and so does the word
+        return
+    for row in np.flatnonzero(np.isnan(values)).tolist():
+        text = texts[row].as_py()
+        if text is not None and text.strip().lower() not in ("", "nan", "+nan", "-nan"):
+            yield row
 
 
 #: Texts that mean one thing only, where no number is among them.
@@ -198,16 +293,12 @@ def _check(
     place: Callable[[int], str],
 ) -> None:
     """Raise `DataError` for the first text that has no value."""
-    # A null gives NaN as well, and so does the word nan.
-    if int(np.isnan(values).sum()) == texts.null_count:
-        return
-    for row in np.flatnonzero(np.isnan(values)).tolist():
+    for row in _without_value(texts, values):
         text = texts[row].as_py()
-        if text is not None and text.strip().lower() not in ("", "nan", "+nan", "-nan"):
-            where = f"column {name!r}: {text[:80]!r} in {place(row)} is no {_NOUNS[one.kind]}"
-            raise DataError(
-                f"{where}: correct the value, or say how to read it: {_way(name, text, one)}"
-            )
+        where = f"column {name!r}: {text[:80]!r} in {place(row)} is no {_NOUNS[one.kind]}"
+        raise DataError(
+            f"{where}: correct the value, or say how to read it: {_way(name, text, one)}"
+        )
 
 
 def _check_whole(name: str, texts: pa.Array, values: Any) -> None:

@@ -207,7 +207,9 @@ class Reply:
             raise RoundError(f"counted under another plan: {self.plan.difference(sketch.plan)}")
         terms = self.round.terms
         self.check_persons(sketch.rows_per_person is not None)
-        if self.plan.horizon is not None and self.policy.persons == "column" and sketch.n_rows:
+        # Of `Sketch.zero`, which counted nobody's rows, no persons can be registered.
+        nobody = sketch.rows_per_person == 0
+        if self.plan.horizon is not None and self.policy.persons == "column" and not nobody:
             check_registered(sketch.persons)
         check_counts(sketch, terms.mechanism, terms.rows_per_person)
         if self._attended and self.earlier is None:

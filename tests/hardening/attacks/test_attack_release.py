@@ -1,8 +1,10 @@
 """Attacks on what is released, and on what is refused: neither may tell how many rows there are."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from round_helpers import SCHEMA, T0, Consortium
 
@@ -75,6 +77,59 @@ def test_no_refusal_tells_neighbours_apart(rng, mechanism, rows_per_person, delt
         for n in (0, 1, 2, 3, 1000, 1001)
     }
     assert len(said) == 1
+
+
+def of_persons(plan, n, first=0, g=1):
+    """Rows of ``n`` persons, of whom ``g`` rows each are counted."""
+    rows = {"x": np.linspace(0, 1, n), "pid": [f"p{first + i}" for i in range(n)]}
+    options = {"person": "pid", "rows_per_person": g, "allow_empty": True}
+    return Sketch.from_data(plan, pa.table(rows), **options)
+
+
+def reloaded(sketch, folder):
+    sketch.save(folder / "s.hush")
+    return load(folder / "s.hush")
+
+
+SUMS = {
+    "the empty one second": lambda march, april, folder: march + april,
+    "the empty one first": lambda march, april, folder: april + march,
+    "of three": lambda march, april, folder: march + april + of_persons(march.plan, 9, 50),
+    "from zero": lambda march, april, folder: sum([april, march], start=Sketch.zero(march.plan)),
+    "read from a file": lambda march, april, folder: march + reloaded(april, folder),
+    "taken away again": lambda march, april, folder: march + april - of_persons(march.plan, 0),
+}
+
+
+@pytest.mark.parametrize("add", SUMS.values(), ids=SUMS)
+def test_no_scale_of_noise_tells_whether_a_sketch_is_empty(add, tmp_path):
+    """The bound of a sketch without rows was left out of a sum: its noise was half as large."""
+    plan = Plan.draw(ONE, random_state=0, n_tables=4)
+    march = of_persons(plan, 30)
+    found = [
+        add(march, of_persons(plan, n, first=9000), tmp_path).release(1.0).ledger for n in (0, 1)
+    ]
+    units = {(one.sensitivity.rows_per_person, one.shares[0].scale) for one in found}
+    assert len(units) == 1
+
+
+def test_zero_is_the_identity_of_the_bound_by_its_type_alone(tmp_path):
+    plan = Plan.draw(ONE, random_state=0, n_tables=4)
+    zero = Sketch.zero(plan)
+    assert zero.rows_per_person == reloaded(zero, tmp_path).rows_per_person == 0
+    for other in (zero, of_persons(plan, 5, g=3), of_persons(plan, 0, g=3)):
+        assert (zero + other).rows_per_person == other.rows_per_person
+    plain = Sketch.from_data(plan, np.zeros((0, 1)), allow_empty=True)
+    assert (zero + plain).rows_per_person is None
+    assert zero.release(1.0).ledger.sensitivity.rows_per_person == 1
+
+
+def test_a_file_of_rows_cannot_say_that_no_row_of_a_person_was_counted(tmp_path):
+    """It would take the bound of whatever it is added to."""
+    plan = Plan.draw(ONE, random_state=0, n_tables=4)
+    forged = replace(of_persons(plan, 5), rows_per_person=0)
+    with pytest.raises(FileError, match="rows_per_person=0: needs a whole number, 1 or more"):
+        reloaded(forged, tmp_path)
 
 
 def test_a_round_refuses_such_a_delta_before_any_site_counts(those):

@@ -10,7 +10,7 @@ import typer
 
 from hushtable.cli._interrupts import check
 from hushtable.cli._options import Person, Threads, option
-from hushtable.cli._output import print_sentences, print_tally
+from hushtable.cli._output import print_sentences, print_tally, shown
 from hushtable.cli._persons import kept, print_persons
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import Reads
@@ -105,6 +105,7 @@ class Counting:
     person: str | None
     threads: int
     quiet: bool
+    attended: bool = True
     counted: Sketch | None = field(default=None, init=False)
     n_read: int = field(default=0, init=False)
     _seen: Callable[[], RowDigests] | None = field(default=None, init=False)
@@ -117,7 +118,8 @@ class Counting:
 
     def open(self, plan: Plan) -> Reader:
         """Open the rows; refuse them before anybody is asked."""
-        return self.reads.open_as(self.data, plan.schema, keep=kept(self.person, plan.schema))
+        keep = kept(self.person, plan.schema)
+        return self.reads.open_as(self.data, plan.schema, keep=keep, attended=self.attended)
 
     def count(self, reply: Reply, reader: Reader) -> Sketch:
         """Return the sketch of rows that were opened."""
@@ -129,7 +131,12 @@ class Counting:
         digester = reply.book.digester(reply.plan.schema)
         with watched(digester.watch(reader), quiet=self.quiet) as watch:
             self.counted = Sketch.from_data(
-                reply.plan, watch.reader, n_jobs=self.threads, allow_empty=True, **persons
+                reply.plan,
+                watch.reader,
+                n_jobs=self.threads,
+                allow_empty=True,
+                attended=self.attended,
+                **persons,
             )
         self.n_read, self._seen = watch.rows, digester.digests
         check()  # what follows is paid for, and leaves
@@ -144,6 +151,7 @@ class Counting:
         if self.counted is None:
             return
         print(f"Counted {self.counted.n_rows:,} rows.")
+        print_sentences([f"Not read: {shown(words)}" for words in self.counted.unread])
         print_persons(self.counted.persons, nameless)
         n_rows = self.counted.n_rows if self.counted.persons else self.n_read
         print_tally(reply.plan.schema, self.counted.tally, n_rows)

@@ -125,16 +125,21 @@ class _Answering:
             sent = {str(step): one for step, one in online.begin(asked).items()}
         else:
             counted = counting.count(reply, reader)
+            for words in counted.unread:
+                self._log.write(stamp(now()), asked.round_id, "submission", "unread", words)
             sent = {"submission": reply.submission(counted, rows=counting.seen(), **said._asdict())}
         if not party.quiet:
             counting.report(reply, counting.nameless(reply))
         return sent
 
+    @property
+    def _log(self) -> SiteLog:
+        return SiteLog(Path(self.notes.path).with_suffix(".log"))
+
     def refusal(self, word: Refusal, words: str) -> bytes:
         """Return the one word that travels; the words go to the log beside the book."""
         round_id = self.posts.round.round_id
-        log = SiteLog(Path(self.notes.path).with_suffix(".log"))
-        log.write(stamp(now()), round_id, "begin", word, words)
+        self._log.write(stamp(now()), round_id, "begin", word, words)
         return Message.refuse(round_id, self.party.keys, word)
 
 

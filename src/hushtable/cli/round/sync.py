@@ -71,7 +71,9 @@ def sync(
         post_round(store, common.coordinators_round(path, keys))
     counting = None
     if data is not None:
-        counting = Counting(data, reads, answers.person, answers.threads, as_json or unattended)
+        counting = Counting(
+            data, reads, answers.person, answers.threads, as_json or unattended, not unattended
+        )
     party = Party(store, keys, key, output, answers, counting, as_json, unattended)
     found = [one for one in rounds(store) if party.takes_part(one, which)]
     if not found:

@@ -7,6 +7,7 @@ line below; users register their own with `register_source` and `register_format
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from hushtable.data.readers import (
 )
 from hushtable.data.readers._layout import KEPT, Layout
 from hushtable.data.readers._names import near_names
+from hushtable.data.readers._objects import each_by_itself
 from hushtable.data.readers._reader import (
     BATCH_ROWS,
     Batch,
@@ -40,7 +42,6 @@ from hushtable.data.readers._reader import (
 )
 from hushtable.data.readers._registry import (
     built_in,
-    files,
     is_taken,
     load_plugins,
     opened,
@@ -48,13 +49,15 @@ from hushtable.data.readers._registry import (
     register_format,
     register_source,
 )
+from hushtable.data.readers._registry import files as read_files
+from hushtable.data.readers._unasked import Unasked
 
 is_pandas = _pandas.is_frame
 is_url, shown_url = _database.is_url, _database.shown
 
 __all__ = [
-    "BATCH_ROWS", "KEPT", "Batch", "Layout", "Reader", "as_reader", "few_rows", "integer_too_large",
-    "is_pandas", "is_url", "near_names", "no_rows",
+    "BATCH_ROWS", "KEPT", "Batch", "Layout", "Reader", "Unasked", "as_reader", "few_rows",
+    "integer_too_large", "is_pandas", "is_url", "near_names", "no_rows",
     "one_after_other", "paths", "register_format", "register_source", "shown_url", "taken",
 ]  # fmt: skip
 
@@ -127,6 +130,19 @@ def as_reader(
     """
     if isinstance(data, Reader) and layout is _FOUND_OUT:
         return data
+    if layout.unasked is not None:
+        rows = _opened(each_by_itself(data), text_columns, layout, kept)
+        files = tuple(replace(file, unasked=layout.unasked) for file in rows.files)
+        return replace(rows, files=files, unasked=layout.unasked)
+    return _opened(data, text_columns, layout, kept)
+
+
+def _opened(
+    data: Any,
+    text_columns: frozenset[str],
+    layout: Layout,
+    kept: Mapping[str, str | int | bool],
+) -> Reader:
     if not isinstance(data, str | os.PathLike):
         layout.check_used((), "data in memory")
         return opened(data)
@@ -140,4 +156,4 @@ def as_reader(
         if is_taken(name):
             layout.check_used((), _database.shown(name))
             return opened(name)
-    return files(name, text_columns, layout, kept)
+    return read_files(name, text_columns, layout, kept)

@@ -5,8 +5,10 @@ import csv
 import re
 import struct
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +20,7 @@ from hushtable.data.readers._fields import is_rule, records
 from hushtable.data.readers._layout import Layout
 from hushtable.data.readers._reader import Batch, Reader, of_file, split
 from hushtable.data.readers._totals import TOTAL, looks_like_total, total_refused
+from hushtable.data.readers._unasked import Unasked
 from hushtable.errors import DataError
 
 _BLOCK = 1 << 22
@@ -26,13 +29,15 @@ _BREAK = re.compile(r"\r\n?|\n")
 
 def csv_file(path: Path, layout: Layout) -> Reader:
     """Read a CSV file, some rows at a time."""
-    return _File(path, find_dialect(path, layout)).reader()
+    return _File(path, find_dialect(path, layout), layout.unasked).reader()
 
 
 @dataclass
 class _File:
     path: Path
     dialect: Dialect
+    #: Takes note of what is no row, where nobody is here to be asked.
+    unasked: Unasked | None = None
     #: Whether Arrow left out lines of dashes.
     skipped: bool = False
     #: Whether a whole pass has been made; and whether it showed that each row is one line.
@@ -54,24 +59,29 @@ class _File:
 
     def _checked(self, columns: list[str]) -> Iterator[tuple[int, Batch]]:
         """Yield bytes read and rows; at the end, refuse what Arrow takes and what is no row."""
-        dialect, rows = self.dialect, 0
+        dialect, rows, asked = self.dialect, 0, self.unasked is None
         counting = not self.passed
-        with opened_text(self.path, dialect.encoding, counting=counting) as (raw, text):
+        with self._opened(counting=counting) as (raw, text):
             for batch in self._rows(text, [*columns, *dialect.left_out]):
                 if dialect.left_out:
                     self._check_left_out(batch, rows)
-                if counting:
+                if counting and asked:
                     self._check_names_again(batch, rows)
                 for part in split(iter([batch.select(columns)])):
                     yield raw.tell(), part
                 rows += len(batch)
-        self._check_total(text, rows)
+        if asked:
+            self._check_total(text, rows)
         if counting:
             lines = text.ends - dialect.lines + (not text.tail.endswith(b"\n"))
             self.row_by_line = lines == rows
             if text.quoted and not self.row_by_line:
-                self._check_breaks()
+                (self._check_breaks if asked else self._check_quotes)()
             self.passed = True
+
+    def _opened(self, *, counting: bool = False) -> AbstractContextManager[tuple[Any, Text]]:
+        encoding, asked = self.dialect.encoding, self.unasked is None
+        return opened_text(self.path, encoding, counting=counting, asked=asked)
 
     def _rows(self, text: Text, columns: list[str]) -> Iterator[pa.RecordBatch]:
         names = self.dialect.names
@@ -99,6 +109,12 @@ class _File:
 
     def _on_odd_row(self, row: arrow_csv.InvalidRow) -> str:
         if is_rule(row.text):
+            self.skipped = True
+            return "skip"
+        if self.unasked is not None:
+            if not self.passed:
+                what = f"{self.path}: lines with more or fewer fields than names, left out"
+                self.unasked.note(what, 1, lambda: f"the line that begins {row.text[:20]!r}")
             self.skipped = True
             return "skip"
         self.odd = row
@@ -192,7 +208,7 @@ class _File:
     def _check_breaks(self) -> None:
         """Raise `DataError` if a field has swallowed rows, for want of a quotation mark."""
         rows, further = 0, len(self.dialect.names) - 1
-        with opened_text(self.path, self.dialect.encoding) as (_, text):
+        with self._opened() as (_, text):
             for batch in self._rows(text, list(self.dialect.names)):
                 for column in batch.columns:
                     broken = pc.match_substring_regex(column, "[\r\n]")
@@ -208,6 +224,25 @@ class _File:
                             )
                 rows += len(batch)
 
+    def _check_quotes(self) -> None:
+        """Raise `DataError` if the file's quotation marks are not those of CSV, in any line.
+
+        By its form alone: a text that was quoted may hold anything, line breaks among it.
+        """
+        with opened_lines(self.path, self.dialect.encoding) as lines:
+            for _ in range(self.dialect.lines):
+                next(lines)
+            rows = csv.reader(lines, delimiter=self.dialect.delimiter, strict=True)
+            try:
+                for _ in rows:
+                    pass
+            except csv.Error as error:
+                if "limit" not in str(error):  # a long text is no fault
+                    raise DataError(
+                        f"{self.path}: line {self.dialect.lines + rows.line_num} is no CSV "
+                        f"({error}): a quotation mark may lack its partner: export the file again"
+                    ) from None
+
     def place(self, row: int) -> str:
         """Return ``line 19``, or ``lines 19 to 21``, for a row that is numbered from 0."""
         first, last = self._lines(row)
@@ -219,7 +254,7 @@ class _File:
         by_row = dialect.lines + row + 1, dialect.lines + row + 1
         if self.row_by_line:
             return by_row
-        with opened_text(self.path, dialect.encoding) as (_, text):
+        with self._opened() as (_, text):
             text.skip(dialect.size)
             # Lines are rows, unless there are quotation marks, blank lines or others' line ends.
             while not self.skipped and (block := text.read(_BLOCK)):

@@ -7,12 +7,20 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 
-from hushtable.data.readers._encoding import COMPRESSIONS, codec, find_encoding
+from hushtable.data.readers._encoding import (
+    COMPRESSIONS,
+    codec,
+    find_encoding,
+    marked_encoding,
+    on_errors,
+)
 from hushtable.data.readers._fields import (
     Record,
+    delimiter_of_names,
     find_delimiter,
     is_number,
     rows_of,
@@ -20,7 +28,10 @@ from hushtable.data.readers._fields import (
     width_of,
 )
 from hushtable.data.readers._layout import Layout
+from hushtable.data.readers._unasked import Unasked
 from hushtable.errors import DataError, UsageError
+
+T = TypeVar("T", bound=Sequence[str])
 
 #: Bytes of a file that are looked at; more if they hold fewer than `_FEW` lines.
 _SAMPLE, _LARGEST, _FEW = 1 << 16, 1 << 25, 4
@@ -66,7 +77,8 @@ def find_dialect(path: Path, layout: Layout) -> Dialect:
         raise UsageError(f"delimiter {given!r}: needs one character, such as ';' or tab")
     if layout.skip_lines is not None and layout.skip_lines < 0:
         raise UsageError(f"{layout.skip_lines} lines to skip: needs 0 or more")
-    encoding, lines = _first_lines(path, layout.encoding and codec(layout.encoding))
+    asked = layout.unasked is None
+    encoding, lines = _first_lines(path, layout.encoding and codec(layout.encoding), asked=asked)
     start = layout.skip_lines or 0
     if excel := re.fullmatch(r'"?sep=(.)"?\s*', lines[0] if lines else "", re.IGNORECASE):
         given, start = given or excel[1], max(1, start)
@@ -79,7 +91,7 @@ def find_dialect(path: Path, layout: Layout) -> Dialect:
         raise DataError(
             f"{source}: the file holds no lines" + (f" after line {start}" * bool(start))
         )
-    delimiter = given or find_delimiter(lines[start:], source)
+    delimiter = given or _delimiter(lines[start:], layout, source)
     found = _Head(source, delimiter, layout, start, rows_of(lines[start:], delimiter, start))
     names, left_out, body = found.names()
     words = [f"encoding {encoding}"] if encoding != "utf-8" and not layout.encoding else []
@@ -99,15 +111,30 @@ def find_dialect(path: Path, layout: Layout) -> Dialect:
     )
 
 
-def _first_lines(path: Path, encoding: str | None) -> tuple[str, list[str]]:
+def _delimiter(lines: Sequence[str], layout: Layout, source: str) -> str:
+    if layout.unasked is None:
+        return find_delimiter(lines, source)
+    if layout.header is False:
+        raise UsageError(
+            f"{source}: without a line of names, the delimiter would be found by values, which "
+            "decide nothing where nobody is here to be asked: give it by --delimiter"
+        )
+    return delimiter_of_names(lines, layout.unasked)
+
+
+def _first_lines(path: Path, encoding: str | None, *, asked: bool) -> tuple[str, list[str]]:
     size = _SAMPLE
     while True:
         with pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower())) as plain:
             sample = plain.read(size + 1)
         whole = len(sample) <= size
-        used = encoding or find_encoding(sample, str(path))
+        if asked:
+            used = encoding or find_encoding(sample, str(path))
+        else:
+            used = encoding or marked_encoding(sample) or "utf-8"
+        errors = on_errors(used, asked=asked)
         try:
-            text = codecs.getincrementaldecoder(used)().decode(sample, final=whole)
+            text = codecs.getincrementaldecoder(used)(errors).decode(sample, final=whole)
         except UnicodeDecodeError:
             raise DataError(
                 f"{path}: its bytes are not {used}: give another encoding, such as "
@@ -148,7 +175,10 @@ class _Head:
             )
         if self.layout.header is False:
             return tuple(f"column {j + 1}" for j in range(self.width)), (), self.start
-        at = 0 if self.layout.skip_lines is not None else self._line_of_names()
+        if self.layout.unasked is not None:
+            at = self._known_line(self.layout.unasked)
+        else:
+            at = 0 if self.layout.skip_lines is not None else self._line_of_names()
         head, below = self.rows[at], self.rows[at + 1 :]
         names = [name.strip() for name in head.fields]
         width = width_of(below)[0] if below else len(names)
@@ -156,6 +186,9 @@ class _Head:
             names.pop()  # the line of names alone ends in a delimiter
         if len(names) == width - 1 and all(len(row.bare) < width for row in below):
             names.append("")  # the rows alone do
+        if self.layout.unasked is not None:
+            made = (name or f"column {j + 1}" for j, name in enumerate(names))
+            return _each_once(tuple(made), self.source, head.first + 1), (), head.end
         self._check_rows(names, at)
         if len(names) != width and width_of(below)[1] > max(1, len(below) / 2):
             raise DataError(
@@ -168,6 +201,17 @@ class _Head:
             lines = head.first - self.start
             self.words.append(f"{lines} line{'s' * (lines > 1)} above the header")
         return *self._named(names, head, below), head.end
+
+    def _known_line(self, unasked: Unasked) -> int:
+        """Return which record holds the names of a schema."""
+        rows = self.rows[:1] if self.layout.skip_lines is not None else self.rows
+        at = next((i for i, row in enumerate(rows) if unasked.is_header(row.fields)), None)
+        if at is None:
+            raise DataError(
+                f"{self.source}: none of its first lines names all columns that are needed, "
+                f"{list(unasked.names)[:5]}: write a line of names above the rows"
+            )
+        return at
 
     def _line_of_names(self) -> int:
         """Return which record holds the names: the first that is as wide as most."""
@@ -253,13 +297,19 @@ class _Head:
                     f"{self.source}: line {line} has no name for column {j + 1}: write one there, "
                     f"or {by_number}; --skip-lines {head.end} if the names are in the next line"
                 )
-        twice = [name for name, times in Counter(names).items() if times > 1]
-        if twice:
-            raise DataError(
-                f"{self.source}: column {twice[0]!r} is listed twice in line {line}: rename one of "
-                f"the two, or {by_number}"
-            )
+        _each_once(names, self.source, line, f", or {by_number}")
         if len(left_out) == len(names):
             raise DataError(f"{self.source}: line {line} has no names of columns: a minimum of 1")
         self.words += [f"{name} without name and values left out" for name in left_out]
         return tuple(names), tuple(left_out)
+
+
+def _each_once(names: T, source: str, line: int, otherwise: str = "") -> T:
+    """Return names of columns; raises `DataError` if one is there twice."""
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise DataError(
+            f"{source}: column {twice[0]!r} is listed twice in line {line}: rename one of the two"
+            + otherwise
+        )
+    return names

@@ -44,6 +44,31 @@ _CONTROL = re.compile("[\0-\x08\x0e-\x1f]")
 _USUAL = ("cp1252", "cp850", "mac_roman", "cp1250", "cp1251")
 
 
+def _western(error: UnicodeError) -> tuple[str, int]:
+    """Read bytes that are no UTF-8 as western European text, whatever the bytes around them."""
+    assert isinstance(error, UnicodeDecodeError)
+    found = error.object[error.start : error.end]
+    return found.decode("cp1252", errors="replace"), error.end
+
+
+#: What an unreadable byte becomes where nobody is here to be asked, by the encoding.
+codecs.register_error("hushtable-western", _western)
+#: What no text holds, and Arrow does not take, becomes the sign for it.
+_SUBSTITUTE = b"\x1a"
+
+
+def on_errors(encoding: str, *, asked: bool) -> str:
+    """Return how bytes that are not of the encoding are read, as Python's codecs name it."""
+    if asked:
+        return "strict"
+    return "hushtable-western" if encoding == "utf-8" else "replace"
+
+
+def marked_encoding(sample: bytes) -> str | None:
+    """Return the encoding that a mark in a file's first bytes says; None if there is no mark."""
+    return next((name for mark, name in _MARKS.items() if sample.startswith(mark)), None)
+
+
 def codec(name: str) -> str:
     """Return an encoding's name as Python spells it; raises `UsageError` if there is none."""
     try:
@@ -77,9 +102,8 @@ def says_its_encoding(path: Path) -> bool:
 
 def find_encoding(sample: bytes, source: str) -> str:
     """Return the encoding of a file's first bytes; raises `DataError` if in doubt."""
-    for mark, name in _MARKS.items():
-        if sample.startswith(mark):
-            return name
+    if marked := marked_encoding(sample):
+        return marked
     for begin, (archive, way) in _ARCHIVES.items():
         if sample.startswith(begin):
             raise DataError(f"{source}: is a file that {archive} compressed, not text: {way}")
@@ -158,13 +182,18 @@ class Text(io.RawIOBase):
         For messages.
     counting : bool
         Whether ``ends`` and ``quoted`` are asked for, which costs a tenth of reading.
+    asked : bool
+        Whether a person is asked about what is no text; else it is read as no text.
     """
 
-    def __init__(self, raw: pa.NativeFile, encoding: str, source: str, counting: bool) -> None:
+    def __init__(
+        self, raw: pa.NativeFile, encoding: str, source: str, counting: bool, *, asked: bool = True
+    ) -> None:
         super().__init__()
-        self._raw, self._encoding, self._source = raw, encoding, source
-        plain = encoding in ("utf-8", "utf-8-sig")
-        self._decoder = None if plain else codecs.getincrementaldecoder(encoding)()
+        self._raw, self._encoding, self._source, self._asked = raw, encoding, source, asked
+        plain = encoding in ("utf-8", "utf-8-sig") and asked
+        errors = on_errors(encoding, asked=asked)
+        self._decoder = None if plain else codecs.getincrementaldecoder(encoding)(errors)
         self._began, self._counting = False, counting
         #: The last bytes read, and how many ends of lines and whether quotation marks there were.
         self.tail, self.ends, self.quoted = b"", 0, False
@@ -182,6 +211,8 @@ class Text(io.RawIOBase):
                 block, self._began = block.removeprefix(_MARK), True
             if ended:
                 break
+        if b"\0" in block and not self._asked:
+            block = block.replace(b"\0", _SUBSTITUTE)
         if b"\0" in block:
             raise _nul(self._source, 1 + self.ends + block[: block.index(b"\0")].count(b"\n"))
         if self._counting:
@@ -212,14 +243,14 @@ class Text(io.RawIOBase):
 
 @contextmanager
 def opened_text(
-    path: Path, encoding: str, *, counting: bool = False
+    path: Path, encoding: str, *, counting: bool = False, asked: bool = True
 ) -> Iterator[tuple[pa.OSFile, Text]]:
     """Open a file of text; the first of the two tells how far it has been read."""
     with (
         pa.OSFile(str(path)) as raw,
         pa.input_stream(raw, compression=COMPRESSIONS.get(path.suffix.lower())) as plain,
     ):
-        yield raw, Text(plain, encoding, str(path), counting)
+        yield raw, Text(plain, encoding, str(path), counting, asked=asked)
 
 
 @contextmanager

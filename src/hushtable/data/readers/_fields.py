@@ -1,11 +1,13 @@
 """Fields of the first lines of a CSV file: between which delimiter, and what they look like."""
 
+import contextlib
 import csv
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from hushtable.data.readers._unasked import Unasked
 from hushtable.errors import DataError
 
 #: What may stand between fields; the rare ones only if they are given.
@@ -60,10 +62,9 @@ def records(lines: Iterable[str], delimiter: str, first: int = 0) -> Iterator[Re
 
 def rows_of(lines: Sequence[str], delimiter: str, first: int) -> list[Record]:
     """Return the records of the first lines; the last of them may be cut off."""
-    try:
-        found = list(records(lines, delimiter, first))
-    except csv.Error:  # a field beyond the library's limit
-        found = []
+    found: list[Record] = []
+    with contextlib.suppress(csv.Error):  # a field beyond the library's limit: what is above it
+        found.extend(records(lines, delimiter, first))
     return [r for r in found if len(r.fields) > 1 or not is_rule("".join(r.fields) or " ")]
 
 
@@ -111,6 +112,17 @@ def find_delimiter(lines: Sequence[str], source: str) -> str:
             f"delimiter, add --delimiter '{best[0]}'; if not, add the delimiter that is"
         )
     return best[0]
+
+
+def delimiter_of_names(lines: Sequence[str], unasked: Unasked) -> str:
+    """Return the delimiter by which the names of columns are found first; a comma if by none."""
+    found = {}
+    for delimiter in _DELIMITERS + _RARE:
+        rows = rows_of(lines, delimiter, 0)
+        at = next((row for row in rows if unasked.is_header(row.fields)), None)
+        if at is not None:
+            found[delimiter] = at.first, -len(at.fields)
+    return min(found, key=found.__getitem__, default=",")
 
 
 def is_number(field: str) -> bool:

@@ -13,15 +13,22 @@ import pyarrow.compute as pc
 from hushtable.data.readers._encoding import COMPRESSIONS
 from hushtable.data.readers._layout import Layout
 from hushtable.data.readers._reader import Batch, Reader, column_names, of_file, split
-from hushtable.errors import DataError, DataTypeError
+from hushtable.data.readers._sheet_cells import as_name
+from hushtable.data.readers._unasked import Unasked
+from hushtable.errors import DataError, DataTypeError, UsageError
 
 #: Bytes parsed at a time, up to the end of a line.
 _BLOCK = 1 << 22
 _NESTED = pa.list_(pa.null())
 
 
-def json_file(path: Path, _: Layout) -> Reader:
-    """Read JSON lines, some at a time.
+def json_file(path: Path, layout: Layout) -> Reader:
+    """Read JSON lines, some at a time; see `_file` and `_file_of_texts`."""
+    return _file(path) if layout.unasked is None else _file_of_texts(path, layout.unasked)
+
+
+def _file(path: Path) -> Reader:
+    """Read JSON lines, each column of the type that fits all its values.
 
     A first pass finds the keys and their types, since any line may bring another: what is a
     number in some lines and text in others is text in all.
@@ -49,6 +56,38 @@ def json_file(path: Path, _: Layout) -> Reader:
     rows = of_file(path, names, batches, n_rows)
     # Not if there are empty lines between.
     return replace(rows, place=lambda row: f"line {row + 1}") if n_rows == line else rows
+
+
+def _file_of_texts(path: Path, unasked: Unasked) -> Reader:
+    """Read JSON lines, each value as the text that it is, whatever the others are.
+
+    A line that is no object is left out. Which columns there are is known by no line.
+    """
+    names = unasked.names
+    if not names:
+        raise UsageError(f"{path}: JSON lines have names of columns, and the schema has none")
+
+    def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
+        line = 0
+        for at, block in _blocks(path):
+            rows = [row for _, row in _objects(block, path, line, unasked)]
+            line += _lines(block)
+            made = [
+                pa.array([_text(row.get(name)) for row in rows], pa.string())
+                for name in columns or names
+            ]
+            for batch in split(iter([pa.RecordBatch.from_arrays(made, list(columns or names))])):
+                yield at, batch
+
+    return of_file(path, names, batches)
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, dict | list):
+        return None
+    if isinstance(value, _Number):
+        return as_name(float(value)) if set(value) & set(".eE") else str(value)
+    return as_name(value).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _lines(block: bytes) -> int:
@@ -131,33 +170,50 @@ class _Number(str):
     """A number as it is written."""
 
 
-def _objects(block: bytes, path: Path, line: int) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number of each line, from 1, and its object, the numbers as they are written."""
+def _objects(
+    block: bytes, path: Path, line: int, unasked: Unasked | None = None
+) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the number of each line, from 1, and its object, the numbers as they are written.
+
+    Lines that hold none are left out where nobody is here to be asked, else refused.
+    """
     for number, text in enumerate(block.split(b"\n"), line + 1):
         if not text.strip():
             continue
         where = f"{path}: line {number}"
         try:
-            row = json.loads(
-                text, parse_int=_Number, parse_float=_Number, parse_constant=_Number,
-                object_pairs_hook=_Once(where),
-            )  # fmt: skip
-        except UnicodeDecodeError:
-            raise DataError(f"{where} is not UTF-8: save the file as UTF-8") from None
+            row = _object(text, where)
         except DataError:
-            raise
-        except (ValueError, RecursionError) as error:
-            if b"\0" in text:
-                raise DataError(f"{where} is not UTF-8: save the file as UTF-8") from None
-            raise DataError(
-                f"{where} is not one object in JSON ({error}): needs an object a line, each "
-                "whole in its line; was the file cut off?"
-            ) from None
-        if not isinstance(row, dict):
-            raise DataError(
-                f'{where} holds no object: needs one a line, such as {{"age": 42, "ward": "a"}}'
-            )
+            if unasked is None:
+                raise
+            unasked.note(f"{path}: lines that hold no object, left out", 1, where.__str__)
+            continue
         yield number, row
+
+
+def _object(text: bytes, where: str) -> dict[str, Any]:
+    """Return the object in a line; raises `DataError` if there is none."""
+    try:
+        row = json.loads(
+            text, parse_int=_Number, parse_float=_Number, parse_constant=_Number,
+            object_pairs_hook=_Once(where),
+        )  # fmt: skip
+    except UnicodeDecodeError:
+        raise DataError(f"{where} is not UTF-8: save the file as UTF-8") from None
+    except DataError:
+        raise
+    except (ValueError, RecursionError) as error:
+        if b"\0" in text:
+            raise DataError(f"{where} is not UTF-8: save the file as UTF-8") from None
+        raise DataError(
+            f"{where} is not one object in JSON ({error}): needs an object a line, each "
+            "whole in its line; was the file cut off?"
+        ) from None
+    if not isinstance(row, dict):
+        raise DataError(
+            f'{where} holds no object: needs one a line, such as {{"age": 42, "ward": "a"}}'
+        )
+    return row
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
+from hushtable.data.readers._unasked import Unasked
 from hushtable.errors import UsageError
 
 
@@ -22,10 +23,13 @@ class Layout:
     sheet: str | None = None
     #: Question to a database, in SQL.
     query: str | None = None
+    #: Where nobody is here to be asked: the columns of a public schema.
+    unasked: Unasked | None = None
 
     def check_used(self, used: Collection[str], source: str) -> None:
         """Raise `UsageError` if something is given that a source has no use for."""
-        given = [name for name, value in vars(self).items() if value is not None]
+        said = vars(self) | {"unasked": None}  # of use to all
+        given = [name for name, value in said.items() if value is not None]
         if unused := [_OPTIONS.get(name, f"--{name}") for name in given if name not in used]:
             raise UsageError(f"{source} has no use for {', '.join(unused)}: leave it out")
 

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable.data.readers._reader import Batch, OfFrame, Reader, library_of, slices
+from hushtable.data.readers._records import half_a_character
 from hushtable.errors import DataError, DataTypeError
 
 
@@ -45,17 +46,22 @@ def frame(data: Any) -> Reader:
             part = data.iloc[here]
             if dense:
                 part = part.astype(dense)
-            try:
-                # As a table, since text of a frame put together of others comes in several chunks.
-                rows = pa.Table.from_pandas(part, preserve_index=False, nthreads=1)
-            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
-                raise DataTypeError(
-                    f"a column mixes types: {error}; convert it to numbers or to text"
-                ) from None
-            yield from rows.combine_chunks().to_batches()
+            yield from _as_table(part).combine_chunks().to_batches()
 
     read = OfFrame(batches, data.to_numpy) if _of_numpy(data, kinds) else batches
     return Reader(tuple(names) if all(texts) else None, d, n, read)
+
+
+def _as_table(part: Any) -> pa.Table:
+    """Return rows as a table, since text of a frame put together of others comes in chunks."""
+    try:
+        return pa.Table.from_pandas(part, preserve_index=False, nthreads=1)
+    except UnicodeEncodeError as error:
+        raise half_a_character("of the frame", error) from None
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise DataTypeError(
+            f"a column mixes types: {error}; convert it to numbers or to text"
+        ) from None
 
 
 def _of_numpy(data: Any, kinds: list[Any]) -> bool:

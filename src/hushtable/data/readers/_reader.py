@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushtable.data.readers._unasked import Unasked
 from hushtable.errors import DataError
 from hushtable.threads import FEW_ROWS
 
@@ -56,6 +57,8 @@ class Reader:
     reading: Any = None
     #: Columns behind the features that are kept as they are.
     keep: tuple[str, ...] = ()
+    #: Where nobody is here to be asked: takes note of what cannot be read.
+    unasked: Unasked | None = None
 
     @property
     def parts(self) -> tuple["Reader", ...]:
@@ -87,7 +90,7 @@ class Reader:
         if not self.files:
             return parts[0]
         joined = one_after_other(parts, self.source)
-        return replace(joined, reading=self.reading, keep=self.keep)
+        return replace(joined, reading=self.reading, keep=self.keep, unasked=self.unasked)
 
     def take(self, rows: NDArray[np.int64]) -> "Reader":
         """Return a reader of some of the rows, by their rising numbers; a pass reads all."""

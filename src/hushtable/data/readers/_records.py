@@ -46,10 +46,7 @@ def of_one_type(values: list[Any], column: str) -> pa.Array:
     except UnicodeEncodeError as error:
         rows = [i for i, value in enumerate(values) if isinstance(value, str)]
         row = next((f" in row {i}" for i in rows if values[i] == error.object), "")
-        raise DataError(
-            f"column {column} holds {error.object!r:.80}{row}: half a character, which no file "
-            "or table can hold; correct the text, or leave it empty"
-        ) from None
+        raise half_a_character(column, error, row) from None
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
         if all(value is None or isinstance(value, int | float) for value in values):
             for value in values:
@@ -61,3 +58,11 @@ def of_one_type(values: list[Any], column: str) -> pa.Array:
             f"column {column} mixes types: argument must be a string or a real number in the "
             f"whole column ({error})"
         ) from None
+
+
+def half_a_character(column: str, error: UnicodeEncodeError, row: str = "") -> DataError:
+    """Explain that a text of a column holds half a character."""
+    return DataError(
+        f"column {column} holds {error.object!r:.80}{row}: half a character, which no file or "
+        "table can hold; correct the text, or leave it empty"
+    )

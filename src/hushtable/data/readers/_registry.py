@@ -216,7 +216,7 @@ def _in_order(part: Reader, first: Reader) -> Reader:
 def _file(path: Path, found: Format, text_columns: frozenset[str], layout: Layout) -> Reader:
     name, open_file, _ = found
     size = path.stat().st_size
-    if size == 0:
+    if size == 0 and layout.unasked is None:  # JSON lines of no rows are an empty file
         raise DataError(f"{path}: the file is empty")
 
     def reader() -> Reader:

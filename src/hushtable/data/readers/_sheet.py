@@ -10,8 +10,17 @@ import pyarrow as pa
 from hushtable.data.readers._arrow import arrow
 from hushtable.data.readers._layout import Layout
 from hushtable.data.readers._reader import Reader, column_names
-from hushtable.data.readers._sheet_cells import Cells, as_column, as_name, cell, cells_of, letters
+from hushtable.data.readers._sheet_cells import (
+    Cells,
+    as_column,
+    as_name,
+    as_texts,
+    cell,
+    cells_of,
+    letters,
+)
 from hushtable.data.readers._totals import looks_like_total, total_refused
+from hushtable.data.readers._unasked import Unasked
 from hushtable.errors import DataError
 
 #: Among so many rows the names are looked for.
@@ -20,13 +29,14 @@ _FIRST = 30
 
 def sheet_file(path: Path, layout: Layout) -> Reader:
     """Read the one sheet that holds rows, or the one that ``layout`` names; held in memory."""
-    sheet, cells, merged = cells_of(path, layout.sheet)
+    unasked = layout.unasked
+    sheet, cells, merged = cells_of(path, layout.sheet, asked=unasked is None)
     where = f"{path}: sheet {sheet!r}"
     skipped = layout.skip_lines or 0
     if layout.header is False:
         header, first = None, skipped
     else:
-        header = skipped if layout.skip_lines is not None else _header(cells, where)
+        header = skipped if layout.skip_lines is not None else _header(cells, where, unasked)
         first = header + 1
     # A row without any value is none, as a blank line of a CSV file is none.
     places = [i for i in range(first, len(cells)) if any(value != "" for value in cells[i])]
@@ -36,17 +46,15 @@ def sheet_file(path: Path, layout: Layout) -> Reader:
         names = {j: f"column {k}" for k, j in enumerate(used, 1)}
     else:
         names = _names(cells, header, where)
-        for j in used:
-            if j not in names:
-                at = next(i for i in places if cells[i][j] != "")
-                raise DataError(
-                    f"{where}: column {letters(j)} has values, such as {cells[at][j]!r} in "
-                    f"{cell(at, j)}, but no name in row {header + 1}: name it, empty it, or say "
-                    "where the names are by --skip-lines N or --no-header"
-                )
-    _refuse_merged(merged, first - (header is not None), cells, where)
-    _refuse_total(cells, places, order := sorted(names), where)
-    columns = [as_column([cells[i][j] for i in places]) for j in order]
+    order = sorted(names)
+    if unasked is None:
+        nameless = [(i, j) for j in used if j not in names for i in places if cells[i][j] != ""]
+        if nameless:
+            raise _no_name(cells, *nameless[0], header or 0, where)
+        _refuse_merged(merged, first - (header is not None), cells, where)
+        _refuse_total(cells, places, order, where)
+    made = as_column if unasked is None else as_texts
+    columns = [made([cells[i][j] for i in places]) for j in order]
     table = pa.Table.from_arrays(columns, [names[j] for j in order])
     column_names(table.schema)
     found = (f"{header} rows above the names left out",) if header else ()
@@ -57,6 +65,14 @@ def sheet_file(path: Path, layout: Layout) -> Reader:
         bytes_read=lambda: path.stat().st_size,
         place=lambda row: f"row {places[row] + 1} of sheet {sheet!r}",
         found=found,
+    )
+
+
+def _no_name(cells: Cells, i: int, j: int, header: int, where: str) -> DataError:
+    return DataError(
+        f"{where}: column {letters(j)} has values, such as {cells[i][j]!r} in {cell(i, j)}, but no "
+        f"name in row {header + 1}: name it, empty it, or say where the names are by "
+        "--skip-lines N or --no-header"
     )
 
 
@@ -83,8 +99,19 @@ def _names(cells: Cells, header: int, where: str) -> dict[int, str]:
     return {j: as_name(value) for j, value in enumerate(cells[header]) if value != ""}
 
 
-def _header(cells: Cells, where: str) -> int:
-    """Return the number of the row of names: the first that has a text in each column in use."""
+def _header(cells: Cells, where: str, unasked: Unasked | None) -> int:
+    """Return the number of the row of names: the first that has a text in each column in use.
+
+    Where nobody is here to be asked, the first that holds the names of a schema.
+    """
+    if unasked is not None:
+        named = (i for i, row in enumerate(cells) if unasked.is_header([*map(as_name, row)]))
+        if (at := next(named, None)) is None:
+            raise DataError(
+                f"{where}: no row names all columns that are needed, {list(unasked.names)[:5]}: "
+                "write a row of names above the others"
+            )
+        return at
     width = max((sum(v != "" for v in row) for row in cells[:_FIRST]), default=0)
     for i, row in enumerate(cells[:_FIRST]):
         filled = [value for value in row if value != ""]

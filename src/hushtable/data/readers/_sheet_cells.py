@@ -27,8 +27,11 @@ _DAMAGED = (
 _SAVE = "open it and save it as .xlsx"
 
 
-def cells_of(path: Path, wanted: str | None) -> tuple[str, Cells, list[Any]]:
-    """Return the name of a sheet, its cells, and which of them are merged."""
+def cells_of(path: Path, wanted: str | None, *, asked: bool = True) -> tuple[str, Cells, list[Any]]:
+    """Return the name of a sheet, its cells, and which of them are merged.
+
+    A formula without a value is refused where a person is ``asked``, and else missing.
+    """
     import python_calamine as calamine
 
     _check_start(path)
@@ -39,7 +42,7 @@ def cells_of(path: Path, wanted: str | None) -> tuple[str, Cells, list[Any]]:
             cells = sheet.to_python(skip_empty_area=False)
             merged = sheet.merged_cell_ranges or []
         if zipfile.is_zipfile(path):
-            for row, column, text in _errors(path, sheet.name):
+            for row, column, text in _errors(path, sheet.name, asked=asked):
                 cells[row][column] = text
     except DataError:
         raise
@@ -108,7 +111,7 @@ def _one_sheet(book: Any, path: Path, wanted: str | None) -> Any:
     return filled[0]
 
 
-def _errors(path: Path, sheet: str) -> Iterator[tuple[int, int, str]]:
+def _errors(path: Path, sheet: str, *, asked: bool) -> Iterator[tuple[int, int, str]]:
     """Yield row, column and text of the cells that hold errors, such as ``#DIV/0!``.
 
     calamine has them empty, which would make of a fault a missing value. Raises `DataError` for a
@@ -116,7 +119,8 @@ def _errors(path: Path, sheet: str) -> Iterator[tuple[int, int, str]]:
     """
     with zipfile.ZipFile(path) as archive:
         if "xl/workbook.xml" not in archive.namelist():
-            _refuse_errors(archive, path, sheet)
+            if asked:
+                _refuse_errors(archive, path, sheet)
             return
         part = _part(archive, sheet)
         with archive.open(part) as file:
@@ -135,7 +139,12 @@ def _errors(path: Path, sheet: str) -> Iterator[tuple[int, int, str]]:
                     value = _child(element, "v")
                     if element.get("t") == "e":
                         yield row, column, value or "#ERROR!"
-                    elif _child(element, "f") is not None and not value and not element.get("t"):
+                    elif (
+                        asked
+                        and _child(element, "f") is not None
+                        and not value
+                        and not element.get("t")
+                    ):
                         raise DataError(
                             f"{path}: sheet {sheet!r}: {cell(row, column)} holds a formula whose "
                             "value was never worked out: open it in Excel or LibreOffice, and save"
@@ -213,6 +222,11 @@ def as_name(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return value.isoformat() if isinstance(value, dt.date | dt.time) else str(value)
+
+
+def as_texts(values: list[Any]) -> pa.Array:
+    """Return cells of a column as texts, each by itself: whatever types the others have."""
+    return pa.array([None if value == "" else as_name(value) for value in values], pa.string())
 
 
 def as_column(values: list[Any]) -> pa.Array:

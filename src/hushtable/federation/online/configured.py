@@ -12,7 +12,7 @@ from typing import Any
 
 from hushtable import files
 from hushtable.counts.sketch import Sketch
-from hushtable.data.readers import Layout, as_reader
+from hushtable.data.readers import Layout, Unasked, as_reader
 from hushtable.data.typed import open_rows
 from hushtable.errors import HushTableError
 from hushtable.federation.approval import Approval
@@ -78,23 +78,23 @@ class _Rows:
     def __init__(
         self, data: str, query: str | None, person: str | None, data_set: str, book: Book
     ) -> None:
-        self._data, self._layout, self._book = data, Layout(query=query), book
+        self._data, self._query, self._book = data, query, book
         self._person, self._data_set = person, data_set
         self._digester: RowDigester | None = None
 
     def count(self, plan: Plan, round_: Round) -> Sketch:
         self._digester = self._book.digester(plan.schema)
-        texts = plan.schema.categorical_names
-        reader = as_reader(self._data, text_columns=texts, layout=self._layout)
-        persons: dict[str, Any] = {}
-        keep = []
+        texts, persons, keep = plan.schema.categorical_names, dict[str, Any](), list[str]()
         if self._person is not None:
             most, known = round_.terms.rows_per_person, self._book.barred(self._data_set)
             persons = {"person": self._person, "rows_per_person": most, "known": known}
             persons |= {"key": self._book.persons_key}
             keep = [] if self._person in plan.schema.names else [self._person]
+        unasked = Unasked([*plan.schema.names, *keep] if plan.schema.named else ())
+        layout = Layout(query=self._query, unasked=unasked)
+        reader = as_reader(self._data, text_columns=texts, layout=layout)
         rows = self._digester.watch(open_rows(reader, plan.schema, keep=keep))
-        sketch = Sketch.from_data(plan, rows, n_jobs=-1, allow_empty=True, **persons)
+        sketch = Sketch.from_data(plan, rows, n_jobs=-1, attended=False, **persons)
         if not sketch.n_rows:
             self._digester = None
         return sketch

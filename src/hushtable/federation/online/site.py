@@ -56,7 +56,8 @@ class OnlineSite:
     book : Book
         The site's; holds the state between steps.
     count : callable
-        Takes a plan, returns the sketch of the site's rows under it; of no rows, too.
+        Takes a plan, returns the sketch of the site's rows under it, whatever these are: as
+        `Sketch.from_data` with ``attended=False``. What it left unread is written to the log.
     policy : Policy, optional
         The site's; without one, nothing is answered.
     recognise : callable, optional
@@ -191,9 +192,14 @@ class OnlineSite:
 
     def _state(self, round_: Round) -> SiteState:
         reply = partial(self._reply, round_, approval=self._approvals.get(round_.round_id))
-        return SiteState(
-            round_, self._keys, self._book, reply, self._count, self._recognise, self._said
-        )
+        count = partial(self._counted, round_)
+        return SiteState(round_, self._keys, self._book, reply, count, self._recognise, self._said)
+
+    def _counted(self, round_: Round, plan: Plan) -> Sketch:
+        sketch = self._count(plan)
+        for words in sketch.unread:
+            self._log.write(stamp(now()), round_.round_id, "shares", "unread", words)
+        return sketch
 
     def _noted(self, round_: Round, step: str, asked: str, digest: str, answer: bytes) -> bytes:
         """Return the answer to a step that was noted, if it is to this request."""
