@@ -1,7 +1,8 @@
 """Check the wheels in a folder, and use them in an empty environment.
 
-With --twice, they are built again elsewhere and have to be the same bytes. There is no network while they are used, where the system can do without (unshare). With LOCKED=1,
-what they need is installed in the locked versions. For another Python: --python /path/to/python.
+With --twice, they are built again elsewhere and have to be the same bytes. There is no network
+while they are used, where the system can do without (unshare). With LOCKED=1, what they need is
+installed in the locked versions. For another Python: --python /path/to/python.
 """
 
 import argparse

@@ -88,10 +88,16 @@ def sync(
     }
     told = _Told(store, keys.card, key, output, answers.plan)
     finish(as_json, facts, partial(told.print, visited))
-    if any(visit.state == "failed" for _, visit in visited):
-        raise typer.Exit(REFUSED)  # so that whoever has it run hears of it
-    if any(visit.needs_person for _, visit in visited):
-        raise typer.Exit(NEEDS_PERSON)
+    code = _exit_code([visit for _, visit in visited])
+    if code:
+        raise typer.Exit(code)
+
+
+def _exit_code(visits: Sequence[Visit]) -> int:
+    """Return the exit code, from which the scheduler that runs the command learns how it went."""
+    if any(visit.state == "failed" for visit in visits):
+        return REFUSED
+    return NEEDS_PERSON if any(visit.needs_person for visit in visits) else 0
 
 
 # --- what is said ---------------------------------------------------------------------------------
