@@ -10,6 +10,7 @@ from hushtable.errors import PrivacyError, RoundError, UsageError
 from hushtable.federation import Reply, forecast
 from hushtable.federation.layout import Layout
 from hushtable.federation.outlook import MOST, _largest, last_rows, totals
+from hushtable.report.words import officer_words
 
 LAID = {"epsilon": 1.0, "expected_rows": 9000, "random_state": 0}
 
@@ -177,3 +178,14 @@ def test_later_periods_cost_nothing_more(those, masked):
 def test_the_largest_number_that_fits():
     for most in (0, 1, 2, 77, MOST, MOST + 5):
         assert _largest(lambda n, most=most: n <= most) == min(most, MOST)
+
+
+@pytest.mark.parametrize(("rows", "own"), [(120, True), (390, True), (9000, False)])
+def test_what_is_asked_says_where_a_sites_own_rows_do_as_well(those, rows, own):
+    """`round show` and `plan draw` compared with the same tables without noise alone."""
+    plan = Plan.draw(SCHEMA, epsilon=1.0, expected_rows=rows, random_state=0)
+    words = officer_words(those.open(plan=plan), plan)
+    said = "likely to do as well with a model of these alone" in " ".join(words)
+    assert said == own == (plan.design.signal < 100.0)
+    hidden = officer_words(those.open(plan=plan), None)
+    assert "likely to do as well" not in " ".join(hidden)
