@@ -254,6 +254,28 @@ def test_a_concept_in_two_units_or_without_one_is_refused_or_left_out(
     assert 0 < table["body_weight"].null_count < len(table)
 
 
+def test_fit_names_the_columns_that_most_rows_lack_and_the_option(duck, made, tmp_path, capsys):
+    values = made.measurement["value_as_number"].to_pylist()
+    concepts = made.measurement["measurement_concept_id"].to_pylist()
+    persons = made.measurement["person_id"].to_pylist()
+    common = {one.concepts[0]: one.name for one in ConceptSet.common()}
+    rare = {"lactate": 5, "magnesium": 3, "sodium": 10**9}
+    for row, (concept, person) in enumerate(zip(concepts, persons, strict=True)):
+        if person // 7 % rare.get(common[concept], 1):
+            values[row] = None
+    url = duck.fill(changed(made, value_as_number=values))
+    fit = ["fit", url, "--omop", "person", "--cdm", "cdm", "--tables", "9"]
+    assert main([*fit, "-o", f"{tmp_path}/m.hush"]) == 0
+    said = capsys.readouterr().err
+    assert "fewer than half of the 200 rows: sodium 0%, magnesium 33%, lactate 20%. A" in said
+    option = "--drop sodium,magnesium,lactate"
+    assert f"To leave them out, add: {option}" in said
+    assert main([*fit, *option.split(), "-o", f"{tmp_path}/n.hush"]) == 0
+    assert "fewer than half" not in capsys.readouterr().err
+    names = load(tmp_path / "n.hush").plan_.schema.names
+    assert not {"sodium", "magnesium", "lactate"} & set(names)
+
+
 def test_units_in_which_the_number_is_the_same_are_one_and_need_no_names(duck):
     made = Cdm.made(20)
     units = made.measurement["unit_concept_id"].to_numpy().copy()

@@ -8,6 +8,7 @@ import typer
 
 from hushtable.cli import _options as options
 from hushtable.cli._detectors import HUSHTABLE, Detector
+from hushtable.cli._errors import notes
 from hushtable.cli._options import option
 from hushtable.cli._output import Target, finish, print_sentences, print_tally, shown, tally
 from hushtable.cli._persons import facts_of, print_persons
@@ -15,6 +16,7 @@ from hushtable.cli._progress import watched
 from hushtable.cli._rows import READS, Reads, names_in
 from hushtable.cli._understanding import note_doubts, print_understanding, understanding_facts
 from hushtable.data.infer import refuse, understood
+from hushtable.data.omop.recipe import rarely_measured
 from hushtable.data.readers import Reader
 from hushtable.errors import UsageError
 from hushtable.report.words import texts_of_rows, values_of_rows
@@ -91,6 +93,8 @@ def fit(
         reader = reader.repeatable()
         print_understanding(understood(reader, None, threads)[0])
     known = {} if reads.schema is None else {"schema": reads.schema}
+    if reads.recipe is not None:
+        notes.extend(f"{reader.source}: {words}" for words in rarely_measured(reader))
     model, n_rows = _fitted(detector, settings, reader, persons | known, as_json)
     refuse(model.understanding_, model.reading_, data, personal=True)
     note_doubts(model.understanding_)

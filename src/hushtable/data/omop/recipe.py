@@ -1,8 +1,11 @@
 """The recipe: a CDM is checked, and gives one row a person or a visit."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import pyarrow as pa
 
 from hushtable.data.omop import query
 from hushtable.data.omop.concepts import ConceptSet
@@ -170,6 +173,24 @@ class Recipe:
         if never := [one.name for one in self.concepts if one.name not in measured]:
             words.append(f"never measured, and missing in all rows: {', '.join(never)}")
         return tuple(words)
+
+
+def rarely_measured(reader: Reader) -> tuple[str, ...]:
+    """Return words on columns that fewer than half of a recipe's rows have, with the way out."""
+    n_missing: Counter[str] = Counter()
+    for batch in reader.read():
+        assert isinstance(batch, pa.RecordBatch)
+        n_missing.update({name: batch.column(name).null_count for name in batch.schema.names})
+    n_rows = reader.n_rows or 0
+    few = [name for name, n in n_missing.items() if 2 * n > n_rows]
+    if not few:
+        return ()
+    shares = [f"{name} {1 - n_missing[name] / n_rows:.0%}" for name in few]
+    return (
+        f"columns with a value in fewer than half of the {n_rows:,} rows: {', '.join(shares)}. A "
+        "missing value is a value like others, and may alone make a row rare. To leave them out, "
+        f"add: --drop {','.join(few)}",
+    )
 
 
 def _asked(url: str, sql: str) -> list[dict[str, Any]]:
