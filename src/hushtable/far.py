@@ -117,20 +117,24 @@ def _sftp() -> Any:
                 self.ftp = self.client.open_sftp()
             except paramiko.BadHostKeyException as error:
                 self.client.close()
-                port = self.ssh_kwargs.get("port") or paramiko.config.SSH_PORT
-                name = self.host if port == paramiko.config.SSH_PORT else f"[{self.host}]:{port}"
-                raise HostKeyError(
-                    f"the server's key is another one than the known one: it is "
-                    f"{_fingerprint(error.key)}, known is {_fingerprint(error.expected_key)}. "
-                    "Somebody else may answer in its place. Ask whoever looks after the server; if "
-                    f"the key did change, run ssh-keygen -R '{name}', then {_accepting(name)} and "
-                    "answer yes"
-                ) from None
+                name = self.host
+                if (port := self.ssh_kwargs.get("port", 22)) != 22:
+                    name = f"[{name}]:{port}"
+                raise _changed(name, error.key, error.expected_key) from None
             except BaseException:
                 self.client.close()
                 raise
 
     return Checked
+
+
+def _changed(hostname: str, key: Any, known: Any) -> HostKeyError:
+    return HostKeyError(
+        f"the server's key is another one than the known one: it is {_fingerprint(key)}, known is "
+        f"{_fingerprint(known)}. Somebody else may answer in its place. Ask whoever looks after "
+        f"the server; if the key did change, run ssh-keygen -R '{hostname}', then "
+        f"{_accepting(hostname)} and answer yes"
+    )
 
 
 def _fingerprint(key: Any) -> str:
