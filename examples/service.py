@@ -9,7 +9,9 @@ curl 127.0.0.1:8000/score -H 'Content-Type: application/json' -d '[{"age": 41, "
 import os
 from typing import Annotated
 
-from fastapi import FastAPI, HTTPException
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 
 from hushtable.errors import DataError
@@ -34,6 +36,13 @@ class Answer(BaseModel):
 
 served = Served.load(os.environ.get("HUSHTABLE_MODEL", "model.hush"))  # once, at the start
 app = FastAPI(title="hushtable")
+
+
+@app.exception_handler(RequestValidationError)
+def refuse(request: Request, error: RequestValidationError) -> JSONResponse:
+    """Say what is wrong without the rows themselves, which a proxy may log with the answer."""
+    found = [{"loc": one["loc"], "msg": one["msg"]} for one in error.errors()]
+    return JSONResponse({"detail": found}, 422)
 
 
 @app.post("/score")

@@ -100,3 +100,21 @@ def test_bad_rows_give_422_in_the_library_s_words(app, content, words):
     assert status == 422
     detail = said["detail"]
     assert words in (detail if isinstance(detail, str) else detail[0]["msg"])
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"json": [{"age": 41, "ward": "of Ann Example"}] * 1_001},
+        {"json": [{"age": ["of Ann Example"]}]},
+        {"json": {"age": "of Ann Example"}},
+        {"content": b'[{"ward": "of Ann Example"'},
+    ],
+    ids=["too many", "a list", "no list", "cut"],
+)
+def test_no_refusal_repeats_rows(app, request_):
+    """A proxy may log answers."""
+    ((status, answer),) = ask(app, request_)
+    assert status == 422
+    assert "Ann" not in json.dumps(answer)
+    assert all(set(one) == {"loc", "msg"} for one in answer["detail"])
