@@ -3,7 +3,8 @@
 A site of five, or of twenty, sends copies of rows like another site's outliers in the place of its
 own rows, so that these are not flagged any more. Three questions: what accuracy it costs the
 others, with a bound on the rows of a site and without; how often a comparison calls honest sites
-strange, where these differ in size and in kind; and how many poisonings it finds.
+strange, where these differ in size and in kind; and how many poisonings it finds, and how many
+sites that move counts between cells.
 
     python benchmarks/poison.py                       the sets of HUSHTABLE_DATA
     python benchmarks/poison.py --more ../data-odd    with another folder of labelled sets
@@ -13,7 +14,7 @@ strange, where these differ in size and in kind; and how many poisonings it find
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,8 @@ WAYS = ("alike", "sizes", "mixture", "skewed", "shifted", "rare")
 SITES = (3, 5, 10, 20)
 #: How often each outlier is sent, and by how many sites the round is.
 COPIES, POISONED = (7, 20, 40, 400), (5, 20)
+#: Share of what a site of five guesses the others have, from its own rows, that it moves.
+MOVED = (0.2, 0.8)
 #: Of a site's own rows, with a bound on the rows that it may send.
 BOUNDS = (1.0, 1.2, 2.0)
 LARGEST, FEWEST, MOST_COLUMNS = 6_000, 600, 60
@@ -175,6 +178,48 @@ def rounds(world: World, rng: np.random.Generator) -> Iterator[Seen]:
             )
 
 
+def moved(offsets: Ints, own: Ints, wanted: Ints, share: float) -> Ints:
+    """Return counts of as many rows as a site has, with others taken from all cells to a few."""
+    made = np.empty_like(own)
+    for a, b in pairwise(offsets):
+        take = np.floor(share * 4 * own[a:b]).astype(np.int64)
+        total = own[a:b].sum() + take.sum()
+        give = np.floor(wanted[a:b] / wanted[a:b].sum() * total).astype(np.int64)
+        give[wanted[a:b].argmax()] += total - give.sum()
+        made[a:b] = give - take
+    return made
+
+
+def moves(world: World, seed: int) -> Iterator[tuple[str, float, list[float]]]:
+    """Yield how strange honest sites find rounds in which one of five moves counts, or none."""
+    rng = np.random.default_rng(seed)
+    for way in WAYS:
+        parts = split(way, world.rows, 5, rng)
+        counts = [world.counts(X) for X in site_rows(way, world.rows, parts, rng)]
+        yield way, 0.0, compared(world, counts, counts[0], None, rng)[0]
+        evil = int(rng.integers(5))
+        odd = parts[evil][world.rows.y[parts[evil]]][:50]
+        wanted = world.counts(world.rows.X[odd if len(odd) else np.flatnonzero(world.rows.y)[:10]])
+        for share in MOVED:
+            made = moved(world.plan.family.offsets, counts[evil], wanted, share)
+            yield way, share, compared(world, counts, made, evil, rng)[0]
+
+
+def print_moved(found: list[tuple[str, float, list[float]]]) -> None:
+    lines = []
+    cases = [(f"all, level {level:g}", WAYS, level) for level in (0.1, 0.15, LEVEL)]
+    for name, ways, level in (*cases, ("alike and sizes, with --alike", WAYS[:2], ALIKE)):
+        each = [
+            np.array([x > level for way, moved, some in found if (way in ways) and moved == share
+                      for x in some])
+            for share in (0.0, *MOVED)
+        ]  # fmt: skip
+        lines.append([name, len(each[0]), *(f"{one.mean():.2%}" for one in each)])
+    head = ("five sites differ in", "comparisons", "alarms", *(f"moved {s:.0%}" for s in MOVED))
+    print("\nOne site moves counts, with totals that are right:\n")
+    print(markdown_table(head, lines))
+
+
 def upper(seen: list[Seen], ways: tuple[str, ...], level: float) -> float:
     """Return the upper end of the 95% interval of the rate of alarms.
 
@@ -303,9 +348,13 @@ def main(arguments: argparse.Namespace) -> int:
     targets = [print_accuracy(load(folder / "38_thyroid.npz"), 5)]
     folders = [folder, *([arguments.more] if arguments.more else [])]
     seeds = range(arguments.first, arguments.first + arguments.seeds)
-    seen = [one for world, rng in worlds(folders, seeds) for one in rounds(world, rng)]
+    seen, counts_moved = [], []
+    for world, rng in worlds(folders, seeds):
+        seen += rounds(world, rng)
+        counts_moved += moves(world, arguments.first)
     targets += print_alarms(seen)
     print_found(seen)
+    print_moved(counts_moved)
     return finish(targets, "poison", seen=[vars(one) for one in seen])
 
 

@@ -266,7 +266,9 @@ def test_the_result_of_a_hidden_campaign_is_verified_and_opened(done):
     result.check_own("s01", answer.share, answer.content)
     opened = result.counts.open(done.plans["s02"])
     assert opened.plan.hidden
-    assert (opened.counts == sum(site.sent(done.second) for site in sites.values())).all()
+    sent = sum(site.sent(done.second) for site in sites.values())
+    assert (result.counts.counts == sent).all()
+    assert (opened.counts == result.counts.layout.restored(sent, done.plans["s02"])).all()
     assert opened.spent() == result.counts.spent()
     assert opened.release_id == result.counts.ledger.release_id
 

@@ -1,5 +1,6 @@
 """``hushtable plan hide``: the layout of a plan, for a coordinator who may not have the plan."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +24,7 @@ def hide(plan: _Plan, output: Output, as_json: Json = False) -> None:
     """
     target = Target(output, [plan])
     whole = files.read(plan).expect("plan").build(Plan.from_file)
-    layout = Layout.of(whole)
+    layout = Layout.of(replace(whole, hidden=True))
     target.save(layout)
     facts = {"command": "plan hide", "layout": str(output), "plan_id": layout.plan_id}
 

@@ -255,4 +255,4 @@ def _parts(result: Noised, book: Book) -> list[Contribution]:
             f"{book.site!r} alone is in this result: there are no others to compare with; get the "
             "result of a round with other sites"
         )
-    return parts
+    return parts if result.hidden else [part.under(result.plan) for part in parts]

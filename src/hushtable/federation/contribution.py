@@ -13,6 +13,7 @@ from hushtable.federation.clock import stamp
 from hushtable.federation.keys import Keys
 from hushtable.federation.round import Round
 from hushtable.federation.submission import Submission
+from hushtable.plans.plan import Plan
 from hushtable.privacy import noise
 from hushtable.privacy.budget import Spent
 from hushtable.privacy.composition import split_history
@@ -32,7 +33,7 @@ class Contribution:
     title: str
     data_set: str
     made: datetime
-    #: Of shape (n_cells,): the exact counts; and with the site's noise.
+    #: Of shape (n_cells,), as they are sent: the exact counts; and with the site's noise.
     counts: NDArray[np.int64]
     sent: NDArray[np.int64]
     #: The site's line of the ledger, and the cost to a person in the rows.
@@ -59,6 +60,16 @@ class Contribution:
             return self
         content = Submission.pack(round_, keys, self.sent, self.share, self.made, masks)
         return replace(self, content=content)
+
+    def under(self, plan: Plan) -> "Contribution":
+        """Return it with counts in the order of a plan's cells, whatever order the round wanted."""
+        if not self.round:
+            return self
+        layout = Round.from_bytes(self.round, "the book's copy").layout
+        if not layout.shuffled:
+            return self
+        counts, sent = (layout.restored(one, plan) for one in (self.counts, self.sent))
+        return replace(self, counts=counts, sent=sent)
 
     # --- in the book --------------------------------------------------------------------------
 

@@ -1,16 +1,19 @@
 """The layout: what a coordinator has to know of a plan to add up and check counts under it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
+import rfc8785
 from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.counts.releasing import check_plan
 from hushtable.entries import entries
 from hushtable.errors import PlanError, UsageError
+from hushtable.federation.keys import crypto
+from hushtable.federation.masks import mask
 from hushtable.plans.draws import Purpose, purpose_of
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import Spent, check_share
@@ -43,6 +46,9 @@ class Layout:
         Share of the budget that a release takes if nobody says otherwise.
     horizon : Horizon or None
         The periods for which the plan was drawn.
+    shuffled : bool
+        Whether sites send the cells of each table in an order that only those know who have the
+        plan: else some rows lie in the first cell of each table, whatever the hash functions are.
 
     Examples
     --------
@@ -59,6 +65,7 @@ class Layout:
     behind: tuple[Spent, ...]
     share: float | None
     horizon: Horizon | None = None
+    shuffled: bool = False
 
     #: Only the plan says for how many rows it was laid out.
     expected_rows: ClassVar[None] = None
@@ -69,11 +76,14 @@ class Layout:
 
     @classmethod
     def of(cls, plan: Plan) -> "Layout":
-        """Return the layout of a plan; raises `PrivacyError` if no release under it is private."""
+        """Return the layout of a plan; raises `PrivacyError` if no release under it is private.
+
+        Tables of hidden hash functions are shuffled.
+        """
         check_plan(plan)
         cells = tuple(np.diff(plan.family.offsets).tolist())
         about = plan.plan_id, plan.detector, cells, plan.behind, plan.share_of_budget
-        return cls(*about, plan.horizon)
+        return cls(*about, plan.horizon, plan.hidden and plan.purpose.scores_rows)
 
     @property
     def purpose(self) -> Purpose:
@@ -92,12 +102,44 @@ class Layout:
                 f"the plan is {plan.plan_id[:12]}, the round is about {self.plan_id[:12]}: get the "
                 "plan that all sites share"
             )
-        if Layout.of(plan) != self:
+        whole = Layout.of(plan)
+        if whole.shuffled and not self.shuffled:
+            raise PlanError(
+                "the round wants the cells of hidden hash functions in their own order, which "
+                "shows those of some rows: have a site make the layout anew (hushtable plan hide), "
+                "and the coordinator open the round with it"
+            )
+        if replace(whole, shuffled=self.shuffled) != self:
             raise PlanError(
                 f"the round states other tables than plan {self.plan_id[:12]} has: ask the "
                 "coordinator to open it again"
             )
         return plan
+
+    def sent(self, counts: NDArray[np.int64], plan: Plan) -> NDArray[np.int64]:
+        """Return counts of shape (n_cells,) in the order in which sites send them."""
+        return counts[self._order(plan)] if self.shuffled else counts
+
+    def restored(self, counts: NDArray[np.int64], plan: Plan) -> NDArray[np.int64]:
+        """Return counts of shape (n_cells,) in the order of the plan's cells."""
+        if not self.shuffled:
+            return counts
+        found = np.empty_like(counts)
+        found[self._order(plan)] = counts
+        return found
+
+    def _order(self, plan: Plan) -> NDArray[np.intp]:
+        """Return the cells, table by table, in a random order that follows from the plan.
+
+        From what its file holds of hash functions, and its id does not reveal: sorted by a stream
+        of random words.
+        """
+        c, arrays = crypto(), plan.arrays()
+        content = b"".join(arrays[name].tobytes() for name in sorted(arrays))
+        info = rfc8785.dumps(["hushtable", "order of cells", plan.plan_id])
+        key = c.HKDF(algorithm=c.SHA256(), length=32, salt=None, info=info).derive(content)
+        tables = np.repeat(np.arange(len(self.cells)), self.cells)
+        return np.lexsort((mask.stream(bytes(key), self.n_cells), tables))
 
     def implausible(self, counts: NDArray[np.int64], noise_sd: float) -> str | None:
         """Say what cannot be if these are honest counts with this noise; None if all can.
@@ -151,13 +193,14 @@ class Layout:
         """Return the layout as JSON carries it."""
         behind = [spent.to_dict() for spent in self.behind]
         said = vars(self) | {"cells": list(self.cells), "behind": behind}
-        horizon = said.pop("horizon")
-        return said if horizon is None else said | {"horizon": horizon.to_dict()}
+        horizon, shuffled = said.pop("horizon"), said.pop("shuffled")
+        said |= {} if horizon is None else {"horizon": horizon.to_dict()}
+        return said | ({"shuffled": True} if shuffled else {})
 
     @classmethod
     def from_dict(cls, content: Any) -> "Layout":
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
-        said = entries(content, "a layout", _ENTRIES, {"horizon": object})
+        said = entries(content, "a layout", _ENTRIES, {"horizon": object, "shuffled": bool})
         try:
             check_share(said["share"])
         except UsageError as error:

@@ -68,8 +68,10 @@ class Sealed(Noised):
 
     def open(self, plan: Plan) -> Release:
         """Return the release, given the plan that the sites share; what was signed is the file."""
-        plan = replace(self.layout.check(plan), hidden=True)
-        return Release(plan, self.counts, self.ledger)
+        # Whether cells were shuffled, the file says: results of before have them in their order.
+        plan = self.layout.check(replace(plan, hidden=False))
+        counts = self.layout.restored(self.counts, plan)
+        return Release(replace(plan, hidden=True), counts, self.ledger)
 
     def entries(self) -> tuple[dict[str, Any], files.Arrays]:
         """Return what a file carries of it: manifest entries and arrays."""

@@ -187,7 +187,9 @@ class Reply:
     # --- the answer -------------------------------------------------------------------------
 
     def counted(self, sketch: Sketch, *, outside_too: bool = False) -> NDArray[np.int64]:
-        """Return the counts of a sketch if they fit the round; nothing is recorded before.
+        """Return the counts of a sketch, as they are sent, if they fit the round.
+
+        Nothing is recorded before.
 
         Parameters
         ----------
@@ -214,7 +216,7 @@ class Reply:
         check_counts(sketch, terms.mechanism, terms.rows_per_person)
         if self._attended and self.earlier is None:
             check_attended(sketch, terms.max_rows, outside_too)
-        return sketch.counts
+        return self.round.layout.sent(sketch.counts, self.plan)
 
     def submission(
         self,

@@ -100,7 +100,8 @@ def _local(result: Noised, book: Path) -> LocalModel:
     with Book.open(book) as notes:
         for answer in notes.answers():
             if answer.share.release in shares:
-                return LocalModel.of(result, answer.share.release, answer.sent, answer.counts)
+                mine = answer.under(result.plan)
+                return LocalModel.of(result, mine.share.release, mine.sent, mine.counts)
         raise RoundError(
             f"{notes.site!r} has no part in this result: its book holds no answer to that round"
         )

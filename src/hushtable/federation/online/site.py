@@ -4,7 +4,7 @@ The steps are in the files beside this one, and what a site holds between them i
 """
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from hushtable.errors import HushTableError, RoundError
 from hushtable.federation.approval import Approval
 from hushtable.federation.book.book import ALL_ROWS, Book
 from hushtable.federation.book.digests import RowDigests
-from hushtable.federation.clock import CLOCKS, now, stamp
+from hushtable.federation.clock import now, stamp
 from hushtable.federation.keys import Keys
 from hushtable.federation.online import hello, masked, shares, survivors, unmask, without
 from hushtable.federation.online.messages import Message, Step
@@ -35,12 +35,11 @@ _STEPS: dict[str, Callable[[SiteState, Any], tuple[bytes, Kept]]] = {
 
 
 def over(round_: Round) -> datetime:
-    """Return until when a site keeps what the steps of a round need.
+    """Return until when a site keeps what the steps of a round need, if nobody says it has ended.
 
-    As long after the deadline as the round was open: in a folder, sites may come late for the
-    second time. Whoever comes later yet is told so.
+    In a folder, sites may come for the second time long after the deadline.
     """
-    return round_.deadline + max(round_.deadline - round_.opened, CLOCKS)
+    return round_.deadline + timedelta(days=60)
 
 
 class OnlineSite:
