@@ -5,6 +5,7 @@ E_second_answer: the same files hid a site's own answer from its restored book, 
 """
 
 import json
+import os
 import shutil
 from datetime import timedelta
 
@@ -13,7 +14,7 @@ import pytest
 from folder_helpers import Clock, Folder
 from round_helpers import SCHEMA, T0, Consortium
 
-from hushtable import Plan
+from hushtable import Plan, Sketch
 from hushtable.federation.book.book import Book
 from hushtable.federation.folder.store import Store, name_of
 from hushtable.federation.online.messages import Message
@@ -131,6 +132,33 @@ def test_no_flood_of_submissions_by_file(make):
         here.site(name)
     assert here.visit().state == "done"
     assert here.check().sites == list(here.consortium.sites)
+
+
+def test_links_pipes_and_folders_with_the_names_of_files_stop_nobody(make):
+    """In a real directory; and subfolders with parties' names, one of them a link elsewhere."""
+    here = make(least=3)
+    elsewhere = here.consortium.folder / "elsewhere"
+    elsewhere.mkdir()
+    (here.box / "s00").symlink_to(elsewhere)
+    (here.box / "s01").mkdir()
+    (here.box / "s02").touch()
+    os.mkfifo(here.box / "lead")
+    lay = {
+        "link": lambda path: path.symlink_to("/dev/zero"),
+        "circle": lambda path: path.symlink_to(path),
+        "pipe": os.mkfifo,
+        "folder": lambda path: path.mkdir(),
+        "copy": lambda path: path.symlink_to(here.names("round")[0]),
+    }
+    for step in ("masked", "shares", "head", "unmask"):
+        for i, make_ in enumerate(lay.values()):
+            for name in here.consortium.sites:
+                make_(here.box / name_of(here.round.round_id, step, name, b"%d" % i))
+    for i, make_ in enumerate(lay.values()):
+        for step in ("amend", "result"):
+            make_(here.box / name_of(here.round.round_id, step, "lead", b"%d" % i))
+    finished(here)
+    assert not list(elsewhere.iterdir())
 
 
 def finished(here):
@@ -276,3 +304,15 @@ def test_a_head_does_not_depend_on_rows(make, clock):
     with Book.open(here.consortium.sites["s00"].book.path) as book:
         assert said.body["head"] in [entry.link for entry in book.history()]
     assert clock.at == T0
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_no_row_or_one_leaves_the_same_files(make, n):
+    here = make(least=3)
+    site = here.consortium.sites["s00"]
+    site.sketch = lambda plan: Sketch.from_data(plan, site.X[:n], allow_empty=True)
+    here.site("s00"), here.site("s01")  # which has 60
+    sizes = {path.name.split(".")[1]: path.stat().st_size for path in here.names(sender="s00")}
+    other = {path.name.split(".")[1]: path.stat().st_size for path in here.names(sender="s01")}
+    assert set(sizes) == set(other) == {"head", "masked", "shares"}
+    assert sizes["head"] == other["head"]

@@ -161,17 +161,18 @@ class Posts:
         return found[max(found)]
 
     def of(self, step: str, sender: str, known: bytes = b"") -> Iterator[tuple[str, bytes]]:
-        """Yield the files of a step and sender that carry a signature of who has to write them.
+        """Yield the files that claim to be of a step and sender, each with its content.
 
-        Each comes with its content; the one with the content that is ``known`` is not read. What
-        the signature covers is to be checked. All are looked at, however many strangers add.
+        The one with the content that is ``known`` is not read. If there are several, those without
+        a signature of who has to write them are left out, however many strangers add; all others
+        are yielded, and are to be checked.
         """
         mine = name_of(self.round.round_id, step, sender, known)
         names = [name for name in self._names.get((step, sender), []) if name != mine]
         return self._signed(names, self._writer(step, sender), step)
 
     def heads(self, card: Card) -> Iterator[tuple[str, bytes]]:
-        """Yield the heads of a site's book that it signed, for any round in this folder."""
+        """Yield what claims to be a head of a site's book, for any round in this folder."""
         return self._signed(self._heads.get(card.name, []), card, HEAD)
 
     def refuse(self, name: str, why: str) -> None:
@@ -198,7 +199,7 @@ class Posts:
                 self._refused.add(name)
             elif writer is None:
                 self.refuse(name, "it is of nobody who takes part in this round")
-            elif step != "result" and not is_signed(content, writer):  # that has a seal
+            elif len(names) > 1 and step != "result" and not is_signed(content, writer):
                 self.refuse(name, f"it does not carry the signature of {whose!r}")
             else:
                 yield name, content

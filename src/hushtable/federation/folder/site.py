@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -54,6 +54,7 @@ class SiteVisit:
     begin: Callable[[], dict[str, bytes]] | None
     online: OnlineSite
     output: Path
+    _has_head: bool = field(default=False, init=False)
 
     def run(self) -> Visit:
         """Do what is to be done; raises `HushTableError` over what hinders the site itself."""
@@ -109,6 +110,7 @@ class SiteVisit:
                 said = Message.read(content, self.me)
                 if said.step == HEAD and said.body.get("head") not in known:
                     return True
+                self._has_head |= said.round_id == self.posts.round.round_id
         return False
 
     def _lacks_counts(self) -> bool:
@@ -189,7 +191,8 @@ class SiteVisit:
 
     def _add_head(self) -> None:
         """Put there, before the answer, that the book holds it: an older copy shows by that."""
-        self.posts.add(HEAD, self.me.name, self.online.head(self.posts.round))
+        if not self._has_head:
+            self.posts.add(HEAD, self.me.name, self.online.head(self.posts.round))
 
     def _add(self, visit: Visit, step: str, content: bytes) -> None:
         if self.posts.add(step, self.me.name, content):
