@@ -41,9 +41,9 @@ class Residuals:
     particular is looked for.
 
     - The sum of squares, one-sided: is there less noise than stated?
-    - The correlation of the noise with itself, at every distance up to nine tenths of all values (for a
-      standard deviation of one count or more). Noise that is used again, or with its sign turned,
-      for a chunk of cells, a table, a release or a period, is correlated at some distance.
+    - The correlation of the noise with itself, at every distance up to nine tenths of all values
+      (for a standard deviation of one count or more). Noise that is used again, or with its sign
+      turned, for a chunk of cells, a table, a release or a period, is correlated at some distance.
 
     Under the ledger's noise, each correlation is about normal, so that the largest of k has a
     p-value of at most k times its own (Bonferroni).
