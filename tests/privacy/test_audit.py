@@ -20,6 +20,7 @@ from hushtable.audit.audit import (
 from hushtable.bench.planted import DELTA, EPSILON, EXACT, MISTAKES, audit_all
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.privacy.budget import Sensitivity, calibrated_scale, rho_from_epsilon
+from hushtable.privacy.noise import add_noise
 
 CORRECT, *WRONG = MISTAKES
 #: A correct release fails a test at this confidence once in ten million runs.
@@ -77,6 +78,141 @@ def test_a_weak_noise_is_found_in_more_than_999_of_1000_audits(draws, confidence
         ]
         assert found[0] > 1.0 >= found[1]
     assert chance > 0.999
+
+
+# --- noise that is shared, or too small ----------------------------------------------------------
+
+
+def gauss(rng, shape, scale):
+    return np.rint(rng.normal(0, scale, shape)).astype(np.int64)
+
+
+#: Noise of a scale on all cells of a table of draws, or of a release: by a generator and a shape.
+SHARED = {
+    "correct": gauss,
+    "four fifths": lambda rng, shape, s: gauss(rng, shape, 0.8 * s),
+    "half": lambda rng, shape, s: gauss(rng, shape, 0.5 * s),
+    "pairs of cells alike": lambda rng, shape, s: flat(rng, shape, s, lambda z: np.repeat(z, 2)),
+    "chunks alike": lambda rng, shape, s: flat(
+        rng, shape, s, lambda z: np.resize(z[:4096], 2 * len(z))
+    ),
+    "antithetic halves": lambda rng, shape, s: flat(
+        rng, shape, s, lambda z: np.concatenate([z, -z])
+    ),
+    "one for all of a run": lambda rng, shape, s: flat(rng, shape, s, lambda z: np.repeat(z, 20)),
+    "neighbours lean": lambda rng, shape, s: flat(
+        rng, shape, s, lambda z: lean(np.repeat(z, 2), z)
+    ),
+}
+
+
+def lean(twice, z):
+    """Noise of which each cell's shares an eighth of the variance with the next."""
+    return np.rint(twice * 0.35 + np.roll(np.tile(z, 2), 7) * 0.94).astype(np.int64)
+
+
+def flat(rng, shape, scale, make):
+    size = int(np.prod(shape))
+    return make(gauss(rng, -(-size // 2), scale))[:size].reshape(shape)
+
+
+CLAIM = {"epsilon": 1.0, "delta": DELTA}
+GAUSS = calibrated_scale("discrete-gaussian", Sensitivity(50), **CLAIM)
+
+
+def of_draws(name, rng, draws, confidence=0.95):
+    return audit_noise(
+        lambda counts: counts + SHARED[name](rng, counts.shape, GAUSS),
+        mechanism="discrete-gaussian", scale=GAUSS, tables=50, draws=draws, confidence=confidence,
+        **CLAIM,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def six():
+    schema = Schema([Feature.numeric(name, low=0, high=1) for name in "abcdef"])
+    depths = {"n_tables": 10, "n_cells": 4096, "min_depth": 12, "max_depth": 12}
+    plan = Plan.draw(schema, random_state=1, **depths)
+    return plan, Sketch.zero(plan).release(**CLAIM)
+
+
+def releasing(name, rng, six):
+    plan, pattern = six
+    scale = pattern.ledger.shares[0].scale
+
+    def publish(rows):
+        sketch = rows if isinstance(rows, Sketch) else Sketch.from_data(plan, rows)
+        noise = SHARED[name](rng, sketch.counts.shape, scale)
+        return type(pattern)(plan, sketch.counts + noise, pattern.ledger)
+
+    return publish
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_shared_or_small_noise_is_found_in_every_audit(name, six, rng):
+    """Differences of cells were exact, and no audit saw it."""
+    X = rng.random((50, 6))
+    rows = X[:3] / 2 + 0.25
+    found = {
+        "draws": of_draws(name, rng, 1000, SURE),
+        "canaries": audit_canaries(
+            releasing(name, rng, six), six[0], canaries=300, **CLAIM, confidence=SURE
+        ),
+        "neighbours": audit_neighbours(
+            releasing(name, rng, six), X, rows, trials=2, **CLAIM, confidence=SURE
+        ),
+    }  # fmt: skip
+    assert {audit for audit, one in found.items() if one.rejects} == (
+        set() if name == "correct" else set(found)
+    )
+
+
+def test_noise_that_is_used_again_for_another_release_is_found(six, rng):
+    """Of one release nobody can see it; of two, their noise goes together."""
+    kept = gauss(rng, six[0].family.n_cells, six[1].ledger.shares[0].scale)
+
+    def publish(rows):
+        return type(six[1])(six[0], Sketch.from_data(six[0], rows).counts + kept, six[1].ledger)
+
+    X = rng.random((50, 6))
+    found = audit_neighbours(publish, X, X[:3] / 2, trials=2, **CLAIM, confidence=SURE)
+    assert found.is_other_noise, found.words()
+    assert "the noise is not the stated one" in found.words()
+
+
+@pytest.mark.parametrize("scale", [0.3, 0.7, 2.0, 45.3])
+@pytest.mark.parametrize("mechanism", ["discrete-gaussian", "discrete-laplace"])
+def test_correct_noise_of_any_scale_stands(mechanism, scale):
+    """What a ledger says of the sd of small noise is rounded up; the test adds up the true one."""
+    terms = {"mechanism": mechanism, "scale": scale, "tables": 20, "draws": 2000, "delta": DELTA}
+    assert audit_noise(epsilon=1e9, confidence=SURE, **terms).p_noise > 1e-7
+
+    def less(counts):
+        return add_noise(counts.ravel(), mechanism, 0.8 * scale).reshape(counts.shape)
+
+    assert audit_noise(less, epsilon=1e9, confidence=SURE, **terms).p_noise < 1e-7
+
+
+@pytest.mark.slow
+def test_the_power_of_the_audits_and_their_false_alarms(six, rng):
+    """Prints the table of docs/audits.md: how often each audit rejects, at 95% confidence."""
+    times, row = {"1,000 draws": 40, "10,000 draws": 10, "canaries": 20}, {}
+    for name in SHARED:
+        row[name] = [
+            sum(of_draws(name, rng, 1000).rejects for _ in range(40)),
+            sum(of_draws(name, rng, 10_000).rejects for _ in range(10)),
+            sum(
+                audit_canaries(releasing(name, rng, six), six[0], canaries=300, **CLAIM).rejects
+                for _ in range(20)
+            ),
+        ]  # fmt: skip
+        said = ", ".join(
+            f"{k} of {n} ({what})" for k, (what, n) in zip(row[name], times.items(), strict=True)
+        )
+        print(f"{name}: {said}")
+    # 5.5% of 70 audits: more than 12 would be one run in a thousand.
+    assert sum(row.pop("correct")) <= 12
+    assert all(found == [40, 10, 20] for found in row.values())
 
 
 @pytest.mark.slow

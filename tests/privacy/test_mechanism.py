@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.audit.residuals import Residuals
 from hushtable.errors import MissingExtraError, PrivacyError
 from hushtable.privacy import noise as mechanism
 from hushtable.privacy.budget import Sensitivity
@@ -80,12 +81,33 @@ def test_every_cell_gets_noise_of_its_own(length):
     assert noise.shape == (length,)
     assert np.abs(noise).max() < 1200  # 12 standard deviations
     if length > 1:
-        # As many distinct values as 100 sd allow: no chunk repeats another.
-        assert len(np.unique(noise)) > min(length, 300) / 2
-        # Neighbours do not go together: 6 standard errors.
-        together = np.corrcoef(noise[:-1], noise[1:])[0, 1]
-        assert abs(together) < 6 / math.sqrt(length)
         assert noise.std() == pytest.approx(100, rel=6 / math.sqrt(2 * length))
+        # No cell's noise goes with another's, at whatever distance.
+        assert p_value(noise) > RARE
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        lambda z: np.resize(z[:4096], 10_000),  # each chunk of a call has the noise of the first
+        lambda z: np.resize(z[:100], 10_000),
+        lambda z: np.repeat(z[:5000], 2),
+        lambda z: np.concatenate([z[:5000], -z[:5000]]),
+        lambda z: np.cumsum(z - z.mean()) // 50,
+        lambda z: np.concatenate([z[:8000], z[:2000]]),
+        lambda z: z * 9 // 10,
+    ],
+    ids=["chunks", "tables", "pairs", "antithetic", "walk", "a part of it", "nine tenths"],
+)
+def test_noise_that_cells_share_is_seen(planted):
+    noise = planted(add_noise(np.zeros(10_000, np.int64), GAUSSIAN, 100.0))
+    assert p_value(noise) < RARE
+
+
+def p_value(noise):
+    residuals = Residuals()
+    residuals.add(noise, GAUSSIAN, 100.0)
+    return residuals.p_value()
 
 
 def test_two_calls_differ_whatever_numpys_seed():

@@ -61,6 +61,9 @@ class Finding:
     #: The `bound` that the same audit shows of an ideal mechanism, exactly as private as is
     #: claimed. The nearer to the claim, the smaller the mistakes that the audit finds.
     ideal: float | None = None
+    #: How likely the stated noise is to look as odd as what was found, where noise can be seen:
+    #: see `hushtable.audit.residuals`.
+    p_noise: float | None = None
 
     @property
     def bound(self) -> float:
@@ -69,12 +72,22 @@ class Finding:
 
     @property
     def rejects(self) -> bool:
-        """True if the claim is wrong, with the stated confidence."""
-        return self.bound > self.epsilon
+        """True if the claim is wrong, with the stated confidence, or the noise not the stated one.
+
+        The latter has a tenth of the bounds' probability of an error, beside theirs.
+        """
+        return self.bound > self.epsilon or self.is_other_noise
+
+    @property
+    def is_other_noise(self) -> bool:
+        """True if the noise is smaller than stated, or shared between cells or releases."""
+        return self.p_noise is not None and self.p_noise < 0.1 * (1.0 - self.confidence)
 
     def words(self) -> str:
         """Say it in a sentence."""
         verdict = "rejected" if self.rejects else "not rejected"
+        if self.is_other_noise:
+            verdict += f": the noise is not the stated one (p = {self.p_noise:.2g})"
         sure = f"{100 * self.confidence:.4g}% confidence"
         given = "" if self.gaussian_bound is None else " of Gaussian noise"
         ideal = "" if self.ideal is None else f", an ideal mechanism shows {self.ideal:.2f}"

@@ -1,11 +1,12 @@
 """The audit of neighbouring data: detect rows in releases of data with and without them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hushtable.audit.bounds import Finding, Floats, Ints, exact_cells, judge_ratios
+from hushtable.audit.residuals import Residuals, stated_scale
 from hushtable.counts.base import Noised
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
@@ -35,6 +36,9 @@ def audit_neighbours(
     two of them share are left out: `apart` finds rows without any.) With
     300 rows, ten releases with them and ten without are 3,000 trials.
 
+    All other cells are looked at, too: their counts are known, and so is the noise on them, which
+    must be neither smaller than stated nor shared (`hushtable.audit.residuals`).
+
     ``publish`` is to be audited: it takes rows (n, d) and returns a release, or all releases that
     are made of these rows one after the other. Always under the same plan, unless it was drawn
     from an earlier one of them; `UsageError` is raised if it depends on the rows, which is what
@@ -53,14 +57,17 @@ def audit_neighbours(
             releases = [published] if isinstance(published, Release) else list(published)
             people.check(releases)
             seen[with_them].append(np.sum([people.statistics(one) for one in releases], axis=0))
+            for one in releases:
+                people.look_at(one, with_them)
     absent, present = (np.concatenate(case, axis=1) for case in seen)
-    return judge_ratios(
+    finding = judge_ratios(
         "likelihood ratio on neighbouring data",
         list(zip(absent, present, strict=True)),
         releases[0].ledger.mechanism,
         people.changes(releases[0].plan).of_one(),
         **claim,
     )
+    return replace(finding, p_noise=people.residuals.p_value())
 
 
 def apart(plan: Plan, rows: Floats) -> Floats:
@@ -83,6 +90,8 @@ class _Changes:
     person: Ints
     cell: Ints
     added: Ints
+    #: Change of all of them together, in every cell.
+    together: Ints
 
     def of_one(self) -> Ints:
         """Return what the person adds who changes the most counts."""
@@ -100,6 +109,7 @@ class People:
         self.cases = np.vstack([X, absent]), np.vstack([X, np.repeat(rows, copies, axis=0)])
         self._plan = ""
         self._known: dict[str, _Changes] = {}
+        self.residuals = Residuals()
 
     def check(self, releases: Sequence[Release]) -> None:
         """Raise `UsageError` if a plan can depend on the rows."""
@@ -127,7 +137,9 @@ class People:
                     "give rows that share none (apart), or one alone"
                 )
             without = Sketch.from_data(plan, self.cases[False]).counts
-            self._known[plan.plan_id] = _Changes(without, person[alone], cell[alone], added[alone])
+            of_each = person[alone], cell[alone], added[alone]
+            together = np.sum(footprints, axis=0)
+            self._known[plan.plan_id] = _Changes(without, *of_each, together)
         return self._known[plan.plan_id]
 
     def _footprint(self, plan: Plan, i: int) -> Ints:
@@ -136,16 +148,21 @@ class People:
             change = change - Sketch.from_data(plan, self._instead[i : i + 1]).counts
         return np.asarray(change * self._copies, np.int64)
 
+    def look_at(self, release: Noised, times: int, known: int = 1) -> None:
+        """Note the noise on all cells of a release; ``times`` and ``known`` as in `statistics`."""
+        changes = self.changes(release.plan)
+        noise = release.counts - known * changes.without - times * changes.together
+        self.residuals.add(noise, release.ledger.mechanism, stated_scale(release))
+
     def statistics(self, release: Noised, times: int = 1, known: int = 1) -> list[Floats]:
         """Return, for each person, the log likelihood ratio and the count of exact cells.
 
         A person's rows are in it so many ``times``, and the rows that are ``known``.
         """
-        changes, ledger = self.changes(release.plan), release.ledger
+        changes = self.changes(release.plan)
         x = release.counts[changes.cell] - known * changes.without[changes.cell]
-        added, noise = times * changes.added, named(ledger.mechanism)
-        # With the parts of a noise that count.
-        scale = noise.scale(ledger.sensitivity, noise.spent(ledger.own))
-        ratio, exact = noise.log_ratio(scale, x, added), exact_cells(x, added)
+        added, noise = times * changes.added, named(release.ledger.mechanism)
+        ratio = noise.log_ratio(stated_scale(release), x, added)
+        exact = exact_cells(x, added)
         values = (np.bincount(changes.person, one, self.n) for one in (ratio, exact))
         return [np.asarray(one, np.float64) for one in values]

@@ -1,6 +1,7 @@
 """The audit of a stream: detect a person by all that the periods of a horizon release."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -47,24 +48,27 @@ def audit_periods(
     times, known = _mixed(horizon, chosen), np.cumsum(horizon.factor)
     people = People(X, np.atleast_2d(np.asarray(rows, np.float64)), None, copies)
 
-    def statistics(one: Increment) -> list[Floats]:
+    def statistics(one: Increment, with_them: int) -> list[Floats]:
         if one.plan_id != plan.plan_id:
             raise UsageError("an increment of another plan: needs all of the plan that is given")
-        return people.statistics(one, int(times[one.period - 1]), int(known[one.period - 1]))
+        mine, all_rows = int(times[one.period - 1]), int(known[one.period - 1])
+        people.look_at(one, with_them * mine, all_rows)
+        return people.statistics(one, mine, all_rows)
 
     seen: tuple[list[Floats], ...] = ([], [])
     for with_them, case in enumerate(seen):
         months = [people.cases[with_them * (t in chosen)] for t in range(1, horizon.periods + 1)]
         for _ in range(trials):
-            case.append(np.sum([statistics(one) for one in publish(months)], axis=0))
+            case.append(np.sum([statistics(one, with_them) for one in publish(months)], axis=0))
     absent, present = (np.concatenate(case, axis=1) for case in seen)
-    return judge_ratios(
+    finding = judge_ratios(
         "likelihood ratio of a stream",
         list(zip(absent, present, strict=True)),
         DEFAULT,  # which every horizon has
         np.outer(times, people.changes(plan).of_one()).ravel(),
         **claim,
     )
+    return replace(finding, p_noise=people.residuals.p_value())
 
 
 def _chosen(horizon: Horizon, periods: Sequence[int] | None) -> set[int]:

@@ -68,6 +68,20 @@ def papers_epsilon(counts: Ints, table: Ints) -> Ints:
     return noised.reshape(counts.shape)
 
 
+def chunks_alike(counts: Ints, table: Ints) -> Ints:
+    """Add the noise of the first chunk of the sampler to every chunk."""
+    few = np.zeros(min(counts.size, 4096), np.int64)
+    noise = honest(few, np.array([int(table.max())]))
+    return counts + np.resize(noise, counts.size).reshape(counts.shape)
+
+
+def pairs_alike(counts: Ints, table: Ints) -> Ints:
+    """Use the noise of each cell for the next one, too."""
+    flat = np.zeros(-(-counts.size // 2), np.int64)
+    noise = honest(flat, np.array([int(table.max())]))
+    return counts + np.repeat(noise, 2)[: counts.size].reshape(counts.shape)
+
+
 def seeded_noise(counts: Ints, table: Ints) -> Ints:
     """Draw the right noise from a seed that everybody can guess."""
     scale = _scale(int(table.max()) + 1)
@@ -113,6 +127,9 @@ MISTAKES = (
     # The variance's unit is mistaken, or there is a zero too many.
     Mistake("almost no noise", _gaussian(20.0)),
     Mistake("a third of the noise", _gaussian(3.0)),
+    Mistake("four fifths of the noise", _gaussian(1.25)),
+    Mistake("the same noise for each chunk of cells", chunks_alike),
+    Mistake("the same noise for pairs of cells", pairs_alike),
     # The total of three rounds, said to be that of one.
     Mistake("noise for three times epsilon", _gaussian(epsilon=3.0 * EPSILON)),
     Mistake("the paper's epsilon", papers_epsilon),

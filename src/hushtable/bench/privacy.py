@@ -255,10 +255,13 @@ def table_of_audits(found: Sequence[tuple[str, list[Finding]]]) -> str:
     rows = []
     for name, findings in found:
         bounds, gaussian, verdicts = zip(*map(judged, findings), strict=True)
-        rows.append((name, *bounds, gaussian[0], min(verdicts)))  # rejected, if any rejects it
+        p_noise = min(one.p_noise for one in findings if one.p_noise is not None)
+        odd = f"{p_noise:.2g}" if p_noise >= 1e-3 else "< 0.001"
+        rows.append((name, *bounds, gaussian[0], odd, min(verdicts)))  # rejected, if any rejects it
     header = (
         "planted mistake", "likelihood ratio", "canaries", "replay",
-        "likelihood ratio, if Gaussian", f"claim of epsilon {found[0][1][0].epsilon:g}",
+        "likelihood ratio, if Gaussian", "p of the noise",
+        f"claim of epsilon {found[0][1][0].epsilon:g}",
     )  # fmt: skip
     return markdown_table(header, rows)
 
@@ -267,7 +270,7 @@ def audit_targets(found: Sequence[tuple[str, list[Finding]]]) -> list[Target]:
     """Hold the correct release to stand, and some audit to reject every mistake."""
     targets = []
     for at, (name, findings) in enumerate(found):
-        bound = max(finding.bound for finding in findings)
-        claim = f"audit, {name}: highest lower bound on epsilon"
-        targets.append(Target(claim, bound, "<=" if at == 0 else ">", findings[0].epsilon, ".2f"))
+        rejected = sum(finding.rejects for finding in findings)
+        claim = f"audit, {name}: how many of {len(findings)} audits reject it"
+        targets.append(Target(claim, rejected, "<=" if at == 0 else ">=", int(at > 0), "d"))
     return targets
