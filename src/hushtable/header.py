@@ -28,6 +28,10 @@ _PER_VALUE = 100
 _ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u(?!00[01])")
 
 
+#: In UTF-8, the first byte of a letter that is not of Latin-1.
+_WIDE = re.compile(rb"[\xc4-\xff]")
+
+
 @dataclass(frozen=True)
 class Bound:
     """Limits of a manifest.
@@ -35,7 +39,7 @@ class Bound:
     Attributes
     ----------
     size : int
-        Bytes at most.
+        Bytes at most; an eighth of it if there are letters beyond Latin-1.
     values : int
         Values that it may have in any case, however small it is: of each, a bracket or a comma.
     """
@@ -45,8 +49,10 @@ class Bound:
 
     def allows(self, text: bytes) -> bool:
         """Whether a text may be parsed."""
+        # Each text with such a letter takes up to four bytes of memory for each of its letters.
+        most = self.size // 8 if _WIDE.search(text) else self.size
         found = sum(text.count(mark) for mark in (b",", b"[", b"{"))
-        return len(text) <= self.size and found <= max(self.values, len(text) // _PER_VALUE)
+        return len(text) <= most and found <= max(self.values, len(text) // _PER_VALUE)
 
 
 #: Of a plan and of what carries one: 65,535 features, or half a million categories.
