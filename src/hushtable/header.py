@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import rfc8785
@@ -28,6 +29,12 @@ _PER_VALUE = 100
 _ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u(?!00[01])")
 
 
+#: Canonical JSON of what holds texts alone.
+_encoded = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+#: In UTF-8, the first byte of a letter that is not of Latin-1.
+_WIDE = re.compile(rb"[\xc4-\xff]")
+
+
 @dataclass(frozen=True)
 class Bound:
     """Limits of a manifest.
@@ -35,7 +42,7 @@ class Bound:
     Attributes
     ----------
     size : int
-        Bytes at most.
+        Bytes at most; an eighth of it if there are letters beyond Latin-1.
     values : int
         Values that it may have in any case, however small it is: of each, a bracket or a comma.
     """
@@ -45,8 +52,10 @@ class Bound:
 
     def allows(self, text: bytes) -> bool:
         """Whether a text may be parsed."""
+        # Each text with such a letter takes up to four bytes of memory for each of its letters.
+        most = self.size // 8 if _WIDE.search(text) else self.size
         found = sum(text.count(mark) for mark in (b",", b"[", b"{"))
-        return len(text) <= self.size and found <= max(self.values, len(text) // _PER_VALUE)
+        return len(text) <= most and found <= max(self.values, len(text) // _PER_VALUE)
 
 
 #: Of a plan and of what carries one: 65,535 features, or half a million categories.
@@ -99,7 +108,7 @@ def parse(
     the text is beyond the bound of a kind that it may be of.
     """
     # Its kind stands in the text as it is, maybe beside words that look like it.
-    found = {kind for kind in bounds if f'"kind":"{kind}"'.encode() in text}
+    found = {kind for kind in bounds if _mark(kind) in text}
     for kind in sorted(found) or [""]:
         if not bounds.get(kind, LARGE).allows(text):
             raise too_large(path, "the manifest" + (f" of a {kind}" if kind else ""))
@@ -113,6 +122,11 @@ def parse(
     if not isinstance(manifest, dict) or manifest.get("kind") in [*(bounds.keys() - found)]:
         return None
     return manifest
+
+
+@cache
+def _mark(kind: str) -> bytes:
+    return f'"kind":"{kind}"'.encode()
 
 
 def _has_escapes(text: bytes) -> bool:
@@ -151,8 +165,7 @@ def _digest_as_it_stands(manifest: dict[str, Any], text: bytes) -> str | None:
     gaps = []
     for name in _APART:
         if name in manifest:
-            said = json.dumps(manifest[name], separators=(",", ":"), ensure_ascii=False)
-            entry = f',"{name}":{said}'.encode()
+            entry = f',"{name}":{_encoded(manifest[name])}'.encode()
             at = text.find(entry)
             if at < 0 or text.find(entry, at + 1) >= 0:
                 return None

@@ -436,3 +436,15 @@ def test_forecasts_that_are_refused(here, run, refused):
         plot = ("--forecast", "--plot", here / name)
         refused("round", "book", book, *plot, code=2, says="ends in .pdf, .png, .svg")
     assert not (here / "x.txt").exists()
+
+
+def test_a_card_s_fingerprint_can_be_printed_again(here, run):
+    made = run("round", "keygen", "again", "--folder", here, "--json").json
+    found = run("inspect", here / "again.card", "--json").json
+    assert (found["kind"], found["name"]) == ("card", "again")
+    assert found["fingerprint"] == made["fingerprint"]
+    assert made["fingerprint"] in run("inspect", here / "again.card").out
+    (here / "bad.card").write_text("{}")
+    done = run("inspect", here / "bad.card")
+    assert (done.code, done.out) == (1, "")
+    assert "holds no card" in done.err

@@ -34,11 +34,22 @@ def harmless_table(table: pa.Table) -> pa.Table:
     return pa.Table.from_arrays(columns, names=[harmless(name) for name in table.column_names])
 
 
+def harmless_schema(schema: pa.Schema) -> pa.Schema:
+    """Return the schema of what `harmless_table` returns."""
+    return pa.schema([(harmless(field.name), _plain(field.type)) for field in schema])
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    """Return the type that a column of texts is written in; another type stays."""
+    if pa.types.is_dictionary(kind):
+        return _plain(kind.value_type)
+    is_view = pa.types.is_string_view(kind) or pa.types.is_binary_view(kind)
+    return pa.large_string() if is_view else kind
+
+
 def _harmless(column: Any) -> Any:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    if pa.types.is_string_view(column.type) or pa.types.is_binary_view(column.type):
-        column = column.cast(pa.large_string())
+    if (kind := _plain(column.type)) != column.type:
+        column = column.cast(kind)
     if not any(is_text(column.type) for is_text in _TEXTS):
         return column
     found = pc.match_substring_regex(column, _FORMULA)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyarrow import csv, parquet
 
 from hushtable.cli._details import SHOWN
-from hushtable.cli._formulas import harmless_table
+from hushtable.cli._formulas import harmless_schema, harmless_table
 from hushtable.data.columns import as_column
 from hushtable.files import replacing
 from hushtable.scores.details import Scored
@@ -79,7 +79,7 @@ def write_scores(
     schema = pa.schema(fields, metadata)
     with replacing(path, private=True) as file:
         as_csv = path.suffix == ".csv"
-        written = harmless_table(schema.empty_table()).schema if as_csv else schema
+        written = harmless_schema(schema) if as_csv else schema
         with (csv.CSVWriter if as_csv else parquet.ParquetWriter)(file, written) as writer:
             for table in _grouped(rows, schema):
                 writer.write_table(harmless_table(table) if as_csv else table)

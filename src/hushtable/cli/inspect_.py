@@ -17,6 +17,7 @@ from hushtable.counts.release import Release
 from hushtable.counts.verdicts import Verdicts
 from hushtable.data.schema import Schema
 from hushtable.errors import UsageError
+from hushtable.federation.keys import Card
 from hushtable.federation.sealed import Sealed
 from hushtable.federation.secret import SealedSecret
 from hushtable.files import Content
@@ -50,12 +51,15 @@ def inspect(
     registry: _Registry = None,
     as_json: Json = False,
 ) -> None:
-    """Show what a .hush file holds, after checking that it is intact.
+    """Show what a .hush file holds, after checking that it is intact; of a card, its fingerprint.
 
     Example:
       hushtable inspect plan.hush
     """
     target = None if registry is None else Target(registry, [file])
+    if target is None and file.suffix == ".card":
+        _finish_of_a_card(file, as_json)
+        return
     content = files.read(file)
     if target is not None and content.kind != Release.kind:
         raise UsageError(
@@ -112,6 +116,15 @@ _NEXT = {
     "secret": "hushtable plan draw SCHEMA --secret {file} --key KEY -o FILE",
     "layout": "hushtable round open {file} CARD... --key KEY --epsilon E -o FILE",
 }
+
+
+def _finish_of_a_card(file: Path, as_json: bool) -> None:
+    """Show whose a card is, and the fingerprint that two people compare."""
+    card = Card.load(file)
+    facts = {"command": "inspect", "file": str(file), "kind": "card", "name": card.name}
+    facts["fingerprint"] = card.fingerprint
+    lines = {"File": file, "Kind": "card", "Name": card.name, "Fingerprint": card.fingerprint}
+    finish(as_json, facts, lambda: print("\n".join(f"{k:<17}{v}" for k, v in lines.items())))
 
 
 def _finish_of_a_round(file: Path, content: Content, as_json: bool) -> None:
