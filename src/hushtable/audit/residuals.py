@@ -29,6 +29,8 @@ _SMOOTH = 1.0
 _FEWEST = 1_000
 #: Scale, in counts, up to which moments of noise are added up instead of taken as continuous.
 _EXACT = 4.0
+#: Variance below which noise is none.
+_NONE = 1e-6
 #: Standard deviations at which a value is cut off for correlations, whose tails are then known.
 _CUT = 4.0
 
@@ -57,6 +59,8 @@ class Residuals:
     def add(self, noise: Ints, mechanism: str, scale: float) -> None:
         """Add the noise on the cells of a release."""
         sd, kurtosis = _moments(mechanism, scale)
+        if sd == 0.0:  # what is stated is next to no noise: nothing can be smaller
+            return
         some = noise.ravel()[: min(_OF_ONE, MOST - self._size)] / sd
         self._found.append(some)
         self._size += len(some)
@@ -92,6 +96,8 @@ def _moments(mechanism: str, scale: float) -> tuple[float, float]:
     law = np.exp([-kind.log_ratio(scale, np.array(at), np.int64(at)) for at in x.tolist()])
     variance, fourth = (2.0 * float(law @ x.astype(np.float64) ** k) for k in (2, 4))
     total = 1.0 + 2.0 * float(law.sum())
+    if variance < _NONE:
+        return 0.0, 0.0
     return math.sqrt(variance / total), fourth * total / variance**2 - 3.0
 
 
