@@ -343,11 +343,10 @@ class Decider:
         lost = self._n_lost(seen, kind, reading.dates)
         if not lost:
             return ("--as", asked), ""
-        which = self._listed(self._lost(odd, reading, lost))
-        loss = (
-            f"; --as {quoted([asked])} would lose {lost:,} of {seen.n:,} values, which become "
-            f"missing: {which}"
-        )
+        of = f"{lost:,} of {seen.n:,} values"
+        loss = f"; --as {quoted([asked])} would lose {of}, which become missing"
+        if lost < odd.n:  # else they were listed just before
+            loss += f": {self._listed(self._lost(odd, reading, lost))}"
         if kind == "date" and any(_SERIAL.fullmatch(text) for text in odd.rows):
             loss += "; whole numbers may be days as Excel counts them"
         return (drop if 2 * lost > seen.n else ("--as", asked)), loss
