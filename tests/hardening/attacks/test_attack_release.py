@@ -170,7 +170,7 @@ def test_a_round_answers_alike_at_a_thousand_rows_and_one_more(those, rng):
     for n in (1000, 1001):
         round_ = those.open(plan=plan, delta=1e-3, title=str(n), epsilon=0.1)
         site = those.sites["s00"]
-        reply = Reply(round_, site.keys, site.book, policy=Policy(delta=1e-3), at=T0)
+        reply = Reply(round_, site.keys, site.book, policy=Policy(delta=1e-3, persons=1), at=T0)
         assert reply.submission(Sketch.from_data(plan, rng.normal(size=(n, 3))))
 
 

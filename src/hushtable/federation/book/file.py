@@ -39,8 +39,6 @@ class BookFile:
         try:
             # On disk before anything is sent, whatever fails.
             self._db.run("pragma synchronous = extra")
-            # What is forgotten is overwritten: a copy of the file has nothing of it.
-            self._db.run("pragma secure_delete = on")
             if self._db.run("pragma user_version") == [(1,)]:
                 self._take_over()
             if self._db.run("pragma user_version") != [(_VERSION,)]:
@@ -220,7 +218,10 @@ class BookFile:
         kept = (but, _UNTIL) if but else ()
         marks = ", ".join("?" * len(kept))
         with self.writing():
+            # These counts are in the chain, too.
             self._db.run("delete from steps where round_id = ? and step = 'rows'", (round_id,))
+            # What others dealt is overwritten: a copy of the file has nothing of it.
+            self._db.run("pragma secure_delete = on")
             self._db.run(
                 f"update steps set kept = '{{}}' where round_id = ? and step not in ({marks})",
                 (round_id, *kept),
@@ -229,10 +230,13 @@ class BookFile:
     def keep_steps(self, round_id: str, until: datetime) -> None:
         """Keep what the steps of a round need no longer than that; a later time replaces it."""
         said = json.dumps({"until": stamp(until)})
+        noted = "select kept from steps where round_id = ? and step = ?"
         with self.writing():
-            self._db.run(
-                "insert or replace into steps values (?, ?, '', '', ?)", (round_id, _UNTIL, said)
-            )
+            if self._db.run(noted, (round_id, _UNTIL)) != [(said,)]:
+                self._db.run(
+                    "insert or replace into steps values (?, ?, '', '', ?)",
+                    (round_id, _UNTIL, said),
+                )
 
     def _forget_steps_over(self) -> None:
         """Forget what was kept of rounds whose time is over."""

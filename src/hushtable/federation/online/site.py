@@ -181,8 +181,9 @@ class OnlineSite:
         noted = self._book.step(round_.round_id, step)
         if noted is None:
             said, kept = work(self._state(round_), asked)
-            given = self._book.note_step(round_.round_id, step, digest, said, kept)
-            self._book.keep_steps(round_.round_id, over(round_))
+            with self._book.writing():
+                given = self._book.note_step(round_.round_id, step, digest, said, kept)
+                self._book.keep_steps(round_.round_id, over(round_))
             if step == "unmask":  # the key of the own mask, and counts, have served
                 self._book.forget_steps(round_.round_id, but="unmask")
         else:
