@@ -24,7 +24,7 @@ import scipy.sparse
 import xlsxwriter
 from pyarrow import feather, ipc, parquet
 
-from hushtable import HushTable
+from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.cli import main
 from hushtable.data import read, register_format, register_source
 from hushtable.data.readers import Layout, _json_lines, _registry, as_reader
@@ -694,6 +694,18 @@ def test_lists_of_dicts():
     ):
         with pytest.raises(DataError, match=message):
             as_reader(bad)
+
+
+def test_half_a_character_in_a_frame_is_a_question_or_an_unlisted_category():
+    """It ended in an error of Python's own; where nobody can be asked, one row stopped a site."""
+    frame = pd.DataFrame({"a": ["x", "Z\udcfcrich", "y"]}, dtype=object)
+    with pytest.raises(DataError, match="half a character"):
+        list(as_reader(frame).read())
+    schema = Schema([Feature.categorical("a", ["x", "y"])])
+    plan = Plan.draw(schema, n_tables=2, random_state=0)
+    for rows in (frame, frame.to_dict("records")):
+        sketch = Sketch.from_data(plan, rows, attended=False)
+        assert (sketch.n_rows, sketch.outside()) == (3, {"a": 1})
 
 
 # Readers of other packages

@@ -97,6 +97,21 @@ def test_a_refusal_is_a_word_and_the_others_go_on(places):
     assert "needed, ['a', 'b']" in (places.folder / "north.log").read_text()
 
 
+def test_a_row_that_cannot_be_read_stops_nobody_and_stays_at_home(places):
+    """Its values are missing, the site's own log says so, and nothing of it travels."""
+    rows = places.folder / "north.csv"
+    rows.write_text(rows.read_text() + "Ann Lee,refused\n")
+    places.open(least=3)
+    network = Network(places)
+    assert network.run()["done"]
+    assert not any(b"Ann" in said for said in network.said)
+    log = (places.folder / "north.log").read_text()
+    for name in "ab":
+        assert f"values of column '{name}' that are no numbers, taken as missing: 1" in log
+    assert "Ann" not in log
+    assert not (places.folder / "south.log").exists()
+
+
 def test_another_process_goes_on_where_this_one_was_stopped(places):
     round_ = places.open(least=3)
     stopped = RoundError("the job was stopped")

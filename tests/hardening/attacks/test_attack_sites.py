@@ -269,7 +269,20 @@ def neighbours_look_alike(world, rows, more, at, schema, terms, steps, persons):
     assert alike[0] == alike[1]
 
 
-#: Of one of each: whatever the rows are, a site that may answer does.
+#: All that a site sends of its own accord.
+ANSWER = [("shares", "good"), ("masked", "good")]
+#: Pairs that were told apart with certainty: rows, and the one more.
+NINE = [(f"p{i}", "4", "7", "f", "slim") for i in range(9)]
+SEEN = {
+    "one person, and another": ([NINE[0]] * 5, ("p2", "70", "", "f", "slim")),
+    "a category named as its column": (NINE, ("p2", "5", "", "sex", "")),
+    "a last row that begins as a total": (NINE, ("total", "4", "", "", "")),
+    "a text among numbers": (NINE, ("p2", "n/k", "7", "f", "slim")),
+    "a row without an id": (NINE, ("", "4", "7", "f", "slim")),
+    "a byte of another encoding": (NINE, ("p2", "4", "7", "\udcfc", "")),
+    "a line break in a text": (NINE, ("p2", "4", "7", "f", "a,b,c,d,e\n1,2,3,4,5")),
+}
+#: Whatever the rows are, a site that may answer does.
 NEIGHBOURS = given(
     rows=VALID,
     more=VALID.filter(len).map(lambda rows: rows[0]),
@@ -278,9 +291,17 @@ NEIGHBOURS = given(
         st.sampled_from(list(COLUMNS.values())), min_size=1, max_size=4, unique=True
     ).map(lambda features: Schema(features)),
     terms=TERMS,
-    steps=STEPS,
+    steps=st.just(ANSWER) | STEPS,
     persons=st.booleans(),
 )
+
+
+@pytest.mark.parametrize("case", SEEN)
+def test_neighbours_that_were_told_apart(world, case):
+    rows, more = SEEN[case]
+    terms = {"epsilon": 1.0, "delta": 1e-6, "rows_per_person": 1, "masked": True}
+    schema = Schema(tuple(COLUMNS.values()))
+    neighbours_look_alike(world, rows, more, len(rows), schema, terms, ANSWER, persons=True)
 
 
 @QUICK
