@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from hushtable import HushTable
+from hushtable import Feature, HushTable, Schema
 from hushtable.data import read, understand
 from hushtable.data.infer import schema_from_data
 from hushtable.data.texts.reading import Reading
@@ -90,6 +90,22 @@ def test_a_matrix_loses_the_same_values(kind):
     clean = HushTable(n_tables=5, random_state=0).fit(expected)
     # The model keeps what stands for a missing value.
     np.testing.assert_array_equal(detector.score_samples(X), clean.score_samples(expected))
+
+
+@pytest.mark.parametrize("attended", [True, False])
+def test_it_makes_no_difference_whether_somebody_can_be_asked(tmp_path, attended):
+    (tmp_path / "rows.csv").write_text("a;b\n999,00;1\n9,99;2\n99,9;3\n999;4\n")
+    schema = Schema([Feature.numeric("a", low=0, high=2000), Feature.numeric("b", low=0, high=9)])
+    reading = Reading(missing=("999",), decimal=",")
+
+    def rows(X):
+        (batch,) = open_rows(X, schema, reading, attended=attended).read()
+        columns = batch.T if isinstance(batch, np.ndarray) else map(pa.Array.to_pylist, batch)
+        return np.column_stack([np.array(list(column), float) for column in columns])
+
+    expected = [[np.nan, 1], [9.99, 2], [99.9, 3], [np.nan, 4]]
+    np.testing.assert_array_equal(rows(str(tmp_path / "rows.csv")), expected)
+    np.testing.assert_array_equal(rows(np.nan_to_num(np.array(expected), nan=999.0)), expected)
 
 
 def test_what_is_proposed_for_a_missing_value_names_it():

@@ -216,11 +216,15 @@ def _each(reader: Reader, schema: Schema, reading: Reading) -> Iterator[Batch]:
     names, start = schema.names, 0
     numeric = [j for j, feature in enumerate(schema.features) if feature.kind == "numeric"]
     for batch in reader.read():
+        if isinstance(batch, np.ndarray):
+            batch = reading.without_numbers(batch)
         columns = list(batch.T if isinstance(batch, np.ndarray) else batch.columns)
         for j, column in enumerate(columns[: len(names)]):
             found = column
             if not isinstance(batch, np.ndarray):
-                found = columns[j] = reading.without_missing(column)
+                one = reading.column(names[j], schema.features[j].unit)
+                sign = one.decimal if j in numeric and one.kind == "number" else None
+                found = columns[j] = reading.without_missing(column, sign)
             if j in numeric:
                 values, odd = _alone(found, names[j], schema.features[j].unit, reading)
                 columns[j] = values if isinstance(batch, np.ndarray) else _column(values)
