@@ -9,7 +9,7 @@ from hushtable.federation.policy import Policy
 from hushtable.federation.site import Reply
 
 #: Of sites that count persons by a column.
-COLUMN = Policy(persons="column")
+COLUMN = Policy(persons="column", masks=False)
 PLAN = Plan.draw(SCHEMA, n_tables=3, random_state=0)
 
 

@@ -61,7 +61,7 @@ round model     round.model        Make the model that a site scores with out of
 round book      round.book         Show a site's book: rounds answered, and the budget spent.
 round secret    round.secret       Make a secret from which the sites draw hidden hash functions.
 export          export             Write a model for another runtime: ONNX, SQL or JSON.
-inspect         inspect_           Show what a .hush file holds, after checking that it is intact.
+inspect         inspect_           Show what a .hush file or a card holds, if it is intact.
 report          report             Write one HTML file for analyst, privacy officer and coordinator.
 bench           -                  Measure what the docs promise.
 bench adbench   bench_adbench      Compare our detectors with PyOD's and scikit-learn's.

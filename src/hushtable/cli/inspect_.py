@@ -51,7 +51,7 @@ def inspect(
     registry: _Registry = None,
     as_json: Json = False,
 ) -> None:
-    """Show what a .hush file holds, after checking that it is intact; of a card, its fingerprint.
+    """Show what a .hush file or a card holds, if it is intact.
 
     Example:
       hushtable inspect plan.hush

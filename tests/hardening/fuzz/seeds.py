@@ -261,7 +261,7 @@ class Rehearsal:
         return OnlineSite(keys(name), book, count, policy=policy), book
 
     def _rehearse(self, name: str, step: str, request: bytes) -> bytes | None:
-        if name == "far" and step != "shares":
+        if (name == "far" and step != "shares") or step not in STEPS:
             return None
         book = self._book(name, [*STEPS, "over"][STEPS.index(step) + 1])
         agent, notes = self.site(name, step, book)

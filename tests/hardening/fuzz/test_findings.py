@@ -3,17 +3,19 @@
 import contextlib
 import functools
 import json
+import re
 import shutil
 import sqlite3
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import safetensors.numpy
 import seeds
 from edits import Program, _packed, edited, relink
 from pyarrow import parquet
 
-from hushtable import Feature, LocalModel, Plan, Schema, Sketch, files, load
+from hushtable import Feature, LocalModel, Plan, Schema, Sketch, files, header, load
 from hushtable.engines.files import ScoreFile
 from hushtable.errors import DataError, FileError, PlanError, UsageError
 from hushtable.federation.approval import Approval
@@ -50,9 +52,13 @@ def with_change(content, change):
 
 
 def test_half_a_character_in_a_manifest(tmp_path):
-    content = with_change(seeds.golden("plan")[0], lambda m: m["plan"].update(detector="\ud800"))
-    (tmp_path / "a.hush").write_bytes(content)
-    with pytest.raises(FileError, match="edited"):
+    content = seeds.golden("plan")[0]
+    text = header.manifest_text(content, "a").decode()
+    text, n = re.subn('"detector":"[^"]*"', r'"detector":"\\ud800"', text)
+    assert n == 1
+    metadata, arrays = {header.KEY: text}, dict(files.unpack(content, "a").arrays)
+    (tmp_path / "a.hush").write_bytes(safetensors.numpy.save(arrays, metadata=metadata))
+    with pytest.raises(FileError, match="damaged"):
         load(tmp_path / "a.hush")
 
 

@@ -70,7 +70,7 @@ class _File:
                 for part in split(iter([batch.select(columns)])):
                     yield raw.tell(), part
                 rows += len(batch)
-        if asked:
+        if asked and rows:
             self._check_total(text, rows)
         if counting:
             lines = text.ends - dialect.lines + (not text.tail.endswith(b"\n"))

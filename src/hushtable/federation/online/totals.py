@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
 
 from hushtable.errors import RoundError
 from hushtable.federation.keys import Keys
@@ -217,6 +215,9 @@ class Pairs:
 
     def groups(self) -> list[list[str]]:
         """Return the sites, each with those that it is tied to by a mask of which nothing holds."""
+        from scipy.sparse import csr_array  # takes a third of a second: not for --help
+        from scipy.sparse.csgraph import connected_components
+
         n = len(self.names)
         apart = np.ones((n, n), bool)
         for one, other in self._holds:
