@@ -1,6 +1,6 @@
 """A fuzzer of sites: odd files, broken rows, odd schemas, hostile rounds; what leaves, and to whom.
 
-Everyday runs are short; ``-m slow`` makes 10,000.
+Everyday runs are short; ``-m slow`` makes 1,000, or as many as HUSHTABLE_RUNS says.
 """
 
 import csv
