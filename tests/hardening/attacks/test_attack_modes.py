@@ -255,9 +255,11 @@ def in_time(seconds):
 
     before = signal.signal(signal.SIGALRM, fail)
     signal.alarm(seconds)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 WRITERS = {
