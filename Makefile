@@ -19,25 +19,28 @@ endif
 # Runs a talkative command; shows what it said only if it fails.
 silently = out=$$($(1) 2>&1) || { printf '%s\n' "$$out"; exit 1; }
 
-# The package and a group of pyproject.toml go into an environment in the versions that pyproject.toml
+# The packages and a group of pyproject.toml go into an environment in the versions that pyproject.toml
 # allows; with LOCKED=1, as in CI, in those of a file of .ci/locks/, each file by its hash, and by uv:
 # its one cache serves all environments.
 UV := .venv-supply/bin/uv
+PROJECTS := pyproject.toml $(wildcard packages/*/pyproject.toml)
+NAMES := hushtable hushtable-federation hushtable-connect hushtable-bench
+PACKAGES := $(foreach name,$(NAMES),--editable ./packages/$(name))
 hashed = $(UV) pip install --quiet --python $(1) --require-hashes --requirement .ci/locks/$(2).txt
 ifdef LOCKED
 SUPPLY := .venv-supply/.created
 install = $(call hashed,$(1),build) && $(call hashed,$(1),$(3)) --no-build-isolation && \
-	$(UV) pip install --quiet --python $(1) --no-deps --no-build-isolation --editable .
+	$(UV) pip install --quiet --python $(1) --no-deps --no-build-isolation $(PACKAGES)
 else
 SUPPLY :=
 install = $(1) -m pip install --quiet "pip>=25.1" && \
-	$(1) -m pip install --quiet --editable . $(addprefix --group ,$(2))
+	$(1) -m pip install --quiet $(PACKAGES) $(addprefix --group ,$(2))
 endif
 
 # What tells soonest whether versions of Python and of the libraries go together.
-VERSIONS := tests/test_same_bits.py tests/test_files.py tests/test_inputs.py tests/test_detectors.py \
-	tests/test_plots.py tests/privacy/test_mechanism.py tests/federation/test_rounds.py \
-	tests/engines/test_dask.py tests/cli/test_cli_commands.py
+VERSIONS := $(addprefix packages/hushtable/tests/,test_same_bits.py test_files.py test_inputs.py test_detectors.py \
+	test_plots.py privacy/test_mechanism.py cli/test_cli_commands.py) \
+	packages/hushtable-federation/tests/test_rounds.py packages/hushtable-connect/tests/engines/test_dask.py
 NEWEST ?= $(firstword $(foreach minor,16 15 14 13 12,$(shell python3.$(minor) -c 'print("python3.$(minor)")' 2>&-)))
 
 .PHONY: nightly demo test test-slow test-attacks test-flower test-nvflare test-vantage6 test-oldest test-newest test-nightly
@@ -68,14 +71,14 @@ test-attacks: .venv/.group-test .venv/.kernels
 
 # In an environment of its own: Flower pins many libraries tightly.
 test-flower: .venv-flower/.created
-	.venv-flower/bin/pytest tests/flower $(PYTEST_ARGS)
+	.venv-flower/bin/pytest packages/hushtable-federation/tests/flower $(PYTEST_ARGS)
 
 # Likewise: NVFlare brings a web server, Docker's client and gRPC.
 test-nvflare: .venv-nvflare/.created
-	.venv-nvflare/bin/pytest tests/nvflare $(PYTEST_ARGS)
+	.venv-nvflare/bin/pytest packages/hushtable-federation/tests/nvflare $(PYTEST_ARGS)
 # Likewise: vantage6 pins its libraries to single versions.
 test-vantage6: .venv-vantage6/.created
-	.venv-vantage6/bin/pytest tests/vantage6 $(PYTEST_ARGS)
+	.venv-vantage6/bin/pytest packages/hushtable-federation/tests/vantage6 $(PYTEST_ARGS)
 
 # Kernels count as not run: what Numba compiles leaves no trace.
 coverage: .venv/.group-dev .venv/.kernels
@@ -142,31 +145,37 @@ docs: .venv/.group-dev
 check-pages: .venv/.group-dev
 	@$(BIN)/python .ci/check_pages.py docs/_build/html
 
-# One for every platform, and one for this with its kernels built; TWICE=1 builds both again elsewhere.
+BUILD = --outdir dist $(if $(LOCKED),--no-isolation)
+
+# Of each package one for every platform; of the core also one for this with its kernels built; TWICE=1 builds both again elsewhere.
 wheel: .venv/.group-dev .venv-supply/.created
 	@rm -rf dist
-	@$(call silently,$(BIN)/python -m build $(if $(LOCKED),--no-isolation))
-	@$(call silently,HUSHTABLE_BUILD_KERNELS=1 $(BIN)/python -m build --wheel $(if $(LOCKED),--no-isolation))
-	@$(call silently,.venv-supply/bin/twine check --strict dist/hushtable-*)
+	@for name in $(NAMES); do \
+		$(call silently,$(BIN)/python -m build $(BUILD) packages/$$name); \
+	done
+	@$(call silently,HUSHTABLE_BUILD_KERNELS=1 $(BIN)/python -m build --wheel $(BUILD) packages/hushtable)
+	@$(call silently,.venv-supply/bin/twine check --strict dist/hushtable*)
 	@$(BIN)/python .ci/check_wheel.py dist $(if $(TWICE),--twice)
 
 # Each extra alone, in an empty environment; of the wheel that make wheel built.
 check-extras: .venv/.created .venv-supply/.created
-	@$(BIN)/python .ci/check_extras.py dist/hushtable-*-any.whl
+	@$(BIN)/python .ci/check_extras.py dist
 
-locked = .venv-supply/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-	--no-annotate --no-header $(UPGRADE) $(2) --output-file .ci/locks/$(1).txt
+locked = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
+	$(addprefix --no-emit-package ,$(NAMES)) $(UPGRADE) $(2) --output-file .ci/locks/$(1).txt
+all = $(foreach name,$(NAMES),packages/$(name)/pyproject.toml)
 
 # After a change of dependencies, and to take newer versions: make lock UPGRADE=--upgrade.
 lock: .venv-supply/.created
 	@$(call locked,build,--group build)
 	@$(call locked,supply,--group supply)
-	@$(call locked,dev,pyproject.toml --group dev)
-	@$(call locked,package,pyproject.toml --constraint .ci/locks/dev.txt)
-	@$(call locked,flower,pyproject.toml --group flower)
-	@$(call locked,image,pyproject.toml --extra databases --extra federation --extra report --constraint .ci/locks/dev.txt)
-	@$(call locked,nvflare,pyproject.toml --group nvflare)
-	@$(call locked,vantage6,pyproject.toml --group vantage6)
+	@$(call locked,dev,$(all) --group dev)
+	@$(call locked,package,packages/hushtable/pyproject.toml --constraint .ci/locks/dev.txt)
+	@$(call locked,flower,packages/hushtable/pyproject.toml --group flower)
+	@$(call locked,image,packages/hushtable/pyproject.toml --extra databases --extra federation --extra report \
+		--constraint .ci/locks/dev.txt)
+	@$(call locked,nvflare,packages/hushtable/pyproject.toml --group nvflare)
+	@$(call locked,vantage6,packages/hushtable/pyproject.toml --group vantage6)
 
 # Asks PyPI's database of known vulnerabilities, so it needs the network; CI does without.
 audit: .venv-supply/.created
@@ -181,15 +190,15 @@ audit: .venv-supply/.created
 sbom: .venv-supply/.created
 	@mkdir -p dist && rm -rf .venv-sbom && $(PYTHON) -m venv --without-pip .venv-sbom
 	@.venv-supply/bin/uv pip install --quiet --python .venv-sbom/bin/python \
-		--constraint .ci/locks/dev.txt "$(or $(wildcard dist/*-any.whl),.)[federation,private,report]"
-	@.venv-supply/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --of JSON \
+		--constraint .ci/locks/dev.txt --find-links dist ./packages/hushtable-federation "$(or $(wildcard dist/hushtable-[0-9]*-any.whl),./packages/hushtable)[federation,private,report]"
+	@.venv-supply/bin/cyclonedx-py environment --pyproject packages/hushtable/pyproject.toml --output-reproducible --of JSON \
 		--output-file dist/hushtable.cdx.json .venv-sbom/bin/python
 	@.venv-sbom/bin/python .ci/check_sbom.py dist/hushtable.cdx.json
 	@rm -rf .venv-sbom
 
 clean: # keeps the environments
 	rm -rf .cache .hypothesis dist mutants docs/_build docs/generated docs/gallery
-	find src tests benchmarks docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+	find packages tests docs -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 .venv/.created: $(SUPPLY)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hushtable needs Python 3.11 or newer, $(PYTHON) is %d.%d: name another with make PYTHON=..." % sys.version_info[:2])'
@@ -197,28 +206,28 @@ clean: # keeps the environments
 	@$(PYTHON) -m venv .venv
 	@touch $@
 
-.venv-flower/.created: pyproject.toml $(SUPPLY)
+.venv-flower/.created: $(PROJECTS) $(SUPPLY)
 	@$(PYTHON) -m venv .venv-flower
 	@$(call install,.venv-flower/bin/python,flower,flower)
 	@touch $@
 
-.venv-nvflare/.created: pyproject.toml $(SUPPLY)
+.venv-nvflare/.created: $(PROJECTS) $(SUPPLY)
 	@$(PYTHON) -m venv .venv-nvflare
 	@$(call install,.venv-nvflare/bin/python,nvflare,nvflare)
 	@touch $@
 
-.venv-vantage6/.created: pyproject.toml $(SUPPLY)
+.venv-vantage6/.created: $(PROJECTS) $(SUPPLY)
 	@$(PYTHON) -m venv .venv-vantage6
 	@$(call install,.venv-vantage6/bin/python,vantage6,vantage6)
 	@touch $@
 
-.venv-oldest/.created: pyproject.toml .venv-supply/.created
+.venv-oldest/.created: $(PROJECTS) .venv-supply/.created
 	@rm -rf .venv-oldest && $(PYTHON) -m venv .venv-oldest
 	@.venv-supply/bin/uv pip install --quiet --python .venv-oldest/bin/python --resolution lowest-direct \
-		--editable . --group test
+		$(PACKAGES) --group test
 	@touch $@
 
-.venv-newest/.created: pyproject.toml $(SUPPLY)
+.venv-newest/.created: $(PROJECTS) $(SUPPLY)
 	@rm -rf .venv-newest && $(NEWEST) -m venv .venv-newest
 	@$(call install,.venv-newest/bin/python,test,dev)
 	@touch $@
@@ -230,16 +239,16 @@ clean: # keeps the environments
 		.venv-supply/bin/python -m pip install --quiet --group supply)
 	@touch $@
 
-.venv/.package: pyproject.toml .venv/.created
+.venv/.package: $(PROJECTS) .venv/.created
 	@$(call install,$(BIN)/python,,package)
 	@touch $@
 
 # As in a wheel for this platform, and those that no wheel has; a change of their sources builds them again.
-.venv/.kernels: $(wildcard src/hushtable/kernels/*.py) .venv/.group-test
+.venv/.kernels: $(wildcard packages/hushtable/src/hushtable/kernels/*.py) .venv/.group-test
 	@$(BIN)/python -m hushtable.kernels._build
 	@$(BIN)/python .ci/warm_kernels.py
 	@touch $@
 
-.venv/.group-%: pyproject.toml .venv/.created
+.venv/.group-%: $(PROJECTS) .venv/.created
 	@$(call install,$(BIN)/python,$*,dev)
 	@touch $@

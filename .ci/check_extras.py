@@ -1,6 +1,6 @@
 """Install each extra alone in an empty environment, and use it; check that the base does not grow.
 
-    python .ci/check_extras.py dist/hushtable-*-any.whl [EXTRA ...]
+    python .ci/check_extras.py dist [EXTRA ...]
 
 With LOCKED=1, in the versions of .ci/locks/: those of the file of the extra's own name where there
 is one, as Flower has, else those of dev.txt.
@@ -35,21 +35,23 @@ RELEASE = ROWS + "Sketch.from_data(plan, X).release(epsilon=1.0, delta=1e-6)"
 KEYS = RELEASE + "\nimport hushtable.cli as c\nc.main(['round', 'keygen', 'lead'])"
 #: By extra: a use of it, as a program.
 USES: dict[str, str] = {
-    "bench": "import hushtable.bench, matplotlib, pooch, pyod",
-    "dask": "import dask.array, dask.dataframe, distributed, hushtable.engines.dask",
+    "connect": ROWS + "from hushtable_connect.exports import export\nexport(detector, 'm.json')",
+    "bench": "import hushtable_bench, matplotlib, pooch, pyod",
+    "dask": "import dask.array, dask.dataframe, distributed, hushtable_connect.engines.dask",
     "databases": "import duckdb, adbc_driver_postgresql",
     "federation": KEYS,
-    "flower": "import hushtable.federation.flower",
-    "mlflow": ROWS + "from hushtable.serving import mlflow\nmlflow.save_model(detector, 'model')\n"
+    "flower": "import hushtable_federation.flower",
+    "mlflow": ROWS
+    + "from hushtable_connect.serving import mlflow\nmlflow.save_model(detector, 'model')\n"
     "mlflow.load_model('model')",
-    "nvflare": "import hushtable.federation.nvflare",
-    "onnx": ROWS + "from hushtable.exports import export\nexport(detector, 'm.onnx')",
+    "nvflare": "import hushtable_federation.nvflare",
+    "onnx": ROWS + "from hushtable_connect.exports import export\nexport(detector, 'm.onnx')",
     "private": RELEASE,
     "remote": "from hushtable import far\nprint(far.connect('memory://x'))",
     "report": ROWS + "detector.save('m.hush')\nnp.savetxt('x.csv', X, delimiter=',')\n"
     "import hushtable.cli as c\nc.main(['report', 'm.hush', '-o', 'r.html'])",
-    "spark": "import hushtable.engines.spark, pyspark, pandas",
-    "vantage6": "import hushtable.federation.vantage6, vantage6.algorithm.client",
+    "spark": "import hushtable_connect.engines.spark, pyspark, pandas",
+    "vantage6": "import hushtable_federation.vantage6, vantage6.algorithm.client",
 }
 
 
@@ -62,14 +64,15 @@ def run(*command: object, cwd: Path | None = None) -> None:
         raise SystemExit(f"{' '.join(words[:8])}:\n{done.stdout}{done.stderr}")
 
 
-def check(wheel: Path, extra: str, folder: Path) -> None:
+def check(dist: Path, extra: str, folder: Path) -> None:
     """Install the package with one extra, and nothing else; use it."""
     env = folder / extra
     python = env / "bin" / "python"
     own = LOCKS / f"{extra}.txt"
     versions = ["--constraint", own if own.exists() else LOCKS / "dev.txt"]
     run(UV, "venv", "--quiet", env)
-    install = [UV, "pip", "install", "--quiet", "--python", python]
+    [wheel] = dist.glob("hushtable-*-any.whl")
+    install = [UV, "pip", "install", "--quiet", "--python", python, "--find-links", dist]
     run(*install, *(versions if os.environ.get("LOCKED") else []), f"{wheel}[{extra}]")
     run(UV, "pip", "check", "--quiet", "--python", python)
     run(python, "-c", USES[extra], cwd=folder)
@@ -79,10 +82,10 @@ def check(wheel: Path, extra: str, folder: Path) -> None:
 def main() -> None:
     """Check the extras that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("wheel", type=Path)
+    parser.add_argument("dist", type=Path, help="folder of all wheels")
     parser.add_argument("extras", nargs="*")
     given = parser.parse_args()
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "packages/hushtable/pyproject.toml").read_text())["project"]
     base = {re.split(r"[^\w.-]", one)[0] for one in project["dependencies"]}
     if base != BASE:
         raise SystemExit(f"the package's own dependencies have changed: {sorted(base ^ BASE)}")
@@ -91,7 +94,7 @@ def main() -> None:
         raise SystemExit(f"say how these extras are used, in USES: {sorted(extras ^ set(USES))}")
     with tempfile.TemporaryDirectory() as folder:
         for extra in sorted(given.extras or extras):
-            check(given.wheel.resolve(), extra, Path(folder))
+            check(given.dist.resolve(), extra, Path(folder))
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "src" / "hushtable"
+PACKAGES = sorted((ROOT / "packages").glob("*/src/hushtable*"))
 MAX_CODE, MAX_FUNCTION, MAX_PARAMETERS, MAX_FLOORS = 400, 40, 8, 20
 #: Functions that may be longer than `MAX_FUNCTION`, as module:function; no more than ten.
 LONG: frozenset[str] = frozenset()
@@ -142,11 +142,16 @@ def first_lines(house: Sequence[File]) -> Iterator[str]:
                 yield f"{file.module}, {name}: its docstring begins with What"
 
 
-def floors(contract: Path) -> list[tuple[str, ...]]:
-    """Read the floors from the top to the ground; rooms on one floor import none of each other."""
+def floors(package: Path, contract: Path) -> list[tuple[str, ...]]:
+    """Read the floors from the top to the ground; none of a package that no contract is about.
+
+    Rooms on one floor import none of each other.
+    """
     settings = tomllib.loads(contract.read_text(encoding="utf-8"))["tool"]["importlinter"]
-    (layers,) = (c["layers"] for c in settings["contracts"] if c["type"] == "layers")
-    return [tuple(room.strip() for room in layer.split("|")) for layer in layers]
+    for found in settings["contracts"]:
+        if package.name in found.get("containers", ()):
+            return [tuple(room.strip() for room in layer.split("|")) for layer in found["layers"]]
+    return []
 
 
 def imports(package: Path, house: Sequence[File]) -> dict[tuple[str, str], str]:
@@ -176,7 +181,9 @@ def imports_upward(package: Path, house: Sequence[File], contract: Path) -> Iter
 
     The package's own ``__init__`` hands out names of all rooms: it stands on the top floor.
     """
-    order = floors(contract)
+    order = floors(package, contract)
+    if not order:
+        return
     if len(order) > MAX_FLOORS:
         yield f"{len(order)} floors; needs {MAX_FLOORS} at most"
     height = {room: -floor for floor, rooms in enumerate(order) for room in rooms}
@@ -204,9 +211,9 @@ def check(package: Path, contract: Path, allowed: frozenset[str] = LONG) -> list
     ]
 
 
-def figures(package: Path) -> dict[str, int]:
+def figures(packages: Sequence[Path]) -> dict[str, int]:
     """Count what the rules are about."""
-    house = files(package)
+    house = [file for package in packages for file in files(package)]
     functions = [function for file in house for function in file.functions]
     return {
         "lines": sum(file.lines for file in house),
@@ -224,9 +231,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--figures", action="store_true", help="print the figures of the house")
     if parser.parse_args().figures:
-        for name, figure in figures(PACKAGE).items():
+        for package in PACKAGES:
+            print(f"{package.name}: {len(files(package))} files")
+        for name, figure in figures(PACKAGES).items():
             print(f"{figure:>7,} {name}")
-    broken = check(PACKAGE, ROOT / "pyproject.toml")
+    broken = [line for package in PACKAGES for line in check(package, ROOT / "pyproject.toml")]
     print("\n".join(broken), end="\n" if broken else "")
     sys.exit(bool(broken))
 

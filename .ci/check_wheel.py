@@ -21,11 +21,15 @@ from packaging.metadata import Metadata
 from hushtable.kernels._built import levels_here
 
 LOCKED = bool(os.environ.get("LOCKED"))
-#: All that the wheel and the source distribution are made from.
-SOURCES = (
-    ".gitignore", "CHANGELOG.md", "CITATION.cff", "LICENSE", "README.md", "pyproject.toml",
-    "flower", "hatch_build.py", "javascript", "src", "tests", "vantage6",
-)  # fmt: skip
+#: All that the wheels and the source distributions are made from.
+SOURCES = (".gitignore", "pyproject.toml", "packages")
+#: By package, files that its wheel needs, beside py.typed.
+NEEDED = {
+    "hushtable": ("data/known_columns.toml", "report/page.html"),
+    "hushtable_bench": ("paper/published.toml", "adbench/known.toml"),
+    "hushtable_connect": ("omop/concepts.toml",),
+    "hushtable_federation": ("policy.toml",),
+}
 
 #: Seconds that a first use may take with kernels that are built, from import to scores.
 FIRST_USE = 3.0
@@ -50,16 +54,14 @@ def check_content(wheel: Path) -> None:
         names = archive.namelist()
         info = next(name.split("/")[0] for name in names if ".dist-info/" in name)
         metadata = Metadata.from_email(archive.read(f"{info}/METADATA"), validate=True)
-    assert {name.split("/")[0] for name in names} == {"hushtable", info}, names
-    assert "hushtable/py.typed" in names, "py.typed is missing"
-    assert "hushtable/data/known_columns.toml" in names, "the well-known columns are missing"
-    assert "hushtable/bench/paper/published.toml" in names, "the paper's figures are missing"
-    assert "hushtable/bench/adbench/known.toml" in names, "figures of others are missing"
-    assert "hushtable/report/page.html" in names, "the template of the report is missing"
+    package = info.partition("-")[0]
+    assert {name.split("/")[0] for name in names} == {package, info}, names
+    for name in ("py.typed", *NEEDED[package]):
+        assert f"{package}/{name}" in names, f"{wheel.name}: {name} is missing"
     assert f"{info}/licenses/LICENSE" in names, "LICENSE is missing"
     assert metadata.description, "the README is missing"
     built = [name for name in names if name.startswith("hushtable/kernels/built/")]
-    levels = 0 if wheel.name.endswith("-py3-none-any.whl") else len(levels_here())
+    levels = 0 if wheel.name.endswith("-any.whl") else len(levels_here())
     assert len(built) == levels, f"{wheel.name} has {built}"
 
 
@@ -71,18 +73,21 @@ def build_again(built: Path, folder: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         # Not with their times.
         if path.is_dir():
-            ignored = shutil.ignore_patterns("__pycache__")
+            ignored = shutil.ignore_patterns("__pycache__", "built")
             shutil.copytree(path, target, ignore=ignored, copy_function=shutil.copy)
         else:
             shutil.copyfile(path, target)
     isolation = ["--no-isolation"] if LOCKED else []
     env = os.environ | {"TZ": "Pacific/Kiritimati", "PYTHONHASHSEED": "7"}
-    for options, more in ([], {}), (["--wheel"], {"HUSHTABLE_BUILD_KERNELS": "1"}):
-        subprocess.run(
-            [sys.executable, "-m", "build", *options, *isolation, there],
-            env=env | more, umask=0o077, check=True, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
-    for file in sorted(built.glob("hushtable-*")):
+    for package in sorted((there / "packages").iterdir()):
+        core = package.name == "hushtable"
+        for options, more in [([], {})] + [(["--wheel"], {"HUSHTABLE_BUILD_KERNELS": "1"})] * core:
+            build = [sys.executable, "-m", "build", "--outdir", there / "dist", package]
+            subprocess.run(
+                [*build, *options, *isolation],
+                env=env | more, umask=0o077, check=True, stdout=subprocess.DEVNULL,
+            )  # fmt: skip
+    for file in sorted(built.glob("hushtable*")):
         assert file.read_bytes() == (there / "dist" / file.name).read_bytes(), (
             f"{file.name} is not the same when it is built again"
         )
@@ -120,7 +125,7 @@ def use(pure: Path, platform: Path, folder: Path, base: str) -> None:
     if base == sys.executable:  # whose kernels they are
         seconds = [first_use("with built kernels", python, env, False) for _ in range(5)]
         assert statistics.median(seconds) <= FIRST_USE, f"first use took {seconds} s"
-    sources = next(pure.parent.glob("*.tar.gz"))
+    sources = next(pure.parent.glob("hushtable-*.tar.gz"))
     tools = ["--require-hashes", "--requirement", Path(".ci/locks/build.txt").resolve()]
     again = [*install, "--no-deps", "--force-reinstall", sources]
     for command in ([*install, *tools], [*again, "--no-build-isolation"]) if LOCKED else [again]:
@@ -145,7 +150,8 @@ if __name__ == "__main__":
     parser.add_argument("--twice", action="store_true", help="build them again, and compare")
     options = parser.parse_args()
     wheels = sorted(options.folder.resolve().glob("*.whl"))
-    pure, for_platform = sorted(wheels, key=lambda wheel: not wheel.name.endswith("-any.whl"))
+    core = [wheel for wheel in wheels if wheel.name.startswith("hushtable-")]
+    pure, for_platform = sorted(core, key=lambda wheel: not wheel.name.endswith("-any.whl"))
     for wheel in wheels:
         check_content(wheel)
     with tempfile.TemporaryDirectory() as folder:

@@ -6,7 +6,7 @@ Once for a target's tests; else each of their processes would compile them besid
 import numpy as np
 
 from hushtable import ACE, Plan, RotatedRSHash, Sketch
-from hushtable.baselines import LODA, EnsembleKNN, LSHiForest
+from hushtable_bench.baselines import LODA, EnsembleKNN, LSHiForest
 
 
 def main() -> None:

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 if not (ROOT / "Containerfile").exists():
     pytest.skip("a source distribution has no Containerfile", allow_module_level=True)
 TEXT = re.sub(r"^#.*\n", "", (ROOT / "Containerfile").read_text(), flags=re.MULTILINE)
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PROJECT = tomllib.loads((ROOT / "packages/hushtable/pyproject.toml").read_text())["project"]
 
 
 def test_the_base_is_named_by_its_digest_and_used_throughout():

@@ -4,11 +4,11 @@ import ast
 import re
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
-from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parents[1] / "docs"
+from places import DOCS
+
 EXAMPLES = sorted((DOCS / "examples").glob("plot_*.py"))
 if not EXAMPLES:
     pytest.skip("a source distribution has no gallery", allow_module_level=True)

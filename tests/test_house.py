@@ -13,6 +13,7 @@ CONTRACT = """
 root_package = "toy"
 [[tool.importlinter.contracts]]
 type = "layers"
+containers = ["toy"]
 layers = ["top", "left | right", "ground"]
 """
 HOUSE = {
@@ -123,7 +124,7 @@ def test_at_most_twenty_floors(complaints):
 def test_figures(house, complaints, tmp_path):
     wide = "def wide(self, a, b, c, d, *, e, f, g, h, i):\n    import os\n"
     complaints({"ground": f"class A:\n  x = 1\n{wide}{LONG}"})
-    assert house.figures(tmp_path / "toy") == {
+    assert house.figures([tmp_path / "toy"]) == {
         "lines": 56,
         "files": 6,
         "classes": 1,

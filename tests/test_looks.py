@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from hushtable.bench import figures
 from hushtable.cli import _progress
+from hushtable_bench import figures
 
 ROOT = Path(__file__).parents[1]
 STATIC = ROOT / "docs" / "_static"
@@ -21,7 +21,7 @@ def tables_of_colours(path, prefix):
     return [table for table in tables if table][:2]
 
 
-REPORT = tables_of_colours(ROOT / "src" / "hushtable" / "report" / "style.css", "")
+REPORT = tables_of_colours(ROOT / "packages/hushtable/src/hushtable/report" / "style.css", "")
 SITE = tables_of_colours(STATIC / "site.css", "hush-")
 
 

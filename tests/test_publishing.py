@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 if not WORKFLOWS:
     pytest.skip("a source distribution has no workflows", allow_module_level=True)
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PROJECT = tomllib.loads((ROOT / "packages/hushtable/pyproject.toml").read_text())["project"]
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)

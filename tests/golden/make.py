@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "packages" / "hushtable" / "tests"))
 from test_files import plans, releases, rows_for, score_digest, stream, verdicts
 
 from hushtable import Sketch, files

@@ -5,12 +5,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "federation"))
-from round_helpers import T0, Consortium
-
+sys.path.insert(0, str(Path(__file__).parents[1] / "helpers"))
 from hushtable import LocalModel, files
-from hushtable.federation.layout import Layout
-from hushtable.federation.sealed import Sealed
+from hushtable_federation.layout import Layout
+from hushtable_federation.sealed import Sealed
+from round_helpers import T0, Consortium
 
 folder = Path(__file__).parent / f"protocol-{files.PROTOCOL}" / "rounds"
 folder.mkdir()

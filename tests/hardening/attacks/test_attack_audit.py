@@ -6,12 +6,12 @@ import pytest
 from hushtable import Feature, Plan, Release, Schema, Sketch, load
 from hushtable.audit.audit import apart, audit_neighbours
 from hushtable.audit.bounds import judge_ratios
-from hushtable.bench import outside
-from hushtable.bench.broken import BROKEN, a_third_of_the_noise
 from hushtable.cli import main
 from hushtable.errors import PrivacyError
 from hushtable.privacy.budget import Sensitivity
 from hushtable.privacy.ledger import Ledger, Share
+from hushtable_bench import outside
+from hushtable_bench.broken import BROKEN, a_third_of_the_noise
 
 #: A correct release fails a test at this confidence once in ten million runs.
 SURE = 1 - 1e-7

@@ -7,18 +7,18 @@ from threading import Barrier
 
 import numpy as np
 import pytest
-from round_helpers import SCHEMA, T0, UNATTENDED, Consortium
 
 from hushtable import Sketch
 from hushtable.cli import main
 from hushtable.data.readers import as_reader
 from hushtable.errors import PrivacyError
-from hushtable.federation import clock
-from hushtable.federation.book.book import Book
-from hushtable.federation.online.messages import Message, ask
-from hushtable.federation.online.site import OnlineSite
-from hushtable.federation.site import Reply
 from hushtable.privacy import noise
+from hushtable_federation import clock
+from hushtable_federation.book.book import Book
+from hushtable_federation.online.messages import Message, ask
+from hushtable_federation.online.site import OnlineSite
+from hushtable_federation.site import Reply
+from round_helpers import SCHEMA, T0, UNATTENDED, Consortium
 
 
 @pytest.fixture

@@ -11,13 +11,13 @@ from datetime import timedelta
 
 import numpy as np
 import pytest
-from folder_helpers import Clock, Folder
-from round_helpers import SCHEMA, T0, Consortium
 
+from folder_helpers import Clock, Folder
 from hushtable import Plan, Sketch
-from hushtable.federation.book.book import Book
-from hushtable.federation.folder.store import Store, name_of
-from hushtable.federation.online.messages import Message
+from hushtable_federation.book.book import Book
+from hushtable_federation.folder.store import Store, name_of
+from hushtable_federation.online.messages import Message
+from round_helpers import SCHEMA, T0, Consortium
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from datetime import timedelta
 import numpy as np
 import pandas as pd
 import pytest
-from round_helpers import T0, Consortium, Online
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import DataError
-from hushtable.federation.round import now
+from hushtable_federation.round import now
+from round_helpers import T0, Consortium, Online
 
 ODD = Schema(
     [

@@ -5,14 +5,14 @@ import secrets
 import numpy as np
 import pyarrow as pa
 import pytest
-from round_helpers import T0, Consortium
 
 from hushtable import Feature, HushTable, LocalModel, Schema, Sketch
 from hushtable.errors import PlanError
-from hushtable.federation import Comparison, Layout, Result
-from hushtable.federation.hidden import draw_hidden
-from hushtable.federation.sealed import Sealed
-from hushtable.federation.site import Reply
+from hushtable_federation import Comparison, Layout, Result
+from hushtable_federation.hidden import draw_hidden
+from hushtable_federation.sealed import Sealed
+from hushtable_federation.site import Reply
+from round_helpers import T0, Consortium
 
 SCHEMA = Schema(
     [

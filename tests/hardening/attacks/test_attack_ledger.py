@@ -10,14 +10,14 @@ import hashlib
 import numpy as np
 import pytest
 import rfc8785
-from accountant import epsilon, event, paid
-from round_helpers import SCHEMA, Consortium
 
+from accountant import epsilon, event, paid
 from hushtable import Plan, files, load
 from hushtable.cli import main
 from hushtable.errors import FileError, PlanError
-from hushtable.federation.book.book import Book
-from hushtable.federation.round import Round
+from hushtable_federation.book.book import Book
+from hushtable_federation.round import Round
+from round_helpers import SCHEMA, Consortium
 
 DELTA = 1e-6
 TABLES = {"random_state": 1, "n_tables": 5, "n_cells": 16, "min_depth": 2, "max_depth": 4}

@@ -11,13 +11,13 @@ import secrets
 from unittest import mock
 
 import pytest
-from round_helpers import Hand, agent
 from test_attack_shares import Hostile, consortium_in_memory
 
 from hushtable.errors import HushTableError, RoundError
-from hushtable.federation.book.book import Book
-from hushtable.federation.masks import seal
-from hushtable.federation.online.messages import Message, enclosed
+from hushtable_federation.book.book import Book
+from hushtable_federation.masks import seal
+from hushtable_federation.online.messages import Message, enclosed
+from round_helpers import Hand, agent
 
 MOVES = ("sign", "sign", "whole", "unmask", "unmask", "leave_out")
 

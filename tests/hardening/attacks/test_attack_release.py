@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 import pytest
-from round_helpers import SCHEMA, T0, Consortium
 
 from hushtable import Feature, LSHiTables, Plan, Release, Schema, Sketch, files, load
 from hushtable.cli import main
 from hushtable.errors import DataError, FileError, HushTableError, PrivacyError
-from hushtable.federation.layout import Layout
-from hushtable.federation.policy import Policy
-from hushtable.federation.policy_file import write_policy
-from hushtable.federation.round import Round
-from hushtable.federation.site import Reply
+from hushtable_federation.layout import Layout
+from hushtable_federation.policy import Policy
+from hushtable_federation.policy_file import write_policy
+from hushtable_federation.round import Round
+from hushtable_federation.site import Reply
+from round_helpers import SCHEMA, T0, Consortium
 
 ONE = Schema([Feature.numeric("x", low=0, high=1)])
 MECHANISMS = ("discrete-gaussian", "discrete-laplace", "laplace-per-table")

@@ -6,15 +6,15 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
-from round_helpers import Consortium
 
 from hushtable import files, load
 from hushtable.cli import main
 from hushtable.errors import FileError
-from hushtable.federation.book.book import Book
-from hushtable.federation.keys import Keys
-from hushtable.federation.round import now
 from hushtable.privacy.ledger import Ledger
+from hushtable_federation.book.book import Book
+from hushtable_federation.keys import Keys
+from hushtable_federation.round import now
+from round_helpers import Consortium
 
 #: What a manifest says of its file; all else is content that a forger may write again.
 OF_THE_FILE = ("protocol", "kind", "arrays", "digest", "signature", "writer")

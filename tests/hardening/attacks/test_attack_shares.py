@@ -15,20 +15,20 @@ from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
 
-import dealers
 import numpy as np
 import pytest
-from round_helpers import T0, Consortium, Online, signed_anew, total_of
 
+import dealers
 from hushtable.errors import RoundError
-from hushtable.federation.book.book import Book
-from hushtable.federation.clock import CLOCKS
-from hushtable.federation.masks import seal
-from hushtable.federation.masks.dealing import NONCE_BYTES, Dealing
-from hushtable.federation.masks.shamir import PRIME, SHARE_BYTES
-from hushtable.federation.masks.unmask import Unmasking
-from hushtable.federation.online.messages import Message, ask, enclosed
-from hushtable.federation.online.site import over
+from hushtable_federation.book.book import Book
+from hushtable_federation.clock import CLOCKS
+from hushtable_federation.masks import seal
+from hushtable_federation.masks.dealing import NONCE_BYTES, Dealing
+from hushtable_federation.masks.shamir import PRIME, SHARE_BYTES
+from hushtable_federation.masks.unmask import Unmasking
+from hushtable_federation.online.messages import Message, ask, enclosed
+from hushtable_federation.online.site import over
+from round_helpers import T0, Consortium, Online, signed_anew, total_of
 
 N = 10
 NAMES = [f"s{i:02d}" for i in range(N)]
@@ -45,7 +45,7 @@ def consortium_in_memory(n):
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with tempfile.TemporaryDirectory(dir=memory) as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("hushtable.privacy.noise.add_noise", add_noise)
-        patch.setattr("hushtable.federation.clock.read", lambda: T0)
+        patch.setattr("hushtable_federation.clock.read", lambda: T0)
         made = Consortium(Path(folder), n, cap=20.0, epsilon=0.02)
         yield made
         made.close()
@@ -411,7 +411,7 @@ def stolen_shares(those, site, round_):
 
 @pytest.fixture
 def seven(tmp_path, monkeypatch):
-    monkeypatch.setattr("hushtable.federation.clock.read", lambda: T0)
+    monkeypatch.setattr("hushtable_federation.clock.read", lambda: T0)
     made = Consortium(tmp_path, 7, cap=10.0)
     yield made
     made.close()
@@ -443,10 +443,10 @@ def test_shares_of_others_are_forgotten_after_the_time_of_a_round(seven, monkeyp
     content, _ = kept_of(thief)
     assert len(pieces) >= 4  # what is looked for is there, before
     assert np.mean([piece in content for piece in pieces]) > 0.8
-    monkeypatch.setattr("hushtable.federation.clock.read", lambda: over(round_))
+    monkeypatch.setattr("hushtable_federation.clock.read", lambda: over(round_))
     Book.open(thief.book.path).close()
     assert kept_of(thief)[1]
-    monkeypatch.setattr("hushtable.federation.clock.read", lambda: over(round_) + CLOCKS)
+    monkeypatch.setattr("hushtable_federation.clock.read", lambda: over(round_) + CLOCKS)
     for site in seven.sites.values():
         Book.open(site.book.path).close()  # for whatever reason
         content, kept = kept_of(site)

@@ -7,23 +7,23 @@ import math
 import re
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
-from round_helpers import Consortium, Online
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import FileError, RoundError
-from hushtable.federation.book.book import Book
-from hushtable.federation.keys import Keys
-from hushtable.federation.online.memory import Memory
-from hushtable.federation.online.messages import Message, ask
-from hushtable.federation.online.secure_sum import SecureSum
-from hushtable.federation.online.site import OnlineSite
-from hushtable.federation.policy import Policy
-from hushtable.federation.refusals import VERSION, Refusal
-from hushtable.federation.round import Round, now
+from hushtable_federation.book.book import Book
+from hushtable_federation.keys import Keys
+from hushtable_federation.online.memory import Memory
+from hushtable_federation.online.messages import Message, ask
+from hushtable_federation.online.secure_sum import SecureSum
+from hushtable_federation.online.site import OnlineSite
+from hushtable_federation.policy import Policy
+from hushtable_federation.refusals import VERSION, Refusal
+from hushtable_federation.round import Round, now
+from places import DOCS
+from round_helpers import Consortium, Online
 
 AGE = Feature.numeric("age", low=0, high=120)
 PULSE = Feature.numeric("pulse", low=20, high=250)
@@ -174,7 +174,7 @@ def test_two_hundred_invented_sites(tmp_path, form):
             answer = Message.read(site.answer(ask(round_, "shares", lead, {})), north.card)
             assert (answer.step, answer.body) == ("refused", {"word": "unknown"})
         else:
-            from hushtable.federation.site import Reply
+            from hushtable_federation.site import Reply
 
             reply = Reply(round_, north, book, policy=policy)
             with pytest.raises(RoundError, match="1 of 201 sites are known here"):
@@ -293,7 +293,7 @@ def test_the_state_that_a_coordinator_keeps_has_words_only(clinics):
 
 
 def test_the_page_of_rounds_has_each_word_and_their_version():
-    page = (Path(__file__).parents[3] / "docs" / "threats.md").read_text(encoding="utf-8")
+    page = (DOCS / "threats.md").read_text(encoding="utf-8")
     assert f"This is version {VERSION} of the list" in page
     section = page[page.index("## Refusals") : page.index("### What a refusal tells")]
     listed = re.findall(r"`([a-z]+)`", "".join(re.findall(r"^\| (`.*?) \|", section, re.M)))

@@ -7,6 +7,7 @@ import sys
 import warnings
 
 import pytest
+
 from docs_pages import NOT_RUN, PAGES
 from docs_reader import ROOT, blocks
 
@@ -74,7 +75,7 @@ def test_no_page_installs_from_an_index_that_does_not_have_it(name):
         for line in re.findall(r"^.*\binstall '?hushtable\b.*$", text, re.MULTILINE)
         if "--find-links" not in line and name != "docs/releasing.md"
     ]
-    assert not found, "nothing is on the index: say pip install '.[extra]'"
+    assert not found, "nothing is on the index: say pip install ./packages/..."
 
 
 @pytest.mark.parametrize("name", FOLLOWED)

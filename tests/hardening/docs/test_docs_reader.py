@@ -1,6 +1,7 @@
 """The reader notices what is wrong with a page."""
 
 import pytest
+
 from docs_reader import Reader
 
 FALSE = {

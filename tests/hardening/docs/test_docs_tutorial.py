@@ -3,10 +3,10 @@
 import csv
 
 import pytest
-from docs_reader import ROOT, Reader
 
+from docs_reader import ROOT, Reader
 from hushtable import load
-from hushtable.federation.book.book import Book
+from hushtable_federation.book.book import Book
 
 
 @pytest.fixture(scope="module")

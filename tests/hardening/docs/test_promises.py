@@ -3,6 +3,7 @@
 import re
 
 import pytest
+
 from docs_reader import ROOT
 
 PAGES = {"promises.md": 50, "nist.md": 50, "versions.md": 15}  # and how many tests, at least
@@ -15,8 +16,8 @@ def text_of(name):
 def named(page):
     """Yield (file, test) for each test on a page; a file by itself stands for all in it."""
     file = None
-    for word in re.findall(r"`((?:tests/[\w/]+\.py)|(?:test_\w+))`", page):
-        if word.startswith("tests/"):
+    for word in re.findall(r"`((?:(?:packages/[\w-]+/)?tests/[\w/]+\.py)|(?:test_\w+))`", page):
+        if "/" in word:
             file = word
             yield file, None
         else:
@@ -39,4 +40,4 @@ def test_every_promise_has_a_test(name):
     assert len(promises) > 10
     for promise in promises:
         # What no test can show is said, with who has to look instead.
-        assert "`tests/" in promise or (name == "nist.md" and "No test: " in promise), promise
+        assert "tests/" in promise or (name == "nist.md" and "No test: " in promise), promise

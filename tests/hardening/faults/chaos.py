@@ -9,33 +9,29 @@ import contextlib
 import functools
 import json
 import shutil
-import sys
 from collections import Counter
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "federation"))
-from round_helpers import DEADLINE, T0, UNATTENDED, Consortium
-
 from hushtable import files, signatures
 from hushtable.errors import HushTableError, RoundError
-from hushtable.federation import clock
-from hushtable.federation.book.book import Book
-from hushtable.federation.book.database import Database
-from hushtable.federation.folder import posts, store
-from hushtable.federation.folder.coordinator import CoordinatorVisit
-from hushtable.federation.folder.posts import Posts, post_round
-from hushtable.federation.folder.site import SiteVisit
-from hushtable.federation.folder.store import Store, name_of, parsed
-from hushtable.federation.keys import Keys
-from hushtable.federation.online.messages import Message
-from hushtable.federation.online.site import OnlineSite
-from hushtable.federation.result import Result
-from hushtable.federation.terms import Terms
+from hushtable_federation import clock
+from hushtable_federation.book.book import Book
+from hushtable_federation.book.database import Database
+from hushtable_federation.folder import posts, store
+from hushtable_federation.folder.coordinator import CoordinatorVisit
+from hushtable_federation.folder.posts import Posts, post_round
+from hushtable_federation.folder.site import SiteVisit
+from hushtable_federation.folder.store import Store, name_of, parsed
+from hushtable_federation.keys import Keys
+from hushtable_federation.online.messages import Message
+from hushtable_federation.online.site import OnlineSite
+from hushtable_federation.result import Result
+from hushtable_federation.terms import Terms
+from round_helpers import DEADLINE, T0, UNATTENDED, Consortium
 
 FEWEST, SITES = 3, 20
 #: Files of one step and sender that an outsider adds at a time, at least and at most.
@@ -121,7 +117,7 @@ class Box:
 
 
 class View:
-    """A folder as one party reaches it; see `hushtable.federation.folder.store.Place`."""
+    """A folder as one party reaches it; see `hushtable_federation.folder.store.Place`."""
 
     where = "box"
 

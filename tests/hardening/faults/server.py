@@ -16,8 +16,6 @@ import opendp.prelude  # noqa: F401 (here and below: imported before the first f
 import pyarrow.csv
 import pyarrow.parquet  # noqa: F401
 
-import hushtable.federation.collect
-import hushtable.federation.site
 import hushtable.privacy.noise
 import hushtable.report.words
 import hushtable.scores.scorer  # noqa: F401

@@ -3,7 +3,7 @@
 from faults import Run
 from world import COMMANDS
 
-from hushtable.federation.book.book import Book
+from hushtable_federation.book.book import Book
 
 DAY = 86_400
 

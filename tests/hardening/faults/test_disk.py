@@ -10,7 +10,7 @@ from faults import Server, put
 from test_kills import check_left
 from world import COMMANDS, snapshot
 
-from hushtable.federation.book.book import Book
+from hushtable_federation.book.book import Book
 
 SAYS_FULL = ("free some space", "No space left on device")
 

@@ -6,8 +6,8 @@ import pytest
 from faults import KILLED, put
 from world import TRUST, snapshot
 
-from hushtable.federation.book.book import Book
-from hushtable.federation.result import Result
+from hushtable_federation.book.book import Book
+from hushtable_federation.result import Result
 
 #: Whose visits there are, until the result is verified.
 VISITS = "lead", "north", "south", "lead", "north", "south", "lead", "north", "south"

@@ -7,8 +7,8 @@ import pytest
 from faults import KILLED, put
 from world import COMMANDS, LITTER, snapshot
 
-from hushtable.federation.book.book import Book
-from hushtable.federation.keys import Keys
+from hushtable_federation.book.book import Book
+from hushtable_federation.keys import Keys
 
 #: Every how many changes a quick run kills once.
 QUICK = {"sketch": 2, "merge": 3, "round submit": 24, "round keygen": 18}

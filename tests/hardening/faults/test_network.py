@@ -2,20 +2,16 @@
 
 import contextlib
 import itertools
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "federation"))
-from round_helpers import T0, UNATTENDED, Consortium
-
 from hushtable.errors import HushTableError, RoundError
-from hushtable.federation.online.secure_sum import SecureSum
-from hushtable.federation.online.site import OnlineSite
+from hushtable_federation.online.secure_sum import SecureSum
+from hushtable_federation.online.site import OnlineSite
+from round_helpers import T0, UNATTENDED, Consortium
 
 #: What may happen to a message; most of the time nothing.
 FATES = ("lost", "late", "doubled", "cut", "swapped", *["fine"] * 15)
@@ -96,7 +92,7 @@ def consortia(tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("hushtable.privacy.noise.add_noise", add_noise)
-        patch.setattr("hushtable.federation.clock.read", lambda: T0)
+        patch.setattr("hushtable_federation.clock.read", lambda: T0)
         yield make
     for those in made:
         those.close()

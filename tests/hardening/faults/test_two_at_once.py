@@ -10,8 +10,8 @@ from world import COMMANDS, snapshot
 
 from hushtable import load
 from hushtable.errors import FileError
-from hushtable.federation.book import database
-from hushtable.federation.book.book import Book
+from hushtable_federation.book import database
+from hushtable_federation.book.book import Book
 
 
 def at_once(world, *lines):

@@ -22,13 +22,13 @@ import numpy as np
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import HushTableError
-from hushtable.federation.book.book import Book
-from hushtable.federation.keys import Keys
-from hushtable.federation.online.secure_sum import SecureSum
-from hushtable.federation.online.site import OnlineSite
-from hushtable.federation.policy import Policy
-from hushtable.federation.round import Round, now
 from hushtable.privacy.noise import add_noise
+from hushtable_federation.book.book import Book
+from hushtable_federation.keys import Keys
+from hushtable_federation.online.secure_sum import SecureSum
+from hushtable_federation.online.site import OnlineSite
+from hushtable_federation.policy import Policy
+from hushtable_federation.round import Round, now
 
 NAMES = ("north", "south", "west")
 SCHEMA = Schema([Feature.numeric(name, low=0, high=1) for name in "xy"])

@@ -9,8 +9,8 @@ import numpy as np
 from faults import Server
 
 from hushtable import Sketch, load
-from hushtable.federation.book.book import Book
-from hushtable.federation.keys import Card, Keys
+from hushtable_federation.book.book import Book
+from hushtable_federation.keys import Card, Keys
 
 __all__ = ["COMMANDS", "Command", "make_world", "snapshot"]
 

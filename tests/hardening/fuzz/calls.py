@@ -22,8 +22,8 @@ from hushtable import (
     Schema,
     Sketch,
 )
-from hushtable.federation.round import Round
 from hushtable.streams import SlidingWindow, drift
+from hushtable_federation.round import Round
 
 __all__ = ["CALLS", "called"]
 

@@ -6,4 +6,4 @@ import seeds
 
 @pytest.fixture(autouse=True)
 def _clocks_of_the_rounds(monkeypatch):
-    monkeypatch.setattr("hushtable.federation.clock.read", lambda: seeds.NOW)
+    monkeypatch.setattr("hushtable_federation.clock.read", lambda: seeds.NOW)

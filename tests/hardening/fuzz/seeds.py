@@ -16,28 +16,29 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+import places
 from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, files
-from hushtable.federation.approval import Approval
-from hushtable.federation.book.book import Book
-from hushtable.federation.collect import with_seal
-from hushtable.federation.keys import Keys, crypto
-from hushtable.federation.layout import Layout
-from hushtable.federation.masks.dealing import Dealing
-from hushtable.federation.online.memory import Memory
-from hushtable.federation.online.messages import STEPS, Message, ask
-from hushtable.federation.online.secure_sum import SecureSum
-from hushtable.federation.online.site import OnlineSite
-from hushtable.federation.policy import Policy
-from hushtable.federation.policy_file import write_policy
-from hushtable.federation.round import Round
-from hushtable.federation.sealed import Sealed
-from hushtable.federation.secret import seal_secret
-from hushtable.federation.submission import Submission
 from hushtable.plans.draws import detectors
 from hushtable.privacy import noise as mechanism
 from hushtable.privacy.ledger import Share
+from hushtable_federation.approval import Approval
+from hushtable_federation.book.book import Book
+from hushtable_federation.collect import with_seal
+from hushtable_federation.keys import Keys, crypto
+from hushtable_federation.layout import Layout
+from hushtable_federation.masks.dealing import Dealing
+from hushtable_federation.online.memory import Memory
+from hushtable_federation.online.messages import STEPS, Message, ask
+from hushtable_federation.online.secure_sum import SecureSum
+from hushtable_federation.online.site import OnlineSite
+from hushtable_federation.policy import Policy
+from hushtable_federation.policy_file import write_policy
+from hushtable_federation.round import Round
+from hushtable_federation.sealed import Sealed
+from hushtable_federation.secret import seal_secret
+from hushtable_federation.submission import Submission
 
-GOLDEN = Path(__file__).parents[2] / "golden"
+GOLDEN = places.GOLDEN
 #: When the round is opened, and what every clock says.
 NOW = datetime(2027, 3, 1, 12, tzinfo=UTC)
 NAMES = ("north", "south", "west")

@@ -44,21 +44,21 @@ from hushtable.counts.learned import LearnedModel
 from hushtable.counts.verdicts import Verdicts
 from hushtable.data.infer import schema_from_data
 from hushtable.data.readers import as_reader
-from hushtable.engines.files import ScoreFile
-from hushtable.federation.approval import Approval
-from hushtable.federation.book.book import Book
-from hushtable.federation.collect import Collection
-from hushtable.federation.hidden import read_secret
-from hushtable.federation.keys import Card, Keys
-from hushtable.federation.layout import Layout
-from hushtable.federation.online.messages import STEPS, Message
-from hushtable.federation.policy_file import load_policy
-from hushtable.federation.round import Round
-from hushtable.federation.sealed import Sealed
-from hushtable.federation.secret import opened_secret
-from hushtable.federation.submission import Submission
 from hushtable.plans.draws import Purpose
+from hushtable.scores.files import ScoreFile
 from hushtable.scores.scorer import Scorer
+from hushtable_federation.approval import Approval
+from hushtable_federation.book.book import Book
+from hushtable_federation.collect import Collection
+from hushtable_federation.hidden import read_secret
+from hushtable_federation.keys import Card, Keys
+from hushtable_federation.layout import Layout
+from hushtable_federation.online.messages import STEPS, Message
+from hushtable_federation.policy_file import load_policy
+from hushtable_federation.round import Round
+from hushtable_federation.sealed import Sealed
+from hushtable_federation.secret import opened_secret
+from hushtable_federation.submission import Submission
 
 __all__ = ["TARGETS", "Target"]
 

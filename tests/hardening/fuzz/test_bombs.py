@@ -19,7 +19,7 @@ from hushtable import Feature, Plan, Schema, Sketch, files, header
 from hushtable.data.infer import schema_from_data
 from hushtable.data.readers import as_reader
 from hushtable.errors import DataError, HushTableError, PlanError
-from hushtable.federation.keys import parsed_json
+from hushtable_federation.keys import parsed_json
 
 PLAN = Plan.draw(Schema([Feature.numeric("a", low=0, high=1)]), n_tables=2, random_state=0)
 

@@ -16,13 +16,13 @@ from edits import Program, _packed, edited, relink
 from pyarrow import parquet
 
 from hushtable import Feature, LocalModel, Plan, Schema, Sketch, files, header, load
-from hushtable.engines.files import ScoreFile
 from hushtable.errors import DataError, FileError, PlanError, UsageError
-from hushtable.federation.approval import Approval
-from hushtable.federation.book.book import Book
-from hushtable.federation.layout import Layout
-from hushtable.federation.round import Round
-from hushtable.federation.sealed import Sealed
+from hushtable.scores.files import ScoreFile
+from hushtable_federation.approval import Approval
+from hushtable_federation.book.book import Book
+from hushtable_federation.layout import Layout
+from hushtable_federation.round import Round
+from hushtable_federation.sealed import Sealed
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ import seeds
 from limits import limited
 
 from hushtable.errors import HushTableError
-from hushtable.federation import clock
+from hushtable_federation import clock
 
 
 def main() -> None:

@@ -1,0 +1,135 @@
+"""Fixtures that several test files share."""
+
+import os
+from pathlib import Path
+
+# Before SciPy is imported: scikit-learn's checks of array API input ask for it.
+os.environ["SCIPY_ARRAY_API"] = "1"
+# No test tells MLflow's makers that it ran.
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+# Before numba is imported: one cache of compiled kernels for every test run.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).resolve().parent / ".cache" / "numba"))
+
+import functools
+import gc
+import importlib
+import shutil
+import sqlite3
+
+import hypothesis
+import numpy as np
+import pytest
+
+import hushtable
+from cli_fixtures import old, refused, run, site  # noqa: F401 # of commands, for all packages
+from hushtable import kernels
+from hushtable.kernels import _built
+from postgres_server import postgres  # noqa: F401
+
+# The first example of a run may compile a kernel, which no deadline should judge.
+hypothesis.settings.register_profile("hushtable", deadline=None, max_examples=50)
+# For mutation testing: that a test fails is all that counts, not the smallest example of it.
+hypothesis.settings.register_profile(
+    "mutants",
+    deadline=None,
+    max_examples=15,
+    derandomize=True,
+    database=None,
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+    report_multiple_bugs=False,
+)
+hypothesis.settings.load_profile("hushtable")
+
+
+class _Hasty(sqlite3.Connection):
+    """SQLite that does not wait for the disk."""
+
+    def execute(self, statement, *values):
+        """Run a statement, but the one that asks to wait."""
+        waits = statement.startswith("pragma synchronous")
+        return super().execute("pragma synchronous = off" if waits else statement, *values)
+
+
+# No power is lost here, and a disk that others use takes longer than the tests. What has to be
+# on the disk when, tests/hardening/faults looks at, in processes of their own.
+os.fsync = lambda descriptor: None
+sqlite3.connect = functools.partial(sqlite3.connect, factory=_Hasty)
+
+
+def pytest_collection_finish():
+    """Spare the collector thousands of tests and all modules, which stay to the end."""
+    gc.freeze()
+
+
+def pytest_unconfigure():
+    """Let the modules go as ever: some complain of what is left of them."""
+    gc.unfreeze()
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20_260_101)
+
+
+@pytest.fixture
+def X(rng):
+    """500 rows of 4 features, row 0 far out."""
+    X = rng.normal(size=(500, 4))
+    X[0] = 8.0
+    return X
+
+
+@pytest.fixture
+def package(tmp_path):
+    """Return a folder with a copy of the core package, which a test may change."""
+    folder = tmp_path / "lib"
+    ignore = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(Path(hushtable.__file__).parent, folder / "hushtable", ignore=ignore)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def data_dir():
+    """Folder of labelled sets, where the environment names one."""
+    folder = os.environ.get("HUSHTABLE_DATA")
+    if not folder:
+        pytest.skip("HUSHTABLE_DATA is not set: no labelled data here")
+    return Path(folder)
+
+
+def _builds():
+    """Return the builds; all but the one that the package takes here are for the slow run."""
+    taken = "compiled"
+    if os.environ.get("HUSHTABLE_JIT") != "1":
+        at_hand = (level for level in _built.levels_at_hand() if _built.path_of(level).is_file())
+        taken = next(at_hand, taken)
+    return [
+        pytest.param(level, marks=[pytest.mark.slow] * (level != taken))
+        for level in ("compiled", *_built.levels_here())
+    ]
+
+
+@pytest.fixture(scope="module", params=_builds())
+def each_build(request):
+    """Run the tests of a module with kernels that are compiled here, and with those built ahead."""
+    level = request.param
+    if level != "compiled" and level not in _built.levels_at_hand():
+        pytest.skip(f"this processor is no {level}")
+    if level != "compiled" and not _built.path_of(level).is_file():
+        pytest.skip("the kernels are not built here: make kernels")
+    with pytest.MonkeyPatch.context() as patch:
+        for home, names in kernels._BUILT.items():
+            module = importlib.import_module(f"hushtable.kernels.{home}")
+            for name in names:
+                kernel = getattr(module, name)
+                if level != "compiled":
+                    kernel = _built.Kernel(_built.library(level), name, _not_built(name))
+                patch.setattr(kernels, name, kernel)
+        yield level
+
+
+def _not_built(name):
+    def compiled():
+        raise AssertionError(f"{name} was not built for these arguments")
+
+    return compiled

@@ -1,0 +1,300 @@
+"""Attack releases, end to end, and compare with the best that epsilon allows any attack.
+
+Each plays both cases many times over: a person's row is in, or it is not. The attacker knows
+everything else: all other rows, the plan, the scale of the noise. Tables are few and small, so
+that thousands of releases can be drawn; with noise calibrated to the tables, their number makes
+an attack no easier and no harder.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from hushtable.audit.audit import audit_canaries, audit_neighbours
+from hushtable.audit.bounds import Finding, judge, most_area
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
+from hushtable.plans.plan import Plan
+from hushtable.privacy.gaussian import rho_bound
+from hushtable.privacy.ledger import Share
+from hushtable.privacy.noise import add_noise
+from hushtable_bench.data import LabelledSet
+from hushtable_bench.planted import EXACT
+from hushtable_bench.tables import Target, judged, markdown_table
+from hushtable_federation.collect import total
+from hushtable_federation.keys import Keys
+from hushtable_federation.round import Round, now
+
+DELTA = 1e-6
+#: Of each bound: with thirty of them, a correct release is rejected in 3% of runs at most.
+CONFIDENCE = 0.999
+_ROWS, _TABLES, _CELLS = 100, 8, 4
+
+Ints = NDArray[np.int64]
+#: One trial of an attack with the row in or not: a statistic with mean 1, or 0.
+Trial = Callable[[bool], float]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Rows that the attacker knows, and the row that it looks for: an outlier."""
+
+    data: LabelledSet
+
+    @cached_property
+    def others(self) -> NDArray[np.float64]:
+        """The rows that are always counted."""
+        return self.data.X[~self.data.y][:_ROWS]
+
+    @cached_property
+    def row(self) -> NDArray[np.float64]:
+        """The row in question: the outlier farthest from the mean."""
+        outliers = self.data.X[self.data.y]
+        spread = self.data.X.std(axis=0) + 1e-12
+        away = np.abs((outliers - self.data.X.mean(axis=0)) / spread).sum(axis=1)
+        return np.asarray(outliers[away.argmax()])
+
+    def plan(self, seed: int = 0) -> Plan:
+        """Return a plan of few small tables."""
+        depth = _CELLS.bit_length() - 1
+        return Plan.draw(
+            self.data.schema(), random_state=seed, n_tables=_TABLES, n_cells=_CELLS,
+            min_depth=depth, max_depth=depth,
+        )  # fmt: skip
+
+    def pair(self, plan: Plan) -> dict[bool, Sketch]:
+        """Return the sketches of the rows without the row in question, and with it."""
+        without = Sketch.from_data(plan, self.others)
+        return {False: without, True: without + Sketch.from_data(plan, self.row[None])}
+
+
+def _release(sketch: Sketch, epsilon: float | None, **terms: Any) -> Release:
+    """Release as a site does; with None, exact counts in the form of a release."""
+    if epsilon is None:
+        return EXACT.release(sketch)
+    return sketch.release(epsilon, DELTA, **terms)
+
+
+def _beyond(counts: Ints, pair: dict[bool, Sketch]) -> float:
+    """Return the mean, over the row's cells, of what they hold beyond the other rows."""
+    added = pair[True].counts - pair[False].counts
+    return float((counts - pair[False].counts) @ added / (added @ added))
+
+
+# --- one release ----------------------------------------------------------------------------------
+
+
+def neighbours(scene: Scene, epsilon: float | None, trials: int) -> Finding:
+    """Release rows with a row and without it, all the way from the rows."""
+    plan = scene.plan()
+    return audit_neighbours(
+        lambda rows: _release(Sketch.from_data(plan, rows), epsilon), scene.others, scene.row,
+        epsilon=epsilon or 0.0, delta=DELTA, trials=trials, confidence=CONFIDENCE,
+    )  # fmt: skip
+
+
+def canaries(scene: Scene, epsilon: float | None, trials: int) -> Finding:
+    """Guess which of 1,000 random rows are in a single release of 100 deep tables."""
+    plan = Plan.draw(scene.data.schema(), random_state=0)
+    return audit_canaries(
+        lambda sketch: _release(sketch, epsilon), plan, epsilon=epsilon or 0.0, delta=DELTA,
+        canaries=1000, confidence=CONFIDENCE, random_state=0,
+    )  # fmt: skip
+
+
+# --- differences of releases ----------------------------------------------------------------------
+
+
+def two_rounds(scene: Scene, epsilon: float | None) -> Trial:
+    """Average two rounds about the same people, of which the second names the first."""
+    pairs = [scene.pair(scene.plan(seed)) for seed in (0, 1)]
+
+    def trial(present: bool) -> float:
+        first = _release(pairs[0][present], epsilon, share=0.5)
+        second = _release(pairs[1][present], epsilon, after=first)
+        weights = np.array([first.noise_sd, second.noise_sd]) ** -2.0
+        seen = [_beyond(r.counts, pair) for r, pair in zip((first, second), pairs, strict=True)]
+        return float(weights @ seen / weights.sum())
+
+    return trial
+
+
+def joins(scene: Scene, epsilon: float | None, same_noise: bool = False) -> Trial:
+    """Take one round from the next: all others are in both, and need not even be known."""
+    pair = scene.pair(scene.plan())
+    added = pair[True].counts - pair[False].counts
+
+    def trial(present: bool) -> float:
+        first = _release(pair[False], epsilon, share=0.5)
+        if same_noise:
+            second = first.counts + present * added
+        else:
+            second = _release(pair[present], epsilon, after=first).counts
+        return float((second - first.counts) @ added / (added @ added))
+
+    return trial
+
+
+def sum_minus_own(scene: Scene, epsilon: float | None) -> Trial:
+    """Take one's own release from the merged one; what is left is the other site's."""
+    plan = scene.plan()
+    pair = scene.pair(plan)
+    own = _release(Sketch.from_data(plan, scene.data.X[: 2 * _ROWS]), epsilon)
+
+    def trial(present: bool) -> float:
+        merged = _release(pair[present], epsilon) + own
+        return _beyond(merged.counts - own.counts, pair)
+
+    return trial
+
+
+def masked_minus_parts(scene: Scene, epsilon: float | None) -> Trial:
+    """Take what the reader and a colluding site sent from a masked sum of four sites.
+
+    The round counts on one colluder: the noise of two sites is what protects. (Masks cancel in
+    the sum, and are left out.)
+    """
+    plan = scene.plan()
+    pair = scene.pair(plan)
+    keys = [Keys.generate(f"site{i}") for i in range(4)]
+    round_ = Round.open(
+        plan, [one.card for one in keys], keys[0], epsilon=1.0 if epsilon is None else epsilon,
+        delta=DELTA, deadline=now() + timedelta(days=1), colluders=1,
+    )  # fmt: skip
+    ledgers = {
+        name: round_.ledger(Share(f"{i}" * 64, round_.site_scale, ""))
+        for i, name in enumerate(round_.names)
+    }
+    rest = Sketch.from_data(plan, scene.data.X[: 2 * _ROWS]).counts
+
+    def part(counts: Ints) -> Ints:
+        if epsilon is None:
+            return counts
+        return add_noise(counts, "discrete-gaussian", round_.site_scale)
+
+    known = part(rest) + part(rest)
+
+    def trial(present: bool) -> float:
+        words = (part(pair[present].counts) + part(rest) + known).view(np.uint64)
+        result = total(round_, words, ledgers)
+        return _beyond(result.counts - known - rest, pair)
+
+    return trial
+
+
+# --- all of them ----------------------------------------------------------------------------------
+
+#: Takes a scene, the total epsilon (None: no noise) and how often to play each case.
+Attack = Callable[[Scene, float | None, int], Finding]
+
+
+def _played(prepare: Callable[[Scene, float | None], Trial]) -> Attack:
+    """Return the attack that plays each case so many times, and compares."""
+
+    def attack(scene: Scene, epsilon: float | None, trials: int) -> Finding:
+        trial = prepare(scene, epsilon)
+        absent, present = (np.array([trial(case) for _ in range(trials)]) for case in (False, True))
+        return judge(
+            "one case told from the other", [(absent, present)], epsilon=epsilon or 0.0,
+            delta=DELTA, confidence=CONFIDENCE, middle=0.5,
+        )  # fmt: skip
+
+    return attack
+
+
+ATTACKS: dict[str, Attack] = {
+    "one release, a row more or less": neighbours,
+    "one release, 1,000 canaries": canaries,
+    "two rounds about the same people, averaged": _played(two_rounds),
+    "two rounds, one person joins: their difference": _played(joins),
+    "two sites' sum, less one's own release": _played(sum_minus_own),
+    "four sites' masked sum, less two sites' parts": _played(masked_minus_parts),
+}
+#: What an audit has to find out, beside `hushtable_bench.planted`.
+PLANTED = "planted: the same noise in two rounds"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The success of an attack at a total epsilon; None is no noise."""
+
+    attack: str
+    epsilon: float | None
+    finding: Finding
+
+    @property
+    def most(self) -> float:
+        """The largest area under the ROC curve that epsilon allows."""
+        return 1.0 if self.epsilon is None else most_area(self.epsilon, DELTA)
+
+    @property
+    def best(self) -> float:
+        """The same, given that the noise is Gaussian: that of the likelihood ratio."""
+        if self.epsilon is None:
+            return 1.0
+        return float(stats.norm.cdf(np.sqrt(rho_bound(self.epsilon, 0.0, DELTA))))
+
+    @property
+    def above_best(self) -> float | None:
+        """By how many of its standard errors the area is above `best`, where both cases played."""
+        if self.finding.auc is None or self.finding.gaussian_bound is None:
+            return None
+        return (self.finding.auc - self.best) * float(np.sqrt(6.0 * self.finding.trials))
+
+
+def n_outcomes(epsilons: Sequence[float]) -> int:
+    """Return how many outcomes there will be."""
+    return len(ATTACKS) * (len(epsilons) + 1) + 1
+
+
+def outcomes(scene: Scene, epsilons: Sequence[float], trials: int) -> Iterator[Outcome]:
+    """Yield what each attack achieves without noise and at each epsilon, and on a planted bug."""
+    for name, attack in ATTACKS.items():
+        for epsilon in (None, *sorted(epsilons, reverse=True)):
+            yield Outcome(name, epsilon, attack(scene, epsilon, trials))
+    planted = _played(partial(joins, same_noise=True))
+    yield Outcome(PLANTED, 1.0, planted(scene, 1.0, trials))
+
+
+def table(found: Sequence[Outcome]) -> str:
+    """Lay out what the attacks achieved beside what epsilon allows."""
+    rows = []
+    for one in found:
+        auc = "" if one.finding.auc is None else f"{one.finding.auc:.3f}"
+        bound, gaussian, verdict = judged(one.finding)
+        if one.epsilon is None:
+            gaussian, verdict = "", "none made"
+        epsilon = "no noise" if one.epsilon is None else f"{one.epsilon:g}"
+        allowed = f"{one.best:.3f}", f"{one.most:.3f}"
+        rows.append((one.attack, epsilon, auc, *allowed, bound, gaussian, verdict))
+    header = (
+        "attack", "total epsilon", "AUC", "best against this noise", "epsilon allows",
+        "epsilon is at least", "if Gaussian", "claim",
+    )  # fmt: skip
+    return markdown_table(header, rows)
+
+
+def targets(found: Sequence[Outcome]) -> list[Target]:
+    """Hold releases to stand, and attacks to work where there is no noise."""
+    made = []
+    for name in dict.fromkeys(one.attack for one in found):
+        those = [one for one in found if one.attack == name]
+        bounds = {one.epsilon: one.finding.bound for one in those}
+        if name == PLANTED:
+            made.append(Target(f"{name}: lower bound on epsilon", bounds[1.0], ">", 1.0, ".2f"))
+            continue
+        raw = min(one.finding.auc or 0.0 for one in those if one.epsilon is None)
+        made.append(Target(f"{name}, no noise: AUC", raw, ">=", 0.9, ".3f"))
+        worst = max(bound / epsilon for epsilon, bound in bounds.items() if epsilon)
+        made.append(Target(f"{name}: bound over epsilon, highest", worst, "<=", 1.0, ".2f"))
+        above = [one.above_best for one in those if one.epsilon and one.above_best is not None]
+        if above:
+            claim = f"{name}: standard errors above the best AUC"
+            made.append(Target(claim, max(above), "<=", 5.0, ".1f"))
+    return made

@@ -1,0 +1,290 @@
+"""Audits from outside: through public calls and files only, as whoever receives them can do.
+
+Each case publishes the rows of hundreds of persons who share no cell, reads back what was
+written, and infers from it who is in. The adversary knows everything else. Counts, noise,
+accounting, rounds and files are the package's own: to show that a mistake in them would be
+found, `hushtable_bench.broken` makes one for a moment.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.audit.audit import Finding, apart, audit_neighbours
+from hushtable.audit.periods import audit_periods
+from hushtable.counts.base import Noised
+from hushtable.counts.increments import Increment
+from hushtable.counts.periods import Periods
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
+from hushtable.data.schema import Feature, Schema
+from hushtable.detectors.load import load
+from hushtable.plans.plan import Plan
+from hushtable.privacy.budget import MAX_EPSILON
+from hushtable.privacy.horizon import Horizon
+from hushtable_bench.broken import BROKEN, Plant, a_third_of_the_noise
+from hushtable_bench.tables import Target, judged, markdown_table
+from hushtable_federation.book.book import Book
+from hushtable_federation.collect import Collection
+from hushtable_federation.keys import Keys
+from hushtable_federation.round import Round, now
+from hushtable_federation.site import Reply
+
+DELTA = 1e-6
+#: Of each audit: with seven of them, the correct package is rejected in 0.7% of runs at most.
+CONFIDENCE = 0.999
+#: Tables of a plan, and rows that nobody asks about.
+TABLES, OTHERS = 4, 50
+#: Tables so deep that hundreds of rows share no cell.
+DEEP: dict[str, Any] = {"n_cells": 1024, "min_depth": 16, "max_depth": 16}
+#: Sites of a masked round, of them colluding, and parts of the noise that nobody else knows.
+SITES, COLLUDERS = 6, 3
+K_MIN = SITES - 1 - COLLUDERS
+
+Floats = NDArray[np.float64]
+#: Takes all rows and a folder to write to; gives what a recipient reads there.
+Publish = Callable[[Floats, Path], Sequence[Release]]
+
+SCHEMA = Schema(tuple(Feature.numeric(f"x{j}", low=0.0, high=1.0) for j in range(16)))
+
+
+@cache
+def tables_plan() -> Plan:
+    """Return a plan of few deep tables."""
+    return Plan.draw(SCHEMA, random_state=0, n_tables=TABLES, **DEEP)
+
+
+def _through_a_file(release: Noised, path: Path) -> Release:
+    release.save(path)
+    read = load(path)
+    assert isinstance(read, Release)  # says load of what is not a file of a hidden plan
+    return read
+
+
+# --- what is published ----------------------------------------------------------------------------
+
+
+def one_round(X: Floats, folder: Path, **terms: Any) -> list[Release]:
+    """Count, release, save, read back."""
+    release = Sketch.from_data(tables_plan(), X).release(delta=DELTA, **terms)
+    return [_through_a_file(release, folder / "release.hush")]
+
+
+def marginals_then_tables(X: Floats, folder: Path, epsilon: float) -> list[Release]:
+    """Release marginals, draw the tables' plan from them, release tables: one budget for both."""
+    first = Sketch.from_data(Plan.marginals(SCHEMA), X).release(epsilon, DELTA, share=0.9)
+    first = _through_a_file(first, folder / "marginals.hush")
+    plan = Plan.draw(SCHEMA, marginals=first, random_state=0, n_tables=2, **DEEP)
+    second = Sketch.from_data(plan, X).release(epsilon, DELTA)
+    return [first, _through_a_file(second, folder / "tables.hush")]
+
+
+def masked_round(X: Floats, folder: Path, epsilon: float) -> list[Release]:
+    """Run a masked round by file; take from its sum what all but k_min sites know they sent.
+
+    All persons in question are at the first site, with three rows each. The last site reads
+    the sum, and those before it collude.
+    """
+    keys, lead = [Keys.generate(f"site{i}") for i in range(SITES)], Keys.generate("lead")
+    round_ = Round.open(
+        tables_plan(), [one.card for one in keys], lead, epsilon=epsilon, delta=DELTA,
+        colluders=COLLUDERS, rows_per_person=3, deadline=now() + timedelta(days=1),
+    )  # fmt: skip
+    collection, known = Collection(round_), np.zeros(round_.layout.n_cells, np.int64)
+    for i, one in enumerate(keys):
+        with TemporaryDirectory(dir=folder) as own:
+            # What is audited is the noise, not the cap: it is to stop nothing.
+            with Book.create(Path(own) / "site.book", one.card, epsilon=MAX_EPSILON) as book:
+                reply = Reply(round_, one, book)
+                reply.trust(reply.new)
+                rows = X if i == 0 else X[:OTHERS]
+                collection.add(one.card.name, reply.submission(Sketch.from_data(reply.plan, rows)))
+                answer = book.answer(round_.round_id)
+            if i >= K_MIN and answer is not None:
+                known += answer.sent
+    result = _through_a_file(collection.result(), folder / "result.hush")
+    known += (K_MIN - 1) * Sketch.from_data(result.plan, X[:OTHERS]).counts
+    return [Release(result.plan, result.counts - known, result.ledger)]
+
+
+@cache
+def stream_plan(horizon: Horizon) -> Plan:
+    """Return a plan of few deep tables, for so many periods."""
+    return Plan.draw(
+        SCHEMA, random_state=0, n_tables=2, epsilon=4.0, expected_rows=OTHERS,
+        horizon=horizon, **DEEP | {"n_cells": 256},
+    )  # fmt: skip
+
+
+def stream(months: Sequence[Floats], folder: Path, plan: Plan, epsilon: float) -> list[Increment]:
+    """Release each month, from a site's file to that of an increment; ask for each twice."""
+    path, kept = folder / "increment.hush", folder / "site.periods.hush"
+    Periods(plan, epsilon).save(kept)
+    published: list[Increment] = []
+    for month in months:
+        site = load(kept)
+        assert isinstance(site, Periods)
+        sketch = Sketch.from_data(plan, month)
+        site.release(sketch).save(path)
+        first = load(path)
+        site.save(kept)
+        site.release(sketch, period=len(site)).save(path)
+        again = load(path)
+        assert isinstance(first, Increment)
+        assert isinstance(again, Increment)
+        published.append(first)
+        # The same once more tells nothing more.
+        if not np.array_equal(first.counts, again.counts):
+            published.append(again)
+    return published
+
+
+# --- who is asked about ---------------------------------------------------------------------------
+
+
+@cache
+def _lone_rows() -> Floats:
+    """Return rows that share no cell of `tables_plan`."""
+    return apart(tables_plan(), np.random.default_rng(1).random((2000, len(SCHEMA))))
+
+
+def _own_bins() -> Floats:
+    """Return 32 rows, each in a bin of its own of every marginal."""
+    rng = np.random.default_rng(1)
+    columns = [(rng.permutation(32) + 0.5) / 32.0 for _ in SCHEMA.features]
+    return np.stack(columns, axis=1)
+
+
+# --- all of them ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """A way to publish, the persons asked about, and the claim."""
+
+    epsilon: float  # claimed for one person
+    publish: Publish  # what is audited
+    persons: int  # trials wanted of both cases; releases are made until there are as many
+    delta: float = DELTA
+    rows: Callable[[], Floats] = _lone_rows  # makes the rows in question
+    replaced: bool = False  # every second of them is what the one before is replaced by
+    copies: int = 1  # rows that each person has
+
+    def audit(
+        self, folder: Path, *, confidence: float = CONFIDENCE, effort: float = 1.0,
+        publish: Publish | None = None,
+    ) -> Finding:  # fmt: skip
+        """Audit the case; ``effort`` is the share of the releases to make, above 0."""
+        rows, instead = self.rows(), None
+        if self.replaced:
+            rows, instead = rows[0 : 2 * (len(rows) // 2) : 2], rows[1::2]
+        others = np.random.default_rng(2).random((OTHERS, len(SCHEMA)))
+        release = publish or self.publish
+        return audit_neighbours(
+            lambda X: release(X, folder), others, rows, instead=instead, copies=self.copies,
+            epsilon=self.epsilon, delta=self.delta, confidence=confidence,
+            trials=int(np.ceil(effort * self.persons / len(rows))),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The periods of a site, the persons asked about, and the claim."""
+
+    epsilon: float  # claimed for one person, over all periods
+    persons: int  # trials wanted of both cases
+    horizon: Horizon  # each person has a row in as many periods as it allows
+    delta: float = DELTA
+
+    def audit(
+        self, folder: Path, *, confidence: float = CONFIDENCE, effort: float = 1.0
+    ) -> Finding:
+        """Audit all increments together; ``effort`` as in `Case`."""
+        plan, rng = stream_plan(self.horizon), np.random.default_rng(1)
+        rows = apart(plan, rng.random((2000, len(SCHEMA))))
+        return audit_periods(
+            lambda months: stream(months, folder, plan, self.epsilon),
+            plan, rng.random((OTHERS, len(SCHEMA))), rows,
+            epsilon=self.epsilon, delta=self.delta, confidence=confidence,
+            trials=int(np.ceil(effort * self.persons / len(rows))),
+        )  # fmt: skip
+
+
+#: Larger epsilons let an audit of as many trials find smaller mistakes in the same accounting.
+CASES: dict[str, Case | Stream] = {
+    "one round": Case(1.0, partial(one_round, epsilon=1.0), 8000),
+    "two rounds, marginals and tables": Case(
+        8.0, partial(marginals_then_tables, epsilon=8.0), 1920, rows=_own_bins
+    ),
+    "values replaced": Case(
+        4.0, partial(one_round, epsilon=4.0, adjacency="replace-one"), 5000, replaced=True
+    ),
+    "three rows a person": Case(
+        4.0, partial(one_round, epsilon=4.0, rows_per_person=3), 1500, copies=3
+    ),
+    "discrete Laplace": Case(
+        2.0, partial(one_round, epsilon=2.0, mechanism="discrete-laplace"), 4000, delta=0.0
+    ),
+    "Laplace per table, the paper's": Case(
+        TABLES * 0.5, partial(one_round, epsilon=0.5, mechanism="laplace-per-table"), 4000, delta=0
+    ),
+    "masked sum, all but two parts known": Case(
+        4.0, partial(masked_round, epsilon=4.0), 1500, copies=3
+    ),
+    "twelve periods, a person in one": Stream(4.0, 8000, Horizon.of(12)),
+    "twelve periods, a person in two": Stream(4.0, 8000, Horizon.of(12, 2, 6)),
+}
+
+
+#: Each planted mistake, the case that has to show it, and how to make it.
+MISTAKES: dict[str, tuple[str, Plant]] = {
+    f"planted, a third of the noise: {case}": (case, a_third_of_the_noise) for case in CASES
+} | BROKEN
+
+
+def n_audits(quick: bool = False) -> int:
+    """Return how many audits there will be."""
+    return len(CASES) + (0 if quick else len(MISTAKES))
+
+
+def audits(quick: bool = False) -> Iterator[tuple[str, Finding]]:
+    """Audit every case of the package as it is; unless ``quick``, also with planted mistakes."""
+    with TemporaryDirectory() as folder:
+        for name, case in CASES.items():
+            yield name, case.audit(Path(folder), effort=0.1 if quick else 1.0)
+        for mistake, (name, plant) in () if quick else MISTAKES.items():
+            with plant():
+                found = CASES[name].audit(Path(folder))
+            yield mistake, found
+
+
+def table(found: Sequence[tuple[str, Finding]]) -> str:
+    """Lay out the bounds on epsilon beside the claims."""
+    rows = []
+    for name, finding in found:
+        bound, gaussian, verdict = judged(finding)
+        trials, epsilon, ideal = finding.trials, finding.epsilon, finding.ideal or 0.0
+        rows.append((name, f"{trials:,}", f"{epsilon:g}", bound, gaussian, f"{ideal:.2f}", verdict))
+    header = (
+        "audited from outside", "trials", "total epsilon", "epsilon is at least", "if Gaussian",
+        "an ideal mechanism shows", "claim",
+    )  # fmt: skip
+    return markdown_table(header, rows)
+
+
+def targets(found: Sequence[tuple[str, Finding]]) -> list[Target]:
+    """Hold the package to stand, and every planted mistake to be found."""
+    return [
+        Target(
+            f"from outside, {name}: lower bound over epsilon",
+            finding.bound / finding.epsilon, "<=" if name in CASES else ">", 1.0, ".2f",
+        )
+        for name, finding in found
+    ]  # fmt: skip

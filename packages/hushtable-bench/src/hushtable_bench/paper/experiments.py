@@ -1,0 +1,222 @@
+"""The paper's experiments, step by step.
+
+``central``: every system on every set (Tables 2 and 3). ``local``: iForest and LODA on a
+participant's rows, which hold most of the outliers, beside merged LSH iTables (Figure 1).
+``epsilon``: two participants and noise (Figure 2). ``participants``: two to ten of them
+(Table 4). The epsilons are the paper's, for one table by itself; each result carries the total.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import IsolationForest
+
+from hushtable.counts.sketch import Sketch
+from hushtable.data.encoding import Encoder
+from hushtable.plans.plan import Plan
+from hushtable.privacy.noise import add_noise
+from hushtable_bench.baselines import LODA
+from hushtable_bench.data import LabelledSet, auc
+from hushtable_bench.paper.systems import OURS, SYSTEMS, System, run
+from hushtable_bench.results import Row, Step
+
+#: Figure 1: medical sets, as the paper says; share of the outliers that the participant holds,
+#: and of the inliers.
+LOCAL_SETS = ("BreastW", "Cardio", "Thyroid")
+SHARE_OF_OUTLIERS = 0.9
+SHARES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
+#: Figure 2: per-table epsilons, and the sets; ACE is left out where the paper leaves it out.
+EPSILONS = (0.001, 0.002, 0.003, 0.004, math.inf)
+NOISE_SETS = ("BreastW", "Cardio", "Mnist", "Pendigits")
+WITHOUT_ACE = ("BreastW", "Cardio")
+#: Table 4.
+PARTICIPANTS = (2, 4, 6, 8, 10)
+EPSILON_OF_PARTICIPANTS = 0.01
+PARTICIPANT_SETS = ("BreastW", "Cardio")
+
+#: The mergeable systems, and the detectors that plans are drawn for.
+_DETECTORS = {"LSH iTables": "lsh_itables", "RS-H": "rs_hash", "ACE": "ace"}
+#: Rows that a participant samples for each table at most.
+_SAMPLE = 1000
+
+
+def steps(data: LabelledSet, experiments: Sequence[str], seeds: int) -> Iterator[Step]:
+    """Yield the steps of the given experiments on one set."""
+    for name in experiments:
+        yield from EXPERIMENTS[name](data, seeds)
+
+
+# --- Tables 2 and 3 -----------------------------------------------------------------------------
+
+
+def _central(data: LabelledSet, seeds: int) -> Iterator[Step]:
+    for system in (*SYSTEMS, *OURS):
+        for seed in system.seeds(len(data.X), seeds):
+            yield Step("central", data.name, system.name, seed, partial(_run, system, data, seed))
+
+
+def _run(system: System, data: LabelledSet, seed: int) -> list[Row]:
+    return [{"system": system.name} | run(system, data, seed)]
+
+
+# --- Figure 1 -----------------------------------------------------------------------------------
+
+
+def _local(data: LabelledSet, seeds: int) -> Iterator[Step]:
+    if data.name in LOCAL_SETS:
+        for seed in range(seeds):
+            yield Step("local", data.name, "all", seed, partial(_local_rows, data, seed))
+
+
+def _local_rows(data: LabelledSet, seed: int) -> list[Row]:
+    rows: list[Row] = []
+    for share in SHARES:
+        local = _participant(data, share, seed)
+        rest = np.setdiff1d(np.arange(len(data.X)), local)
+        forest = IsolationForest(random_state=seed).fit(data.X[local])
+        loda = LODA(max_features="all", random_state=seed).fit(data.X[local])
+        scores = {
+            "iForest": forest.score_samples(data.X),
+            "LODA": loda.score_samples(data.X),
+            "LSH iTables": _merged(data, [local, rest], seed),
+        }
+        rows += [
+            {"system": name, "setting": float(len(local)), "auc": auc(data.y, values)}
+            for name, values in scores.items()
+        ]
+    return rows
+
+
+def _participant(data: LabelledSet, share: float, seed: int) -> NDArray[np.int64]:
+    """Return the rows of a participant that has most of the outliers, and a share of the rest."""
+    rng = np.random.default_rng(seed)
+    outliers, inliers = np.flatnonzero(data.y), np.flatnonzero(~data.y)
+    mine = rng.permutation(outliers)[: round(SHARE_OF_OUTLIERS * len(outliers))]
+    # The same inliers and more at each share.
+    others = rng.permutation(inliers)[: max(1, round(share * len(inliers)))]
+    return np.sort(np.concatenate([mine, others]))
+
+
+def _merged(data: LabelledSet, parts: list[NDArray[np.int64]], seed: int) -> NDArray[np.float64]:
+    """Score all rows by the participants' merged LSH iTables."""
+    plan = papers_plan(data, "LSH iTables", len(data.X), seed)
+    counts = sum(local_counts(plan, data, parts, seed))
+    codes = Encoder(plan.schema).encode(data.X)
+    return plan.family.sum(codes, plan.cell_scores(np.asarray(counts)))
+
+
+# --- Figure 2 and Table 4 -----------------------------------------------------------------------
+
+
+def _epsilon(data: LabelledSet, seeds: int) -> Iterator[Step]:
+    if data.name in NOISE_SETS:
+        for system in _DETECTORS:
+            if not (system == "ACE" and data.name in WITHOUT_ACE):
+                for seed in range(seeds):
+                    do = partial(_noise_rows, data, system, seed, 2, EPSILONS)
+                    yield Step("epsilon", data.name, system, seed, do)
+
+
+def _participants(data: LabelledSet, seeds: int) -> Iterator[Step]:
+    if data.name in PARTICIPANT_SETS:
+        for system in ("LSH iTables", "RS-H"):
+            for k in PARTICIPANTS:
+                for seed in range(seeds):
+                    do = partial(_noise_rows, data, system, seed, k, (EPSILON_OF_PARTICIPANTS,))
+                    yield Step("participants", data.name, f"{system}, {k}", seed, do)
+
+
+def _noise_rows(
+    data: LabelledSet, system: str, seed: int, k: int, epsilons: Sequence[float]
+) -> list[Row]:
+    rows: list[Row] = []
+    for epsilon, value, total in shared_auc(data, system, k, epsilons, seed):
+        setting = epsilon if len(epsilons) > 1 else float(k)
+        rows.append({"system": system, "setting": setting, "auc": value, "total_epsilon": total})
+    return rows
+
+
+def shared_auc(
+    data: LabelledSet, system: str, participants: int, epsilons: Sequence[float], seed: int
+) -> list[tuple[float, float, float]]:
+    """Release, merge and score as the paper does (Algorithms 1 and 2).
+
+    Rows are dealt to the participants at random; each counts its own (a sample of at most
+    1,000 for each table, all for ACE), adds Laplace noise of scale 1 / epsilon to every cell,
+    and scores its own rows by the sum of all that was released. The seed draws hash functions
+    and deals the rows; samples and noise are drawn anew each time, as the totals suppose.
+
+    Returns the paper's epsilons, for one table; the participants' mean ROC-AUC; and the true total
+    of a row: every histogram counts (a CountMin sketch has four), twice where the sample's size is
+    fixed, since a row more then pushes another out.
+    """
+    rng = np.random.default_rng(seed)
+    parts = np.array_split(rng.permutation(len(data.X)), participants)
+    largest = max(map(len, parts))
+    plan = papers_plan(data, system, largest, seed)
+    local = list(local_counts(plan, data, parts, None, everything=system == "ACE"))
+    encoder = Encoder(plan.schema)
+    encoded = [encoder.encode(data.X[rows]) for rows in parts]
+    sampled = system != "ACE" and largest > _SAMPLE
+    sensitivity = plan.family.n_histograms * (2 if sampled else 1)
+    figures = []
+    for epsilon in epsilons:
+        values = noised_values(plan, data, local, epsilon)
+        scores = [plan.family.sum(rows, values) for rows in encoded]
+        aucs = [
+            auc(data.y[rows], s)
+            for rows, s in zip(parts, scores, strict=True)
+            if 0 < data.y[rows].sum() < len(rows)
+        ]
+        figures.append((epsilon, float(np.mean(aucs)), sensitivity * epsilon))
+    return figures
+
+
+def noised_values(
+    plan: Plan, data: LabelledSet, local: Iterable[NDArray[np.int64]], epsilon: float
+) -> NDArray[np.float64]:
+    """Return the cells' scores by the sum of all counts, each with the paper's Laplace noise."""
+    # Noise on a cell that no row falls into is never read: it is not drawn.
+    read = np.flatnonzero(Sketch.from_data(plan, data.X).counts)
+    total = np.zeros(plan.family.n_cells, np.int64)
+    for counts in local:
+        mine = counts[read]
+        if math.isfinite(epsilon):
+            mine = add_noise(mine, "laplace-per-table", 1 / epsilon)
+        total[read] += mine
+    return plan.score.noisy_values(total, 1.0)
+
+
+def papers_plan(data: LabelledSet, system: str, rows: int, seed: int) -> Plan:
+    """Draw a system's plan, for participants of at most so many rows."""
+    settings: dict[str, Any] = {} if system == "ACE" else {"max_samples": min(_SAMPLE, rows)}
+    return Plan.draw(data.schema(), detector=_DETECTORS[system], random_state=seed, **settings)
+
+
+def local_counts(
+    plan: Plan,
+    data: LabelledSet,
+    parts: Iterable[NDArray[np.int64]],
+    seed: int | None,
+    *,
+    everything: bool = False,
+) -> Iterator[NDArray[np.int64]]:
+    """Yield the counts of each participant's rows; without a seed, samples are drawn anew."""
+    for number, rows in enumerate(parts):
+        if len(rows) > 0:
+            sample = None if everything or len(rows) <= _SAMPLE else _SAMPLE
+            rng = None if seed is None else np.random.default_rng([seed, number])
+            sketch = Sketch.from_data(plan, data.X[rows], max_samples=sample, random_state=rng)
+            yield sketch.counts
+
+
+EXPERIMENTS: dict[str, Callable[[LabelledSet, int], Iterator[Step]]] = {
+    "central": _central,
+    "local": _local,
+    "epsilon": _epsilon,
+    "participants": _participants,
+}

@@ -1,0 +1,135 @@
+"""``hushtable bench privacy``: the whole way on small sets, and its pieces."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from hushtable.cli import main
+from hushtable_bench import outside
+from hushtable_bench import privacy as bench
+from hushtable_bench.data import LabelledSet, load
+from hushtable_bench.planted import MISTAKES
+
+
+def labelled(name, rows, seed=0):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(rows, 3)), np.zeros(rows)
+    X[:20], y[:20] = rng.uniform(6, 9, size=(20, 3)), 1
+    return LabelledSet(name, X, y.astype(bool))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "sets"
+    folder.mkdir()
+    for name, rows in (("4_breastw", 600), ("6_cardio", 1200)):
+        data = labelled(name, rows)
+        np.savez(folder / f"{name}.npz", X=data.X, y=data.y)
+    return folder
+
+
+@pytest.mark.slow  # half a minute
+def test_the_whole_way(folder, tmp_path, capsys):
+    output = tmp_path / "out"
+    arguments = ["bench", "privacy", "--quick", "--data", str(folder), "-o", str(output)]
+    assert main(arguments) == 0
+    out = capsys.readouterr().out
+    for heading in ("# Accuracy", "# Membership", "# Audits", "Must show"):
+        assert heading in out
+    assert "FAIL" not in out
+    facts = json.loads((output / "privacy.json").read_text())
+    assert {run["system"] for run in facts["runs"]} == {
+        bench.OURS, bench.THEIRS, bench.PRIVATE, bench.PAPERS,
+    }  # fmt: skip
+    # 2 sets, 2 seeds; two systems without noise, two at each of two epsilons.
+    assert len(facts["runs"]) == 2 * 2 * (2 + 2 * 2)
+    assert set(facts["membership"]) == {"4_breastw", "6_cardio"}
+    assert set(facts["audits"]) == {mistake.name for mistake in MISTAKES}
+    assert set(facts["audits_from_outside"]) == set(outside.CASES)
+    for kind, first in (("png", b"\x89PNG"), ("svg", b"<?xml")):
+        content = (output / f"privacy.{kind}").read_bytes()
+        assert content.startswith(first)
+        assert len(content) > 10_000
+
+
+def test_a_missing_folder_is_refused(tmp_path, capsys, monkeypatch):
+    monkeypatch.delenv("HUSHTABLE_DATA", raising=False)
+    assert main(["bench", "privacy"]) == 1
+    assert "name a folder of .npz files" in capsys.readouterr().err
+    assert main(["bench", "privacy", "--data", str(tmp_path / "gone")]) == 1
+    assert "gone is not a folder" in capsys.readouterr().err
+    assert main(["bench", "privacy", "--data", str(tmp_path)]) == 1
+    assert "holds no .npz file" in capsys.readouterr().err
+
+
+def test_epsilons_that_are_no_numbers_are_wrong_usage(folder, tmp_path, capsys):
+    arguments = ["bench", "privacy", "--data", str(folder), "-o", str(tmp_path / "o")]
+    assert main([*arguments, "--epsilons", "one"]) == 2
+    assert "needs numbers with commas" in capsys.readouterr().err
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_missing_matplotlib_names_the_extra(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    arguments = ["bench", "privacy", "--data", str(folder), "-o", str(tmp_path / "o")]
+    assert main(arguments) == 1
+    assert "pip install 'hushtable[bench]'" in capsys.readouterr().err
+
+
+def test_the_paper_is_given_its_count_of_a_row():
+    """A total of 1 is .01 for each of 100 tables; the ledger counts the pushed-out row too."""
+    data = labelled("one", 1500)
+    scorer = bench.papers_scorer(data.X, data.schema(), 1.0, seed=0)
+    ledger = scorer.sketch.ledger
+    assert ledger.mechanism == "laplace-per-table"
+    assert ledger.shares[0].scale == pytest.approx(100.0)
+    assert ledger.epsilon == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_the_private_detector_keeps_its_total(epsilon):
+    data = labelled("one", 1500)
+    ledger = bench.private_scorer(data.X, data.schema(), epsilon, seed=0).sketch.ledger
+    assert ledger.epsilon <= epsilon
+    assert bool(ledger.behind_plan) == (epsilon == 1.0)  # a first round where it pays
+
+
+def test_raw_counts_betray_lone_rows_and_noise_hides_them():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2_000, 3))
+    y = np.zeros(2_000, bool)
+    X[:400], y[:400] = rng.uniform(-60, 60, size=(400, 3)), True
+    found = bench.membership(LabelledSet("lone", X, y), [0.1], seed=0)
+    assert found["outliers, raw"] > 0.8
+    # 200 against 200: a blind guess's standard error is .03.
+    assert 0.3 < found["outliers, 0.1"] < 0.7
+
+
+def test_targets_judge_what_was_measured():
+    def run(system, epsilon, auc, data="a", rows=2000, seed=0):
+        return bench.Run(data, rows, 3, system, epsilon, seed, auc, 0.5)
+
+    systems = [(bench.OURS, 0.0, 0.9), (bench.PRIVATE, 1.0, 0.89), (bench.PAPERS, 1.0, 0.7)]
+    systems += [(bench.PRIVATE, 0.1, 0.88), (bench.PAPERS, 0.1, 0.84)]
+    runs = [run(*system) for system in systems]
+    # A set of fewer rows does not count in the means, but is one of the paper's.
+    runs += [run(system, e, a, "4_breastw", 500) for system, e, a in systems[:3]]
+    runs += [run(bench.PRIVATE, 0.1, 0.5, "4_breastw", 500)]
+    runs += [run(bench.PAPERS, 0.1, 0.6, "4_breastw", 500)]
+    verdicts = {t.claim: (round(t.measured, 6), t.met) for t in bench.accuracy_targets(runs)}
+    assert list(verdicts.values()) == [(1.0, False), (2.0, True), (4.0, False), (-10.0, False)]
+
+
+@pytest.mark.slow
+def test_noise_costs_little_on_real_data(data_dir):
+    """Five sets, two seeds: the targets of ``hushtable bench privacy`` with room for chance."""
+    names = ("6_cardio", "27_PageBlocks", "28_pendigits", "32_shuttle", "38_thyroid")
+    sets = [load(data_dir / f"{name}.npz").at_most(bench.MAX_ROWS) for name in names]
+    runs = [run for runs in bench.accuracy(sets, (0.1, 1.0), 2) for run in runs]
+    auc = {key: values.mean() for key, values in bench.means(runs, "auc").items()}
+    print(auc)
+    assert auc[bench.PRIVATE, 1.0] > auc[bench.OURS, 0.0] - 1.5
+    assert auc[bench.PRIVATE, 0.1] > auc[bench.OURS, 0.0] - 4.0
+    assert auc[bench.PRIVATE, 0.1] > auc[bench.PAPERS, 0.1] + 5.0

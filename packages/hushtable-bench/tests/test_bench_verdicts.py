@@ -1,0 +1,349 @@
+"""``hushtable bench verdicts``: both protocols by hand, and the whole way on made-up sets."""
+
+import json
+import math
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hushtable.cli import main
+from hushtable.errors import HushTableError, UsageError
+from hushtable_bench.adbench import known
+from hushtable_bench.data import LabelledSet
+from hushtable_bench.results import Results
+from hushtable_bench.verdicts import learners, page, protocol, runs
+
+OURS, ALONE, NONE = learners.DEFAULT, learners.FOREST, learners.NO_FEEDBACK
+
+
+def made_up(seed, rows, outliers=10):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(rows, 3)), np.arange(rows) < outliers
+    X[:outliers] += 2.0
+    X[outliers : 2 * outliers] -= 3.0  # odd, and fine
+    return LabelledSet(f"set{seed}", X, y)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "sets"
+    folder.mkdir()
+    for seed, rows in enumerate((80, 120)):
+        data = made_up(seed, rows)
+        np.savez(folder / f"{data.name}.npz", X=data.X, y=data.y)
+    return folder
+
+
+def bench(folder, output, *more):
+    return main(["bench", "verdicts", "--data", str(folder), "-o", str(output), *more])
+
+
+class Told:
+    """Scores rows by a table: one for each number of verdicts so far; the last one stays."""
+
+    def __init__(self, *tables):
+        self.tables, self.verdicts = [np.array(table, float) for table in tables], []
+
+    def scores(self):
+        return self.tables[min(len(self.verdicts), len(self.tables) - 1)]
+
+    def learn(self, rows, outliers):
+        self.verdicts += zip(rows.tolist(), outliers.tolist(), strict=True)
+
+
+# --- protocols --------------------------------------------------------------------------------
+
+
+def test_rows_are_looked_at_by_the_scores_so_far_and_the_rest_is_judged_alone():
+    y = np.array([1, 0, 1, 0, 1, 0], bool)
+    # Row 1 is lowest; then row 0; then, of rows not shown, row 4. What scores say of rows that
+    # were shown does not matter.
+    learner = Told([5, 0, 6, 7, 8, 9], [0, -9, 6, 7, 8, 9], [-9, -9, 5, 4, 1, 6])
+    one, two, three = protocol.looked_at(learner, y, [1, 2, 3], y)
+    assert learner.verdicts == [(1, False), (0, True), (4, True)]
+    assert [o.n_verdicts for o in (one, two, three)] == [1, 2, 3]
+    assert [o.found for o in (one, two, three)] == [0, 1, 2]
+    # Rest after one: rows 0, 2, 3, 4, 5, scores 0, 6, 7, 8, 9: outliers 1st, 2nd, 4th of five.
+    assert one.ap == pytest.approx((1 + 1 + 3 / 4) / 3)
+    assert one.auc == pytest.approx(5 / 6)
+    # After two: rows 2, 3, 4, 5, scores 5, 4, 1, 6: outliers 3rd and 1st of four.
+    assert two.ap == pytest.approx((1 + 2 / 3) / 2)
+    assert two.auc == pytest.approx(3 / 4)
+    # After three: rows 2, 3, 5, scores 5, 4, 6: the outlier 2nd of three.
+    assert (three.ap, three.auc) == (pytest.approx(1 / 2), pytest.approx(1 / 2))
+    assert np.flatnonzero(three.rest).tolist() == [2, 3, 5]
+    assert np.flatnonzero(one.rest).tolist() == [0, 2, 3, 4, 5]  # its own
+
+
+def test_a_budget_beyond_the_rows_shows_all_and_nothing_is_left_to_judge():
+    y = np.array([0, 1, 0], bool)
+    half, whole = protocol.looked_at(Told([3, 1, 2]), y, [2, 9], y)
+    assert (half.found, whole.found, whole.n_verdicts) == (1, 1, 9)
+    assert not whole.rest.any()
+    assert all(map(math.isnan, (half.ap, half.auc, whole.ap, whole.auc)))  # one label only
+
+
+def test_verdicts_given_are_of_half_of_either_kind_at_most_and_told_at_once():
+    y = np.arange(40) < 7
+    learner = Told(np.arange(40))
+    outcome = protocol.given(learner, y, 5, np.random.default_rng(0))
+    told = dict(learner.verdicts)
+    assert len(told) == 8  # 3 of 7 outliers, 5 of 33 others
+    assert outcome.found == sum(told.values()) == 3
+    assert all(y[row] == verdict for row, verdict in told.items())
+    assert sorted(told) == np.flatnonzero(~outcome.rest).tolist()
+    assert outcome.auc == outcome.ap == 1.0  # lowest of those that are left
+    # A lone outlier is not told, but is judged.
+    alone = protocol.given(Told(np.arange(9)), np.arange(9) == 4, 5, np.random.default_rng(0))
+    assert alone.found == 0
+    assert alone.rest[4]
+
+
+def test_a_subset_keeps_the_share_of_outliers_and_mixes_the_rows():
+    data = made_up(0, 1000, outliers=100)
+    some = protocol.subset(data, 50, 1)
+    assert (len(some.y), some.y.sum()) == (50, 5)
+    assert np.diff(np.flatnonzero(some.y)).max() > 1  # not all together, as the file has them
+    all_rows = protocol.subset(data, 1000, 1)
+    assert sorted(map(tuple, all_rows.X)) == sorted(map(tuple, data.X))
+    assert not np.array_equal(all_rows.X, data.X)
+    np.testing.assert_array_equal(some.X, protocol.subset(data, 50, 1).X)
+    assert not np.array_equal(some.X, protocol.subset(data, 50, 2).X)
+    # A rare outlier stays; and one other row, however few there are.
+    assert protocol.subset(made_up(0, 1000, outliers=1), 10, 0).y.sum() == 1
+    assert protocol.subset(made_up(0, 1000, outliers=999), 10, 0).y.sum() == 9
+
+
+# --- systems ----------------------------------------------------------------------------------
+
+
+def conifer(name, monkeypatch):
+    """Put a stand-in for a forest of coniferest in its place; return what it is told."""
+    told = []
+
+    class Forest:
+        def __init__(self, random_seed, n_jobs):
+            told.append(random_seed)
+
+        def fit(self, X):
+            assert not np.isnan(X).any()
+            self.middle = X.mean(axis=0)
+            return self
+
+        def fit_known(self, X, known, signs):
+            told.append((len(known), signs.tolist()))
+
+        def score_samples(self, X):
+            return -np.square(X - self.middle).sum(axis=1)
+
+    for path, made in (("coniferest", {}), (f"coniferest.{name.lower()}", {name: Forest})):
+        module = ModuleType(path)
+        module.__spec__ = ModuleSpec(path, None)
+        vars(module).update(made)
+        monkeypatch.setitem(sys.modules, path, module)
+    return told
+
+
+def test_a_conifer_gets_all_verdicts_with_its_signs_and_no_missing_value(monkeypatch):
+    told = conifer("AADForest", monkeypatch)
+    data = made_up(0, 60)
+    data.X[3, 1] = np.nan
+    (_, system) = learners.systems(["AADForest"])
+    learner = system.make(data, 7)
+    list(protocol.looked_at(learner, data.y, [3], data.y))
+    signs = told[-1][1]
+    assert [told[0], *(n for n, _ in told[1:])] == [7, 1, 2, 3]
+    assert set(signs) <= {1, -1}
+    # -1 for an outlier.
+    learner = system.make(data, 7)
+    learner.learn(np.array([0, 59]), data.y[[0, 59]])
+    assert told[-1] == (2, [-1, 1])
+
+
+@pytest.mark.parametrize("name", [OURS, pytest.param(ALONE, marks=pytest.mark.slow), NONE])
+def test_a_seed_fixes_what_is_found_and_low_is_abnormal(name):
+    data = protocol.subset(made_up(2, 150), 150, 0)
+    (system,) = (one for one in learners.systems([name]) if one.name == name)
+    # A forest of verdicts alone takes a tenth of a second a verdict.
+    found = [
+        [o.found for o in protocol.looked_at(system.make(data, 1), data.y, [4, 8], data.y)]
+        for _ in "ab"
+    ]
+    assert found[0] == found[1]
+    first = system.make(data, 1).scores()
+    assert first[data.y].mean() < first[~data.y].mean()
+    np.testing.assert_array_equal(first, learners.without_feedback(data, 1))
+
+
+def test_verdicts_help_ours_find_more_than_no_feedback():
+    data = protocol.subset(made_up(3, 300, outliers=30), 300, 0)
+    ours, none = (
+        next(protocol.looked_at(one.make(data, 0), data.y, [40], data.y)).found
+        for one in learners.systems([NONE])
+    )
+    assert ours > none
+
+
+def test_ours_takes_categories_and_missing_values_of_one_row():
+    data = made_up(4, 60)
+    data.X[:, 1] = np.arange(60) % 4
+    data.X[5] = [np.nan, np.nan, 1.0]
+    data = LabelledSet("odd", data.X, data.y, np.array([False, True, False]))
+    learner = learners.systems([OURS])[0].make(data, 0)
+    before = learner.scores()
+    learner.learn(np.array([5]), data.y[[5]])
+    assert (learner.scores() != before).any()
+
+
+def test_unknown_systems_and_a_library_that_is_missing_are_named(monkeypatch, folder, tmp_path):
+    monkeypatch.setitem(sys.modules, "coniferest", None)
+    assert [one.name for one in learners.systems()] == [OURS, ALONE, NONE]
+    with pytest.raises(UsageError, match="'KNN' is unknown: needs some of HushTable, AADForest"):
+        learners.systems(["KNN"])
+    with pytest.raises(UsageError, match="PineForest needs coniferest, which is not installed"):
+        learners.systems([NONE, "PineForest"])
+    assert bench(folder, tmp_path / "o", "--systems", "AADForest") == 2
+    assert not (tmp_path / "o").exists()
+    monkeypatch.undo()
+    conifer("AADForest", monkeypatch)
+    assert [one.name for one in learners.systems()] == [OURS, *learners.CONIFERS, ALONE, NONE]
+    assert [one.name for one in learners.systems([NONE])] == [OURS, NONE]  # ours is held against
+    assert learners.library_versions(learners.systems())[-1] == "coniferest"
+
+
+# --- runs and figures -------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_the_whole_way(folder, tmp_path, capsys, monkeypatch):
+    output = tmp_path / "out"
+    arguments = ("--seeds", "2", "--budget", "12", "--rows", "100", "--systems", NONE)
+    assert bench(folder, output, *arguments, "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["sets"] == ["set0", "set1"]
+    assert list(facts["systems"]) == [OURS, NONE]
+    assert facts["targets"] == []  # promises are made for the sets of the docs
+    assert facts["failed"] == facts["left_out"] == {}
+    ours, none = facts["systems"][OURS], facts["systems"][NONE]
+    assert none["rest ap"] == none["rest auc"] == {"mean": 0.0, "error": 0.0}
+    assert 0 < ours["found in 2"]["mean"] <= ours["found in 6"]["mean"]
+    assert ours["found in 6"]["mean"] <= ours["found in 12"]["mean"] <= 10
+    assert 0 < ours["k=5 ap"]["mean"] <= 100
+    kept = Results(output / "verdicts.parquet")
+    assert len(kept.select("verdicts-100-12")) == 2 * 2 * 2 * 3  # sets, seeds, systems, budgets
+    assert len(kept.select("verdicts-100-given")) == 2 * 2 * 2 * 2
+    # Called again, nothing is run.
+    monkeypatch.setattr(runs, "_caught", lambda *_: pytest.fail("run again"))
+    assert bench(folder, output, *arguments) == 0
+    text = capsys.readouterr().out
+    assert text.startswith((output / "verdicts-100-12.md").read_text("utf-8").rstrip("\n"))
+    assert "| system " in text
+    assert "scikit-learn" in text
+
+
+@pytest.mark.slow
+def test_bad_sets_are_named_and_the_others_run(folder, tmp_path, capsys):
+    (folder / "broken.npz").write_bytes(b"PK\x03\x04")
+    arguments = ("--seeds", "1", "--budget", "2", "--systems", NONE)
+    assert bench(folder, tmp_path / "out", *arguments) == 1
+    out = capsys.readouterr().out
+    assert "Left out: broken." in out
+    assert "Means over 2 sets" in out
+    for file in folder.glob("set*.npz"):
+        file.unlink()
+    assert bench(folder, tmp_path / "none", *arguments) == 1
+    assert "no set could be read" in capsys.readouterr().err
+
+
+def test_a_peer_may_raise_anything_and_ours_only_our_own_errors(tmp_path):
+    def fails(data, seed):
+        raise error
+
+    data = made_up(0, 60)
+    for error, reason in ((IndexError("no\nsuch"), "no"), (ZeroDivisionError(), "ZeroDivisionErr")):
+        peer, ours = (learners.System("it", fails, ours=ours) for ours in (False, True))
+        results = Results(tmp_path / f"{reason}.parquet")
+        one = runs.Runs([*learners.systems([OURS]), peer], [data], 1, 60, 6)
+        assert len(list(one.run(results))) == 4
+        assert runs.failures(results, one)["it on set0"].startswith(reason)
+        figures = one.figures(results)
+        assert np.isnan(page.found(one, figures, 6)).tolist() == [[False, True]]
+        assert "- it on set0: " + reason in page.page(one, results, figures)
+        with pytest.raises(type(error)):
+            list(runs.Runs([ours], [data], 1, 60, 6).run(Results(tmp_path / "ours.parquet")))
+    error = HushTableError("said")
+    assert runs._caught(ours, lambda: fails(data, 0)) == [{"system": "it", "note": "said"}]
+
+
+def test_results_of_a_file_without_the_column_are_read(tmp_path):
+    old = Results.SCHEMA.remove(Results.SCHEMA.get_field_index("found"))
+    pq.write_table(pa.Table.from_pylist([], old), tmp_path / "old.parquet")
+    results = Results(tmp_path / "old.parquet")
+    results.add({"experiment": "e", "data": "d", "step": "s", "seed": 0}, [{"found": 3.0}])
+    assert Results(tmp_path / "old.parquet").values("e", "found").tolist() == [3.0]
+
+
+def test_means_are_over_seeds_then_sets_with_their_standard_error(tmp_path):
+    one = runs.Runs(learners.systems([NONE]), [made_up(s, 50) for s in range(3)], 2, 50, 6)
+    results = Results(tmp_path / "r.parquet")
+    for seed, of_sets in enumerate(([1, 4, 6], [3, None, 8])):
+        for data, value in enumerate(of_sets):
+            name = {"experiment": one.looks, "data": f"set{data}", "step": OURS, "seed": seed}
+            results.add(name, [{"system": OURS, "setting": 6.0, "found": value}])
+    values = page.found(one, one.figures(results), 6)
+    np.testing.assert_array_equal(values[:, 0], [2, 4, 7])
+    assert np.isnan(values[:, 1]).all()
+    assert runs.mean(values)[0] == pytest.approx(13 / 3)
+    assert runs.error(values)[0] == pytest.approx(np.std([2, 4, 7], ddof=1) / math.sqrt(3))
+    assert math.isnan(runs.error(values)[1])
+    assert math.isnan(runs.error(values[:1])[0])
+
+
+def test_promises_are_for_the_sets_of_the_docs_and_the_protocols_settings():
+    names = [name for entry in known.KNOWN["collections"].values() for name in entry["sets"]]
+    sets = [LabelledSet(name, np.zeros((2, 1)), np.array([True, False])) for name in names]
+    systems = learners.systems([NONE])
+    standard = runs.Runs(systems, sets)
+    shape = len(sets), len(systems)
+    figures = {
+        (standard.looks, b, "found"): np.full(shape, least) for b, least in page.FOUND.items()
+    }
+    figures[standard.looks, 60, "ap"] = np.full(shape, 0.141)
+    figures[standard.looks, 60, "auc"] = np.full(shape, 0.05)
+    figures[standard.looks, 60, "auc"][:4] = -0.021
+    figures[standard.gifts, 20, "ap"] = np.full(shape, 0.57)
+    met = [target.met for target in page.targets(standard, figures)]
+    assert met == [True, True, True, True, True, False, False]
+    figures[standard.looks, 60, "auc"][3] = -0.019
+    figures[standard.gifts, 20, "ap"][:] = 0.581
+    assert all(target.met for target in page.targets(standard, figures))
+    assert page.targets(runs.Runs(systems, sets, budget=30), figures) == []
+    assert page.targets(runs.Runs(systems, sets[1:]), figures) == []
+
+
+# --- wrong verdicts -------------------------------------------------------------------------------
+
+
+def test_wrong_verdicts_are_told_and_true_outliers_are_counted():
+    y = np.array([1, 0, 1], bool)
+    learner = Told([1, 2, 3])
+    (outcome,) = protocol.looked_at(learner, y, [2], ~y)
+    assert learner.verdicts == [(0, False), (1, True)]
+    assert outcome.found == 1  # row 0 is one, whatever was told
+
+
+def test_wrong_verdicts_have_results_of_their_own(tmp_path):
+    data = LabelledSet("a", np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) < 9)
+    [system] = learners.systems(["HushTable"])
+    right, wrong = (runs.Runs([system], [data], 1, 60, 6, wrong=share) for share in (0.0, 0.5))
+    assert right.looks != wrong.looks
+    results = Results(tmp_path / "r.parquet")
+    for one in (right, wrong):
+        list(one.run(results))
+    assert page.targets(wrong, wrong.figures(results)) == []
+    assert "wrongly in 50% of them" in page.page(wrong, results, wrong.figures(results))

@@ -1,0 +1,1 @@
+"""Other systems: databases, OMOP, Dask, Spark, DuckDB, ONNX, SQL, JSON, MLflow and serving."""

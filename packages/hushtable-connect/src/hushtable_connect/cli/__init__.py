@@ -1,0 +1,5 @@
+"""The command that this package adds."""
+
+COMMANDS = """
+export          export             Write a model for another runtime: ONNX, SQL or JSON.
+"""

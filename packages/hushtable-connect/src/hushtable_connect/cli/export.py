@@ -1,0 +1,86 @@
+"""``hushtable export``: a model for another runtime."""
+
+import math
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from hushtable import files
+from hushtable.cli._options import Json, Output, argument, option
+from hushtable.cli._output import Target, finish, print_sentences, shown
+from hushtable.report.words import values_of_rows
+from hushtable_connect.exports import Format, Model, format_of
+
+_Model = Annotated[
+    Path, argument("MODEL", "Model of hushtable fit, or a (merged) sketch or release.")
+]
+_Dialect = Annotated[
+    Literal["duckdb", "postgresql"] | None,
+    option("duckdb|postgresql", "With -o FILE.sql: the database; duckdb by default."),
+]
+_Table = Annotated[
+    str | None, option("NAME", "With -o FILE.sql: the table of the rows; data by default.")
+]
+
+
+def export(
+    model: _Model,
+    output: Output,
+    dialect: _Dialect = None,
+    table: _Table = None,
+    as_json: Json = False,
+) -> None:
+    """Write a model for another runtime: ONNX, SQL or JSON.
+
+    The ending of FILE says which: .onnx, .sql or .json. Rows score there as they do here. The
+    cells' scores are in the file: of a model of exact counts, keep it where the rows are.
+
+    Example:
+      hushtable export model.hush -o model.json
+      hushtable export model.hush --dialect postgresql --table visits -o model.sql
+    """
+    kind = format_of(output)
+    given = {"dialect": dialect, "table": table}
+    options = {name: value for name, value in given.items() if value is not None}
+    kind.check(options)
+    target = Target(output, [model])
+    opened = Model.of(model)
+    content = kind.written(opened, **options)
+    with target.writing():
+        files.write_bytes(target.path, content)
+    facts = _facts(opened, kind) | {"export": str(output)}
+    finish(as_json, facts, lambda: _print(opened, kind, target))
+
+
+def _facts(model: Model, kind: Format) -> dict[str, Any]:
+    plan = model.plan
+    return {
+        "command": "export",
+        "format": kind.words,
+        "detector": plan.detector,
+        "plan_id": plan.plan_id,
+        "hidden": plan.hidden,
+        "features": len(plan.schema),
+        "tables": plan.family.n_tables,
+        "cells": plan.family.n_cells,
+        "offset": None if math.isnan(model.threshold) else model.threshold,
+        "unit": plan.score.unit,
+        "exact_counts": not model.scorer.sketch.may_leave,
+    }
+
+
+def _print(model: Model, kind: Format, target: Target) -> None:
+    schema, unit = model.plan.schema, model.plan.score.unit
+    line = f"rows below {model.threshold:.4g} {unit} are outliers"
+    if math.isnan(model.threshold):
+        line = "noise leaves no line below which rows are outliers"
+    sentences = [f"Wrote {target}, the model as {kind.words}: {kind.use}; {line}."]
+    if not model.scorer.sketch.may_leave:
+        values = values_of_rows(schema)
+        of_rows = f"values of your rows: {values}; and " if values else ""
+        sentences += [
+            shown(f"It holds {of_rows}scores of cells, which tell exact counts."),
+            "Keep it where the rows are.",
+        ]
+    elif model.plan.hidden:
+        sentences.append("It holds hash functions that are hidden: it is for the sites only.")
+    print_sentences(sentences)

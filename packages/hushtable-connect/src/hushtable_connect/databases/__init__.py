@@ -1,0 +1,14 @@
+"""Rows of databases: what a query brings out of PostgreSQL, SQLite, DuckDB, or by SQLAlchemy."""
+
+from hushtable.data.readers import Layout, Reader, register_url
+
+
+def register() -> None:
+    """Register the reader of databases, an entry point of `hushtable.readers`."""
+    from hushtable_connect.databases import _reader
+
+    def open_(url: str, layout: Layout) -> Reader:
+        layout.check_used(("query",), _reader.shown(url))
+        return _reader.database(url, layout)
+
+    register_url(_reader.is_database, open_)

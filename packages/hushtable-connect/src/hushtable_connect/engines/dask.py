@@ -1,0 +1,181 @@
+"""Dask: sketch and score a Dask data frame, or files, on any scheduler or cluster.
+
+Counts add up exactly, so that the sketch is, to the bit, the one that a single machine makes,
+however the rows are dealt out and whichever workers die. Needs the extra ``dask``. Noise is
+added once, to the sum: `Sketch.release`.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from hushtable import files
+from hushtable.counts.sketch import Sketch
+from hushtable.data.readers import paths
+from hushtable.data.texts.reading import Reading
+from hushtable.errors import DataError, MissingExtraError, UsageError
+from hushtable.plans.plan import Plan
+from hushtable.scores.files import STAMP, ScoreFile, score_files_of
+from hushtable.scores.scorer import Scorer
+from hushtable_connect.engines.work import count, counts_of, reading_of, score, total
+
+__all__ = ["score_data", "score_files", "sketch_data"]
+
+#: Sketches that one task adds up.
+_FAN_IN = 16
+
+
+def sketch_data(plan: Plan, data: Any) -> Sketch:
+    """Count rows on the workers of Dask.
+
+    Parameters
+    ----------
+    plan : Plan
+        What to count under; sent to each worker once.
+    data : dask DataFrame, or path
+        Rows; a path names files that every worker can read, a folder of them, or a glob pattern:
+        one task a file.
+
+    Returns
+    -------
+    Sketch
+        Equal, to the bit, to ``Sketch.from_data`` of the same rows.
+
+    Raises
+    ------
+    DataError
+        If there is no row, or the columns are not the plan's.
+
+    Examples
+    --------
+    >>> import dask.dataframe, pandas
+    >>> from hushtable import Feature, Plan, Schema
+    >>> from hushtable_connect.engines.dask import sketch_data
+    >>> plan = Plan.draw(Schema([Feature.numeric("age", low=0, high=99)]), random_state=0)
+    >>> frame = dask.dataframe.from_pandas(pandas.DataFrame({"age": [30.0, 40.0]}), npartitions=2)
+    >>> sketch_data(plan, frame).n_rows
+    2
+    """
+    dask = _dask()
+    partitions = data.to_delayed() if hasattr(data, "to_delayed") else paths(_path(data))
+    shared, counting, adding = dask.delayed(plan), dask.delayed(count), dask.delayed(total)
+    waiting = [counting(shared, one) for one in partitions]
+    while len(waiting) > 1:
+        waiting = [adding(waiting[i : i + _FAN_IN]) for i in range(0, len(waiting), _FAN_IN)]
+    result: Sketch = waiting[0].compute()
+    if result.n_rows == 0:
+        raise DataError("the data hold no rows: there is nothing to count")
+    return result
+
+
+def score_data(model: Any, data: Any) -> Any:
+    """Score a Dask data frame.
+
+    Parameters
+    ----------
+    model : detector, Sketch, Release or LocalModel
+        What to score by; a detector has to be fitted.
+    data : dask DataFrame
+        Rows.
+
+    Returns
+    -------
+    dask Series of float64, named "score"
+        With the index of ``data``; low = abnormal. Nothing is scored until it is asked for.
+
+    Examples
+    --------
+    >>> import dask.dataframe, pandas
+    >>> from hushtable import HushTable
+    >>> from hushtable_connect.engines.dask import score_data
+    >>> rows = pandas.DataFrame({"age": [30.0] * 99 + [80.0]})
+    >>> model = HushTable(random_state=0).fit(rows)
+    >>> score_data(model, dask.dataframe.from_pandas(rows, npartitions=2)).compute().idxmin()
+    99
+    """
+    dask = _dask()
+    if not hasattr(data, "map_partitions"):
+        raise UsageError(
+            f"{type(data).__name__} is no Dask data frame: files are scored by score_files"
+        )
+    shared = dask.delayed(counts_of(model))
+    return data.map_partitions(_series, shared, reading_of(model), meta=("score", "f8"))
+
+
+def score_files(
+    model: Any, data: "str | os.PathLike[str]", folder: "str | os.PathLike[str]"
+) -> list[Path]:
+    """Score files into a folder, a file of scores for each file of rows.
+
+    A file of scores that is there already is not made again, unless its rows have changed: an
+    interrupted call goes on where it stopped. Each appears only when it is complete.
+
+    Parameters
+    ----------
+    model : detector, Sketch, Release or LocalModel
+        What to score by.
+    data : path
+        As in `sketch_data`.
+    folder : path
+        Where; made if it is missing. Parquet, with the columns ``row`` (int64, from 0 in each
+        file) and ``score`` (float64).
+
+    Returns
+    -------
+    list of Path
+        The files of scores, in the order of the files of rows.
+
+    Raises
+    ------
+    UsageError
+        If a file there holds something else, such as scores by another model.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> from hushtable import HushTable
+    >>> from hushtable_connect.engines.dask import score_files
+    >>> rows = pandas.DataFrame({"age": [30.0] * 99 + [80.0]})
+    >>> rows.to_parquet("rows.parquet")
+    >>> [str(path) for path in score_files(HushTable().fit(rows), "rows.parquet", "scores")]
+    ['scores/rows.scores.parquet']
+    """
+    dask = _dask()
+    counts = counts_of(model)
+    pairs = score_files_of(counts, _path(data), folder)
+    shared, scoring = dask.delayed((counts, reading_of(model))), dask.delayed(_score_file)
+    dask.compute(*(scoring(shared, pair) for pair in pairs if not pair.is_done()))
+    return [pair.target for pair in pairs]
+
+
+def _series(rows: Any, counts: Any, reading: Reading) -> Any:
+    import pandas as pd  # comes with Dask's data frames
+
+    return pd.Series(score(Scorer(counts), rows, reading), index=rows.index, name="score")
+
+
+def _score_file(model: tuple[Any, Reading], pair: ScoreFile) -> None:
+    counts, reading = model
+    scores = score(Scorer(counts), pair.source, reading)
+    table = pa.table({"row": np.arange(len(scores)), "score": scores})
+    pair.target.parent.mkdir(parents=True, exist_ok=True)
+    with files.replacing(pair.target, private=True) as file:
+        pq.write_table(table.replace_schema_metadata({STAMP: pair.stamp()}), file)
+
+
+def _path(data: Any) -> str:
+    if not isinstance(data, str | os.PathLike):
+        raise UsageError(f"{type(data).__name__}: needs a Dask data frame, or the path of files")
+    return os.fspath(data)
+
+
+def _dask() -> Any:
+    try:
+        import dask
+    except ImportError:
+        raise MissingExtraError("this engine", "Dask", "dask") from None
+    return dask

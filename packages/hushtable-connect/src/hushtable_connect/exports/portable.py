@@ -1,0 +1,88 @@
+"""JSON that holds all that a row's score follows from, for readers in other languages.
+
+The page on export describes it, entry by entry; ``docs/hushtable-model-1.schema.json`` is its
+JSON Schema. ``javascript/hushtable.mjs`` is a reader of it.
+"""
+
+import base64
+import hashlib
+import math
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+import rfc8785
+from numpy.typing import NDArray
+
+from hushtable.errors import UsageError
+from hushtable.plans.families import RandomFeature, RandomProjection, SimHash, SubspaceGrid
+from hushtable_connect.exports._model import Model
+
+FORMAT = "hushtable-model"
+#: Version of the format. To bump it: raise the number where a reader of the old one would score
+#: wrong; let ``javascript/hushtable.mjs`` read both; publish the JSON Schema beside the old one.
+PROTOCOL = 1
+#: The families whose rules the format describes.
+FAMILIES = (RandomFeature, RandomProjection, SimHash, SubspaceGrid)
+
+
+def written(model: Model) -> bytes:
+    """Return a model as canonical JSON (RFC 8785), in UTF-8.
+
+    Numbers are the shortest that give the same float64 again. Arrays are their little-endian
+    bytes in base64, with dtype and shape.
+
+    Parameters
+    ----------
+    model : Model
+        What scores.
+
+    Returns
+    -------
+    bytes
+        Equal models give equal bytes.
+
+    Raises
+    ------
+    UsageError
+        If the tables are of a family that the format does not describe.
+    """
+    content = _content(model)
+    digest = hashlib.sha256(rfc8785.dumps(content)).hexdigest()
+    about = {"digest": digest, "writer": {"hushtable": version("hushtable")}}
+    return rfc8785.dumps(content | about)
+
+
+def _content(model: Model) -> dict[str, Any]:
+    """Return all that scores follow from."""
+    plan, family = model.plan, model.plan.family
+    if type(family) not in FAMILIES:
+        known = ", ".join(one.name for one in FAMILIES)
+        raise UsageError(
+            f"the model's tables are of the family {family.name!r}, which {FORMAT} {PROTOCOL} does "
+            f"not describe (it has {known}): score with hushtable itself"
+        )
+    return {
+        "format": FORMAT,
+        "protocol": PROTOCOL,
+        "plan_id": plan.plan_id,
+        "detector": plan.detector,
+        "features": [feature.to_dict() for feature in plan.schema.features],
+        "family": {"name": family.name, **family.parameters()},
+        "arrays": {name: _packed(array) for name, array in family.arrays().items()},
+        "offsets": _packed(family.offsets),
+        "values": _packed(model.scorer.values),
+        "unit": plan.score.unit,
+        "threshold": None if math.isnan(model.threshold) else model.threshold,
+        "exact_counts": not model.scorer.sketch.may_leave,
+    }
+
+
+def _packed(array: NDArray[Any]) -> dict[str, Any]:
+    """Return an array as JSON carries it."""
+    little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    return {
+        "dtype": str(array.dtype),
+        "shape": list(array.shape),
+        "base64": base64.b64encode(little.tobytes()).decode(),
+    }

@@ -1,0 +1,135 @@
+"""Questions to a CDM, in SQL that PostgreSQL and DuckDB both run.
+
+Numbers are ids of concepts. Names of columns and of the schema are quoted; nothing else is put in.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from hushtable_connect.omop.concepts import ConceptSet
+
+RowOf = Literal["person", "visit"]
+
+#: Tables that the questions ask, and their columns.
+TABLES = {
+    "person": ("person_id", "gender_concept_id", "year_of_birth"),
+    "measurement": (
+        "measurement_id", "person_id", "measurement_concept_id", "measurement_date",
+        "measurement_datetime", "value_as_number", "unit_concept_id", "visit_occurrence_id",
+    ),
+    "visit_occurrence": ("visit_occurrence_id", "person_id", "visit_start_date"),
+}  # fmt: skip
+KEYS = {"person": "person_id", "visit": "visit_occurrence_id"}
+#: Tables that have one row of each key.
+ONE_ROW = {"person": "person_id", "visit_occurrence": "visit_occurrence_id"}
+
+_SEX = """\
+CASE WHEN p.gender_concept_id = 8507 THEN 'male'
+       WHEN p.gender_concept_id = 8532 THEN 'female'
+       WHEN p.gender_concept_id <> 0 THEN CAST(p.gender_concept_id AS VARCHAR) END AS sex"""
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL takes it, whatever signs it has."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def rows_query(row_of: RowOf, concepts: ConceptSet, schema: str) -> str:
+    """Return the question for the rows.
+
+    Of each concept, a person's row has the latest value: how they are now. A visit's row has its
+    first one: how they came in, before they were treated. Both are values that were measured, and
+    the same ones at each reading: of one moment, the row with the highest (lowest) id. A value
+    without a date counts where no other is.
+    """
+    cdm = quoted(schema)
+    names = ",\n  ".join(f"w.{quoted(one.name)}" for one in concepts)
+    if row_of == "person":
+        key, visits, also, person, year = "person_id", "", "", "w.person_id", "w.year"
+    else:
+        key = "visit_occurrence_id"
+        visits = f"\nJOIN {cdm}.visit_occurrence AS v ON v.{key} = w.{key}"
+        also, person = "\n  v.person_id AS person_id,", "v.person_id"
+        year = "EXTRACT(YEAR FROM v.visit_start_date)"
+    return f"""\
+WITH {_wide(row_of, concepts, cdm)}
+SELECT w.{key} AS {key},{also}
+  CAST({year} - p.year_of_birth AS DOUBLE PRECISION) AS age,
+  {_SEX},
+  {names}
+FROM wide AS w{visits}
+JOIN {cdm}.person AS p ON p.person_id = {person}
+ORDER BY w.{key}"""
+
+
+def _wide(row_of: RowOf, concepts: ConceptSet, cdm: str) -> str:
+    """Return the table ``wide``: one value of each concept, side by side."""
+    key, order = KEYS[row_of], "DESC" if row_of == "person" else "ASC"
+    listed = ",\n    ".join(
+        f"({number}, {concept}, {unit})"
+        for number, one in enumerate(concepts)
+        for concept in one.concepts
+        for unit in one.units
+    )
+    columns = ",\n    ".join(
+        f"MAX(CASE WHEN feature = {number} THEN value END) AS {quoted(one.name)}"
+        for number, one in enumerate(concepts)
+    )
+    return f"""\
+listed (feature, concept, unit) AS (VALUES
+    {listed}),
+numbered AS (
+  SELECT m.{key}, listed.feature, CAST(m.value_as_number AS DOUBLE PRECISION) AS value,
+    EXTRACT(YEAR FROM m.measurement_date) AS year,
+    ROW_NUMBER() OVER (PARTITION BY m.{key}, listed.feature
+      ORDER BY m.measurement_date {order} NULLS LAST,
+        m.measurement_datetime {order} NULLS LAST, m.measurement_id {order}) AS place
+  FROM {cdm}.measurement AS m
+  JOIN listed ON listed.concept = m.measurement_concept_id AND listed.unit = m.unit_concept_id
+  WHERE m.value_as_number IS NOT NULL AND m.{key} IS NOT NULL),
+wide AS (
+  SELECT {key}, MAX(year) AS year,
+    {columns}
+  FROM numbered WHERE place = 1 GROUP BY {key})"""
+
+
+def schema_query() -> str:
+    """Return the question for the schema in which tables are looked up, if none is named."""
+    return "SELECT CAST(current_schema() AS VARCHAR) AS name"
+
+
+def columns_query(tables: Sequence[str]) -> str:
+    """Return the question which of the tables are there, and which columns, in all schemas.
+
+    Names are as they stand there: whether capitals matter depends on the database.
+    """
+    names = ", ".join(f"'{one}'" for one in tables)
+    return f"""\
+SELECT CAST(table_schema AS VARCHAR) AS cdm, CAST(table_name AS VARCHAR) AS name,
+  CAST(column_name AS VARCHAR) AS field
+FROM information_schema.columns
+WHERE LOWER(CAST(table_name AS VARCHAR)) IN ({names})
+ORDER BY 1, 2, 3"""
+
+
+def keys_query(table: str, schema: str) -> str:
+    """Return the question how many rows a table of `ONE_ROW` has, and of how many keys."""
+    key = ONE_ROW[table]
+    return (
+        f"SELECT COUNT({key}) AS n_rows, COUNT(DISTINCT {key}) AS n_keys "
+        f"FROM {quoted(schema)}.{table}"
+    )
+
+
+def units_query(concepts: ConceptSet, schema: str, named: bool) -> str:
+    """Return the question in which units the concepts are measured; ``named``: with names."""
+    cdm, ids = quoted(schema), ", ".join(str(id_) for one in concepts for id_ in one.concepts)
+    name = "MAX(c.concept_name)" if named else "''"
+    join = f"LEFT JOIN {cdm}.concept AS c ON c.concept_id = m.unit_concept_id" if named else ""
+    return f"""\
+SELECT m.measurement_concept_id AS concept, COALESCE(m.unit_concept_id, 0) AS unit,
+  COUNT(*) AS n, CAST({name} AS VARCHAR) AS name
+FROM {cdm}.measurement AS m
+{join}
+WHERE m.value_as_number IS NOT NULL AND m.measurement_concept_id IN ({ids})
+GROUP BY 1, 2 ORDER BY 1, 2"""

@@ -1,0 +1,269 @@
+"""The recipe: a CDM is checked, and gives one row a person or a visit."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from hushtable.data.readers import Layout, Reader, as_reader, is_url, shown_url
+from hushtable.data.schema import Feature, Schema
+from hushtable.errors import DataError, UsageError
+from hushtable_connect.omop import query
+from hushtable_connect.omop.concepts import ConceptSet
+
+#: Databases that the recipe's SQL was tested on, by the scheme of a URL.
+_DRAFT_HEAD = """\
+# Measurements of the OMOP Common Data Model, with public ranges: nothing here is taken from the
+# data. A value beyond its range counts as the nearest end. Take out what few persons have.
+"""
+_KNOWN = ("postgresql", "postgres", "duckdb")
+#: Units that a message lists at most.
+_MOST = 30
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Measurements of a CDM as one row a person, or a visit.
+
+    Parameters
+    ----------
+    row_of : {"person", "visit"}
+        A person's row has the latest value of each concept, a visit's row the first one.
+    concepts : ConceptSet, optional
+        Measurements that become columns; default: `ConceptSet.common`.
+    cdm : str, optional
+        Schema of the database in which the CDM's tables are; default: the connection's own.
+    listed_units : bool, default=False
+        Leave out measurements in other units than the listed ones, or without one; by default,
+        they are refused.
+
+    Examples
+    --------
+    >>> from hushtable_connect.omop import Recipe
+    >>> recipe = Recipe("visit")
+    >>> recipe.key, recipe.schema.public, recipe.schema.features[0].high
+    ('visit_occurrence_id', True, 120.0)
+    """
+
+    row_of: query.RowOf = "person"
+    concepts: ConceptSet = field(default_factory=ConceptSet.common)
+    cdm: str | None = None
+    listed_units: bool = False
+
+    def __post_init__(self) -> None:
+        if self.row_of not in query.KEYS:
+            raise UsageError(f"a row of a {self.row_of!r}: needs 'person' or 'visit'")
+
+    @property
+    def key(self) -> str:
+        """The column that tells rows."""
+        return query.KEYS[self.row_of]
+
+    @property
+    def identifiers(self) -> tuple[str, ...]:
+        """Columns of the rows that are no features."""
+        return (self.key,) if self.row_of == "person" else (self.key, "person_id")
+
+    @property
+    def schema(self) -> Schema:
+        """Features with their public ranges, without a look at the data."""
+        age = Feature.numeric("age", low=0, high=120, unit="years")
+        sex = Feature.categorical("sex", ["female", "male"])
+        return Schema((age, sex, *(one.feature for one in self.concepts)))
+
+    @property
+    def draft_head(self) -> str:
+        """Text above a schema that is drafted for these rows."""
+        return _DRAFT_HEAD
+
+    def schema_of(self, columns: Sequence[str] | None, dropped: Sequence[str]) -> Schema:
+        """Return the schema of the columns that are used; all by default."""
+        schema = self.schema
+        known = {*schema.names, *self.identifiers}
+        if unknown := [name for name in [*(columns or ()), *dropped] if name not in known]:
+            raise UsageError(f"{unknown[0]!r} is no column of the rows: they are {schema.names}")
+        names = schema.names if columns is None else columns
+        used = {one.name: one for one in schema.features if one.name not in dropped}
+        return replace(schema, features=tuple(used[name] for name in names if name in used))
+
+    def sources_of(self, schema: Schema) -> list[str]:
+        """Return where each feature's range is from, with ids of its concepts and units."""
+        known = {
+            "age": "years since the year of birth; range: known columns of hushtable",
+            "sex": "gender_concept_id 8532 is female, 8507 male; others count as unseen",
+        }
+        for one in self.concepts:
+            concepts, units = (", ".join(map(str, ids)) for ids in (one.concepts, one.units))
+            known[one.name] = (
+                f"measurement_concept_id {concepts}; unit_concept_id {units}; range: {one.source}"
+            )
+        return [known[name] for name in schema.names]
+
+    def query(self, cdm: str) -> str:
+        """Return the question to a database whose schema ``cdm`` has the tables."""
+        return query.rows_query(self.row_of, self.concepts, cdm)
+
+    def open(self, url: str) -> Reader:
+        """Check the tables and the units of a CDM, and open its rows.
+
+        The rows are read once, and held in memory.
+
+        Parameters
+        ----------
+        url : str
+            Of PostgreSQL or DuckDB.
+
+        Returns
+        -------
+        Reader
+            Its columns are the identifiers and the features of `schema`, one row a person or
+            visit that has a measurement of the set, in the order of the key.
+
+        Raises
+        ------
+        UsageError
+            If this is no URL of such a database.
+        DataError
+            If a table or column of the CDM is missing, a person or visit is there twice, or a
+            concept has measurements in units that are not listed, or without any; the message
+            names them, and what to do.
+        """
+        if not is_url(url) or url.partition("://")[0].lower() not in _KNOWN:
+            name = shown_url(url) if is_url(url) else url
+            raise UsageError(f"{name}: OMOP tables are read from postgresql:// or duckdb:///")
+        cdm, named = self._checked_tables(url)
+        self._check_keys(url, cdm)
+        found = self._checked_units(url, cdm, named)
+        reader = as_reader(url, layout=Layout(query=self.query(cdm)))
+        # The query sorts all measurements, and what it returns is small: asked once, not at each
+        # of several passes.
+        rows = list(reader.read())
+        n_rows = sum(len(batch) for batch in rows)
+        return replace(reader, read=lambda: iter(rows), project=None, n_rows=n_rows, found=found)
+
+    @staticmethod
+    def doubts(reader: Reader) -> tuple[str, ...]:
+        """Return words on columns that fewer than half of the rows have, with the way out."""
+        n_missing: Counter[str] = Counter()
+        for batch in reader.read():
+            assert isinstance(batch, pa.RecordBatch)
+            n_missing.update({name: batch.column(name).null_count for name in batch.schema.names})
+        n_rows = reader.n_rows or 0
+        few = [name for name, n in n_missing.items() if 2 * n > n_rows]
+        if not few:
+            return ()
+        shares = [f"{name} {1 - n_missing[name] / n_rows:.0%}" for name in few]
+        return (
+            f"columns with a value in fewer than half of the {n_rows:,} rows: {', '.join(shares)}. "
+            "A missing value is a value like others, and may alone make a row rare. To leave them "
+            f"out, add: --drop {','.join(few)}",
+        )
+
+    def _checked_tables(self, url: str) -> tuple[str, bool]:
+        """Return the schema of the CDM, and whether it has names of concepts."""
+        cdm = self.cdm or _asked(url, query.schema_query())[0]["name"]
+        needed = {
+            table: columns
+            for table, columns in query.TABLES.items()
+            if self.row_of == "visit" or table != "visit_occurrence"
+        }
+        there: dict[str, dict[str, set[str]]] = {}
+        for row in _asked(url, query.columns_query([*needed, "concept"])):
+            name, column = row["name"], row["field"]
+            if _is_duckdb(url):  # PostgreSQL takes "PERSON" and person for two tables
+                name, column = name.lower(), column.lower()
+            there.setdefault(row["cdm"], {}).setdefault(name, set()).add(column)
+        tables = there.get(cdm, {})
+        if lacking := [table for table in needed if table not in tables]:
+            capitals = [name for name in tables if name.lower() in lacking]
+            others = _complete(there, needed)
+            raise DataError(_no_tables(shown_url(url), cdm, lacking, others, capitals))
+        for table, columns in needed.items():
+            if missing := [name for name in columns if name not in tables[table]]:
+                raise DataError(
+                    f"{shown_url(url)}: table {table} in schema {cdm!r} has no column {missing}: "
+                    "needs a CDM of version 5.2 or later, with names in lower case"
+                )
+        return cdm, {"concept_id", "concept_name"} <= tables.get("concept", set())
+
+    def _check_keys(self, url: str, cdm: str) -> None:
+        """Refuse a person, or visit, that is there twice: it would become two rows."""
+        for table, key in query.ONE_ROW.items():
+            if table == "visit_occurrence" and self.row_of == "person":
+                continue
+            [found] = _asked(url, query.keys_query(table, cdm))
+            if found["n_rows"] > found["n_keys"]:
+                raise DataError(
+                    f"{shown_url(url)}: table {table} in schema {cdm!r} has {found['n_rows']:,} "
+                    f"rows of {found['n_keys']:,} {key}: needs one row of each. Remove what is "
+                    "there twice, or make a view without it (--cdm names its schema)"
+                )
+
+    def _checked_units(self, url: str, cdm: str, named: bool) -> tuple[str, ...]:
+        """Refuse measurements in other units; or return words on those that are left out."""
+        of = {id_: one for one in self.concepts for id_ in one.concepts}
+        measured, other, n_other = set(), [], 0
+        for row in _asked(url, query.units_query(self.concepts, cdm, named)):
+            one = of[row["concept"]]
+            if row["unit"] in one.units:
+                measured.add(one.name)
+                continue
+            name = f" ({row['name']})" if row["name"] else ""
+            unit = f"in unit {row['unit']}{name}" if row["unit"] else "without a unit"
+            units = " or ".join(map(str, one.units))
+            other.append(
+                f"  {one.name} ({row['concept']}): {row['n']:,} {unit}; needs {units} ({one.unit})"
+            )
+            n_other += row["n"]
+        if other and not self.listed_units:
+            raise DataError(_other_units(shown_url(url), other))
+        words = [f"left out {n_other:,} measurements in other units, or without one"] * bool(other)
+        if never := [one.name for one in self.concepts if one.name not in measured]:
+            words.append(f"never measured, and missing in all rows: {', '.join(never)}")
+        return tuple(words)
+
+
+def _asked(url: str, sql: str) -> list[dict[str, Any]]:
+    batches: Any = as_reader(url, layout=Layout(query=sql)).read()
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def _complete(there: dict[str, dict[str, set[str]]], needed: dict[str, Any]) -> list[str]:
+    """Return the schemas that have all tables."""
+    return [name for name, tables in there.items() if needed.keys() <= tables.keys()]
+
+
+def _is_duckdb(url: str) -> bool:
+    return url.partition("://")[0].lower() == "duckdb"
+
+
+def _no_tables(
+    source: str, cdm: str, lacking: Sequence[str], others: Sequence[str], capitals: Sequence[str]
+) -> str:
+    if capitals:
+        do = (
+            f"it has {', '.join(map(repr, capitals))} in capitals: make views of them, and of "
+            "their columns, in lower case (--cdm names their schema)"
+        )
+    elif others:
+        do = f"they are in schema {' and '.join(map(repr, others))} (--cdm {others[0]})"
+    else:
+        do = (
+            "name the schema of the CDM (--cdm), give its user the right to read them, or ask a "
+            "database without a CDM by --query"
+        )
+    return f"{source}: schema {cdm!r} has no tables {', '.join(lacking)} of the OMOP CDM: {do}"
+
+
+def _other_units(source: str, lines: Sequence[str]) -> str:
+    more = [f"  and {len(lines) - _MOST:,} more"] if len(lines) > _MOST else []
+    return "\n".join([
+        f"{source}: concepts of the set are measured in units that it does not list:",
+        *lines[:_MOST],
+        *more,
+        "Convert them in a view of measurement (--cdm names its schema); or list a unit in which "
+        "the number is the same (--concepts FILE); or leave these measurements out "
+        "(--listed-units).",
+    ])  # fmt: skip

@@ -1,0 +1,402 @@
+"""OMOP tables as rows: in a PostgreSQL server that the tests start, and in DuckDB."""
+
+import csv
+import time
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cdm import Cdm
+from hushtable import LSHiTables, Schema, load
+from hushtable.cli import main
+from hushtable.errors import DataError, PlanError, UsageError
+from hushtable_connect.omop import Concept, ConceptSet, Recipe
+from hushtable_connect.omop.query import quoted
+
+pytest.importorskip("duckdb")
+PERSONS = 200
+#: A name that ends a statement where it is not quoted.
+HOSTILE = 'a"; DROP TABLE person; --'
+
+
+@pytest.fixture(scope="module")
+def made():
+    return Cdm.made(PERSONS)
+
+
+class Duck:
+    """Puts a CDM into a file of DuckDB."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def fill(self, cdm, schema="cdm"):
+        cdm.into_duckdb(self.path, schema)
+        return f"duckdb:///{self.path}"
+
+
+class Server:
+    """Puts a CDM into a database of PostgreSQL."""
+
+    def __init__(self, server):
+        self.server, self.schemas = server, set()
+
+    def fill(self, cdm, schema="cdm"):
+        cdm.into_postgres(self.server, schema)
+        self.schemas.add(schema)
+        return self.server.url()
+
+    def clear(self):
+        self.server.do(*(f"DROP SCHEMA {quoted(one)} CASCADE" for one in self.schemas))
+
+
+@pytest.fixture
+def duck(tmp_path):
+    return Duck(tmp_path / "hospital.duckdb")
+
+
+@pytest.fixture(params=["postgres", "duckdb"])
+def store(request, duck):
+    if request.param == "duckdb":
+        yield duck
+        return
+    server = Server(request.getfixturevalue("postgres"))
+    yield server
+    server.clear()
+
+
+def rows(url, recipe):
+    return pa.Table.from_batches(recipe.open(url).read())
+
+
+def changed(cdm, **columns):
+    """Return the CDM with other columns of its measurements."""
+    table = cdm.measurement
+    for name, values in columns.items():
+        table = table.set_column(table.column_names.index(name), name, pa.array(values))
+    return replace(cdm, measurement=table)
+
+
+def asked(*commands):
+    """Run commands; each must succeed."""
+    for command in commands:
+        assert main(command.split()) == 0, command
+
+
+def two_commands(url, folder):
+    """Fit and score; return the persons of the list in order, and the reasons of each."""
+    asked(
+        f"fit {url} --omop person --cdm cdm --seed 0 -o {folder}/model.hush",
+        f"score {url} --omop person --cdm cdm --model {folder}/model.hush --top 20"
+        f" -o {folder}/top.csv",
+    )
+    with (folder / "top.csv").open() as file:
+        return [(int(row["person_id"]), str(row)) for row in csv.DictReader(file)]
+
+
+def test_two_commands_list_the_odd_persons_by_public_ranges(store, made, tmp_path, capsys):
+    found = two_commands(store.fill(made), tmp_path)
+    assert len(found) == 20
+    assert {person for person, _ in found[: len(made.odd)]} == set(made.odd)
+    pounds = next(text for person, text in found if person == made.odd[1])
+    assert "body_weight 330 kg" in pounds
+    assert "body_temperature 98.6 Cel" in pounds
+    assert "Its ranges are public" in capsys.readouterr().out
+    schema = load(tmp_path / "model.hush").plan_.schema
+    assert schema.public
+    ranges = {one.name: (one.low, one.high, one.unit) for one in schema.features}
+    for one in ConceptSet.common():
+        assert ranges.pop(one.name) == (one.low, one.high, one.unit)
+    assert ranges == {"age": (0, 120, "years"), "sex": (0, 0, "")}
+
+
+def test_a_draft_is_complete_and_names_the_sources(duck, made, tmp_path):
+    url = duck.fill(made)
+    asked(f"plan draft {url} --omop visit --cdm cdm --drop sex -o {tmp_path}/s.toml")
+    whole = Recipe().schema
+    schema = Schema.from_toml(tmp_path / "s.toml")
+    assert schema.features == tuple(one for one in whole.features if one.name != "sex")
+    text = "".join((tmp_path / "s.toml").read_text().replace("#", "").split())
+    for one in ConceptSet.common():
+        units, source = ",".join(map(str, one.units)), one.source.replace(" ", "")
+        assert f'unit_concept_id{units};range:{source}[[feature]]name="{one.name}"' in text
+
+
+def expected(cdm, row_of):
+    """Pick the values one by one: the latest of a person, the first of a visit."""
+    key = "person_id" if row_of == "person" else "visit_occurrence_id"
+    of = {id_: one.name for one in ConceptSet.common() for id_ in one.concepts}
+    latest = row_of == "person"
+    best = {}
+    for row in cdm.measurement.to_pylist():
+        if row[key] is None or row["value_as_number"] is None:
+            continue
+        moment = row["measurement_datetime"]
+        when = (0.0 if moment is None else moment.timestamp()) * (1 if latest else -1)
+        day = row["measurement_date"]
+        order = (0 if day is None else day.toordinal(), row["measurement_id"])
+        order = order if latest else tuple(-one for one in order)
+        rank = (day is not None, order[0], moment is not None, when, order[1])
+        place = row[key], of[row["measurement_concept_id"]]
+        if place not in best or rank > best[place][0]:
+            best[place] = rank, float(row["value_as_number"])
+    found = {}
+    for (who, name), (_, value) in best.items():
+        found.setdefault(who, {})[name] = value
+    return found
+
+
+def test_each_value_is_the_latest_of_a_person_or_the_first_of_a_visit(store):
+    cdm, rng = Cdm.made(30), np.random.default_rng(1)
+    n = 2 * len(cdm.measurement)
+    twice = pa.concat_tables([cdm.measurement] * 2)
+    days = np.datetime64("2025-03-01") + rng.integers(0, 2, n)
+    seconds = days.astype("datetime64[s]") + rng.integers(0, 3, n)
+    values, visits = np.round(rng.normal(50, 9, n), 1), twice["visit_occurrence_id"].to_numpy()
+    cdm = changed(
+        replace(cdm, measurement=twice),
+        measurement_id=rng.permutation(n),
+        measurement_date=pa.array(days.astype("datetime64[D]"), mask=rng.random(n) < 0.1),
+        measurement_datetime=pa.array(seconds.astype("datetime64[us]"), mask=rng.random(n) < 0.3),
+        value_as_number=pa.array(values, mask=rng.random(n) < 0.1),
+        visit_occurrence_id=pa.array(visits, mask=rng.random(n) < 0.2),
+    )  # fmt: skip
+    url, born = store.fill(cdm), {row["person_id"]: row for row in cdm.person.to_pylist()}
+    for recipe in (Recipe("person", cdm="cdm"), Recipe("visit", cdm="cdm")):
+        names = [one.name for one in recipe.concepts]
+        found, picked = rows(url, recipe).to_pylist(), expected(cdm, recipe.row_of)
+        assert [row[recipe.key] for row in found] == sorted(picked)
+        for row in found:
+            values, person = picked[row[recipe.key]], born[row["person_id"]]
+            assert {name: row[name] for name in names} == {n: values.get(n) for n in names}
+            assert row["sex"] == {8507: "male", 8532: "female"}[person["gender_concept_id"]]
+            if recipe.row_of == "person":
+                assert row["age"] == 2025 - person["year_of_birth"]
+
+
+# --- what is not as it should be ------------------------------------------------------------------
+
+
+def test_a_database_without_the_tables_is_refused(store, made, tmp_path, capsys):
+    url = store.fill(made)
+    assert main(["fit", url, "--omop", "visit", "-o", f"{tmp_path}/m.hush"]) == 1
+    said = capsys.readouterr().err
+    assert "has no tables person, measurement, visit_occurrence of the OMOP CDM" in said
+    assert "they are in schema 'cdm' (--cdm cdm)" in said
+    with pytest.raises(DataError, match=r"schema 'other' has no tables person, measurement of"):
+        Recipe(cdm="other").open(url)
+    no_date = replace(made, measurement=made.measurement.drop(["measurement_date"]))
+    with pytest.raises(DataError, match=r"table measurement .* has no column \['measurement_date'"):
+        Recipe(cdm="other").open(store.fill(no_date, "other"))
+
+
+def test_names_in_capitals_are_others_in_postgresql_and_the_same_in_duckdb(postgres, duck):
+    made = Cdm.made(20)
+    before = rows(duck.fill(made), Recipe(cdm="cdm"))
+    names = [name.upper() for name in made.measurement.column_names]
+    capitals = replace(made, measurement=made.measurement.rename_columns(names))
+    assert rows(duck.fill(capitals, "cdm2"), Recipe(cdm="cdm2")).equals(before)
+    server = Server(postgres)
+    url = server.fill(made)
+    postgres.do('ALTER TABLE cdm.person RENAME COLUMN year_of_birth TO "YEAR_OF_BIRTH"')
+    with pytest.raises(DataError, match=r"no column \['year_of_birth'\]: .* names in lower case"):
+        Recipe(cdm="cdm").open(url)
+    postgres.do('ALTER TABLE cdm.person RENAME TO "PERSON"')
+    with pytest.raises(DataError, match=r"no tables person .* has 'PERSON' in capitals: .* views"):
+        Recipe(cdm="cdm").open(url)
+    server.clear()
+
+
+def test_a_person_or_a_visit_that_is_there_twice_is_refused(store, tmp_path, capsys):
+    """Each would become two rows."""
+    made = Cdm.made(20)
+    twice = replace(made, person=pa.concat_tables([made.person, made.person[4:7]]))
+    url = store.fill(twice)
+    assert main(f"fit {url} --omop person --cdm cdm -o {tmp_path}/m.hush".split()) == 1
+    said = capsys.readouterr().err
+    assert "table person in schema 'cdm' has 23 rows of 20 person_id: needs one row" in said
+    with pytest.raises(DataError, match="table person in schema 'cdm' has 23 rows of 20"):
+        Recipe("visit", cdm="cdm").open(url)
+    visits = made.visit_occurrence
+    twice = replace(made, visit_occurrence=pa.concat_tables([visits, visits[:1]]))
+    url = store.fill(twice, "visits")
+    with pytest.raises(DataError, match="has 41 rows of 40 visit_occurrence_id: needs one row"):
+        Recipe("visit", cdm="visits").open(url)
+    assert len(rows(url, Recipe("person", cdm="visits"))) == 20  # visits are not asked for
+
+
+def test_a_concept_in_two_units_or_without_one_is_refused_or_left_out(
+    store, made, tmp_path, capsys
+):
+    concepts = made.measurement["measurement_concept_id"].to_numpy()
+    units = made.measurement["unit_concept_id"].to_pylist()
+    for concept, unit, every in ((3025315, 8739, 2), (3004501, 0, 3), (3019550, None, 1)):
+        for row in np.flatnonzero(concepts == concept)[::every]:
+            units[row] = unit
+    url = store.fill(changed(made, unit_concept_id=units))
+    fit = ["fit", url, "--omop", "person", "--cdm", "cdm", "-o", f"{tmp_path}/m.hush"]
+    assert main(fit) == 1
+    said = capsys.readouterr().err
+    pounds, sugar, salt = (units.count(unit) for unit in (8739, 0, None))
+    assert f"body_weight (3025315): {pounds:,} in unit 8739; needs 9529 (kg)" in said
+    assert f"glucose (3004501): {sugar:,} without a unit; needs 8840 (mg/dL)" in said
+    assert f"sodium (3019550): {salt:,} without a unit; needs 8753 or 9557 (mmol/L)" in said
+    assert "--listed-units" in said
+    assert not (tmp_path / "m.hush").exists()
+    assert main([*fit, "--listed-units"]) == 0
+    said = capsys.readouterr().err
+    assert f"left out {pounds + sugar + salt:,} measurements in other units" in said
+    assert "never measured, and missing in all rows: sodium" in said
+    table = rows(url, Recipe(cdm="cdm", listed_units=True))
+    assert table["sodium"].null_count == len(table)
+    assert 0 < table["body_weight"].null_count < len(table)
+
+
+def test_fit_names_the_columns_that_most_rows_lack_and_the_option(duck, made, tmp_path, capsys):
+    values = made.measurement["value_as_number"].to_pylist()
+    concepts = made.measurement["measurement_concept_id"].to_pylist()
+    persons = made.measurement["person_id"].to_pylist()
+    common = {one.concepts[0]: one.name for one in ConceptSet.common()}
+    rare = {"lactate": 5, "magnesium": 3, "sodium": 10**9}
+    for row, (concept, person) in enumerate(zip(concepts, persons, strict=True)):
+        if person // 7 % rare.get(common[concept], 1):
+            values[row] = None
+    url = duck.fill(changed(made, value_as_number=values))
+    fit = ["fit", url, "--omop", "person", "--cdm", "cdm", "--tables", "9"]
+    assert main([*fit, "-o", f"{tmp_path}/m.hush"]) == 0
+    said = capsys.readouterr().err
+    assert "fewer than half of the 200 rows: sodium 0%, magnesium 33%, lactate 20%. A" in said
+    option = "--drop sodium,magnesium,lactate"
+    assert f"To leave them out, add: {option}" in said
+    assert main([*fit, *option.split(), "-o", f"{tmp_path}/n.hush"]) == 0
+    assert "fewer than half" not in capsys.readouterr().err
+    names = load(tmp_path / "n.hush").plan_.schema.names
+    assert not {"sodium", "magnesium", "lactate"} & set(names)
+
+
+def test_units_in_which_the_number_is_the_same_are_one_and_need_no_names(duck):
+    made = Cdm.made(20)
+    units = made.measurement["unit_concept_id"].to_numpy().copy()
+    units[(units == 8541) & (np.arange(len(units)) % 2 == 0)] = 8483
+    other = replace(changed(made, unit_concept_id=units), concept=pa.table({"concept_id": [8483]}))
+    before = rows(duck.fill(made), Recipe(cdm="cdm"))
+    assert before.equals(rows(duck.fill(other, "cdm2"), Recipe(cdm="cdm2")))
+
+
+def test_hostile_names_are_names(store):
+    made = Cdm.made(20)
+    one = replace(next(iter(ConceptSet.common())), name=HOSTILE)
+    table = rows(store.fill(made, "select"), Recipe(cdm="select", concepts=ConceptSet((one,))))
+    assert table.column_names == ["person_id", "age", "sex", HOSTILE]
+    found = rows(store.fill(made, HOSTILE), Recipe(cdm=HOSTILE, concepts=ConceptSet((one,))))
+    assert found.equals(table)
+
+
+ONE = Concept("pulse", (1,), "/min", (2,), 0, 300, "a book")
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"unit": " "}, "concept 'pulse' has no unit"),
+        ({"units": ()}, "concept 'pulse' has no unit"),
+        ({"units": (0,)}, "concept 'pulse' has no unit"),
+        ({"units": (2, 2)}, "lists an id twice"),
+        ({"concepts": ()}, "needs a measurement_concept_id"),
+        ({"source": ""}, "name the source"),
+        ({"name": "Age"}, "none of person_id"),
+        ({"name": "ä" * 32}, "63 bytes"),
+        ({"low": 300}, "low below high"),
+    ],
+)
+def test_a_concept_that_is_incomplete_is_refused(other, said):
+    with pytest.raises(PlanError, match=said):
+        replace(ONE, **other)
+
+
+def test_a_concept_set_is_checked_as_a_whole(tmp_path):
+    again = replace(ONE, name="PULSE", concepts=(3,))
+    for second in (again, replace(ONE, name="other")):
+        with pytest.raises(PlanError, match="twice"):
+            ConceptSet((ONE, second))
+    path = tmp_path / "set.toml"
+    for text, said in (
+        ("", "an empty file"),
+        (
+            "[[concept]]\nname = 'pulse'\nconcepts = [1]\nlow = 0\nhigh = 9\n",
+            "concept 'pulse' needs",
+        ),
+        ("[[concept]", "set.toml: "),
+    ):
+        path.write_text(text)
+        with pytest.raises(PlanError, match=said):
+            ConceptSet.from_toml(path)
+
+
+def test_options_that_do_not_go_together_are_refused(tmp_path, capsys):
+    out = ["-o", f"{tmp_path}/m.hush"]
+    for arguments, said in (
+        (["rows.csv", "--omop", "person"], "read from postgresql:// or duckdb:///"),
+        (["sqlite:///a.db", "--omop", "visit"], "read from postgresql:// or duckdb:///"),
+        (["duckdb:///a.db", "--omop", "visit", "--query", "SELECT 1"], "no use for --query"),
+        (["rows.csv", "--cdm", "cdm"], "--cdm goes with --omop"),
+    ):
+        assert main(["fit", *arguments, *out]) == 2
+        assert said in capsys.readouterr().err
+    with pytest.raises(UsageError, match="'person' or 'visit'"):
+        Recipe("ward")
+
+
+def test_detectors_take_a_public_schema(duck, made):
+    recipe = Recipe(cdm="cdm")
+    reader = recipe.open(duck.fill(made))
+    model = LSHiTables(random_state=0).fit(reader, schema=recipe.schema)
+    assert model.plan_.schema == recipe.schema
+    with pytest.raises(UsageError, match="needs a Schema"):
+        model.fit(reader, schema="schema.toml")
+
+
+def test_a_round_answers_with_visits_and_refuses_other_units_unseen(duck, made, tmp_path, capsys):
+    pytest.importorskip("opendp", reason="releases need opendp")
+    pytest.importorskip("cryptography", reason="rounds need cryptography")
+    from hushtable_federation.book.book import Book
+
+    units = made.measurement["unit_concept_id"].to_numpy().copy()
+    units[0] = 9999
+    url, at = duck.fill(changed(made, unit_concept_id=units)), tmp_path
+    asked(
+        f"plan draft {url} --omop visit --cdm cdm --listed-units -o {at}/s.toml",
+        f"plan draw {at}/s.toml --epsilon 1 --expected-rows 1200 -o {at}/plan.hush",
+        *(f"round keygen {name} --cap 2 --folder {at}" for name in ("north", "south")),
+        f"round keygen lead --folder {at}",
+        f"round open {at}/plan.hush {at}/north.card {at}/south.card --key {at}/lead.key --epsilon 1"
+        f" -o {at}/round.hush",
+    )
+    capsys.readouterr()
+    submit = (
+        f"round submit {at}/round.hush {url} --omop visit --cdm cdm --person person_id"
+        f" --key {at}/north.key --trust {at}/lead.card --trust {at}/south.card --yes"
+        f" -o {at}/answer.hush"
+    ).split()
+    assert main(submit) == 1
+    assert "1 in unit 9999" in capsys.readouterr().err
+    assert not (at / "answer.hush").exists()
+    with Book.open(at / "north.book") as book:
+        assert book.total("all rows") == 0
+    assert main([*submit, "--listed-units"]) == 0
+    with Book.open(at / "north.book") as book:
+        assert 0 < book.total("all rows") <= 1
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_persons(postgres, tmp_path, capsys):
+    cdm = Cdm.made(100_000)
+    cdm.into_postgres(postgres)
+    began = time.perf_counter()
+    found = [person for person, _ in two_commands(postgres.url(), tmp_path)]
+    taken = time.perf_counter() - began
+    with capsys.disabled():
+        print(f"\n{len(cdm.measurement):,} measurements of 100,000 persons: {taken:.0f} s")
+    assert set(cdm.odd) <= set(found[:10])

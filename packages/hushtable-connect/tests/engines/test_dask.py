@@ -1,0 +1,142 @@
+"""Dask: the same bits as one machine, also when a worker is killed in the middle."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("dask", reason="Dask is not installed")
+
+import dask
+import dask.dataframe as dd
+import pyarrow.parquet as pq
+
+from engine_helpers import frame, plans, write_files
+from hushtable import HushTable, Sketch
+from hushtable.errors import DataError, UsageError
+from hushtable.scores.scorer import Scorer
+from hushtable_connect.engines import dask as engine
+
+COLUMNS = ["a", "c", "b"]
+
+
+@pytest.fixture(autouse=True)
+def one_process():
+    with dask.config.set(scheduler="threads"):
+        yield
+
+
+@pytest.mark.parametrize("name", ["hushtable", "lsh_itables", "marginals"])
+@pytest.mark.parametrize("partitions", [1, 3, 40])
+def test_a_data_frame_is_counted_to_the_bit(name, partitions):
+    plan, rows = plans()[name], frame(300)
+    found = engine.sketch_data(plan, dd.from_pandas(rows, npartitions=partitions))
+    assert found == Sketch.from_data(plan, rows[COLUMNS])
+
+
+def test_files_are_counted_to_the_bit_and_scored_into_files(tmp_path):
+    (tmp_path / "rows").mkdir()
+    rows = write_files(tmp_path / "rows", [100, 1, 250])
+    plan = plans()["hushtable"]
+    sketch = engine.sketch_data(plan, tmp_path / "rows")
+    assert sketch == Sketch.from_data(plan, rows[COLUMNS])
+    files = engine.score_files(sketch, tmp_path / "rows", tmp_path / "scores")
+    assert [file.name for file in files] == [f"part-{i}.scores.parquet" for i in range(3)]
+    scores = pd.concat([pq.read_table(file).to_pandas() for file in files])
+    np.testing.assert_array_equal(scores["score"], Scorer(sketch).score(rows[COLUMNS]))
+    assert scores["row"].tolist() == [*range(100), 0, *range(250)]
+    # Interrupted: what is there stays as it is, what lacks is made.
+    before = files[0].stat().st_mtime_ns
+    files[2].unlink()
+    assert engine.score_files(sketch, tmp_path / "rows", tmp_path / "scores") == files
+    assert files[0].stat().st_mtime_ns == before
+    assert files[2].exists()
+
+
+def test_scores_come_with_the_index_of_the_rows():
+    rows = frame(200).set_index(np.arange(200)[::-1])
+    detector = HushTable(n_tables=20, random_state=0).fit(rows[COLUMNS])
+    found = engine.score_data(detector, dd.from_pandas(rows, npartitions=4, sort=False)).compute()
+    assert found.name == "score"
+    assert found.index.tolist() == rows.index.tolist()
+    np.testing.assert_array_equal(found.to_numpy(), detector.score_samples(rows[COLUMNS]))
+
+
+def test_empty_partitions_count_nothing():
+    plan = plans()["hushtable"]
+    rows = dd.from_pandas(frame(100), npartitions=5)
+    some = rows[rows["id"] < 30]
+    assert engine.sketch_data(plan, some) == Sketch.from_data(plan, frame(100)[COLUMNS][:30])
+    assert len(engine.score_data(engine.sketch_data(plan, some), some)) == 30
+    with pytest.raises(DataError, match="no rows"):
+        engine.sketch_data(plan, rows[rows["id"] < 0])
+
+
+def test_what_is_refused(tmp_path):
+    plan = plans()["hushtable"]
+    with pytest.raises(UsageError, match="needs a Dask data frame, or the path"):
+        engine.sketch_data(plan, frame(10))
+    with pytest.raises(UsageError, match="is no Dask data frame"):
+        engine.score_data(Sketch.from_data(plan, frame(10)[COLUMNS]), frame(10))
+    with pytest.raises(UsageError, match="is no model"):
+        engine.score_data(plan, dd.from_pandas(frame(10), npartitions=1))
+    with pytest.raises(DataError, match="no such file"):
+        engine.sketch_data(plan, tmp_path / "none")
+    (tmp_path / "rows").mkdir()
+    write_files(tmp_path / "rows", [5])
+    frame(5).to_csv(tmp_path / "rows" / "part-0.csv")
+    with pytest.raises(UsageError, match="same name"):
+        engine.score_files(
+            Sketch.from_data(plan, frame(10)[COLUMNS]), tmp_path / "rows", tmp_path / "scores"
+        )
+    lacking = dd.from_pandas(frame(10).drop(columns="b"), npartitions=1)
+    with pytest.raises(DataError):
+        engine.sketch_data(plan, lacking)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # of a cluster whose worker is killed
+def test_a_killed_worker_changes_no_bit(tmp_path):
+    from distributed import Client, LocalCluster
+
+    (tmp_path / "rows").mkdir()
+    rows = write_files(tmp_path / "rows", [20_000] * 24)
+    plan = plans()["hushtable"]
+    expected = Sketch.from_data(plan, rows[COLUMNS])
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=None,
+            local_directory=str(tmp_path / "workers"),
+        ) as cluster,
+        Client(cluster) as client,
+        dask.config.set(scheduler=client),
+    ):  # fmt: skip
+        assert engine.sketch_data(plan, tmp_path / "rows") == expected
+        victim = next(iter(client.run(os.getpid).values()))
+        killed = []
+
+        def kill_in_the_middle():
+            time.sleep(0.1)
+            os.kill(victim, signal.SIGKILL)
+            killed.append(victim)
+
+        import threading
+
+        thread = threading.Thread(target=kill_in_the_middle)
+        thread.start()
+        found = engine.sketch_data(plan, tmp_path / "rows")
+        thread.join()
+        assert killed == [victim]
+        assert found == expected
+
+
+def test_files_are_read_as_the_model_s_were(tmp_path):
+    texts = [f"{x:.2f}".replace(".", ",") for x in np.random.default_rng(0).normal(5, 1, 60)]
+    (tmp_path / "rows.csv").write_text("TSH\n" + "\n".join(f'"{text}"' for text in texts) + "\n")
+    detector = HushTable(random_state=0).fit(str(tmp_path / "rows.csv"))
+    [scores] = engine.score_files(detector, tmp_path / "rows.csv", tmp_path / "scores")
+    found = pq.read_table(scores)["score"].to_numpy()
+    np.testing.assert_array_equal(found, detector.score_samples(str(tmp_path / "rows.csv")))

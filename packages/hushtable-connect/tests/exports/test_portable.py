@@ -1,0 +1,140 @@
+"""Models as JSON, and what is exported at all."""
+
+import base64
+import hashlib
+import json
+import os
+import stat
+
+import jsonschema
+import numpy as np
+import pytest
+import rfc8785
+
+import places
+import scored
+from hushtable import HushTable, Plan, Sketch, load
+from hushtable.data import read
+from hushtable.errors import FileError, UsageError
+from hushtable.plans.families import EquiWidth
+from hushtable_connect.exports import FORMATS, Model, export, portable
+from places import DOCS
+
+SCHEMA = DOCS / "hushtable-model-1.schema.json"
+GOLDEN = places.GOLDEN / "protocol-1"
+
+
+def array(packed):
+    dtype = np.dtype(packed["dtype"]).newbyteorder("<")
+    return np.frombuffer(base64.b64decode(packed["base64"]), dtype).reshape(packed["shape"])
+
+
+def test_the_json_keeps_its_published_schema_and_all_bits():
+    validator = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
+    validator.check_schema(validator.schema)
+    families = validator.schema["properties"]["family"]["oneOf"]
+    known = sorted(portable.FAMILIES, key=lambda family: family.name)
+    assert families == [family.json_schema() for family in known]
+    seen = set()
+    for case in scored.everyday(1):
+        model = Model.of(case.detector)
+        written = portable.written(model)
+        content = json.loads(written)
+        validator.validate(content)
+        assert written == rfc8785.dumps(content)
+        covered = {k: v for k, v in content.items() if k not in ("digest", "writer")}
+        assert content["digest"] == hashlib.sha256(rfc8785.dumps(covered)).hexdigest()
+        np.testing.assert_array_equal(array(content["values"]), model.scorer.values, strict=True)
+        family = model.plan.family
+        np.testing.assert_array_equal(array(content["offsets"]), family.offsets)
+        for name, drawn in family.arrays().items():
+            np.testing.assert_array_equal(array(content["arrays"][name]), drawn, strict=True)
+        ranges = [(f["low"], f["high"]) for f in content["features"] if f["kind"] == "numeric"]
+        features = model.plan.schema.features
+        assert ranges == [(f.low, f.high) for f in features if f.kind == "numeric"]
+        assert content["threshold"] == case.detector.offset_
+        assert content["exact_counts"]
+        seen.add(family.name)
+    assert seen == {family.name for family in known}
+
+
+def test_a_detector_and_its_file_give_the_same_bytes_to_its_owner_alone(tmp_path, X):
+    detector = HushTable(n_tables=4, random_state=0).fit(X)
+    detector.save(tmp_path / "model.hush")
+    os.umask(os.umask(0o022))
+    export(detector, tmp_path / "a.json")
+    export(tmp_path / "model.hush", tmp_path / "B.JSON")
+    assert (tmp_path / "a.json").read_bytes() == (tmp_path / "B.JSON").read_bytes()
+    assert stat.S_IMODE((tmp_path / "a.json").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    "name", ["hushtable.sketch", "hushtable.release", "rounds/local", "models/two-passes"]
+)
+def test_counts_and_their_files_are_models_alike(name):
+    path = GOLDEN / f"{name}.hush"
+    there, here = Model.of(path), Model.of(load(path))
+    np.testing.assert_array_equal(there.scorer.values, here.scorer.values)
+    assert there.threshold == here.threshold or np.isnan([there.threshold, here.threshold]).all()
+
+
+def test_a_release_says_that_it_holds_no_exact_counts():
+    content = json.loads(portable.written(Model.of(GOLDEN / "hushtable.release.hush")))
+    assert content["exact_counts"] is False
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("marginals.sketch", "holds marginals, which do not score"),
+        ("gate.sketch", "counts for a gate, which do not score"),
+        ("ranks.sketch", "holds ranks, which do not score"),
+        ("verdicts.sketch", "holds verdicts"),
+        ("hushtable.plan", "holds a plan: give a model"),
+    ],
+)
+def test_files_that_do_not_score(name, words, tmp_path):
+    with pytest.raises(FileError, match=words):
+        export(GOLDEN / f"{name}.hush", tmp_path / "model.json")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("word", "other"), [("-9", "3"), ("n.b.", "north")])
+def test_a_model_that_takes_values_for_missing(tmp_path, word, other):
+    rows = tmp_path / "rows.csv"
+    lines = (f"{i % 7},{word if i % 3 else i % 11},{other}" for i in range(90))
+    rows.write_text("a,b,c\n" + "\n".join(lines))
+    detector = HushTable(n_tables=4, random_state=0).fit(read(rows, missing=[word]))
+    with pytest.raises(UsageError, match=f"takes '{word}' for missing values, which an export"):
+        export(detector, tmp_path / "model.json")
+    detector.save(tmp_path / "model.hush")
+    with pytest.raises(UsageError, match=f"'{word}'"):
+        export(tmp_path / "model.hush", tmp_path / "model.json")
+
+
+def test_tables_that_the_format_does_not_describe(X):
+    model = Model.of(HushTable(n_tables=4, random_state=0).fit(X))
+    object.__setattr__(model.scorer.plan, "family", EquiWidth(model.plan.schema, 4))
+    with pytest.raises(UsageError, match="of the family 'EquiWidth', which hushtable-model 1 does"):
+        portable.written(model)
+
+
+def test_wrong_usage(tmp_path, X):
+    detector = HushTable(n_tables=4, random_state=0).fit(X)
+    with pytest.raises(UsageError, match=r"needs a name that ends in \.onnx, \.sql, \.json"):
+        export(detector, tmp_path / "model.pkl")
+    with pytest.raises(UsageError, match=r"dialect is for \.sql files: leave it out for JSON"):
+        export(detector, tmp_path / "model.json", dialect="duckdb")
+    with pytest.raises(UsageError, match="colour is no option: leave it out for ONNX"):
+        export(detector, tmp_path / "model.onnx", colour="red")
+    with pytest.raises(UsageError, match="a list: needs a fitted detector, or counts"):
+        export([1, 2], tmp_path / "model.json")
+    with pytest.raises(UsageError, match="a HushTable: needs a fitted detector"):
+        export(HushTable(), tmp_path / "model.json")
+    with pytest.raises(UsageError, match="no rows were counted"):
+        export(Sketch.zero(Plan.draw(detector.plan_.schema, n_tables=3)), tmp_path / "model.json")
+    assert not list(tmp_path.iterdir())
+    assert set(FORMATS) == {".onnx", ".sql", ".json"}

@@ -1,0 +1,76 @@
+"""``hushtable export``: what it says, writes and refuses."""
+
+import json
+import os
+from dataclasses import replace
+
+import pytest
+
+import places
+from hushtable import load
+from hushtable_connect.exports import Model, portable
+
+RELEASE = places.GOLDEN / "protocol-1" / "hushtable.release.hush"
+
+
+def test_a_model_as_json(run, site, tmp_path):
+    output = tmp_path / "m.json"
+    result = run("export", site / "model.hush", "-o", output)
+    assert result.code == 0
+    said = " ".join(result.out.split())
+    assert said.startswith(f"Wrote {output} (")
+    assert "the model as JSON: hushtable.mjs scores rows by it in a browser or Node" in said
+    assert "bits are outliers. It holds values of your rows: texts of ward (2), and the low" in said
+    assert said.endswith("scores of cells, which tell exact counts. Keep it where the rows are.")
+    assert output.read_bytes() == portable.written(Model.of(load(site / "model.hush")))
+
+
+def test_a_release_holds_no_exact_counts(run, tmp_path):
+    result = run("export", RELEASE, "-o", tmp_path / "m.json")
+    assert result.code == 0
+    assert "Keep it" not in result.out
+    assert json.loads((tmp_path / "m.json").read_text())["exact_counts"] is False
+
+
+def test_hidden_hash_functions_stay_with_the_sites(run, tmp_path):
+    release = load(RELEASE)
+    replace(release, plan=replace(release.plan, hidden=True)).save(tmp_path / "hidden.hush")
+    result = run("export", tmp_path / "hidden.hush", "-o", tmp_path / "m.json")
+    assert "hash functions that are hidden: it is for the sites only." in result.out
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["-o", "m.txt"], 2, "m.txt: needs a name that ends in .onnx, .sql, .json"),
+        (["-o", "m.json", "--dialect", "duckdb"], 2, "dialect is for .sql files: leave it out"),
+        (["-o", "m.onnx", "--table", "x"], 2, "table is for .sql files: leave it out for ONNX"),
+        (["-o", "m.sql", "--dialect", "oracle"], 2, "'oracle' is not one of"),
+        (["-o", "nowhere/m.json"], 1, "there is no folder nowhere: make it first"),
+        ([], 2, "Missing option"),
+    ],
+)
+def test_wrong_usage(refused, site, tmp_path, monkeypatch, options, code, words):
+    monkeypatch.chdir(tmp_path)
+    refused("export", site / "model.hush", *options, code=code, says=words)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("no.hush", "check the path"),
+        ("rows.csv", "not a .hush file"),
+        ("plan.hush", "holds a plan: give a model of hushtable fit"),
+        ("marginals.sketch.hush", "holds marginals, which do not score"),
+    ],
+)
+def test_what_does_not_score(refused, site, tmp_path, name, words):
+    refused("export", site / name, "-o", tmp_path / "m.json", says=words)
+
+
+def test_what_cannot_be_written(refused, site, tmp_path, monkeypatch):
+    model = tmp_path / "model.json"
+    model.write_bytes((site / "model.hush").read_bytes())
+    refused("export", model, "-o", model, code=2, says="is both read and written")
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    refused("export", model, "-o", tmp_path / "m.json", says="is read-only: use another folder")

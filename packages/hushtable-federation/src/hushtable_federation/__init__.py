@@ -1,0 +1,45 @@
+"""Several organisations: rounds, secure sums, the site's book. Needs the extra ``federation``.
+
+The public names are here and load on first use; the files beside are the room's own. It may
+import counts, plans, data and privacy, and no report or command. Tested in ``tests/federation``,
+by attacks and fuzzing under ``tests/hardening``, and over Flower, NVFlare and vantage6 in
+``tests/flower``, ``tests/nvflare`` and ``tests/vantage6``.
+"""
+
+from typing import TYPE_CHECKING
+
+from hushtable.lazy import exports
+
+if TYPE_CHECKING:
+    from hushtable_federation.approval import Approval
+    from hushtable_federation.book import Book
+    from hushtable_federation.collect import Collection
+    from hushtable_federation.comparison import Comparison
+    from hushtable_federation.keys import Card, Keys
+    from hushtable_federation.layout import Layout
+    from hushtable_federation.online.secure_sum import SecureSum
+    from hushtable_federation.online.site import OnlineSite
+    from hushtable_federation.outlook import Outlook, forecast
+    from hushtable_federation.policy import Policy
+    from hushtable_federation.policy_file import load_policy
+    from hushtable_federation.result import Result
+    from hushtable_federation.round import Round
+    from hushtable_federation.site import Reply
+    from hushtable_federation.submission import Submission
+    from hushtable_federation.terms import Terms
+
+_HOMES = {
+    "Approval": "approval", "Book": "book", "Card": "keys", "Collection": "collect",
+    "Comparison": "comparison", "Keys": "keys", "Layout": "layout", "OnlineSite": "online.site",
+    "Outlook": "outlook", "Policy": "policy",
+    "Reply": "site", "Result": "result", "Round": "round", "SecureSum": "online.secure_sum",
+    "Submission": "submission", "Terms": "terms", "forecast": "outlook",
+    "load_policy": "policy_file",
+}  # fmt: skip
+__all__ = [
+    "Approval", "Book", "Card", "Collection", "Comparison", "Keys", "Layout", "OnlineSite",
+    "Outlook", "Policy", "Reply", "Result", "Round", "SecureSum", "Submission", "Terms",
+    "forecast", "load_policy",
+]  # fmt: skip
+
+__getattr__, __dir__ = exports(__name__, _HOMES)

@@ -1,0 +1,352 @@
+"""The site's book: what it has answered, and what that cost the people in its rows.
+
+One SQLite file beside the site's keys. It holds exact counts, and is as secret as the rows.
+Everything that is sent is written here first, in one transaction: after a crash at any moment,
+either nothing was sent and nothing spent, or the same answer is sent again.
+
+It is a chain of entries (`hushtable_federation.book.chain`), to which a book only adds. Cap, cards,
+answers and data sets are what the entries come to (`hushtable_federation.book.contents`).
+"""
+
+import hmac
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from hushtable.arguments import is_text
+from hushtable.data.known import among
+from hushtable.data.schema import Schema
+from hushtable.entries import is_digest
+from hushtable.errors import PrivacyError, RoundError, UsageError
+from hushtable.privacy.budget import Cost, Spent, check_delta, check_epsilon
+from hushtable.privacy.rounding import rounded_up
+from hushtable_federation.book.chain import Entry
+from hushtable_federation.book.contents import ROLES, WAYS
+from hushtable_federation.book.digests import RowDigester, RowDigests
+from hushtable_federation.book.file import BookFile
+from hushtable_federation.book.registers import (
+    REGISTER,
+    Digests,
+    Period,
+    barred,
+    from_bytes,
+    nameless,
+)
+from hushtable_federation.contribution import Contribution
+from hushtable_federation.keys import Card
+
+#: Name of the rows, unless somebody says that there are several sets of different people.
+ALL_ROWS = "all rows"
+
+
+class Book(BookFile):
+    """The book of one site; see the module.
+
+    Make one with `create`, open it with `open`; use it as a context manager.
+
+    Attributes
+    ----------
+    path : str
+        The file.
+    site : str
+        Name of the site.
+
+    Examples
+    --------
+    >>> from hushtable_federation import Book, Keys
+    >>> keys = Keys.generate("north")
+    >>> with Book.create("north.book", keys.card, epsilon=2.0) as book:
+    ...     book.total("all rows")
+    0.0
+    """
+
+    # --- the cap ----------------------------------------------------------------------------
+
+    @property
+    def epsilon(self) -> float:
+        """The cap: what all rounds together may cost a person in one set of rows."""
+        return self._now().epsilon
+
+    @property
+    def delta(self) -> float:
+        """Delta of the cap."""
+        return self._now().delta
+
+    def set_cap(self, epsilon: float, delta: float) -> None:
+        """Change what all rounds together may cost."""
+        content = {"epsilon": check_epsilon(epsilon), "delta": check_delta(delta)}
+        with self.writing():
+            self._note("cap", content)
+
+    def spent(self, data_set: str) -> tuple[Spent, ...]:
+        """Return what rounds about these rows cost, in the order of answers."""
+        return tuple(self._now().spent.get(data_set, ()))
+
+    def data_sets(self) -> list[str]:
+        """Return the names of rows that rounds were about."""
+        return list(self._now().spent)
+
+    def total(self, data_set: str, *more: Spent) -> float:
+        """Return the epsilon, at the delta of the cap, of all rounds about these rows."""
+        # A stream is charged once, for all of its periods.
+        spent = dict.fromkeys((*self.spent(data_set), *more))
+        if len({(s.adjacency, s.rows_per_person) for s in spent}) > 1:
+            terms = sorted({f"{s.adjacency}, {s.rows_per_person} rows a person" for s in spent})
+            raise PrivacyError(
+                f"rounds about {data_set!r} were answered under other terms ({'; '.join(terms)}): "
+                "their costs do not add up; ask the coordinator for the same terms"
+            )
+        return Cost.total(s.cost for s in spent).epsilon(self.delta)
+
+    def check_cap(self, data_set: str, *more: Spent) -> float:
+        """Return the total after further answers; raises `PrivacyError` if it breaks the cap."""
+        after = self.total(data_set, *more)
+        if after > self.epsilon * (1.0 + 1e-9):
+            before = self.total(data_set)
+            raise PrivacyError(
+                f"this round would take {data_set!r} to epsilon {rounded_up(after):g} "
+                f"(it has cost {rounded_up(before):g} so far), and the cap of {self.site!r} is "
+                f"{self.epsilon:g} at delta {self.delta:g}: "
+                f"{self.smaller(data_set, self.epsilon)}, or raise the cap "
+                "(hushtable round book --cap)"
+            )
+        return after
+
+    def smaller(self, data_set: str, most: float) -> str:
+        """Return what helps where a round would cost more than ``most`` in all."""
+        left = self.total(data_set) < 0.999 * most
+        return "ask the coordinator for a smaller epsilon" if left else "nothing is left to spend"
+
+    # --- who --------------------------------------------------------------------------------
+
+    def known(self, role: str | None = None) -> dict[str, Card]:
+        """Return the cards that this site has met or been given, by name.
+
+        Parameters
+        ----------
+        role : {"site", "coordinator"}, optional
+            Those that are known as such only.
+        """
+        said = self._now()
+        return {
+            name: card
+            for name, card in said.cards.items()
+            if role is None or _role(role) in said.roles[name]
+        }
+
+    def ways(self, name: str, role: str) -> dict[str, str]:
+        """Return how somebody's card was verified in a role, each way with when it first was."""
+        return dict(self._now().ways.get(name, {}).get(_role(role), {}))
+
+    def trust(self, cards: Sequence[Card], role: str = "site", how: str | None = None) -> None:
+        """Take these cards for those of their names from now on.
+
+        Parameters
+        ----------
+        cards : sequence of Card
+            A card with other keys than before takes the name over, without its earlier roles.
+        role : {"site", "coordinator"}
+            As what.
+        how : {"code", "card", "asked"}, optional
+            How they were verified: see `hushtable_federation.book.contents.WAYS`.
+        """
+        if how is not None and how not in WAYS:
+            raise UsageError(f"how={how!r}: needs one of {', '.join(WAYS)}")
+        more = {} if how is None else {"how": how}
+        if not cards:
+            return
+        with self.writing():
+            for card in dict.fromkeys(cards):
+                known = self.known(_role(role)).get(card.name) == card
+                if not known or (more and how not in self.ways(card.name, role)):
+                    self._note("trust", {"card": card.to_dict(), "role": role, **more})
+
+    # --- answers ----------------------------------------------------------------------------
+
+    def answer(self, round_id: str) -> Contribution | None:
+        """Return what was contributed to a round, if anything was."""
+        entry = self._now().answers.get(round_id)
+        return None if entry is None else self._answer(entry)
+
+    def periods(self, stream: str) -> dict[int, str]:
+        """Return the periods of a stream that were answered, each with the id of its first round.
+
+        ``stream`` is the id of the first round of all.
+        """
+        found = self._now().streams.get(stream, {})
+        return {period: entry.content["round_id"] for period, entry in found.items()}
+
+    def answers(self) -> list[Contribution]:
+        """Return the contributions to all rounds, oldest first."""
+        return [self._answer(entry) for entry in self._now().answers.values()]
+
+    def _answer(self, entry: Entry) -> Contribution:
+        blobs = [one for one in entry.content["blobs"].items() if one[0] != REGISTER]
+        found = {name: self._chain.blob(entry, digest) for name, digest in blobs}
+        return self._parsed(lambda entry: Contribution.of(entry.content, found), entry)
+
+    def record(
+        self,
+        given: Contribution,
+        rows: RowDigests | None = None,
+        new_people: bool = False,
+        persons: RowDigests | None = None,
+    ) -> Contribution:
+        """Note a contribution before it is sent; return what holds from now on.
+
+        That is the one given, or, where the round was answered already (by another process,
+        or before a crash), the one that was noted then, whatever the rows are now.
+
+        Parameters
+        ----------
+        given : Contribution
+            What is to be sent.
+        rows : RowDigests, optional
+            Of the rows behind it, which `digester` made; `check_people` judges them before.
+        new_people : bool
+            Whether somebody says that these rows are of other people than those of all other data
+            sets. That is noted, and whom they look like.
+        persons : RowDigests, optional
+            Of whose rows they are, as ``of_persons`` made them; judged as the rows are.
+
+        Raises
+        ------
+        PrivacyError
+            If the cap would be broken.
+        """
+        if not is_text(given.data_set):
+            raise UsageError(f"data_set={given.data_set!r}: needs a text, the name of the rows")
+        with self.writing():
+            earlier = self.answer(given.round_id)
+            if earlier is not None:
+                return earlier
+            if given.spent not in self.spent(given.data_set):  # of a stream, paid once
+                self.check_cap(given.data_set, given.spent)
+            for some in (one for one in (rows, persons) if one is not None):
+                like = self.same_people(given.data_set, some)
+                content = {"data_set": given.data_set, "new_people": new_people, "like": like}
+                self._note("rows", content, {"rows": some.to_bytes()})
+            self._note("answer", *given.noted())
+        return given
+
+    # --- which people -----------------------------------------------------------------------
+
+    def digester(self, schema: Schema) -> RowDigester:
+        """Return what makes digests of rows under this book's key."""
+        return RowDigester(schema, self._now().key)
+
+    @property
+    def persons_key(self) -> bytes:
+        """The secret by which persons are hashed: 32 bytes, of this book alone."""
+        return hmac.digest(self._now().key, b"persons", "sha256")
+
+    def same_people(self, data_set: str, rows: RowDigests) -> str | None:
+        """Return the name of another data set that these rows seem to be of, if there is one."""
+        for name, entries in self._now().rows.items():
+            for entry in entries if name != data_set else ():
+                if rows.same_people(self._parsed(self._digests, entry)):
+                    return name
+        return None
+
+    def _digests(self, entry: Entry) -> RowDigests:
+        return RowDigests.from_bytes(self._chain.blob(entry, entry.content["blobs"]["rows"]))
+
+    def barred(self, data_set: str, period: Period | None = None) -> Digests:
+        """Return who may not be counted in a round about these rows.
+
+        Parameters
+        ----------
+        data_set : str
+            What the round is about. Whom answers about others have counted is left out.
+        period : Period, optional
+            Which one the round is about.
+
+        Returns
+        -------
+        ndarray of shape (n,), uint64
+            The first 64 bits of digests under `persons_key`, sorted: for ``known`` of
+            `hushtable.Sketch.from_data`.
+        """
+        return barred(self._now().answers.values(), self._register, data_set, period)
+
+    def check_register(self, register: Digests, barred: Digests) -> None:
+        """Raise `RoundError` if somebody was counted whom `barred` names."""
+        if among(barred, register).any():
+            raise RoundError(
+                "some of these persons were counted in another answer of this book in the "
+                "meantime: count the rows again, without whom Reply.barred() names"
+            )
+
+    def nameless(self, data_set: str, period: Period | None = None) -> int:
+        """Return how many answers say nothing of whom `barred` should name: they had no ids."""
+        return nameless(list(self._now().answers.values()), data_set, period)
+
+    def check_others(self, data_set: str) -> None:
+        """Raise `UsageError` if the book knows nobody whom new people could be other than."""
+        if self.data_sets() == [data_set]:
+            raise UsageError(
+                f"--new-people: the only answers in this book are about {data_set!r} too: give new "
+                "people a --data-set of their own; a further round about the same people needs no "
+                "--new-people"
+            )
+
+    def _register(self, entry: Entry) -> Digests:
+        if not entry.content[REGISTER]:
+            return np.empty(0, np.uint64)
+        content = self._chain.blob(entry, entry.content["blobs"][REGISTER])
+        return self._parsed(from_bytes, content)
+
+    def check_people(self, data_set: str, rows: RowDigests, new_people: bool = False) -> str | None:
+        """Return another data set that these rows seem to be of; refuse that unless it is said.
+
+        Raises
+        ------
+        PrivacyError
+            If there is one, and nobody says that these are ``new_people``.
+        """
+        other = self.same_people(data_set, rows)
+        if other is not None and not new_people:
+            raise PrivacyError(
+                f"the rows given as {data_set!r} seem to be those of {other!r}, or a part of them: "
+                f"the same people share one budget. Answer with --data-set '{other}'; if they are "
+                "other people, say so with --new-people, which the book notes"
+            )
+        return other
+
+    # --- what else is noted -----------------------------------------------------------------
+
+    @property
+    def policy(self) -> str:
+        """SHA-256 of the policy file that was noted last; empty if none was."""
+        return self._now().policy
+
+    def note_policy(self, digest: str) -> None:
+        """Note the policy file in force, by its SHA-256 in 64 hexadecimal digits."""
+        _check_digest(digest)
+        with self.writing():
+            if digest != self._now().policy:
+                self._note("policy", {"digest": digest})
+
+    def verified(self, digest: str) -> datetime | None:
+        """Return when a result with this digest was verified first, if it was."""
+        return self._now().verified.get(digest)
+
+    def note_verified(self, digest: str, round_id: str) -> None:
+        """Note that the result of a round, with this SHA-256, was verified."""
+        _check_digest(digest)
+        with self.writing():
+            if digest not in self._now().verified:
+                self._note("verified", {"digest": digest, "round_id": round_id})
+
+
+def _role(role: str) -> str:
+    if role not in ROLES:
+        raise UsageError(f"role={role!r}: needs one of {', '.join(ROLES)}")
+    return role
+
+
+def _check_digest(digest: Any) -> None:
+    if not is_digest(digest):
+        raise UsageError(f"digest={digest!r}: needs a SHA-256 in 64 hexadecimal digits")

@@ -1,0 +1,164 @@
+"""Options and files of the commands of a round."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+from hushtable.cli._options import argument, option
+from hushtable.errors import FileError, UsageError
+from hushtable.plans.plan import Plan
+from hushtable_federation.collect import Collection
+from hushtable_federation.folder.posts import rounds
+from hushtable_federation.folder.store import Store
+from hushtable_federation.hidden import read_plan
+from hushtable_federation.keys import Card, Keys
+from hushtable_federation.meeting_notes import read_verified
+from hushtable_federation.policy import Persons
+from hushtable_federation.roster import check_coordinator
+from hushtable_federation.round import Round, now
+
+RoundFile: TypeAlias = Annotated[Path, argument("ROUND", "Round of hushtable round open.")]
+Submissions: TypeAlias = Annotated[list[Path], argument("SUBMISSION...", "What the sites sent.")]
+KeyFile: TypeAlias = Annotated[
+    Path, option("FILE", "Your keys, of hushtable round keygen.", "--key")
+]
+BookFile: TypeAlias = Annotated[
+    Path | None, option("FILE", "This site's book; by default the one beside the keys.", "--book")
+]
+PolicyFile: TypeAlias = Annotated[
+    Path | None,
+    option("FILE", "This site's policy; by default the one beside the keys.", "--policy"),
+]
+PersonsOption: TypeAlias = Annotated[
+    str,
+    option(
+        "column|N",
+        "With --cap, for the policy. What shows that nobody has more rows than a round states: a "
+        "column that each answer names, or you, who affirm that nobody has more than N.",
+        "--persons",
+    ),
+]
+HiddenPlan: TypeAlias = Annotated[
+    Path | None, option("FILE", "The sites' plan, where the round hides it.")
+]
+Days: TypeAlias = Annotated[float, option("N", "Days until the deadline.", min=0.001, max=3650)]
+
+
+def stated_persons(text: str) -> Persons:
+    """Return what `PersonsOption` states; raises `UsageError` if it is neither."""
+    if text == "column":
+        return "column"
+    if text.isascii() and text.isdigit() and int(text) >= 1:
+        return int(text)
+    raise UsageError(
+        f"--persons {text}: needs 'column', or the most rows that any person has (--persons 1)"
+    )
+
+
+def read_round(path: Path) -> Round:
+    """Read a round and check the coordinator's signature."""
+    return Round.from_bytes(path.read_bytes(), path)
+
+
+def book_beside(key: Path, book: Path | None) -> Path:
+    """Return the book that goes with a key file."""
+    return key.with_suffix(".book") if book is None else book
+
+
+def hidden_plan(path: Path | None) -> Plan | None:
+    """Read the plan that the sites of a round share, if one is given."""
+    return None if path is None else read_plan(path)
+
+
+def coordinators_keys(path: Path, round_: Round) -> Keys:
+    """Read keys that have to be those of the round's coordinator."""
+    keys = Keys.load(path)
+    check_coordinator(round_, keys)
+    return keys
+
+
+def coordinators_round(path: Path, keys: Keys) -> Round:
+    """Read a round that these keys opened."""
+    round_ = read_round(path)
+    check_coordinator(round_, keys)
+    return round_
+
+
+def no_round(store: Store, me: Card | None, which: str | None) -> UsageError:
+    """Return the error that a folder holds no round for somebody, or none at all."""
+    named = [
+        card
+        for one in rounds(store)
+        for card in (*one.sites, one.coordinator)
+        if me is not None and card.name == me.name
+    ]
+    if me is not None and named and not which:
+        return UsageError(
+            f"{store.where} names {me.name!r} with other keys (fingerprint "
+            f"{named[-1].fingerprint}; that of these is {me.fingerprint}): give those keys, or ask "
+            "the coordinator for a round with the new card"
+        )
+    about = f" whose id begins with {which}" if which else ""
+    of = "" if me is None else f" for {me.name!r}"
+    return UsageError(
+        f"{store.where} holds no round{about}{of}: check the folder, or wait for the coordinator "
+        "to put one there (hushtable round sync --post)"
+    )
+
+
+def days_on(days: float) -> Any:
+    """Return the time that many days from now."""
+    return now() + timedelta(days=days)
+
+
+def collected(round_: Round, submissions: list[Path]) -> Collection:
+    """Read submissions into a collection, which notes what it refuses."""
+    collection = Collection(round_)
+    for path in present(submissions):  # one that is given twice is noted as repeated
+        collection.add(str(path), path)
+    return collection
+
+
+def present(paths: list[Path] | None) -> list[Path]:
+    """Return the files; refuse one that is not there."""
+    for path in paths or []:
+        if not path.is_file():
+            raise FileError(f"{path}: no such file: check the path")
+    return paths or []
+
+
+def state(collection: Collection) -> dict[str, Any]:
+    """Return who is in and who is not, for machines."""
+    return {
+        "accepted": sorted(collection.accepted),
+        "missing": collection.missing,
+        "refused": [{"file": name, "reason": why} for name, why in collection.refused],
+        "repeated": [{"file": name, "site": site} for name, site in collection.repeated],
+    }
+
+
+def period_facts(round_: Round) -> dict[str, Any]:
+    """Return which period a round is about, for machines; nothing outside a stream."""
+    horizon, place = round_.layout.horizon, round_.place
+    if horizon is None or place is None:
+        return {}
+    called = None if place.every is None else place.called(place.period)
+    of = {"period": place.period, "periods": horizon.periods, "called": called}
+    return of | {"stream": round_.stream}
+
+
+def roles(round_: Round) -> list[tuple[str, Card]]:
+    """Return the coordinator and the sites, each with its role."""
+    return [("coordinator", round_.coordinator), *(("site", card) for card in round_.sites)]
+
+
+def cards(paths: list[Path]) -> list[Any]:
+    """Read cards, and those of hushtable round meet; a key file in a pattern is named as such."""
+    for path in paths:
+        if path.suffix in (".key", ".book"):
+            raise UsageError(
+                f"{path} is secret and must not travel: give the card (.card) of each site"
+            )
+    verified = [path.suffix == ".verified" for path in paths]
+    read = [read_verified(p) if v else [Card.load(p)] for p, v in zip(paths, verified, strict=True)]
+    return [card for some in read for card in some]

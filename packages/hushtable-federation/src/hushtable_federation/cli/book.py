@@ -1,0 +1,232 @@
+"""``hushtable round book``: what a site has answered, and what that cost."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hushtable.cli._options import Json, argument, option
+from hushtable.cli._output import Target, finish, print_table, shown
+from hushtable.entries import is_digest
+from hushtable.errors import RoundError, UsageError
+from hushtable.privacy.rounding import rounded_up
+from hushtable_federation.book.book import Book
+from hushtable_federation.book.chain import Entry
+from hushtable_federation.book.contents import ROLES
+from hushtable_federation.cli._forecast import Forecast, picture
+from hushtable_federation.keys import Card
+
+_File = Annotated[Path, argument("BOOK", "Book of hushtable round keygen.")]
+_Cap = Annotated[float | None, option("E", "Change what all rounds together may cost.")]
+_Delta = Annotated[float | None, option("D", "Delta of the cap; as it was by default.")]
+_History = Annotated[
+    bool, typer.Option("--history", help="List every entry, with its time and its link.")
+]
+_Asked = Annotated[
+    Path | None,
+    argument("[ROUND_OR_PLAN]", "With --forecast: what to look ahead to; by default the last."),
+]
+_Forecast = Annotated[
+    bool, typer.Option("--forecast", help="Show what a further round would cost, and how many fit.")
+]
+_Rows = Annotated[
+    str | None, option("NAME", "With --forecast: which rows; by default those answered last.")
+]
+_Plot = Annotated[
+    Path | None, option("FILE", "With --forecast: draw what is spent, as .png, .svg or .pdf.")
+]
+_Expect = Annotated[
+    str | None,
+    option("HEAD", "A head that was kept apart: check that the book still holds all up to it."),
+]
+#: How a card was verified, for people.
+WORDS = {
+    "code": "by the code read in a call",
+    "card": "by a card from its owner",
+    "asked": "fingerprint compared",
+}
+
+
+def book(
+    file: _File,
+    asked: _Asked = None,
+    cap: _Cap = None,
+    delta: _Delta = None,
+    history: _History = False,
+    expect: _Expect = None,
+    forecast: _Forecast = False,
+    data_set: _Rows = None,
+    plot: _Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Show a site's book: rounds answered, and the budget spent.
+
+    Its entries are a chain. The head, its last link, stands for all of them: keep it apart from
+    the book, and ask with --expect whether the entries up to it are all there.
+
+    Example:
+      hushtable round book north.book
+      hushtable round book north.book round.hush --forecast
+    """
+    if cap is None and delta is not None:
+        raise UsageError("--delta goes with --cap")
+    if cap is not None and expect is not None:
+        raise UsageError("--expect looks at the book as it is: leave out --cap")
+    if not forecast and (asked, data_set, plot) != (None, None, None):
+        raise UsageError("a round or plan, --data-set and --plot go with --forecast")
+    target, ahead = picture(plot, [file, asked]), None
+    with Book.open(file) as notes:
+        expected = None if expect is None else _expected(notes, expect)
+        if cap is not None:
+            notes.set_cap(cap, notes.delta if delta is None else delta)
+        facts = _facts(notes, history)
+        if forecast:
+            ahead = Forecast(notes, asked, data_set)
+            facts["forecast"] = ahead.facts()
+    if ahead is not None and target is not None:
+        ahead.draw(target)
+        facts["plot"] = str(target.path)
+    if expected is not None:
+        facts["expected"] = {"entry": expected, "entries_since": facts["entries"] - expected}
+
+    finish(as_json, facts, lambda: _print_all(facts, ahead, target))
+
+
+def _print_all(facts: dict[str, Any], ahead: Forecast | None, target: Target | None) -> None:
+    _print(facts)
+    if "history" in facts:
+        print()
+        print_table(["known", "as", "fingerprint", "verified"], _known(facts), left=4)
+        print()
+        print_table(
+            ["entry", "when", "kind", "what", "link"],
+            [
+                [f"{e['entry']:,}", e["at"], e["kind"], shown(e["what"]), e["link"][:12]]
+                for e in facts["history"]
+            ],
+            left=5,
+        )
+    if ahead is not None:
+        print()
+        ahead.show()
+    print(f"\n{facts['entries']:,} entries. Head, to be kept apart from the book:")
+    print(f"  {facts['head']}")
+    if "expected" in facts:
+        expected, since = (facts["expected"][name] for name in ("entry", "entries_since"))
+        print(f"The head that was expected is that of entry {expected:,}; {since:,} follow.")
+    if target is not None:
+        print(f"\nWrote {target}.")
+
+
+def _expected(notes: Book, head: str) -> int:
+    """Return the number of the entry with this link; raises `RoundError` if there is none."""
+    link = head.strip().lower()
+    if not is_digest(link):
+        raise UsageError(
+            f"--expect {head[:80]!r}: needs a head as hushtable round book shows it, 64 "
+            "hexadecimal digits"
+        )
+    for entry in notes.history():
+        if entry.link == link:
+            return entry.n
+    raise RoundError(
+        f"{notes.path} does not hold the head {link[:12]}...: entries were cut off its end, or it "
+        "is an old copy, or another book. Answer nothing with it, and restore the last backup "
+        "that holds that head"
+    )
+
+
+def _facts(notes: Book, history: bool) -> dict[str, Any]:
+    entries = notes.history()
+    facts: dict[str, Any] = {
+        "command": "round book",
+        "site": notes.site,
+        "cap": {"epsilon": notes.epsilon, "delta": notes.delta},
+        "spent": {name: notes.total(name) for name in notes.data_sets()},
+        "rounds": [_round(entry) for entry in entries if entry.kind == "answer"],
+        "known": {name: card.fingerprint for name, card in notes.known().items()},
+        "roles": {role: sorted(notes.known(role)) for role in ROLES},
+        "verified": {
+            role: {name: notes.ways(name, role) for name in notes.known(role)} for role in ROLES
+        },
+        "head": notes.head,
+        "entries": len(entries),
+    }
+    if history:
+        keys = ("entry", "at", "kind", "what", "link")
+        facts["history"] = [
+            dict(zip(keys, (e.n, e.content["at"], e.kind, _what(e), e.link), strict=True))
+            for e in entries
+        ]
+    return facts
+
+
+def _round(entry: Entry) -> dict[str, Any]:
+    said = entry.content
+    facts = {key: said[key] for key in ("round_id", "title", "data_set", "made")}
+    facts |= {key: said["spent"][key] for key in ("what", "rho")}
+    return facts | {key: said[key] for key in ("stream", "period") if key in said}
+
+
+def _what(entry: Entry) -> str:
+    """Say in a few words what an entry notes."""
+    said = entry.content
+    if entry.kind in ("site", "cap"):
+        words = f"cap: epsilon {said['epsilon']:g}, delta {said['delta']:g}"
+        return f"{said['name']}, {words}" if entry.kind == "site" else words
+    if entry.kind == "trust":
+        card = Card.from_dict(said["card"])
+        how = f", {WORDS.get(said['how'], said['how'])}" if "how" in said else ""
+        return f"{card.name} as {said['role']}, {card.fingerprint}{how}"
+    if entry.kind == "rows":
+        said_so = ": said to be of new people" if said["new_people"] else ""
+        like = f", though like those of {said['like']}" if said["like"] else ""
+        return f"{said['data_set']}{said_so}{like}"
+    if entry.kind == "answer":
+        title = f" ({said['title']})" if said["title"] else ""
+        period = f", period {said['period']}," if "period" in said else ""
+        return f"round {said['round_id'][:12]}{title}{period} about {said['data_set']}"
+    if entry.kind == "verified":
+        return f"result {said['digest'][:12]} of round {said['round_id'][:12]}"
+    return f"policy {said['digest'][:12]}"
+
+
+def _known(facts: dict[str, Any]) -> list[list[str]]:
+    """Return a line for each card that is known, in each role: how it was verified, and when."""
+    rows = []
+    for role, those in facts["verified"].items():
+        for name, ways in those.items():
+            words = [f"{WORDS.get(how, shown(how))}, {at}" for how, at in ways.items()]
+            rows.append([name, role, facts["known"][name], "; ".join(words) or "not noted how"])
+    return rows
+
+
+def _periods(rounds: list[dict[str, Any]], stream: str) -> str:
+    """Say which periods of a stream were answered; they follow on each other."""
+    periods = {one["period"] for one in rounds if one.get("stream") == stream}
+    first, last = min(periods), max(periods)
+    return f"period {first}" if first == last else f"periods {first} to {last}"
+
+
+def _print(facts: dict[str, Any]) -> None:
+    most = facts["cap"]["epsilon"]
+    print(f"Book of {facts['site']}. Each set of rows may spend epsilon {most:g} in all, at")
+    print(f"delta {facts['cap']['delta']:g}.\n")
+    if not facts["rounds"]:
+        print("No round was answered.")
+        return
+    rounds: dict[str, list[str]] = {}
+    for one in facts["rounds"]:  # a stream once, for it is paid once
+        round_id, what = one.get("stream", one["round_id"]), one["what"]
+        if "period" in one:
+            what += f", {_periods(facts['rounds'], round_id)}"
+        names = [round_id[:12], shown(one["title"]), shown(one["data_set"])]
+        rounds[round_id] = [*names, what, one["made"], f"{rounded_up(one['rho'], 4):g}"]
+    print_table(["round", "title", "rows", "what", "answered", "rho"], [*rounds.values()], left=5)
+    print()
+    rows = [
+        [shown(name), f"{rounded_up(spent):g}", f"{most:g}"]
+        for name, spent in facts["spent"].items()
+    ]
+    print_table(["rows", "epsilon spent", "of at most"], rows)
+    print("\nThe cap is the guarantee; what is spent so far is a running total.")

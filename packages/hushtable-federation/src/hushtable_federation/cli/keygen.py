@@ -1,0 +1,123 @@
+"""``hushtable round keygen``: keys, card and book of somebody who takes part."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+from hushtable.cli._options import Delta, Json, argument, option
+from hushtable.cli._output import Target, finish
+from hushtable.errors import UsageError
+from hushtable_federation.book.book import Book
+from hushtable_federation.cli._common import PersonsOption, stated_persons
+from hushtable_federation.keys import Keys, check_name
+from hushtable_federation.policy import Persons
+from hushtable_federation.policy_file import policy_beside, write_policy
+
+_Name = Annotated[str, argument("NAME", "As others see you.")]
+_Cap = Annotated[
+    float | None,
+    option("E", "For a site: epsilon that all rounds together may cost a person in its rows."),
+]
+_Folder = Annotated[Path, option("DIR", "Where to write the files.", "--folder")]
+
+
+def keygen(
+    name: _Name,
+    cap: _Cap = None,
+    delta: Delta = 1e-6,
+    persons: PersonsOption = "column",
+    folder: _Folder = Path(),
+    as_json: Json = False,
+) -> None:
+    """Make the keys of a site (with --cap) or of a coordinator.
+
+    NAME.key is secret. NAME.card is its public half: give it to the coordinator, and read its
+    fingerprint to them on the phone. With --cap: NAME.book notes what the site answers and what
+    that costs, and is as secret as the rows; NAME.policy.toml says whom the site answers, and about
+    what: look through it.
+
+    Example:
+      hushtable round keygen north --cap 2
+    """
+    check_name(name)
+    files = {kind: folder / f"{name}.{kind}" for kind in ("key", "card")}
+    if cap is not None:
+        files["policy"] = policy_beside(files["key"])
+        files["book"] = folder / f"{name}.book"
+    keys = _made(name, files, cap, delta, stated_persons(persons))
+    facts: dict[str, Any] = {
+        "command": "round keygen",
+        "name": name,
+        "fingerprint": keys.card.fingerprint,
+        "files": {kind: str(path) for kind, path in files.items()},
+    }
+
+    def text() -> None:
+        print(f"Keys of {name}. Fingerprint: {keys.card.fingerprint}\n")
+        print(f"  {files['key']}   secret: back it up, show it to nobody")
+        if cap is not None:
+            print(f"  {files['book']}  secret: back it up; cap: epsilon {cap:g}, delta {delta:g}")
+            print(f"  {files['policy']}  whom this site answers, about what: look through it")
+        print(f"  {files['card']}  give it to the coordinator")
+
+    finish(as_json, facts, text)
+
+
+def _made(
+    name: str, files: dict[str, Path], cap: float | None, delta: float, persons: Persons
+) -> Keys:
+    """Write the files that are not there yet: the card last."""
+    keys = _begun(files, cap, delta)
+    for kind, path in files.items():
+        if path.exists() and kind != "policy" and (keys is None or kind == "card"):
+            raise UsageError(
+                f"{path} exists, and keys are never overwritten: use it, or give another name"
+            )
+    targets = {kind: Target(path) for kind, path in files.items()}
+    if keys is None:
+        keys = Keys.generate(name)
+        if cap is not None:
+            with targets["book"].writing():
+                Book.create(files["book"], keys.card, epsilon=cap, delta=delta).close()
+        with _held(files, keys, cap), targets["key"].writing():
+            keys.save(files["key"])
+    if cap is not None:
+        Book.open(files["book"], keys.card).close()  # not that of a call at the same time
+        if not files["policy"].exists():
+            with targets["policy"].writing():
+                write_policy(files["policy"], name, cap, delta, persons)
+    targets["card"].save(keys.card)
+    return keys
+
+
+def _begun(files: dict[str, Path], cap: float | None, delta: float) -> Keys | None:
+    """Return the keys of a call that was ended before its last file, the card.
+
+    Its first file is the book: one without keys beside it, in which nothing was ever noted, can
+    be of no use to anybody, and goes.
+    """
+    if files["card"].exists() or (cap is not None and not files["book"].exists()):
+        return None
+    keys = Keys.load(files["key"]) if files["key"].exists() else None
+    if cap is None:
+        return keys
+    with Book.open(files["book"], None if keys is None else keys.card) as book:
+        unused, terms = book.unused, (book.epsilon, book.delta)
+        if keys is None and unused:
+            # Under its lock: a call at the same time may be about to write the keys of this book.
+            with book.writing(), Book.open(files["book"]) as now:
+                if now.head == book.head and not files["key"].exists():
+                    files["book"].unlink()
+    return keys if unused and terms == (cap, delta) else None
+
+
+@contextlib.contextmanager
+def _held(files: dict[str, Path], keys: Keys, cap: float | None) -> Iterator[None]:
+    """Hold the lock of a site's new book, so that nobody takes it for one that was left."""
+    if cap is None:
+        yield
+        return
+    with Book.open(files["book"], keys.card) as book, book.writing():
+        Book.open(files["book"], keys.card).close()  # still there, now that it is held
+        yield

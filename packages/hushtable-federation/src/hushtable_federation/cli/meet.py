@@ -1,0 +1,182 @@
+"""``hushtable round meet``: all cards, compared in one call by a code that everybody reads."""
+
+import os
+import sys
+import time
+from pathlib import Path
+from shlex import quote
+from typing import Annotated, Any
+
+import typer
+
+from hushtable.cli._options import Json, argument, option
+from hushtable.cli._output import finish, print_sentences, print_table, shown
+from hushtable.errors import UsageError
+from hushtable_federation.book.book import Book
+from hushtable_federation.cli import _common as common
+from hushtable_federation.codes import shown_code
+from hushtable_federation.folder.store import Store
+from hushtable_federation.keys import Keys
+from hushtable_federation.meeting import visit
+from hushtable_federation.meeting_notes import Visit, beside, confirm, verified_beside
+
+_Folder = Annotated[str, argument("FOLDER", "Folder that all parties share, new for this.")]
+_Coordinator = Annotated[str | None, option("NAME", "Who opens the rounds.")]
+_Expect = Annotated[
+    str | None,
+    option("A,B,...", "Everybody by name, you among them; or a text file, one name a line."),
+]
+_Code = Annotated[
+    str | None, option("CODE", "The code that everybody read in the call: trust these cards.")
+]
+_Absent = Annotated[
+    str | None, option("A,B,...", "Who did not read the code: their cards are not trusted yet.")
+]
+_Wait = Annotated[
+    float, option("MINUTES", "Look again until everybody is there.", min=0.0, max=1440.0)
+]
+_Again = Annotated[
+    bool, typer.Option("--again", help="Begin anew, in a new folder: so do all others.")
+]
+
+#: Seconds between two looks at the folder.
+PAUSE = 2.0
+
+
+def meet(
+    folder: _Folder,
+    key: common.KeyFile,
+    coordinator: _Coordinator = None,
+    expect: _Expect = None,
+    book: common.BookFile = None,
+    code: _Code = None,
+    absent: _Absent = None,
+    wait: _Wait = 0.0,
+    again: _Again = False,
+    as_json: Json = False,
+) -> None:
+    """Compare all cards in one call, by a code that everybody reads.
+
+    Does whatever is next. The first call posts your card, with a commitment to a number. Once all
+    are there, the next fixes the cards and reveals the number; then it shows a code of nine digits.
+    On the phone, everybody reads it. Who has another has other cards: then nobody trusts anything.
+    Your book notes who was verified; a coordinator gets a file of cards for round open.
+
+    Example:
+      hushtable round meet shared --key north.key --coordinator lead --expect lead,north,south
+      hushtable round meet shared --key north.key --wait 10
+    """
+    if absent is not None and code is None and (as_json or not sys.stdin.isatty()):
+        raise UsageError("--absent goes with --code: nobody is here to ask")
+    keys, notes = Keys.load(key), beside(key)
+    place = Store.open(folder, keys.card.name)
+    name, kept = keys.card.name, common.book_beside(key, book)
+    if kept.exists() or coordinator not in (None, name):
+        Book.open(kept, keys.card).close()  # what fails, fails before anything is posted
+    names, end = _names(expect), time.monotonic() + 60.0 * wait
+    visited = visit(place, keys, notes, names, coordinator, again=again)
+    said = ""
+    while visited.waiting and time.monotonic() < end:
+        if visited.waits_for != said and not as_json:
+            print(said := visited.waits_for, file=sys.stderr)
+        time.sleep(PAUSE)
+        visited = visit(place, keys, notes)
+    if code is None and visited.step == "code" and not as_json:
+        _show(visited)
+    asks = code is None and visited.step == "code" and not as_json and sys.stdin.isatty()
+    if asks and typer.confirm("\nDid everybody read the same code, each from their own screen?"):
+        code = visited.state.code
+    if code is not None:
+        away = [] if absent is None else _split(absent)
+        if kept.exists() or visited.state.coordinator != name:
+            with Book.open(kept, keys.card) as noted:
+                visited = confirm(visited, notes, code, noted, away)
+        else:
+            visited = confirm(visited, notes, code, None, away)
+    finish(as_json, _facts(visited, notes), lambda: _print(visited, place, folder, key))
+
+
+def _split(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _names(expect: str | None) -> list[str] | None:
+    """Return the names of an option, or of the lines of the file that it names."""
+    if expect is None or not os.path.isfile(expect):
+        return None if expect is None else _split(expect)
+    try:
+        lines = Path(expect).read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError:
+        raise UsageError(f"--expect {expect}: needs a text file with one name a line") from None
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _facts(visited: Visit, notes: Path) -> dict[str, Any]:
+    state = visited.state
+    cards = {} if state.seen is None else state.seen.cards
+    verified = verified_beside(notes)
+    return {
+        "command": "round meet",
+        "name": state.card.name,
+        "fingerprint": state.card.fingerprint,
+        "coordinator": state.coordinator,
+        "step": visited.step,
+        "expected": list(state.names),
+        "waiting": list(visited.waiting),
+        "unread": dict(visited.unread),
+        "not_expected": list(visited.others),
+        "cards": {name: card.fingerprint for name, card in cards.items()},
+        "code": state.code or None,
+        "confirmed": list(state.confirmed),
+        "verified": str(verified) if state.confirmed and _leads(visited) else None,
+    }
+
+
+def _leads(visited: Visit) -> bool:
+    return visited.state.coordinator == visited.state.card.name
+
+
+def _show(visited: Visit) -> None:
+    """Show the cards and the code, and say what to do with them."""
+    state = visited.state
+    cards = {} if state.seen is None else state.seen.cards
+    rows = [
+        ["coordinator" if name == state.coordinator else "site", name, card.fingerprint]
+        for name, card in cards.items()
+    ]
+    print_table(["role", "name", "fingerprint"], rows, left=3)
+    print(f"\nThe code: {shown_code(state.code)}\n")
+    print_sentences([
+        "In a call whose number you did not get from this folder, everybody reads the whole code "
+        "aloud from a screen of their own. Whoever has another one says so. Then nobody trusts "
+        "anything: somebody swapped a card."
+    ])  # fmt: skip
+
+
+def _print(visited: Visit, place: Store, folder: str, key: Path) -> None:
+    state, away = visited.state, visited.waiting
+    if visited.others:
+        names = ", ".join(shown(name) for name in visited.others[:5])
+        print_sentences([f"Not expected, and left out: {names}."])
+    if visited.step == "hello":
+        print(f"Your card is in {folder}: {len(state.names) - len(away)} of {len(state.names)}.")
+    elif visited.step == "reveal":
+        print(f"The cards of all {len(state.names)} are fixed, and your number is revealed.")
+    elif not state.confirmed:
+        print("\nNobody is trusted yet. After the call, if all read the same code:")
+        print(f"  hushtable round meet {quote(folder)} --key {quote(str(key))} --code CODE")
+    if place.aside:
+        print_sentences([f"{shown(place.aside)}."])
+    for why in visited.unread.values():
+        print_sentences([f"Not readable yet: {shown(why)}"])
+    if visited.waiting:
+        print(f"{visited.waits_for} Call again.")
+    if state.confirmed:
+        print(f"Verified by the code {shown_code(state.code)}: {', '.join(state.confirmed)}.")
+        missing = [n for n in state.names if n not in (*state.confirmed, state.card.name)]
+        if missing:
+            print(f"Not verified yet: {', '.join(missing)}. Have them read the code to you.")
+        elif _leads(visited):
+            cards = verified_beside(beside(key))
+            typed = f"{quote(str(cards))} --key {quote(str(key))}"
+            print(f"  hushtable round open PLAN {typed} --epsilon E -o round.hush")

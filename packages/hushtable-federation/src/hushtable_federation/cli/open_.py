@@ -1,0 +1,210 @@
+"""``hushtable round open``: a round that every site is to answer, signed."""
+
+import datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hushtable import files
+from hushtable.cli import _options as options
+from hushtable.cli._options import argument, option
+from hushtable.cli._output import Target, finish, print_sentences, print_table
+from hushtable.cli.plan import read_schema
+from hushtable.errors import UsageError
+from hushtable.plans.plan import Plan
+from hushtable.privacy.layout import Design
+from hushtable_federation.cli._common import (
+    Days,
+    KeyFile,
+    cards,
+    days_on,
+    period_facts,
+    read_round,
+)
+from hushtable_federation.describe import period_words
+from hushtable_federation.keys import Keys
+from hushtable_federation.layout import Layout
+from hushtable_federation.round import Round, shown_time, stamp
+from hushtable_federation.stream import Every
+from hushtable_federation.terms import Asked
+
+_Plan = Annotated[
+    Path,
+    argument("PLAN", "Plan, or layout of a hidden one; or a schema, with --expected-rows."),
+]
+_Roster = Annotated[list[Path], argument("CARD...", "Cards of the sites that take part.")]
+_Total = Annotated[float, option("E", "Total for one person, with what the plan was drawn from.")]
+_Title = Annotated[str, option("TEXT", "For people.")]
+_Masks = Annotated[
+    bool,
+    typer.Option(
+        "--masks/--no-masks",
+        help="Share the noise under masks (all sites take part, or there is no result), or "
+        "let each site add the whole noise (a result without late sites too).",
+    ),
+]
+_Least = Annotated[int | None, option("N", "Sites without which there is no result.", min=1)]
+_Colluders = Annotated[
+    int, option("C", "Sites that may leak their noise without breaking the bound.", min=0)
+]
+_EveryOption = Annotated[
+    Every | None,
+    typer.Option(help="How long a period is, of a plan that has a horizon: for words alone."),
+]
+_Times = Annotated[
+    int | None,
+    option("N", "Periods: those of the plan's horizon; of a schema, draws one.", min=1),
+]
+_Starts = Annotated[
+    str | None, option("DAY", "A day in the first period, as 2027-03-01; today by default.")
+]
+_MaxRows = Annotated[
+    int | None,
+    option(
+        "N",
+        "Rows that a site counts at most: the totals of its tables are opened and checked.",
+        min=1,
+    ),
+]
+_Previous = Annotated[list[Path] | None, option("ROUND", "Round that the plan was drawn from.")]
+
+
+def open_(
+    plan: _Plan,
+    roster: _Roster,
+    key: KeyFile,
+    epsilon: _Total,
+    output: options.Output,
+    delta: options.Delta = 1e-6,
+    days: Days = 14.0,
+    title: _Title = "",
+    expected_rows: options.ExpectedRows = None,
+    masks: _Masks = True,
+    least: _Least = None,
+    colluders: _Colluders = 0,
+    max_rows: _MaxRows = None,
+    adjacency: options.AdjacencyOption = "add-remove",
+    rows_per_person: options.RowsPerPerson = 1,
+    previous: _Previous = None,
+    every: _EveryOption = None,
+    times: _Times = None,
+    starts: _Starts = None,
+    as_json: options.Json = False,
+) -> None:
+    """Open a round: sign what is counted, by whom, on which terms.
+
+    With a schema in the place of a plan, the round is about the marginals if they pay for the
+    rows expected, and "hushtable round next" goes on from there. Under a plan with a horizon, it
+    is about the first period; "hushtable round next" opens the others, at no further cost.
+
+    Example:
+      hushtable round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush
+    """
+    target = Target(output, [plan, *roster])
+    sites, keys = cards(roster), Keys.load(key)
+    terms: Asked = {
+        "epsilon": epsilon, "delta": delta, "masked": masks, "least": least, "colluders": colluders,
+        "max_rows": max_rows, "adjacency": adjacency, "rows_per_person": rows_per_person,
+    }  # fmt: skip
+    round_ = Round.open(
+        _what(plan, expected_rows, epsilon, delta, 1 if masks else len(sites), times),
+        sites,
+        keys,
+        deadline=days_on(days),
+        title=title,
+        previous=[read_round(path).round_id for path in previous or []],
+        **_calendar(every, starts),
+        **terms,
+    )
+    report(round_, target, "round open", as_json)
+
+
+def _calendar(every: Every | None, starts: str | None) -> dict[str, Any]:
+    try:
+        day = None if starts is None else datetime.date.fromisoformat(starts)
+    except ValueError:
+        raise UsageError(f"--starts {starts!r:.40}: needs a day as 2027-03-01") from None
+    return {"every": every, "starts": day}
+
+
+def _what(
+    path: Path,
+    expected_rows: int | None,
+    epsilon: float,
+    delta: float,
+    releases: int,
+    times: int | None,
+) -> Plan | Layout:
+    """Return what is to be counted: as the file says, or as suits the schema."""
+    if path.suffix != ".toml":
+        if expected_rows is not None:
+            raise UsageError("--expected-rows goes with a schema; a plan has its own layout")
+        content = files.read(path)
+        layout = content.kind == "layout"
+        what = content.build(Layout.from_file) if layout else content.build(Plan.from_file)
+        return _of_times(what, path, times)
+    if expected_rows is None:
+        raise UsageError(
+            f"{path} is a schema: give --expected-rows, a public guess of the rows of all sites"
+            + ("" if times is None else ", in all periods")
+        )
+
+    schema = read_schema(path)
+    design = Design(epsilon, delta, expected_rows, releases)
+    if times is not None:
+        return Plan.draw(schema, horizon=times, **design.to_dict())
+    kind = Plan.marginals if design.pays_marginals(len(schema)) else Plan.draw
+    return kind(schema, **design.to_dict())
+
+
+def _of_times(plan: Plan | Layout, path: Path, times: int | None) -> Plan | Layout:
+    """Return the plan if it is for so many periods; raises `UsageError` otherwise."""
+    periods = None if plan.horizon is None else plan.horizon.periods
+    if times not in (None, periods):
+        has = "no horizon" if periods is None else f"a horizon of {periods} periods"
+        raise UsageError(
+            f"--times {times}, and {path} has {has}: leave --times out, or draw a plan for "
+            f"{times} (hushtable plan draw --horizon {times})"
+        )
+    return plan
+
+
+def report(round_: Round, target: Target, command: str, as_json: bool) -> None:
+    """Write a round that was opened, and report it."""
+    target.save(round_)
+    terms = round_.terms
+    facts = {
+        "command": command,
+        "round": str(target.path),
+        "round_id": round_.round_id,
+        "plan_id": round_.layout.plan_id,
+        "detector": round_.layout.detector,
+        "sites": round_.names,
+        "terms": terms.to_dict(),
+        "site_scale": round_.site_scale,
+        "deadline": stamp(round_.deadline),
+        **period_facts(round_),
+    }
+
+    def text() -> None:
+        print(f"Round {round_.round_id[:12]}, until {shown_time(round_.deadline)}.\n")
+        if period := period_words(round_):
+            print(f"{period}.\n")
+        roster = [[card.name, card.fingerprint] for card in round_.sites]
+        print_table(["site", "fingerprint"], roster, left=2)
+        print()
+        print_sentences(terms.sentences(round_.site_scale, len(round_.sites), round_.needed))
+        plan = round_.plan
+        if plan is not None and plan.design is not None and plan.purpose.scores_rows:
+            print()
+            print_sentences([plan.design.words()])
+        if round_.coordinator in round_.sites:
+            print(f"\n{round_.coordinator.name} is a site, too: the others refuse that, unless")
+            print("their policies allow it (coordinator_may_be_site).")
+        print(f"\nWrote {target}. At each site:")
+        line = f"{target.path}{' --plan PLAN' if round_.plan is None else ''}"
+        print(f"  hushtable round show {line} --key SITE.key")
+        print(f"  hushtable round submit {line} DATA --key SITE.key -o SITE.submission.hush")
+
+    finish(as_json, facts, text)

@@ -1,0 +1,210 @@
+"""``hushtable round status``: where a round stands."""
+
+import os
+from pathlib import Path
+from shlex import quote
+from typing import Annotated, Any
+
+import typer
+
+from hushtable import files
+from hushtable.cli._errors import NEEDS_PERSON
+from hushtable.cli._options import Json, argument, option
+from hushtable.cli._output import Target, finish, print_sentences, print_table, shown
+from hushtable.errors import UsageError
+from hushtable_federation.cli._common import collected, no_round, period_facts, read_round, state
+from hushtable_federation.cli.collect import print_roster
+from hushtable_federation.clock import now, stamp
+from hushtable_federation.describe import round_lines
+from hushtable_federation.folder.posts import Posts, rounds
+from hushtable_federation.folder.progress import Progress
+from hushtable_federation.folder.store import Store
+from hushtable_federation.keys import Card, Keys
+from hushtable_federation.report.rounds import (
+    RESULT,
+    Todo,
+    amendment_words,
+    aside_lines,
+    damaged_words,
+    next_lines,
+    site_words,
+    standing,
+    todos,
+    who_words,
+)
+from hushtable_federation.report.status import check_extra, page
+from hushtable_federation.round import Round
+
+_Where = Annotated[
+    str, argument("FOLDER|ROUND", "The folder where the round lives, or the file of a round.")
+]
+_Submissions = Annotated[
+    list[Path] | None, argument("[SUBMISSION...]", "With the file of a round: what the sites sent.")
+]
+_Key = Annotated[
+    Path | None, option("FILE", "Your keys: your rounds alone, and what you have to do.", "--key")
+]
+_Which = Annotated[str | None, option("ID", "One round alone, by the first digits of its id.")]
+_Html = Annotated[
+    Path | None, option("FILE", "Also write it as one page for people: .html (extra report).")
+]
+
+
+def status(
+    where: _Where,
+    submissions: _Submissions = None,
+    key: _Key = None,
+    which: _Which = None,
+    html: _Html = None,
+    as_json: Json = False,
+) -> None:
+    """Show where a round stands: who is in, and who has to do what.
+
+    In a folder, only what is signed counts, and no keys are needed to look; the page tells
+    everybody's part. With the file of a
+    round, the submissions that were sent by other ways are checked.
+
+    Exit codes, of a folder: 0 nothing to do but to wait or to call round sync; 1 failed; 2 wrong
+    usage; 3 a person has to act: you, with --key; the coordinator, without.
+
+    Example:
+      hushtable round status /mnt/round --html status.html
+    """
+    if "://" not in where and not os.path.isdir(where):
+        if key is not None or which is not None or html is not None:
+            raise UsageError(
+                f"--key, --which and --html are about a folder, and {where} is none: name the "
+                "folder where the round lives, or leave them out"
+            )
+        _of_file(Path(where), submissions, as_json)
+        return
+    if submissions:
+        raise UsageError("submissions go with the file of a round: give the folder alone")
+    _of_folder(Store.open(where), key, which, html, as_json)
+
+
+# --- a folder -------------------------------------------------------------------------------------
+
+
+def _of_folder(
+    store: Store, key: Path | None, which: str | None, html: Path | None, as_json: bool
+) -> None:
+    if html is not None:
+        if html.suffix != ".html":
+            raise UsageError(f"--html {html}: a page needs a name that ends in .html")
+        check_extra()
+    me = None if key is None else Keys.load(key).card
+    found = [Progress.of(Posts(one, store)) for one in _wanted(store, me, which)]
+    typed = quote(store.where), "KEY" if key is None else quote(str(key))
+    each = [(one, _mine(todos(one, *typed), me)) for one in found]
+    target = None
+    if html is not None:
+        target = Target(html)
+        with target.writing():
+            files.write_bytes(html, page(found, store.where).encode(), private=True)
+    facts = {
+        "command": "round status",
+        "folder": store.where,
+        "html": None if html is None else str(html),
+        "rounds": [_facts(progress, todo) for progress, todo in each],
+    }
+
+    def text() -> None:
+        for progress, todo in each:
+            _print(progress, todo, me)
+        if store.damaged:
+            print(damaged_words(len(store.damaged)))
+        if target is not None:
+            print(f"Wrote {target}.")
+
+    finish(as_json, facts, text)
+    if any(_needs_person(progress, todo, me) for progress, todo in each):
+        raise typer.Exit(NEEDS_PERSON)
+
+
+def _needs_person(progress: Progress, todo: list[Todo], me: Card | None) -> bool:
+    name = progress.round.coordinator.name if me is None else me.name
+    return any(one.needs_person for one in todo if name in one.who)
+
+
+def _wanted(store: Store, me: Card | None, which: str | None) -> list[Round]:
+    """Return the rounds to show, the one that was opened last first."""
+    found = [
+        one
+        for one in reversed(rounds(store))
+        if (me is None or me == one.coordinator or me in one.sites)
+        and one.round_id.startswith((which or "").lower())
+    ]
+    if not found:
+        raise no_round(store, me, which)
+    return found
+
+
+def _mine(todo: list[Todo], me: Card | None) -> list[Todo]:
+    """Return what a reader has to do; of nobody in particular, what each has."""
+    if me is None:
+        return todo
+    return [one._replace(who=[me.name]) for one in todo if me.name in one.who]
+
+
+def _facts(progress: Progress, todo: list[Todo]) -> dict[str, Any]:
+    return {**_round_facts(progress.round), **progress.facts(), "todo": [t._asdict() for t in todo]}
+
+
+def _print(progress: Progress, todo: list[Todo], me: Card | None) -> None:
+    lines = round_lines(progress.round)
+    if amended := amendment_words(progress):
+        lines["Amended"] = amended
+    for label, value in lines.items():
+        print(f"{label:<13}{shown(value)}")
+    print()
+    print_sentences([standing(progress)])
+    print()
+    names = progress.round.names
+    print_table(["site", "stands"], [[n, site_words(progress, n)] for n in names], left=2)
+    print("\nWhat to do now:" if me is None else f"\nWhat {shown(me.name)} has to do now:")
+    for one in todo:
+        who = "" if me is not None else f"{who_words(progress, one.who)}: "
+        print_sentences([f"{who}{one.words}"], indent="  ")
+        if one.command:
+            print(f"    {one.command}")
+    if progress.phase == "done":
+        print("\n".join(next_lines(progress.round, RESULT)))
+    for line in aside_lines(progress.odd):
+        print_sentences([shown(line)])
+    print()
+
+
+# --- a file ---------------------------------------------------------------------------------------
+
+
+def _of_file(round_: Path, submissions: list[Path] | None, as_json: bool) -> None:
+    asked = read_round(round_)
+    collection = collected(asked, submissions or [])
+    facts = {"command": "round status", **_round_facts(asked), **state(collection)}
+
+    def text() -> None:
+        lines = round_lines(asked, len(collection.accepted))
+        for label, value in lines.items():
+            print(f"{label:<13}{shown(value)}")
+        print()
+        print_roster(asked, collection)
+
+    finish(as_json, facts, text)
+
+
+def _round_facts(asked: Round) -> dict[str, Any]:
+    return {
+        "round_id": asked.round_id,
+        "title": asked.title,
+        **period_facts(asked),
+        "opened": stamp(asked.opened),
+        "deadline": stamp(asked.deadline),
+        "over": now() > asked.deadline,
+        "coordinator": asked.coordinator.to_dict(),
+        "sites": asked.names,
+        "plan_id": asked.layout.plan_id,
+        "hidden": asked.plan is None,
+        "terms": asked.terms.to_dict(),
+        "site_scale": asked.site_scale,
+    }

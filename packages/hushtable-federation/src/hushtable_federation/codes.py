@@ -1,0 +1,306 @@
+"""Short codes by which many people compare all of their cards in one call.
+
+Each party commits to a random number before it has seen those of the others, and says its own once
+it has fixed the set of cards that it saw. The code is a hash of cards and numbers. Whoever swaps a
+card on the way has to fix every commitment before the last honest number is known, and so has one
+try at a code of nine digits: one in 10^9 for each meeting, with any computing power that does not
+break SHA-256. Without commitments, nine digits would be tried out within seconds.
+
+For two parties this is what ZRTP does (RFC 6189, section 4.4), and S. Vaudenay, *Secure
+Communications over Insecure Channels Based on Short Authenticated Strings* (CRYPTO 2005), proves;
+for groups see S. Laur and S. Pasini, *SAS-Based Group Authentication and Key Agreement Protocols*
+(PKC 2008).
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import Any
+
+import rfc8785
+
+from hushtable.entries import entries, is_digest
+from hushtable.errors import FileError, RoundError
+from hushtable_federation.keys import Card, Keys, check_name, parsed_json
+from hushtable_federation.roster import check_roster
+
+#: Digits of a code: about 30 bits.
+DIGITS = 9
+#: Bytes of a hello or a reveal at most: a reveal names each of 1,000 parties.
+MOST = 1 << 18
+
+
+def shown_code(code: str) -> str:
+    """Return a code as people read it: in groups of three digits."""
+    return " ".join(code[i : i + 3] for i in range(0, len(code), 3))
+
+
+def _digest(*content: Any) -> str:
+    return hashlib.sha256(rfc8785.dumps(list(content))).hexdigest()
+
+
+def _commitment(card: Card, nonce: str) -> str:
+    # The nonce has 256 random bits, so that its hash tells nothing of it.
+    return _digest("hushtable commitment", card.to_dict(), nonce)
+
+
+@dataclass(frozen=True)
+class Hello:
+    """A party's card, with its commitment to a number that it has drawn.
+
+    Attributes
+    ----------
+    card : Card
+        The party's.
+    commitment : str
+        SHA-256 over the card and the number, 64 hexadecimal digits.
+    signature : str
+        Over both, by the card's owner.
+    """
+
+    card: Card
+    commitment: str
+    signature: str
+
+    def __post_init__(self) -> None:
+        if not is_digest(self.commitment) or not self.card.signs(
+            "hello", self.digest, self.signature
+        ):
+            raise RoundError(
+                f"the hello of {self.card.name!r} is forged, or the file was edited: ask "
+                f"{self.card.name!r} to call hushtable round meet again"
+            )
+
+    @classmethod
+    def make(cls, keys: Keys, nonce: str) -> "Hello":
+        """Commit to a number, given in 64 hexadecimal digits."""
+        commitment = _commitment(keys.card, nonce)
+        return cls(keys.card, commitment, keys.sign("hello", _hello(keys.card, commitment)))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of card and commitment."""
+        return _hello(self.card, self.commitment)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the hello as JSON carries it."""
+        return {
+            "card": self.card.to_dict(),
+            "commitment": self.commitment,
+            "signature": self.signature,
+        }
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "Hello":
+        """Read back what `to_dict` wrote; raises `RoundError` on anything else."""
+        needed = {"card": object, "commitment": str, "signature": str}
+        said = entries(content, "a hello", needed, error=RoundError)
+        return cls(Card.from_dict(said["card"]), said["commitment"], said["signature"])
+
+    def to_bytes(self) -> bytes:
+        """Return the file that the others read."""
+        return _packed("hello", self.to_dict())
+
+    @classmethod
+    def from_bytes(cls, content: bytes, path: str | PathLike[str]) -> "Hello":
+        """Read a file; raises `FileError` or `RoundError` if it holds no true hello."""
+        return cls.from_dict(parsed_json(content, path, "hello", "meet"))
+
+
+def _hello(card: Card, commitment: str) -> str:
+    return _digest("hushtable hello", card.to_dict(), commitment)
+
+
+@dataclass(frozen=True)
+class Reveal:
+    """A party's number, and what it saw before it said it.
+
+    Attributes
+    ----------
+    name : str
+        Of the party.
+    nonce : str
+        The number, 64 hexadecimal digits.
+    coordinator : str
+        Who opens the rounds, by name.
+    saw : dict of str to str
+        The digest of each `Hello` that it has fixed, by name.
+    signature : str
+        Over all of these, by the party.
+    """
+
+    name: str
+    nonce: str
+    coordinator: str
+    saw: dict[str, str]
+    signature: str
+
+    def __post_init__(self) -> None:
+        for name in (self.name, self.coordinator, *self.saw):
+            check_name(name)
+        if not is_digest(self.nonce) or not all(map(is_digest, self.saw.values())):
+            raise RoundError(f"the reveal of {self.name!r} holds no numbers in hexadecimal digits")
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of all that is signed."""
+        return _reveal(self.name, self.nonce, self.coordinator, self.saw)
+
+    def to_bytes(self) -> bytes:
+        """Return the file that the others read."""
+        said = {"name": self.name, "nonce": self.nonce, "coordinator": self.coordinator}
+        return _packed("reveal", {**said, "saw": self.saw, "signature": self.signature})
+
+    @classmethod
+    def from_bytes(cls, content: bytes, path: str | PathLike[str]) -> "Reveal":
+        """Read a file; raises `FileError` or `RoundError` if it holds no reveal."""
+        needed = {"name": str, "nonce": str, "coordinator": str, "saw": dict, "signature": str}
+        said = parsed_json(content, path, "reveal", "meet")
+        return cls(**entries(said, "a reveal", needed, error=RoundError))
+
+
+def _reveal(name: str, nonce: str, coordinator: str, saw: dict[str, str]) -> str:
+    return _digest("hushtable reveal", name, nonce, coordinator, saw)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """All that a party saw, fixed before it says its number.
+
+    Attributes
+    ----------
+    hellos : tuple of Hello
+        Of everybody, sorted by name.
+    coordinator : str
+        Which of them opens the rounds.
+    """
+
+    hellos: tuple[Hello, ...]
+    coordinator: str
+
+    def __post_init__(self) -> None:
+        cards = self.cards
+        if self.coordinator not in cards:
+            raise RoundError(
+                f"the coordinator {self.coordinator!r} is not among {', '.join(cards)}"
+            )
+        check_roster([hello.card for hello in self.hellos], cards[self.coordinator])
+
+    @property
+    def cards(self) -> dict[str, Card]:
+        """Everybody's card, by name."""
+        return {hello.card.name: hello.card for hello in self.hellos}
+
+    @property
+    def saw(self) -> dict[str, str]:
+        """The digest of each hello, by name."""
+        return {hello.card.name: hello.digest for hello in self.hellos}
+
+    def reveal(self, keys: Keys, nonce: str) -> Reveal:
+        """Say the number that goes with these keys' hello, for this set alone.
+
+        Raises `RoundError` if the set has another hello under this name: to say the number then
+        would give it to whoever swapped the card.
+        """
+        name, saw = keys.card.name, self.saw
+        if saw.get(name) != Hello.make(keys, nonce).digest:
+            raise RoundError(f"the cards do not hold that of {name!r} itself: nothing was revealed")
+        signature = keys.sign("reveal", _reveal(name, nonce, self.coordinator, saw))
+        return Reveal(name, nonce, self.coordinator, saw, signature)
+
+    def signed(self, reveal: Reveal) -> bool:
+        """Whether a reveal is signed by the one whose name it has."""
+        card = self.cards.get(reveal.name)
+        return card is not None and card.signs("reveal", reveal.digest, reveal.signature)
+
+    def check(self, reveal: Reveal) -> None:
+        """Raise `RoundError` unless a party revealed what it committed to, having seen the same."""
+        name = reveal.name
+        if not self.signed(reveal):
+            raise RoundError(
+                f"the reveal of {name!r} is forged, or of another meeting: ask {name!r} to call "
+                "hushtable round meet again"
+            )
+        if reveal.coordinator != self.coordinator:
+            raise RoundError(
+                f"{name!r} takes {reveal.coordinator!r} for the coordinator, and here it is "
+                f"{self.coordinator!r}: agree on one, and begin anew with --again in a new folder"
+            )
+        differs = {*reveal.saw.items()} ^ {*self.saw.items()}
+        if differs:
+            names = ", ".join(sorted({repr(one) for one, _ in differs})[:5])
+            raise RoundError(
+                f"{name!r} has seen another card or commitment of {names} than you have: somebody "
+                "may have swapped one. Trust nobody yet: compare the fingerprints of these with "
+                f"{name!r} on the phone, and begin anew with --again in a new folder"
+            )
+        hello = next(hello for hello in self.hellos if hello.card.name == name)
+        if _commitment(hello.card, reveal.nonce) != hello.commitment:
+            raise RoundError(
+                f"{name!r} revealed another number than it had committed to: trust nobody, ask "
+                f"{name!r} on the phone, and begin anew with --again in a new folder"
+            )
+
+    def code(self, reveals: Mapping[str, Reveal]) -> str:
+        """Return the code: nine decimal digits, the same for all who saw the same.
+
+        Parameters
+        ----------
+        reveals : mapping of str to Reveal
+            Everybody's, by name.
+
+        Raises
+        ------
+        RoundError
+            If one is missing, or fails `check`.
+        """
+        missing = sorted({*self.saw} - {*reveals})
+        if missing:
+            raise RoundError(f"the code needs the reveals of {', '.join(missing)}, too")
+        for name in self.saw:
+            self.check(reveals[name])
+        nonces = {name: reveals[name].nonce for name in self.saw}
+        number = int(_digest("hushtable code", self.coordinator, self.saw, nonces), 16)
+        return f"{number % 10**DIGITS:0{DIGITS}d}"
+
+
+def _packed(kind: str, content: dict[str, Any]) -> bytes:
+    return json.dumps({"hushtable": kind, **content}, indent=2).encode()
+
+
+def read_hellos(contents: Mapping[str, bytes], name: str) -> Hello:
+    """Return the one hello of a party, of the files that lie under its name.
+
+    Raises
+    ------
+    FileError
+        If none of them can be read: it may still be on its way.
+    RoundError
+        If two of them differ, or one is of somebody else.
+    """
+    found: dict[str, Hello] = {}
+    failure: Exception = FileError(f"the hello of {name!r} is not whole yet")
+    for path, content in contents.items():
+        try:
+            hello = Hello.from_bytes(content, path)
+        except (FileError, RoundError) as error:
+            failure = error
+            continue
+        if hello.card.name != name:
+            raise RoundError(
+                f"{path}: holds the card of {hello.card.name!r} under another name: somebody moved "
+                "it; have it removed, and call again"
+            )
+        found[hello.digest] = hello
+    if len(found) > 1:
+        raise RoundError(
+            f"the folder holds {len(found)} different hellos of {name!r}: one is of another "
+            f"meeting, or somebody else's. Ask {name!r}, and begin anew with --again in a new "
+            "folder"
+        )
+    if not found:
+        raise FileError(str(failure))
+    return next(iter(found.values()))

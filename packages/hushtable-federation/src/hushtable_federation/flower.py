@@ -1,0 +1,126 @@
+"""The online form over Flower: SuperLink and SuperNodes carry its messages, and know nothing else.
+
+A Flower run ships an app to the SuperNodes, which run it. Ours is a folder with a
+``pyproject.toml`` whose components are the two names below: what runs at a site is this
+installed file. ``python -m hushtable_federation.flower`` is a site's SuperNode. Needs the extra
+``flower``. See ``docs/flower.md``.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from flwr.app import ConfigRecord, Context, Message, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.serverapp import Grid, ServerApp
+
+from hushtable.errors import UsageError
+from hushtable_federation.online import configured
+from hushtable_federation.online.nodes import Node
+
+_LOG = logging.getLogger(__name__)
+
+
+def _content(value: bytes) -> RecordDict:
+    return RecordDict({"hushtable": ConfigRecord({"content": value})})
+
+
+def _value(message: Message) -> Any:
+    return message.content["hushtable"]["content"]
+
+
+# --- at a site ----------------------------------------------------------------------------------
+
+
+def _answer(message: Message, context: Context) -> Message:
+    """Answer one step; the state is in the book, so that any process may answer the next.
+
+    Flower sends the coordinator the text of an exception that leaves this function: none does.
+    """
+    try:
+        content = _answered(_value(message), context)
+    except Exception as error:  # no keys, no book: there is nothing to sign with
+        _LOG.error("no answer: %s", error)
+        content = b""
+    return Message(_content(content), reply_to=message)
+
+
+def _answered(request: bytes, context: Context) -> bytes:
+    # What the SuperNode was started with (--node-config).
+    config = {name: str(value) for name, value in context.node_config.items()}
+    if not set(configured.NEEDED) <= set(config):
+        raise UsageError(
+            'the SuperNode needs --node-config \'key="SITE.key" data="ROWS"\': whose keys, and '
+            "which rows"
+        )
+    return configured.answer(config, request)
+
+
+client_app = ClientApp()
+client_app.query("step")(_answer)
+
+
+def _run_supernode() -> None:
+    """Run Flower's SuperNode, with its own options; end when it does, also the process.
+
+    In flwr 1.41 a SuperNode whose connection fails leaves its main thread. A server that it began
+    goes on in another, so that the process stays, does nothing, and no service manager starts it
+    again.
+    """
+    from flwr.supernode.cli.flower_supernode import flower_supernode
+
+    try:
+        flower_supernode()  # ends by SystemExit, its server stopped, or has failed
+        _LOG.error("the SuperNode lost its connection, and ends")
+    except Exception:
+        _LOG.exception("the SuperNode failed, and ends")
+    sys.stdout.flush()
+    os._exit(1)
+
+
+# --- at the coordinator -------------------------------------------------------------------------
+
+
+class _Grid:
+    """Flower's grid as a `Carrier`; its messages live as long as a step."""
+
+    def __init__(self, grid: Grid, timeout: float) -> None:
+        self._grid, self._ttl = grid, timeout
+
+    def nodes(self) -> Collection[Node]:
+        """Return the ids of the SuperNodes."""
+        return list(self._grid.get_node_ids())
+
+    def push(self, node: Node, request: bytes) -> str | None:
+        """Send a request to a SuperNode; return the message's id."""
+        message = Message(
+            _content(request), dst_node_id=node, message_type="query.step", ttl=self._ttl
+        )
+        return next(iter(self._grid.push_messages([message])), None)
+
+    def pull(self, sent: Collection[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield what SuperNodes replied, by the id of what they reply to."""
+        for reply in self._grid.pull_messages(sent):
+            content = None if reply.has_error() else _value(reply)
+            answer = content if isinstance(content, bytes) else b""
+            yield reply.metadata.reply_to_message_id, answer
+
+
+server_app = ServerApp()
+
+
+# Flower is untyped where it is not installed.
+@server_app.main()  # type: ignore[untyped-decorator, unused-ignore]
+def _coordinate(grid: Grid, context: Context) -> None:
+    """Run one round, or what is left of it; write the result, and in any case how it went."""
+    config = context.run_config
+    path, key, output = (Path(str(config[name])) for name in ("round", "key", "output"))
+    timeout = float(config["timeout"])
+    configured.coordinate(_Grid(grid, timeout), path, key, output, timeout)
+
+
+if __name__ == "__main__":
+    _run_supernode()

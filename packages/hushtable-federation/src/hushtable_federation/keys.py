@@ -1,0 +1,298 @@
+"""Who is who: the keys of a site or coordinator, and the card that it hands to the others.
+
+Each has two key pairs: Ed25519 (RFC 8032) signs what it sends; X25519 (RFC 7748) agrees on
+masks with every other site. The card carries the public halves, signed by the first.
+"""
+
+import contextlib
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from hushtable import files, header, signatures
+from hushtable.entries import entries
+from hushtable.errors import FileError, MissingExtraError, PrivacyError, RoundError, UsageError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+
+#: ASCII, so that no two names look alike that are not.
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_ .-]{0,63}")
+
+
+def crypto() -> Any:
+    """Return the modules of pyca/cryptography that rounds use, in one namespace."""
+    try:
+        from hushtable_federation import _crypto
+    except ImportError:
+        raise MissingExtraError("a round", "cryptography", "federation") from None
+    return _crypto
+
+
+@dataclass(frozen=True)
+class Card:
+    """Public half of somebody's keys: name, and what checks signatures and agrees on masks.
+
+    Attributes
+    ----------
+    name : str
+        Up to 64 letters from A to Z, digits, spaces, dots, hyphens and underscores.
+    signing : str
+        Ed25519 public key, 64 hexadecimal digits.
+    masking : str
+        X25519 public key, 64 hexadecimal digits.
+    signature : str
+        Of the other three, by the signing key: nobody can pass on a card with another's
+        masking key in it.
+
+    Examples
+    --------
+    >>> from hushtable_federation import Card, Keys
+    >>> Keys.generate("north").card.save("north.card")
+    >>> Card.load("north.card").name
+    'north'
+    """
+
+    name: str
+    signing: str
+    masking: str
+    signature: str
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        for text, digits in ((self.signing, 64), (self.masking, 64), (self.signature, 128)):
+            if not isinstance(text, str) or not re.fullmatch(f"[0-9a-f]{{{digits}}}", text):
+                raise RoundError(f"the card of {self.name!r} has no keys in hexadecimal digits")
+        if not self.verifies(
+            self.signature, signatures.of_card(self.name, self.signing, self.masking)
+        ):
+            raise RoundError(
+                f"the card of {self.name!r} was edited, or its keys do not belong together: get it "
+                "again from its owner"
+            )
+
+    def verifies(self, signature: str, message: bytes) -> bool:
+        """Whether the owner of this card signed the message."""
+        return signatures.verifies(self.signing, signature, message)
+
+    def signed(self, content: files.Content) -> bool:
+        """Whether the owner of this card signed the file."""
+        signature = content.signature
+        return isinstance(signature, str) and self.signs(content.kind, content.digest, signature)
+
+    def signs(self, kind: str, digest: str, signature: str) -> bool:
+        """Whether the owner of this card signed what has this digest, as one of this kind."""
+        return self.verifies(signature, signatures.of_file(kind, digest))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """32 digits of a SHA-256 of the public keys, which two people compare on the phone."""
+        return signatures.fingerprint(self.signing, self.masking)
+
+    # --- files ------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the card as JSON carries it."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "Card":
+        """Read back what `to_dict` wrote; raises `RoundError` on anything else."""
+        names = [field.name for field in fields(cls)]
+        return cls(**entries(content, "a card", dict.fromkeys(names, object), error=RoundError))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the card as JSON, for the coordinator and the other sites."""
+        write_json(path, "card", self.to_dict())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Card":
+        """Read a card; raises `FileError` if the file holds none."""
+        content = read_json(path, "card")
+        try:
+            return cls.from_dict(content)
+        except RoundError as error:
+            raise FileError(f"{path}: {error}") from None
+
+
+class Keys:
+    """Both halves of somebody's keys. Never leaves its owner.
+
+    Attributes
+    ----------
+    card : Card
+        The public halves.
+
+    Examples
+    --------
+    >>> from hushtable_federation import Keys
+    >>> keys = Keys.generate("north")
+    >>> keys.save("north.key")
+    >>> Keys.load("north.key").card == keys.card
+    True
+    """
+
+    def __init__(
+        self, name: str, signing: "Ed25519PrivateKey", masking: "X25519PrivateKey"
+    ) -> None:
+        self._signing, self.masking = signing, masking
+        ours, pair = (key.public_key().public_bytes_raw().hex() for key in (signing, masking))
+        signature = signing.sign(signatures.of_card(check_name(name), ours, pair)).hex()
+        self.card = Card(name, ours, pair, signature)
+
+    @classmethod
+    def generate(cls, name: str) -> "Keys":
+        """Draw new keys from the system's secure random numbers."""
+        c = crypto()
+        return cls(name, c.Ed25519PrivateKey.generate(), c.X25519PrivateKey.generate())
+
+    def sign(self, kind: str, digest: str) -> str:
+        """Return the signature of a digest, as `hushtable.files.pack` asks for it."""
+        return self._signing.sign(signatures.of_file(kind, digest)).hex()
+
+    # --- files ------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the keys to a new file that nobody else can read.
+
+        Raises
+        ------
+        UsageError
+            If there is a file: keys are never overwritten.
+        """
+        content = {
+            "hushtable": "keys",
+            "name": self.card.name,
+            "signing": self._signing.private_bytes_raw().hex(),
+            "masking": self.masking.private_bytes_raw().hex(),
+        }
+        with new_private(path) as file:
+            file.write(json.dumps(content).encode())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "Keys":
+        """Read the keys.
+
+        Raises
+        ------
+        FileError
+            If the file is missing or holds no keys.
+        PrivacyError
+            If others may read the file.
+        """
+        try:
+            refuse_open(path, "keys")
+        except PrivacyError:
+            with contextlib.suppress(FileError):
+                name = read_json(path, "card").get("name")
+                raise UsageError(
+                    f"{path}: this is a card, for others: give the keys of {name!r}"
+                ) from None
+            raise
+        content = read_json(path, "keys")
+        c = crypto()
+        try:
+            return cls(
+                content["name"],
+                c.Ed25519PrivateKey.from_private_bytes(bytes.fromhex(content["signing"])),
+                c.X25519PrivateKey.from_private_bytes(bytes.fromhex(content["masking"])),
+            )
+        except (KeyError, TypeError, ValueError):
+            raise FileError(
+                f"{path}: the keys are damaged: restore the file from a backup, or make new ones"
+            ) from None
+
+
+def is_name(name: str) -> bool:
+    """Whether a card may have this name."""
+    return _NAME.fullmatch(name) is not None and name == name.strip()
+
+
+def check_name(name: Any) -> str:
+    """Return a name that fits in file names and tables; raises `RoundError` otherwise."""
+    if not isinstance(name, str) or not is_name(name):
+        raise RoundError(
+            f"name {name!a}: needs 1 to 64 letters from A to Z, digits, spaces, dots, hyphens or "
+            "underscores, beginning with a letter, digit or underscore (no other letters: some "
+            "look like these)"
+        )
+    return name
+
+
+@contextlib.contextmanager
+def new_private(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Give a private temporary file, open for writing; it becomes ``path`` if the body succeeds.
+
+    Its owner alone can read it. Whatever goes wrong, ``path`` does not come to be. Raises
+    `UsageError` if there is a file: what is secret is never overwritten.
+    """
+    path = Path(path)
+    if path.exists():
+        raise _never_overwritten(path)
+    try:
+        with files.replacing(path, private=True, new=True) as file:
+            yield file
+    except FileExistsError:
+        raise _never_overwritten(path) from None
+
+
+def _never_overwritten(path: Path) -> UsageError:
+    return UsageError(f"{path} exists, and is never overwritten: use it, or give another name")
+
+
+def refuse_open(path: str | os.PathLike[str], what: str) -> None:
+    """Raise if a file of keys, or one that goes with them, is missing or open to others."""
+    try:
+        check_private(path, "make new keys")
+    except FileNotFoundError:
+        raise FileError(
+            f"{path}: there is no file with {what} here. Check the path, or restore it from a "
+            "backup; if it is lost, make new keys (hushtable round keygen) and send the new card "
+            "to the coordinator: rounds that were opened with the old one cannot be answered"
+        ) from None
+
+
+def check_private(path: str | os.PathLike[str], otherwise: str) -> None:
+    """Raise `PrivacyError` if others may read or write a file, where the system says.
+
+    ``otherwise`` is what to do if they may have read it. Raises `FileNotFoundError` without a file.
+    """
+    mode = stat.S_IMODE(os.stat(path).st_mode)
+    if os.name == "posix" and mode & 0o077:
+        raise PrivacyError(
+            f"{path}: others may read this file (mode {mode:03o}): run chmod 600 on it; if they "
+            f"may have read it, {otherwise}"
+        )
+
+
+def write_json(path: str | os.PathLike[str], kind: str, content: dict[str, Any]) -> None:
+    """Write a file of its kind for others to read."""
+    text = json.dumps({"hushtable": kind, **content}, indent=2)
+    files.write_bytes(path, text.encode(), private=not files.travels(kind))
+
+
+def read_json(path: str | os.PathLike[str], what: str, command: str = "keygen") -> dict[str, Any]:
+    """Read back what `write_json` wrote, or `Keys.save`; raises `FileError` on anything else."""
+    return parsed_json(Path(path).read_bytes(), path, what, command)
+
+
+def parsed_json(
+    text: bytes, path: str | os.PathLike[str], what: str, command: str
+) -> dict[str, Any]:
+    """Return what such a file says; ``path`` names it in errors."""
+    if not header.SMALL.allows(text):
+        raise header.too_large(path, f"the {what}")
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict) or content.pop("hushtable", None) != what:
+        raise FileError(f"{path}: holds no {what} of hushtable round {command}, or a damaged one")
+    return content

@@ -1,0 +1,222 @@
+"""The layout: what a coordinator has to know of a plan to add up and check counts under it."""
+
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any, ClassVar
+
+import numpy as np
+import rfc8785
+from numpy.typing import NDArray
+
+from hushtable import files
+from hushtable.counts.releasing import check_plan
+from hushtable.entries import entries
+from hushtable.errors import PlanError, UsageError
+from hushtable.plans.draws import Purpose, purpose_of
+from hushtable.plans.plan import Plan
+from hushtable.privacy.budget import Spent, check_share
+from hushtable.privacy.horizon import Horizon
+from hushtable_federation.keys import crypto
+from hushtable_federation.masks import mask
+
+_ENTRIES = {
+    "plan_id": str, "detector": str, "cells": list[int], "behind": list[object], "share": object
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A plan's id and the sizes of its tables, without its hash functions.
+
+    Whoever has only the layout can add up counts and check that they go together, but hashes no
+    row, and so learns nothing of any row's score (the paper's footnote in section 4).
+
+    Attributes
+    ----------
+    plan_id : str
+        Of the plan.
+    detector : str
+        Which detector's tables they are, as in `Plan`.
+    cells : tuple of int
+        Cells of each histogram: of each table, or of each row of its CountMin sketch. A row
+        counts in one cell of each.
+    behind : tuple of Spent
+        What the plan was drawn from.
+    share : float or None
+        Share of the budget that a release takes if nobody says otherwise.
+    horizon : Horizon or None
+        The periods for which the plan was drawn.
+    shuffled : bool
+        Whether sites send the cells of each table in an order that only those know who have the
+        plan: else some rows lie in the first cell of each table, whatever the hash functions are.
+
+    Examples
+    --------
+    >>> from hushtable_federation import Layout
+    >>> from hushtable_federation.rehearsal import Rehearsal
+    >>> layout = Layout.of(Rehearsal().round.plan)
+    >>> layout.cells[:3], layout.n_cells
+    ((64, 64, 64), 640)
+    """
+
+    plan_id: str
+    detector: str
+    cells: tuple[int, ...]
+    behind: tuple[Spent, ...]
+    share: float | None
+    horizon: Horizon | None = None
+    shuffled: bool = False
+
+    #: Only the plan says for how many rows it was laid out.
+    expected_rows: ClassVar[None] = None
+
+    def __post_init__(self) -> None:
+        if not self.cells or min(self.cells) < 1:
+            raise PlanError("a layout needs cells in every table")
+
+    @classmethod
+    def of(cls, plan: Plan) -> "Layout":
+        """Return the layout of a plan; raises `PrivacyError` if no release under it is private.
+
+        Tables of hidden hash functions are shuffled.
+        """
+        check_plan(plan)
+        cells = tuple(np.diff(plan.family.offsets).tolist())
+        about = plan.plan_id, plan.detector, cells, plan.behind, plan.share_of_budget
+        return cls(*about, plan.horizon, plan.hidden and plan.purpose.scores_rows)
+
+    @property
+    def purpose(self) -> Purpose:
+        """The use of the counts, as far as the plan's name shows it."""
+        return purpose_of(self.detector)
+
+    @property
+    def n_cells(self) -> int:
+        """Cells of all tables."""
+        return sum(self.cells)
+
+    def check(self, plan: Plan) -> Plan:
+        """Return the plan if this is its layout; raises `PlanError` otherwise."""
+        if plan.plan_id != self.plan_id:
+            raise PlanError(
+                f"the plan is {plan.plan_id[:12]}, the round is about {self.plan_id[:12]}: get the "
+                "plan that all sites share"
+            )
+        whole = Layout.of(plan)
+        if whole.shuffled and not self.shuffled:
+            raise PlanError(
+                "the round wants the cells of hidden hash functions in their own order, which "
+                "shows those of some rows: have a site make the layout anew (hushtable plan hide), "
+                "and the coordinator open the round with it"
+            )
+        if replace(whole, shuffled=self.shuffled) != self:
+            raise PlanError(
+                f"the round states other tables than plan {self.plan_id[:12]} has: ask the "
+                "coordinator to open it again"
+            )
+        return plan
+
+    def sent(self, counts: NDArray[np.int64], plan: Plan) -> NDArray[np.int64]:
+        """Return counts of shape (n_cells,) in the order in which sites send them."""
+        return counts[self._order(plan)] if self.shuffled else counts
+
+    def restored(self, counts: NDArray[np.int64], plan: Plan) -> NDArray[np.int64]:
+        """Return counts of shape (n_cells,) in the order of the plan's cells."""
+        if not self.shuffled:
+            return counts
+        found = np.empty_like(counts)
+        found[self._order(plan)] = counts
+        return found
+
+    def _order(self, plan: Plan) -> NDArray[np.intp]:
+        """Return the cells, table by table, in a random order that follows from the plan.
+
+        From what its file holds of hash functions, and its id does not reveal: sorted by a stream
+        of random words.
+        """
+        c, arrays = crypto(), plan.arrays()
+        content = b"".join(arrays[name].tobytes() for name in sorted(arrays))
+        info = rfc8785.dumps(["hushtable", "order of cells", plan.plan_id])
+        key = c.HKDF(algorithm=c.SHA256(), length=32, salt=None, info=info).derive(content)
+        tables = np.repeat(np.arange(len(self.cells)), self.cells)
+        return np.lexsort((mask.stream(bytes(key), self.n_cells), tables))
+
+    def implausible(self, counts: NDArray[np.int64], noise_sd: float) -> str | None:
+        """Say what cannot be if these are honest counts with this noise; None if all can.
+
+        All tables count the same rows, so that their totals agree up to the noise; and no cell
+        holds fewer rows than none, or more than all. So it is with rows of several periods that a
+        horizon weighs, for no weight is below 0. Of verdicts, the first table counts the fine and
+        the outliers, and all others count outliers less the fine. A bound of 8 standard deviations
+        is broken by chance once in 10^15 cells.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n_cells,), int64
+            Of one site or of all.
+        noise_sd : float
+            Standard deviation of the noise on a cell.
+        """
+        starts = np.cumsum([0, *self.cells[:-1]])
+        # Exact in whole numbers as long as nothing is huge, which is looked at first.
+        if np.abs(counts, dtype=np.float64).max() > 2.0**52:
+            return "a count is beyond 2^52"
+        rows = np.add.reduceat(counts, starts).astype(np.float64)
+        signed = self.purpose is Purpose.VERDICTS
+        all_verdicts = float(rows[0])
+        if signed:
+            rows[0] = counts[1] - counts[0]
+        spread = noise_sd * np.sqrt(self.cells)
+        weights = 1.0 / spread**2
+        mean = float(rows @ weights / weights.sum())
+        off = np.abs(rows - mean) / spread
+        worst = int(off.argmax())
+        if off[worst] > 8.0:
+            return (
+                f"the tables hold different numbers of rows: table {worst + 1} about "
+                f"{rows[worst]:,.0f}, all together {mean:,.0f}: {off[worst]:.0f} times the noise "
+                "apart"
+            )
+        total = max(all_verdicts if signed else mean, 0.0)
+        most = total + 8.0 * (noise_sd + spread.min())
+        cell = int(counts.argmin())
+        if counts[cell] < (-most if signed else -8.0 * noise_sd):
+            return f"cell {cell} holds {counts[cell]:,}: negative by more than noise explains"
+        cell = int(counts.argmax())
+        if counts[cell] > most:
+            return f"cell {cell} holds {counts[cell]:,}, more than the {total:,.0f} rows in all"
+        return None
+
+    # --- files ------------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the layout as JSON carries it."""
+        behind = [spent.to_dict() for spent in self.behind]
+        said = vars(self) | {"cells": list(self.cells), "behind": behind}
+        horizon, shuffled = said.pop("horizon"), said.pop("shuffled")
+        said |= {} if horizon is None else {"horizon": horizon.to_dict()}
+        return said | ({"shuffled": True} if shuffled else {})
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "Layout":
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        said = entries(content, "a layout", _ENTRIES, {"horizon": object, "shuffled": bool})
+        try:
+            check_share(said["share"])
+        except UsageError as error:
+            raise PlanError(f"a layout needs a share: {error}") from None
+        behind = tuple(Spent.from_dict(spent) for spent in said["behind"])
+        horizon = Horizon.from_dict(said["horizon"]) if "horizon" in said else None
+        made = {"cells": tuple(said["cells"]), "behind": behind, "horizon": horizon}
+        return cls(**said | made)
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the layout to a .hush file, atomically: for a coordinator."""
+        files.write(path, "layout", {"layout": self.to_dict()}, {})
+
+    @classmethod
+    def from_file(cls, content: files.Content) -> "Layout":
+        """Build the layout that a file carries: its own, or that of its plan."""
+        if "plan" in content.manifest:
+            return cls.of(Plan.from_file(content))
+        return cls.from_dict(content.manifest.get("layout"))

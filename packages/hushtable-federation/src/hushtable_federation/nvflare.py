@@ -1,0 +1,255 @@
+"""The online form over NVFlare: its server and clients carry our messages, and know nothing else.
+
+A job names classes of this installed file, and a round by its name: no code travels, no path, no
+budget. What a site answers with, and where the coordinator's rounds lie, is in a file of each
+place, ``local/hushtable.toml`` in its startup kit. Needs the extra ``nvflare``. See
+``docs/nvflare.md``.
+"""
+
+import contextlib
+import logging
+import math
+import re
+import tomllib
+import uuid
+import warnings
+from collections import deque
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from nvflare.apis.client import Client
+from nvflare.apis.controller_spec import ClientTask, Task
+from nvflare.apis.executor import Executor
+from nvflare.apis.fl_constant import FLContextKey
+from nvflare.apis.fl_context import FLContext
+from nvflare.apis.impl.controller import Controller
+from nvflare.apis.shareable import Shareable
+from nvflare.apis.signal import Signal
+from nvflare.job_config.api import FedJob
+from nvflare.recipe.spec import Recipe
+
+from hushtable.entries import entries
+from hushtable.errors import FileError, HushTableError, RoundError, UsageError
+from hushtable_federation.clock import now, stamp
+from hushtable_federation.online import configured
+from hushtable_federation.online.nodes import Node
+from hushtable_federation.refusals import Refusal, SiteLog
+
+#: The task of a job; its data and result are one entry: the message.
+_TASK, _CONTENT = "hushtable", "content"
+
+
+def _local(fl_ctx: FLContext) -> Path:
+    """Return the folder of this place that no job writes to."""
+    return Path(fl_ctx.get_prop(FLContextKey.WORKSPACE_OBJECT).get_site_config_dir())
+
+
+def _settings(
+    fl_ctx: FLContext, name: str, needed: Sequence[str], optional: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return a table of this place's own ``hushtable.toml``."""
+    path = _local(fl_ctx) / "hushtable.toml"
+    try:
+        said = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path} cannot be read ({error}): write it, with [{name}]") from None
+    kinds, more = dict.fromkeys(needed, str), dict.fromkeys(optional, str)
+    table = entries(said.get(name), f"{path}: [{name}]", kinds, more, error=FileError)
+    here = fl_ctx.get_identity_name()  # in the simulator, all sites share this file
+    return {key: value.replace("{site}", here) for key, value in table.items()}
+
+
+def _message(content: bytes) -> Shareable:
+    message = Shareable()
+    message[_CONTENT] = content
+    return message
+
+
+def _content(message: Any) -> bytes:
+    """Return the message that came; empty if there is none."""
+    content = message.get(_CONTENT) if isinstance(message, Shareable) else None
+    return content if isinstance(content, bytes) else b""
+
+
+# --- at a site ----------------------------------------------------------------------------------
+
+
+class SiteExecutor(Executor):
+    """Answers one step at a site, by the table ``[site]`` of its ``local/hushtable.toml``.
+
+    The state is in the site's book, so that any process may answer the next. Takes nothing from
+    the job but the message; what goes back is the signed answer, the signed word, or nothing.
+    """
+
+    def execute(
+        self, task_name: str, shareable: Shareable, fl_ctx: FLContext, abort_signal: Signal
+    ) -> Shareable:
+        """Return the answer to a message; no exception leaves, as NVFlare logs its text."""
+        log = SiteLog(_local(fl_ctx) / "hushtable.log")
+        with _nothing_logged():
+            try:
+                site = _settings(fl_ctx, "site", configured.NEEDED, configured.OPTIONAL)
+                return _message(configured.answer(site, _content(shareable)))
+            except Exception as error:  # no keys, no book: there is nothing to sign with
+                words = f"{type(error).__name__}: {error}"
+                log.write(stamp(now()), "", "", Refusal.UNAVAILABLE, words)
+                return _message(b"")
+
+
+@contextlib.contextmanager
+def _nothing_logged() -> Iterator[None]:
+    """Keep out of Python's log what libraries say of rows.
+
+    NVFlare sends the server a site's log, by default: errors after the job, and while it runs what
+    the job asks for; warnings are in there, too.
+    """
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+# --- at the coordinator -------------------------------------------------------------------------
+
+
+class _Clients:
+    """The clients of a job as a `Carrier`.
+
+    NVFlare hands a task out again to a client that asks again without having answered it, so that
+    one that stands is not sent twice.
+    """
+
+    def __init__(
+        self, controller: Controller, fl_ctx: FLContext, abort: Signal, timeout: float
+    ) -> None:
+        self._controller, self._context, self._abort = controller, fl_ctx, abort
+        self._seconds = max(1, math.ceil(timeout))  # 0 is for ever
+        self._standing: dict[str, tuple[Node, bytes]] = {}
+        self._came: deque[tuple[str, bytes]] = deque()
+
+    def nodes(self) -> Collection[Node]:
+        """Return the names of the clients; raises `RoundError` once the job is stopped."""
+        if self._abort.triggered:
+            raise RoundError("the job was stopped: run it again, and it goes on from here")
+        clients: list[Client] = self._context.get_engine().get_clients()
+        return [client.name for client in clients]
+
+    def push(self, node: Node, request: bytes) -> str | None:
+        """Send a request to a client as a task, unless it stands; return the task's id."""
+        if (node, request) in list(self._standing.values()):  # results come in other threads
+            return None
+        sent = uuid.uuid4().hex
+        self._standing[sent] = node, request
+        task = Task(
+            _TASK, _message(request), props={"sent": sent}, timeout=self._seconds,
+            result_received_cb=self._receive, task_done_cb=self._end,
+        )  # fmt: skip
+        try:
+            self._controller.send(task, self._context, targets=[node])
+        except Exception:
+            self._end(task, self._context)
+            raise
+        return sent
+
+    def pull(self, sent: Collection[str]) -> Iterator[tuple[str, bytes]]:
+        """Yield what came."""
+        while self._came:
+            yield self._came.popleft()
+
+    def _receive(self, client_task: ClientTask, fl_ctx: FLContext) -> None:
+        self._end(client_task.task, fl_ctx)
+        # Of a client that failed, there is no message in it.
+        self._came.append((client_task.task.get_prop("sent"), _content(client_task.result)))
+
+    def _end(self, task: Task, fl_ctx: FLContext) -> None:
+        self._standing.pop(task.get_prop("sent"), None)
+
+
+class RoundController(Controller):
+    """Runs one round, or what is left of it, by ``[coordinator]`` of ``local/hushtable.toml``.
+
+    Parameters
+    ----------
+    round_name : str
+        Of the round, a file ``NAME.hush`` in the folder ``rounds`` of the coordinator. The result,
+        ``NAME.result.hush``, and how it went, ``NAME.result.state.json``, are written beside it.
+    timeout : float, default=600
+        Seconds to wait for the sites in each step.
+    """
+
+    def __init__(self, round_name: str, timeout: float = 600.0) -> None:
+        super().__init__()
+        self.round_name, self.timeout = round_name, timeout
+
+    def start_controller(self, fl_ctx: FLContext) -> None:
+        """Prepare nothing."""
+
+    def stop_controller(self, fl_ctx: FLContext) -> None:
+        """Take back what nobody answered."""
+        self.cancel_all_tasks(fl_ctx=fl_ctx)
+
+    def control_flow(self, abort_signal: Signal, fl_ctx: FLContext) -> None:
+        """Run the round; a round without a sum is a job that failed."""
+        try:
+            error = self._run(abort_signal, fl_ctx).get("error")
+        except (HushTableError, OSError) as wrong:
+            error = str(wrong)
+        if error:
+            self.system_panic(error, fl_ctx)
+
+    def _run(self, abort_signal: Signal, fl_ctx: FLContext) -> dict[str, Any]:
+        name = _checked(self.round_name)
+        own = _settings(fl_ctx, "coordinator", ("key", "rounds"))
+        rounds = Path(own["rounds"])
+        clients = _Clients(self, fl_ctx, abort_signal, self.timeout)
+        return configured.coordinate(
+            clients,
+            rounds / f"{name}.hush",
+            Path(own["key"]),
+            rounds / f"{name}.result.hush",
+            self.timeout,
+        )
+
+
+def _checked(name: str) -> str:
+    """Return a round's name if it is no path: whoever submits a job chooses no file by it."""
+    if not re.fullmatch(r"\w[\w.-]{0,99}", name, re.ASCII):
+        raise UsageError(
+            f"the round {name!a} is no name: give that of a file NAME.hush in the coordinator's "
+            "folder of rounds, without folder and ending (letters, digits, '_', '.', '-')"
+        )
+    return name
+
+
+class RoundRecipe(Recipe):
+    """A job of NVFlare that runs one masked round: names alone, nothing else travels.
+
+    Parameters
+    ----------
+    round_name, timeout
+        As in `RoundController`.
+    least : int
+        Sites that have to stay, as in the round: with fewer clients, the job does not start.
+
+    Raises
+    ------
+    UsageError
+        If the name is a path.
+
+    Examples
+    --------
+    >>> from hushtable_federation.nvflare import RoundRecipe  # doctest: +SKIP
+    >>> RoundRecipe("spring", least=3).export("jobs")  # doctest: +SKIP
+    """
+
+    def __init__(self, round_name: str, *, least: int, timeout: float = 600.0) -> None:
+        job = FedJob(f"hushtable-{_checked(round_name)}", min_clients=least)
+        job.set_app_packages(["hushtable"])  # else a copy of it travels
+        job.to_server(RoundController(round_name, timeout))
+        job.to_clients(SiteExecutor(), tasks=[_TASK])
+        super().__init__(job)

@@ -1,0 +1,225 @@
+"""The coordinator of a masked round whose sites can be reached now: over any transport."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from hushtable.counts.base import Noised
+from hushtable.errors import RoundError
+from hushtable_federation.keys import Keys
+from hushtable_federation.online.journal import Journal
+from hushtable_federation.online.memory import Exchange
+from hushtable_federation.online.messages import Step
+from hushtable_federation.online.site import BEGINNING
+from hushtable_federation.online.tally import Tally
+from hushtable_federation.online.transport import Transport
+from hushtable_federation.round import Round
+
+#: Seconds for the last message, which no result depends on.
+_PARTING = 10.0
+
+
+class SecureSum:
+    """Runs a masked round online: the sum of the sites that stay, or none.
+
+    Parameters
+    ----------
+    round_ : Round
+        A masked round.
+    keys : Keys
+        The coordinator's, who opened it.
+    transport : Transport or callable
+        Carries requests and answers; closed when the round is over. A function of a step's
+        requests to its answers, both by site, serves too.
+    timeout : float, default=600
+        Seconds after which a site that is silent in a step is asked again, or lost.
+    tries : int, default=1
+        How often a site is asked in a step; it answers the same request in the same words.
+    journal : Path, optional
+        Where decisions are written down, and in a folder beside it the answers. Whoever runs the
+        same round with it again, after a crash or when too few sites stayed, goes on from there;
+        without it, sites refuse a second list of who is in the sum.
+
+    Examples
+    --------
+    >>> from hushtable_federation import SecureSum
+    >>> from hushtable_federation.rehearsal import Rehearsal
+    >>> here = Rehearsal(("east", "north", "south"), least=2)
+    >>> secure_sum = SecureSum(here.round, here.lead, here.transport())
+    >>> result = secure_sum.run()
+    >>> secure_sum.reached["east"]
+    'unmask'
+    """
+
+    def __init__(
+        self,
+        round_: Round,
+        keys: Keys,
+        transport: Transport | Callable[[Mapping[str, bytes]], Mapping[str, bytes]],
+        *,
+        timeout: float = 600.0,
+        tries: int = 1,
+        journal: Path | None = None,
+    ) -> None:
+        if not round_.terms.masked:
+            raise RoundError("a round without masks needs no secure sum: collect its submissions")
+        if round_.period is not None:
+            raise RoundError(
+                "a round about a period goes by file (hushtable round submit, round collect): "
+                "online, a site that drops out would end the stream"
+            )
+        if keys.card != round_.coordinator:
+            raise RoundError(f"{round_.coordinator.name!r} opened the round, with other keys")
+        self._transport = Exchange(transport) if callable(transport) else transport
+        self._timeout, self._tries = timeout, tries
+        self._heard: set[bytes] = set()  # a transport may bring an answer twice, steps later
+        self._there: set[tuple[Step, str]] = set()
+        self._journal = None if journal is None else Journal(journal, round_)
+        self.tally = Tally(round_, keys)
+
+    def run(self) -> Noised:
+        """Run the round.
+
+        Returns
+        -------
+        Release or Sealed
+            The sum over the sites that stayed to the step ``"masked"``, signed.
+
+        Raises
+        ------
+        RoundError
+            If too few sites stay, or their shares do not give masks that fit: there is no sum,
+            and nobody learned anything but who took part.
+        FileError
+            If another process stays at work with the same journal.
+        """
+        with contextlib.closing(self._transport):
+            if self._journal is None:
+                return self._run()
+            with self._journal.alone(self._timeout):
+                self._recall(self._journal)
+                return self._run()
+
+    def _run(self) -> Noised:
+        tally = self.tally
+        self._ask("shares")
+        if not tally.listed:
+            tally.check_enough(len(tally.dealt), "shares")  # before anybody spends
+        self._ask("masked")
+        self._close()
+        if not tally.whole:
+            self._ask("survivors")
+            tally.check_enough(len(tally.answers["survivors"]), "survivors")
+            self._go_on()
+        self._ask("unmask")
+        self._go_on()
+        if tally.without:
+            self._ask("without")
+        result = tally.result()
+        self._end()
+        return result
+
+    def _end(self) -> None:
+        """Have the sites forget what the round needed; who is silent does so after its time."""
+        requests = dict.fromkeys(self.tally.listed, self.tally.ending())
+        for _ in self._answers(requests, min(self._timeout, _PARTING)):
+            pass  # nothing depends on what they say
+
+    # --- what is written down -----------------------------------------------------------------
+
+    def _recall(self, journal: Journal) -> None:
+        """Go on from where the process before was."""
+        self.tally.decided = journal.decided()
+        for step, site, content in journal.kept():
+            self._heard.add(content)
+            if step not in BEGINNING and not self.tally.listed:
+                continue  # about a list that was lost: nobody answers about another one
+            if not self.tally.take(step, site, content):
+                self._there.add((step, site))
+
+    def _close(self) -> None:
+        tally = self.tally
+        tally.close()
+        gone = sorted(set(tally.listed) - set(tally.present))
+        if gone:
+            assert self._journal is not None  # the list is of an earlier process
+            raise RoundError(
+                f"{', '.join(gone)}: in the sum, but what they sent is gone from beside "
+                f"{self._journal.path}, and they are silent: put it back, or run the round again "
+                "when they can be reached"
+            )
+        for name in sorted(set(self.tally.round.names) - set(tally.listed)):
+            # Out since an earlier process, which alone knew why.
+            step = "masked" if ("shares", name) in self._there else "shares"
+            tally.lost.setdefault(name, f"{step}: silent")
+        self._note()
+
+    def _go_on(self) -> None:
+        self.tally.go_on()
+        self._note()
+
+    def _note(self) -> None:
+        if self._journal is not None:
+            self._journal.decide(self.tally.decided)
+
+    # --- asking -------------------------------------------------------------------------------
+
+    def _ask(self, step: Step) -> None:
+        """Ask sites in one step, and take in what comes; of who is silent, nothing."""
+        listed = self.tally.listed
+        requests = {
+            name: request
+            for name, request in self.tally.requests(step).items()
+            if (step, name) not in self._there and (not listed or name in listed)
+        }
+        silent = set(requests)
+        for name, answer in self._answers(requests, self._timeout):
+            silent.remove(name)
+            if not self.tally.take(step, name, answer) and self._journal is not None:
+                self._journal.keep(step, name, answer)
+        for name in sorted(silent):
+            self.tally.take(step, name, b"")
+
+    @property
+    def reached(self) -> dict[str, str]:
+        """By site, the last step that it answered."""
+        return self.tally.reached
+
+    @property
+    def lost(self) -> dict[str, str]:
+        """By site that dropped out, in which step and why: one word of `Refusal`."""
+        return self.tally.lost
+
+    @property
+    def found_out(self) -> dict[str, str]:
+        """By site that gave or dealt wrong shares, or complained falsely, words for people."""
+        return self.tally.found_out
+
+    def _answers(
+        self, requests: Mapping[str, bytes], seconds: float
+    ) -> Iterator[tuple[str, bytes]]:
+        """Yield the first answer of each site that gives one in time, as they come."""
+        silent = set(requests)
+        for _ in range(self._tries):
+            waiting = set(silent)
+            for name in sorted(silent):
+                try:
+                    self._transport.send(name, requests[name])
+                except OSError:  # cannot be reached
+                    waiting.remove(name)
+            end = time.monotonic() + seconds
+            while waiting:
+                left = end - time.monotonic()
+                came = self._transport.receive(max(left, 0.0))
+                if came is None:
+                    break
+                name, answer = came
+                if name in waiting and answer not in self._heard:
+                    waiting.remove(name)
+                    if answer:  # empty: there will be none
+                        silent.remove(name)
+                        self._heard.add(answer)
+                        yield name, answer
+                elif left < 0.0:  # whoever keeps talking does not keep the round open
+                    break

@@ -1,0 +1,224 @@
+"""A site in the online form of a masked round: which step is asked, and what was answered before.
+
+The steps are in the files beside this one, and what a site holds between them in its book.
+"""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from hushtable import files
+from hushtable.counts.sketch import Sketch
+from hushtable.errors import HushTableError, RoundError
+from hushtable.plans.plan import Plan
+from hushtable_federation.approval import Approval
+from hushtable_federation.book.book import ALL_ROWS, Book
+from hushtable_federation.book.digests import RowDigests
+from hushtable_federation.clock import now, stamp
+from hushtable_federation.keys import Keys
+from hushtable_federation.online import hello, masked, shares, survivors, unmask, without
+from hushtable_federation.online.messages import Message, Step
+from hushtable_federation.online.state import Kept, Said, SiteState
+from hushtable_federation.policy import Policy
+from hushtable_federation.refusals import Refusal, Refused, SiteLog, refusing
+from hushtable_federation.round import Round
+from hushtable_federation.site import Reply
+
+#: In these, a coordinator chooses nothing: whatever the request, the answer is the same.
+BEGINNING: tuple[Step, ...] = "shares", "masked"
+_STEPS: dict[str, Callable[[SiteState, Any], tuple[bytes, Kept]]] = {
+    "shares": shares.answer, "masked": masked.answer, "survivors": survivors.answer,
+    "unmask": unmask.answer, "without": without.answer,
+}  # fmt: skip
+
+
+def over(round_: Round) -> datetime:
+    """Return until when a site keeps what the steps of a round need, if nobody says it has ended.
+
+    In a folder, sites may come for the second time long after the deadline.
+    """
+    return round_.deadline + timedelta(days=60)
+
+
+class OnlineSite:
+    """Answers what a coordinator asks, step by step, from any number of processes.
+
+    Nobody is here to look at a round: the policy has to allow that, and the coordinator and the
+    sites have to be known.
+
+    Parameters
+    ----------
+    keys : Keys
+        The site's.
+    book : Book
+        The site's; holds the state between steps.
+    count : callable
+        Takes a plan, returns the sketch of the site's rows under it, whatever these are: as
+        `Sketch.from_data` with ``attended=False``. What it left unread is written to the log.
+    policy : Policy, optional
+        The site's; without one, nothing is answered.
+    recognise : callable, optional
+        Returns, after `count`, the `RowDigests` by which the book knows these rows again; None of
+        no rows.
+    approvals : mapping of str to Approval
+        Of the officer, by round id.
+    log : SiteLog, optional
+        Where the words of refusals go; by default a file beside the book.
+    data_set, plan, attended
+        As in `Reply`.
+    said : Said, optional
+        Of a person who is here: about the rows.
+
+    Examples
+    --------
+    >>> from hushtable_federation.rehearsal import Rehearsal
+    >>> here = Rehearsal()
+    >>> site = here.site("north")  # an OnlineSite
+    >>> word = site.answer(b"no request")  # one signed word
+    """
+
+    def __init__(
+        self,
+        keys: Keys,
+        book: Book,
+        count: Callable[[Plan], Sketch],
+        *,
+        policy: Policy | None = None,
+        recognise: Callable[[], RowDigests | None] = lambda: None,
+        approvals: Mapping[str, Approval] | None = None,
+        log: SiteLog | None = None,
+        data_set: str = ALL_ROWS,
+        plan: Plan | None = None,
+        attended: bool = False,
+        said: Said | None = None,
+    ) -> None:
+        self._keys, self._book, self._count = keys, book, count
+        self._recognise, self._approvals = recognise, approvals or {}
+        self._log = SiteLog(Path(book.path).with_suffix(".log")) if log is None else log
+        self._reply = partial(
+            Reply, keys=keys, book=book, policy=policy, data_set=data_set, plan=plan,
+            attended=attended,
+        )  # fmt: skip
+        self._said = said or Said()
+        self._last: Round | None = None
+
+    @property
+    def asked(self) -> Round:
+        """The round that was asked about last, for ``count``; raises `RoundError` before any."""
+        if self._last is None:
+            raise RoundError("no round was asked about yet: answer a request first")
+        return self._last
+
+    def answer(self, request: bytes, round_: Round | None = None) -> bytes:
+        """Return the signed answer to a request, or a signed `Refusal`: one word.
+
+        Whatever goes wrong here, nothing else of it travels; the words are in the log. The same
+        request gets the same answer, also after a crash; another one for a step that was answered
+        is refused: two answers would reveal more than one.
+
+        Parameters
+        ----------
+        request : bytes
+            What the coordinator signed.
+        round_ : Round, optional
+            Which it is about, where that does not travel with the request.
+        """
+        round_id, step = "", ""
+        try:
+            with refusing(Refusal.REQUEST):
+                about = self._last = self._round(request) if round_ is None else round_
+                round_id = about.round_id
+                if about.period is not None:
+                    raise Refused(
+                        Refusal.ROUND, f"period {about.period} of a stream: it goes by file"
+                    )
+                asked = Message.read(request, about.coordinator)
+            step = asked.step
+            return self._answer(about, step, asked)
+        except Exception as error:  # whatever it is: it may quote a row
+            said = error.word if isinstance(error, HushTableError) else ""
+            word = Refusal(said or Refusal.UNAVAILABLE)
+            words = f"{type(error).__name__}: {error}"
+        self._log.write(stamp(now()), round_id, step, word, words)
+        return Message.refuse(round_id, self._keys, word)
+
+    def begin(self, round_: Round) -> dict[Step, bytes]:
+        """Return the answers that need no request, by step: all that a coordinator waits for first.
+
+        Raises what hinders it, for whoever is here.
+        """
+        self._last = round_
+        return {step: self._answer(round_, step) for step in BEGINNING}
+
+    def head(self, round_: Round) -> bytes:
+        """Return, signed, the link of the book's entry with the answer to a round.
+
+        It is to be seen where the answer is: a book that does not hold this link is an older copy,
+        or another one. A link is a hash under the book's key, and says nothing to others; the
+        number of an entry would say whether there are rows.
+        """
+        links = (
+            entry.link
+            for entry in self._book.history()
+            if entry.kind == "answer" and entry.content["round_id"] == round_.round_id
+        )
+        return Message.make(round_, "head", self._keys, {"head": next(links)}).content
+
+    def _answer(self, round_: Round, step: str, asked: Message | None = None) -> bytes:
+        work = _STEPS.get(step)
+        about = round_.round_id if asked is None else asked.round_id
+        if (work is None and step not in ("hello", "end")) or about != round_.round_id:
+            raise Refused(Refusal.REQUEST, f"step {step!r} of round {about[:12]} is unknown here")
+        if step == "end":
+            self._book.forget_steps(round_.round_id)
+            return Message.make(round_, step, self._keys, {}).content
+        if work is None:
+            assert asked is not None  # hello is a request
+            return hello.answer(self._state(round_), asked.digest)
+        digest = round_.round_id if asked is None or step in BEGINNING else asked.digest
+        noted = self._book.step(round_.round_id, step)
+        if noted is None:
+            said, kept = work(self._state(round_), asked)
+            with self._book.writing():
+                given = self._book.note_step(round_.round_id, step, digest, said, kept)
+                self._book.keep_steps(round_.round_id, over(round_))
+            if step == "unmask":  # the key of the own mask, and counts, have served
+                self._book.forget_steps(round_.round_id, but="unmask")
+        else:
+            given = noted[:2]
+        return self._noted(round_, step, digest, *given)
+
+    def _state(self, round_: Round) -> SiteState:
+        reply = partial(self._reply, round_, approval=self._approvals.get(round_.round_id))
+        count = partial(self._counted, round_)
+        return SiteState(round_, self._keys, self._book, reply, count, self._recognise, self._said)
+
+    def _counted(self, round_: Round, plan: Plan) -> Sketch:
+        sketch = self._count(plan)
+        for words in sketch.unread:
+            self._log.write(stamp(now()), round_.round_id, "shares", "unread", words)
+        return sketch
+
+    def _noted(self, round_: Round, step: str, asked: str, digest: str, answer: bytes) -> bytes:
+        """Return the answer to a step that was noted, if it is to this request."""
+        if digest != asked:
+            raise Refused(
+                Refusal.ANSWERED,
+                f"step {step!r} was answered before, to another request: each is answered once; "
+                "open a new round",
+            )
+        if answer:
+            return answer
+        given = self._book.answer(round_.round_id)
+        assert given is not None  # of the step "masked", noted before the step was
+        return given.content
+
+    def _round(self, request: bytes) -> Round:
+        """Return the round that travels with a request; checked once, not in every step."""
+        array = files.unpack(request, "request").arrays.get("round")
+        content = b"" if array is None else array.tobytes()
+        if self._last is None or self._last.content != content:
+            return Round.from_bytes(content, "request")
+        return self._last

@@ -1,0 +1,353 @@
+"""The coordinator's side of a masked round: what came, whom to ask what next, and the sum.
+
+Knows no transport and no clock: whoever leads a round hands it the answers and says when nobody is
+waited for any more. What has been decided, and asked by, is never decided anew: `decided` is what
+the next process needs to go on from there.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hushtable.counts.base import Noised
+from hushtable.errors import HushTableError, RoundError
+from hushtable_federation.collect import total, with_seal
+from hushtable_federation.keys import Keys
+from hushtable_federation.masks.unmask import Secret, Unmasking
+from hushtable_federation.online import complaints, listed, masked, shares, totals, unmask, without
+from hushtable_federation.online.messages import Message, Step, ask, enclosed
+from hushtable_federation.refusals import Refusal
+from hushtable_federation.round import Round
+from hushtable_federation.submission import Submission
+
+#: Steps whose answers are messages about the list.
+_SIGNED: tuple[Step, ...] = "survivors", "unmask", "without"
+
+
+@dataclass
+class Decided:
+    """All that a coordinator decides in a round: once it has asked by it, it stands.
+
+    Attributes
+    ----------
+    sites : dict of str to dict
+        The list of who is in the sum, with the digests of what they sent; empty before.
+    signers : list of str
+        Whose signatures under it are shown to whoever is asked for shares.
+    without, shown : list of str
+        Who was left out of the list since; and whose complaints show why.
+    """
+
+    sites: listed.Sites = field(default_factory=dict)
+    signers: list[str] = field(default_factory=list)
+    without: list[str] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list)
+
+
+class Tally:
+    """The answers of a round so far, and what they come to.
+
+    Parameters
+    ----------
+    round_ : Round
+        A masked one.
+    keys : Keys
+        The coordinator's.
+    decided : Decided, optional
+        By an earlier process.
+    with_round : bool
+        Whether the round travels with the first requests.
+
+    Attributes
+    ----------
+    lost : dict of str to str
+        By site that is out, in which step and why: one word of `Refusal`.
+    reached : dict of str to str
+        By site, the last step that it answered.
+    judged : Judged
+        Who gave or dealt shares that are none, and who complained falsely.
+    """
+
+    def __init__(
+        self,
+        round_: Round,
+        keys: Keys,
+        decided: Decided | None = None,
+        *,
+        with_round: bool = True,
+    ) -> None:
+        self.round, self._keys, self._with_round = round_, keys, with_round
+        self.decided = Decided() if decided is None else decided
+        self.lost: dict[str, str] = {}
+        self.reached: dict[str, str] = {}
+        self.judged = complaints.Judged()
+        self.dealt: dict[str, shares.Dealt] = {}
+        self._sealed: dict[str, dict[str, bytes]] = {}
+        self.submitted: dict[str, Submission] = {}
+        self._digests: dict[tuple[Step, str], str] = {}
+        self.twice: dict[str, str] = {}
+        self.liars: dict[str, str] = {}
+        self.answers: dict[Step, dict[str, Message]] = {step: {} for step in _SIGNED}
+
+    # --- what comes ---------------------------------------------------------------------------
+
+    def take(self, step: Step, site: str, content: bytes) -> str:
+        """Take an answer in; return and note the word for why it is none, if it is.
+
+        ``content`` is empty of who is silent.
+        """
+        if not content:
+            return self._lose(step, site, Refusal.SILENT)
+        try:
+            self.add(step, site, content)
+        except HushTableError as error:  # whose words may quote what came
+            return self._lose(step, site, error.word or Refusal.GARBLED)
+        return ""
+
+    def add(self, step: Step, site: str, content: bytes) -> None:
+        """Take an answer in; raises `HushTableError` in words for the coordinator alone."""
+        if step == "shares":
+            self._take_shares(site, content)
+        elif step == "masked":
+            read = masked.read(self.round, site, content)
+            if self._is_first("masked", site, read.digest):
+                self.submitted[site] = read
+        else:
+            self._take_signed(step, site, content)
+        self.reached[site] = step
+
+    def _lose(self, step: Step, site: str, word: str) -> str:
+        self.lost.setdefault(site, f"{step}: {word}")
+        return word
+
+    def drop(self, names: Collection[str]) -> None:
+        """Leave sites out before the list is decided, whatever they sent."""
+        for name in names if not self.listed else ():
+            self.dealt.pop(name, None)
+            self.submitted.pop(name, None)
+
+    def _take_shares(self, site: str, content: bytes) -> None:
+        message = Message.read(content, self.round.card(site)).check(self.round, "shares")
+        dealt, sealed = shares.read(self.round, message)
+        if self._is_first("shares", site, dealt.message.digest):
+            self.dealt[site], self._sealed[site] = dealt, sealed
+
+    def _is_first(self, step: Step, site: str, digest: str) -> bool:
+        """Whether an answer counts; raises `RoundError` if a site gave two different ones.
+
+        Of who is on the list, the one that is on it counts, and any other shows who lies.
+        """
+        known = self._digests.setdefault((step, site), self.listed.get(site, {}).get(step, digest))
+        if known != digest:
+            self.twice[site] = f"signed two different answers to step {step!r}"
+        if self.listed:
+            return site in self.listed and known == digest
+        if site in self.twice:
+            self.dealt.pop(site, None)
+            self.submitted.pop(site, None)
+            raise RoundError(f"{site!r} {self.twice[site]}")
+        return True
+
+    def _take_signed(self, step: Step, site: str, content: bytes) -> None:
+        message = Message.read(content, self.round.card(site)).check(self.round, step)
+        # Who is asked to sign says what: else its answer would be shown to others, who refuse it.
+        sites = message.body.get("sites", None if step == "survivors" else self.listed)
+        if site not in self.listed or sites != self.listed:
+            raise RoundError(f"{site!r} answers about another list of sites")
+        if not isinstance(message.body.get("complaints", {}), dict):
+            raise RoundError(f"{site!r} complains in another form")
+        if step != "survivors":
+            unmask.given(message, self._shape(step), len(self.round.names))
+        if step == "unmask" and self.round.terms.max_rows is not None:
+            totals.given(message, self.round, len(self.listed))
+        self.answers[step].setdefault(site, message)
+
+    def _shape(self, step: Step) -> tuple[int, int]:
+        if step == "without":
+            return len(self.staying), len(self.without)
+        return len(self.listed), 1 + len(self.round.names) - len(self.listed)
+
+    # --- what is decided ----------------------------------------------------------------------
+
+    @property
+    def listed(self) -> listed.Sites:
+        """Who is in the sum; empty until it is decided."""
+        return self.decided.sites
+
+    @property
+    def without(self) -> list[str]:
+        """Who was on the list, and is left out for what it dealt."""
+        return self.decided.without
+
+    @property
+    def staying(self) -> list[str]:
+        """Of whom the sum is."""
+        return sorted(set(self.listed) - set(self.without))
+
+    @property
+    def whole(self) -> bool:
+        """Whether all sites of the roster are on the list."""
+        return set(self.listed) == set(self.round.names)
+
+    @property
+    def present(self) -> list[str]:
+        """Who dealt shares and sent masked counts."""
+        return sorted(set(self.dealt) & set(self.submitted))
+
+    def close(self) -> None:
+        """Decide that who is there now is in the sum; raises `RoundError` if they are too few."""
+        if self.listed:
+            return
+        self.check_enough(len(self.present), "masked")
+        self.decided.sites = {
+            name: {
+                "masked": self.submitted[name].digest,
+                "shares": self.dealt[name].message.digest,
+            }
+            for name in self.present
+        }
+
+    def go_on(self) -> None:
+        """Decide what follows from the answers to the list, as far as there are enough."""
+        least = self.round.terms.least
+        signed = self.answers["survivors"]
+        if self.listed and not self.whole and not self.decided.signers and len(signed) >= least:
+            self.decided.signers = sorted(signed)[:least]
+        said = self._complaining()
+        self.judged = complaints.judge(self.round, self.dealt, said.values())
+        out = sorted(set(self.judged.dealers) & set(self.listed))
+        ready = len(self.answers["unmask"]) >= least
+        if out and ready and not self.without:
+            self.decided.without, self.decided.shown = out, sorted(said)
+
+    def _complaining(self) -> dict[str, Message]:
+        """Return the answers that hold a complaint, by site."""
+        steps: tuple[Step, ...] = "survivors", "unmask"
+        every = (item for step in steps for item in self.answers[step].items())
+        return {name: one for name, one in every if one.body.get("complaints")}
+
+    def check_enough(self, n: int, step: Step) -> None:
+        """Raise `RoundError` unless so many sites are enough to go on."""
+        least = self.round.terms.least
+        if n < least:
+            lost = "; ".join(f"{name}: {why}" for name, why in sorted(self.lost.items()))
+            raise RoundError(
+                f"no sum: {n} sites are left in step {step!r}, and {least} are needed "
+                f"({lost or 'nobody is lost'}). Nothing can be read from what was sent; open a new "
+                "round"
+            )
+
+    @property
+    def found_out(self) -> dict[str, str]:
+        """By site that was found out, for what: words for people."""
+        return self.liars | self.judged.liars | self.judged.dealers | self.twice
+
+    # --- what is asked ------------------------------------------------------------------------
+
+    def requests(self, step: Step) -> dict[str, bytes]:
+        """Return what is asked in a step, by site; the same bytes each time."""
+        if step == "shares":
+            return self._same(step, self.round.names)
+        if step == "masked":
+            return self._same(step, sorted(self.dealt))
+        if step == "survivors" or (step == "unmask" and self.whole):
+            return {name: self._listing(step, name) for name in sorted(self.listed)}
+        if step == "unmask":
+            signed = self.answers["survivors"]
+            if not self.decided.signers or not set(self.decided.signers) <= set(signed):
+                return {}
+            contents = {name: signed[name].content for name in self.decided.signers}
+            asked = self._ask(step, {}, enclosed(contents))
+            return dict.fromkeys(sorted(signed), asked)
+        shown = {
+            name: one for name, one in self._complaining().items() if name in self.decided.shown
+        }
+        if not self.without or len(shown) < len(self.decided.shown):
+            return {}
+        body, contents = without.request(self.without, self.dealt, shown)
+        return dict.fromkeys(
+            sorted(self.answers["unmask"]), self._ask(step, body, enclosed(contents))
+        )
+
+    def ending(self) -> bytes:
+        """Return what tells a site that the round has ended, and nothing more will be asked."""
+        return self._ask("end", {}, {})
+
+    def _same(self, step: Step, names: list[str]) -> dict[str, bytes]:
+        return dict.fromkeys(names, self._ask(step, {}, {}))
+
+    def _listing(self, step: Step, name: str) -> bytes:
+        sealed = {dealer: self._sealed[dealer][name] for dealer in self.listed}
+        return self._ask(step, *listed.request(self.listed, self.dealt, sealed))
+
+    def _ask(self, step: Step, body: dict[str, Any], arrays: Any) -> bytes:
+        return ask(self.round, step, self._keys, body, arrays, with_round=self._with_round)
+
+    # --- the sum ------------------------------------------------------------------------------
+
+    def result(self) -> Noised:
+        """Return the sum of who is in it, signed; raises `RoundError` if there is none (yet)."""
+        step: Step = "without" if self.without else "unmask"
+        self.check_enough(len(self.staying), step)
+        self.check_enough(len(self.answers[step]), step)
+        words = np.zeros(self.round.layout.n_cells, np.uint64)
+        for name in self.staying:
+            words += self.submitted[name].words
+        dealings = {name: one.dealing for name, one in self.dealt.items()}
+        unmasking = Unmasking(self.round, dealings, self._given(), self.staying)
+        try:
+            words -= unmasking.masks()
+        finally:
+            self.liars |= unmasking.liars
+        if self.round.terms.max_rows is not None:
+            self._check_totals(unmasking)
+        ledgers = {name: self.submitted[name].ledger for name in self.staying}
+        digests = {name: self.submitted[name].digest for name in self.staying}
+        return with_seal(self.round, total(self.round, words, ledgers), digests, self._keys)
+
+    def _check_totals(self, unmasking: Unmasking) -> None:
+        """Raise `RoundError` if a site counted more rows than it may, or no rows at all."""
+        out = [name for name in self.round.names if name not in self.staying]
+        on_list = sorted(self.listed)
+        places = [on_list.index(name) for name in self.staying]
+        opened = totals.Opened.of(
+            self.round,
+            {name: self.submitted[name].words for name in self.staying},
+            {name: unmasking.secret(name, name) for name in self.staying},
+            {
+                name: {other: unmasking.secret(name, other) for other in out}
+                for name in self.staying
+            },
+            {
+                name: message.arrays[totals.NAME][places]
+                for name, message in self.answers["unmask"].items()
+                if name in self.staying
+            },
+        )
+        self.liars |= opened.liars
+        if opened.stops:
+            words = "; ".join(f"{name} {why}" for name, why in opened.stops.items())
+            raise RoundError(
+                f"no result: {words}. What was sent shows nothing else; open a new round without "
+                "whoever did it"
+            )
+
+    def _given(self) -> dict[str, dict[Secret, int]]:
+        """Return the shares that sites give, by secret; note who gives others than it was dealt."""
+        found: dict[str, dict[Secret, int]] = {}
+        out = sorted(set(self.round.names) - set(self.listed))
+        asked: dict[Step, dict[str, list[str]]] = {
+            "unmask": {name: [name, *out] for name in sorted(self.listed)},
+            "without": dict.fromkeys(self.staying, self.without),
+        }
+        refused = self._complaining()
+        for step, wanted in asked.items():
+            for name, message in self.answers[step].items():
+                lacking = refused[name].body["complaints"] if name in refused else {}
+                given, wrong = unmask.shown(self.round, message, wanted, self.dealt, lacking)
+                found.setdefault(name, {}).update(given)
+                if wrong:
+                    self.liars[name] = "gave wrong shares"
+        return found

@@ -1,0 +1,252 @@
+"""Totals of each site's tables, opened under the masks: who counted more rows than it may.
+
+A mask is a stream of numbers, and its total over a table can be said without the stream. Both sites
+of a pair say it. So the total of each table of each site can be read, and nothing else of its
+counts: how many rows it counted, up to its noise, and that all of its tables count the same rows.
+What the round's noise pays for that, `hushtable_federation.terms.price` says.
+
+What cannot be seen so: counts that a site moves between the cells of a table.
+"""
+
+import itertools
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.errors import RoundError
+from hushtable_federation.keys import Keys
+from hushtable_federation.masks import agree, mask
+from hushtable_federation.online.complaints import enough
+from hushtable_federation.online.messages import Message
+from hushtable_federation.round import Round
+
+Words = NDArray[np.uint64]
+NAME = "totals"
+#: Standard deviations that chance exceeds less than once in 10^15 times.
+_SIGMAS = 8.0
+_WRONG = "said wrong totals of its masks"
+
+
+def of_tables(round_: Round, words: Words) -> Words:
+    """Return the total of each table, modulo 2^64: of shape (n_tables,)."""
+    starts = np.cumsum([0, *round_.layout.cells[:-1]])
+    return np.add.reduceat(words, starts)
+
+
+def of_masks(round_: Round, keys: Keys, names: list[str]) -> Words:
+    """Return what a site says of its masks with those on the list: of shape (n_names, n_tables).
+
+    Of itself zeros.
+    """
+    pairs = agree.roster_keys(round_, keys, agree.ONLINE)
+    found = np.zeros((len(names), len(round_.layout.cells)), np.uint64)
+    for i, name in enumerate(names):
+        if name in pairs:
+            found[i] = of_tables(round_, mask.stream(pairs[name], round_.layout.n_cells))
+    return found
+
+
+def given(message: Message, round_: Round, n_names: int) -> Words:
+    """Return what a site says of its masks; raises `RoundError` if it is of another form."""
+    found = message.arrays.get(NAME)
+    shape = n_names, len(round_.layout.cells)
+    if found is None or found.dtype != np.uint64 or found.shape != shape:
+        raise RoundError(f"{message.sender!r} said no totals of its masks")
+    return found
+
+
+@dataclass
+class Opened:
+    """The totals of the sites of a list, and who is found out by them.
+
+    Attributes
+    ----------
+    liars : dict of str to str
+        By site, what it did: by its own words, or by those of more sites than may lie.
+    stops : dict of str to str
+        By site, or sites, why there is no result; empty if there is one.
+    """
+
+    liars: dict[str, str] = field(default_factory=dict)
+    stops: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        round_: Round,
+        sent: Mapping[str, Words],
+        own: Mapping[str, bytes],
+        outside: Mapping[str, Mapping[str, bytes]],
+        said: Mapping[str, Words],
+    ) -> "Opened":
+        """Open the totals.
+
+        An honest site's own words give its own total, whatever others say: where they give one
+        that cannot be, it lied. Where two sites differ over their mask, the total of both is known
+        all the same, as the mask cancels in it: sites that differ are judged together.
+
+        Parameters
+        ----------
+        round_ : Round
+            With a bound on rows.
+        sent : mapping of str to ndarray of shape (n_cells,), uint64
+            By site of the list, its masked counts.
+        own : mapping of str to bytes
+            Keys of their own masks.
+        outside : mapping of str to mapping of str to bytes
+            Keys of their masks with sites that are not on the list.
+        said : mapping of str to ndarray of shape (n_sites, n_tables), uint64
+            Of those who answered, the totals of their masks with those on the list, sorted.
+        """
+        bare = {}
+        for name, words in sent.items():
+            total = of_tables(round_, words) - of_tables(round_, mask.stream(own[name], len(words)))
+            away = mask.pairwise_mask(name, outside[name], len(words))
+            bare[name] = total - of_tables(round_, away)
+        opened, pairs = cls(), Pairs(bare, said)
+        opened._name(round_, pairs)
+        opened._judge(round_, pairs)
+        return opened
+
+    def _name(self, round_: Round, pairs: "Pairs") -> None:
+        """Name the sites that lied for certain; settle what they say of their masks by others."""
+        many = max(enough(round_), len(pairs.said) // 2 + 1)
+        own = {name: _odd(round_, 1, pairs.by_own_words(name)) for name in pairs.said}
+        lied = {name for name in own if own[name] or len(pairs.differ[name]) >= many}
+        for name in sorted(lied):
+            why, wrong = _odd(round_, 1, pairs.by_the_others(name, lied)), _WRONG
+            if not why:
+                pairs.settle(name, lied)
+            elif pairs.differ[name] or pairs.silent:
+                pairs.loosen(name)
+                wrong = f"{why}, or {wrong}"
+            else:
+                self.stops[name] = wrong = why
+            self.liars[name] = wrong
+
+    def _judge(self, round_: Round, pairs: "Pairs") -> None:
+        """Judge the sites, each together with those that nothing tells it apart from."""
+        for group in pairs.groups():
+            why = _odd(round_, len(group), pairs.total(group))
+            if not why or set(group) & set(self.stops):
+                continue
+            if pairs.silent:  # anybody may have said wrong totals of masks with these
+                if not _odd(round_, len(pairs.names), pairs.total(pairs.names)):
+                    continue
+                why += f", or one of those who answered {_WRONG} with it"
+            together = "" if len(group) == 1 else "together, as nobody can tell which of them, "
+            self.stops[" and ".join(group)] = together + why
+
+
+class Pairs:
+    """Totals of the mask of each pair of sites, as the two state them.
+
+    Parameters
+    ----------
+    bare : mapping of str to ndarray of shape (n_tables,), uint64
+        By site of the list, its totals under these masks alone.
+    said : mapping of str to ndarray of shape (n_sites, n_tables), uint64
+        As for `Opened.of`.
+
+    Attributes
+    ----------
+    names : list of str
+        The sites, sorted.
+    silent : set of str
+        Those who said nothing.
+    differ : dict of str to set of str
+        By site, those who say other totals of their mask with it than it does.
+    """
+
+    def __init__(self, bare: Mapping[str, Words], said: Mapping[str, Words]) -> None:
+        self.names, self.said, self._bare = sorted(bare), said, bare
+        self.silent = set(bare) - set(said)
+        self.differ: dict[str, set[str]] = {name: set() for name in self.names}
+        #: What holds of a pair, in order of names; nothing where they differ, or both are silent.
+        self._holds: dict[tuple[str, str], Words] = {}
+        for one, other in itertools.combinations(self.names, 2):
+            words = [self._word(one, other), self._word(other, one)]
+            given = [word for word in words if word is not None]
+            if len(given) == 2 and (given[0] != given[1]).any():
+                self.differ[one].add(other)
+                self.differ[other].add(one)
+            elif given:
+                self._holds[one, other] = given[0]
+
+    def _word(self, name: str, other: str) -> Words | None:
+        return self.said[name][self.names.index(other)] if name in self.said else None
+
+    def by_own_words(self, name: str) -> Words:
+        """Return a site's totals by what it says itself."""
+        mine = self.said[name]
+        return self._off(name, {other: mine[i] for i, other in enumerate(self.names)})
+
+    def by_the_others(self, name: str, lied: Collection[str]) -> Words:
+        """Return a site's totals by what those say who differ with it, and did not lie."""
+        words = {other: self.said[name][i] for i, other in enumerate(self.names)}
+        for other in self.differ[name] - set(lied):
+            words[other] = self.said[other][self.names.index(name)]
+        return self._off(name, words)
+
+    def settle(self, name: str, lied: Collection[str]) -> None:
+        """Let hold what those say who differ with a site, and did not lie."""
+        for other in self.differ[name] - set(lied):
+            word = self.said[other][self.names.index(name)]
+            self._holds[min(name, other), max(name, other)] = word
+
+    def loosen(self, name: str) -> None:
+        """Let nothing hold of what a site says about those who say nothing."""
+        for other in self.silent:
+            self._holds.pop((min(name, other), max(name, other)), None)
+
+    def total(self, group: Collection[str]) -> Words:
+        """Return the totals of some sites together, in which the masks between them cancel."""
+        found = np.zeros_like(next(iter(self._bare.values())))
+        for name in group:
+            outside = {
+                one: self._holds[min(name, one), max(name, one)]
+                for one in self.names
+                if one not in group
+            }
+            found = found + self._off(name, outside)
+        return found
+
+    def groups(self) -> list[list[str]]:
+        """Return the sites, each with those that it is tied to by a mask of which nothing holds."""
+        from scipy.sparse import csr_array  # takes a third of a second: not for --help
+        from scipy.sparse.csgraph import connected_components
+
+        n = len(self.names)
+        apart = np.ones((n, n), bool)
+        for one, other in self._holds:
+            apart[self.names.index(one), self.names.index(other)] = False
+        _, labels = connected_components(csr_array(np.triu(apart, 1)), directed=False)
+        return [
+            [name for name, label in zip(self.names, labels, strict=True) if label == group]
+            for group in range(labels.max() + 1)
+        ]
+
+    def _off(self, name: str, words: Mapping[str, Words]) -> Words:
+        """Take the masks with others off a site's totals."""
+        found = self._bare[name]
+        for other, word in words.items():
+            if other != name:
+                found = found - word if name < other else found + word
+        return found
+
+
+def _odd(round_: Round, n_sites: int, totals: Words) -> str:
+    """Say what cannot be of the totals of so many sites together; empty if they can."""
+    cells = np.array(round_.layout.cells, float)
+    spread = round_.site_scale * np.sqrt(cells * n_sites)
+    weights = 1.0 / spread**2
+    signed = totals.view(np.int64).astype(float)
+    rows, sd = float(signed @ weights / weights.sum()), 1.0 / np.sqrt(weights.sum())
+    most = (round_.terms.max_rows or 0) * n_sites
+    if (np.abs(signed - rows) > _SIGMAS * spread).any():
+        return "sent tables that count different numbers of rows, or other numbers than counts"
+    if not -1.0 - _SIGMAS * sd <= rows <= most + _SIGMAS * sd:
+        return f"counted about {rows:,.0f} rows, and the round allows {most:,}"
+    return ""

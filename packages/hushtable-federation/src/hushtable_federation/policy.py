@@ -1,0 +1,307 @@
+"""The policy of a site: whom it answers, with whom, for how much, about which columns.
+
+Nothing in it depends on rows, so that its refusals reveal nothing of them. The file that holds
+it is read by `hushtable_federation.policy_file`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Literal
+
+from hushtable.arguments import whole
+from hushtable.data.schema import Feature
+from hushtable.errors import PlanError
+from hushtable.privacy.budget import MAX_EPSILON, check_delta, check_epsilon
+from hushtable.privacy.rounding import rounded_up
+from hushtable_federation.refusals import Refusal, Refused
+
+if TYPE_CHECKING:
+    from hushtable.plans.plan import Plan
+    from hushtable_federation.keys import Card
+    from hushtable_federation.round import Round
+
+Role = Literal["coordinator", "site"]
+#: The column tells persons; or a number, the most rows of anybody, that the site's people affirm.
+Persons = int | Literal["column"]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """All that a site's people allow.
+
+    Attributes
+    ----------
+    coordinators, sites : mapping of str to str
+        Fingerprints of cards by name. A table that names anybody alone says who is known in that
+        role; while it is empty, the site's book does.
+    epsilon, delta : float
+        What a round may state at most.
+    total_epsilon : float
+        What all rounds together may cost at most, at the delta of the book's cap, which holds too.
+    known_sites : int
+        Sites of a masked round that have to be known here at least, this one included.
+    coordinator_may_be_site : bool
+        Whether the coordinator may take part as a site.
+    unattended : bool
+        Whether rounds may be answered without a person.
+    persons : "column" or int
+        What shows that no person has more rows than a round states. By default, a column of the
+        rows tells persons, and more rows of a person are not counted. A number is the most rows
+        that any person has, as whoever answers for the rows affirms: a round that states fewer is
+        refused, unless a column tells persons.
+    masks : bool
+        Whether only masked rounds are answered. Without masks, the coordinator sees this site's
+        counts, with its noise.
+    max_rows : bool
+        Whether rounds are answered that bound the rows of a site. In these, everybody who takes
+        part in unmasking can read about how many rows this site has.
+    plans : tuple of str
+        Ids of plans that may be counted under, whatever their columns.
+    features : tuple of Feature
+        Columns that may be counted: a round's ranges have to lie within these, and its categories
+        among these. Without plans and features, a person looks at each round's columns.
+    officer : str
+        Fingerprint of whoever has to sign each round first; empty if nobody has to.
+    digest : str
+        SHA-256 of the file; empty without one.
+
+    Examples
+    --------
+    >>> from hushtable import Feature
+    >>> from hushtable_federation import Policy
+    >>> age = Feature.numeric("age", low=0, high=120)
+    >>> Policy(epsilon=1.0, features=(age,)).unattended
+    False
+    """
+
+    coordinators: Mapping[str, str] = field(default_factory=dict)
+    sites: Mapping[str, str] = field(default_factory=dict)
+    epsilon: float = MAX_EPSILON
+    delta: float = 1e-6
+    total_epsilon: float = MAX_EPSILON
+    known_sites: int = 2
+    coordinator_may_be_site: bool = False
+    unattended: bool = False
+    plans: tuple[str, ...] = ()
+    features: tuple[Feature, ...] = ()
+    officer: str = ""
+    digest: str = ""
+    persons: Persons = "column"
+    masks: bool = True
+    max_rows: bool = False
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        check_epsilon(self.total_epsilon)
+        check_delta(self.delta)
+        whole("known_sites", self.known_sites, 1, 1000)
+        number = type(self.persons) is int and self.persons >= 1
+        if not number and self.persons != "column":
+            raise PlanError(
+                f"persons is {self.persons!r:.80}: needs 'column', or the most rows that any "
+                "person has, as a whole number from 1 on (persons = 1)"
+            )
+        both = set(self.coordinators.values()) & set(self.sites.values())
+        others = len(self.sites)
+        contradictions = {
+            "epsilon is above total_epsilon": self.epsilon > self.total_epsilon,
+            "a coordinator is also named as a site, and coordinator_may_be_site is false": both
+            and not self.coordinator_may_be_site,
+            f"known_sites is {self.known_sites}, and only {others} other sites are named": (
+                others and others + 1 < self.known_sites
+            ),
+            "unattended answers are allowed, and no plan and no column is": self.unattended
+            and not (self.plans or self.features),
+        }
+        for words, holds in contradictions.items():
+            if holds:
+                raise PlanError(f"the policy contradicts itself: {words}")
+
+    def without_officer(self) -> "Policy":
+        """Return the policy as it is once the officer has signed."""
+        return replace(self, officer="")
+
+    # --- who is known -----------------------------------------------------------------------
+
+    def pins(self, known: "Mapping[Role, Mapping[str, Card]]") -> "dict[Role, Mapping[str, str]]":
+        """Return whom this site knows in each role: fingerprints by name.
+
+        ``known`` is whom the book knows, by role and name; it counts where the policy names nobody.
+        """
+        named: dict[Role, Mapping[str, str]] = {
+            "coordinator": self.coordinators,
+            "site": self.sites,
+        }
+        return {
+            role: pins or {name: one.fingerprint for name, one in known[role].items()}
+            for role, pins in named.items()
+        }
+
+    def strangers(
+        self, round_: "Round", me: "Card", known: Mapping[Role, Mapping[str, "Card"]]
+    ) -> list[tuple[Role, "Card"]]:
+        """Return who in a round is not known here, and in which role.
+
+        Parameters
+        ----------
+        round_ : Round
+            With its coordinator and sites.
+        me : Card
+            This site's.
+        known : mapping of role to mapping of name to Card
+            Whom the book knows.
+
+        Raises
+        ------
+        Refused
+            If a name is known, and its keys are other ones.
+        """
+        new: list[tuple[Role, Card]] = []
+        cards: list[tuple[Role, Card]] = [("coordinator", round_.coordinator)]
+        cards += [("site", card) for card in round_.sites if card != me]
+        all_pins = self.pins(known)
+        for role, card in cards:
+            pins = all_pins[role]
+            if card.name not in pins:
+                new.append((role, card))
+            elif pins[card.name] != card.fingerprint:
+                raise Refused(
+                    Refusal.UNKNOWN,
+                    f"the keys of {card.name!r} in this round are not those that this site knows "
+                    f"(now {card.fingerprint}; before {pins[card.name]}): ask {card.name!r} "
+                    "itself, and if they did change, give its new card with --trust (where the "
+                    "policy names its fingerprint, correct that)",
+                )
+        return new
+
+    def check_strangers(self, round_: "Round", strangers: "list[tuple[Role, Card]]") -> None:
+        """Raise `Refused` if a round cannot be answered with these unknown.
+
+        Noise that sites share protects only as far as the sites are true: somebody unknown may be
+        the coordinator under another name, and knows its own part. So the unknown sites have to be
+        among the ``colluders`` that the round's noise does not count on.
+        """
+        roles = [role for role, _ in strangers]
+        if "coordinator" in roles:
+            raise Refused(
+                Refusal.UNKNOWN,
+                f"the coordinator {round_.coordinator.name!r} is not known here: compare the "
+                f"fingerprint {round_.coordinator.fingerprint} with its people, and give its card "
+                "with --trust, or name it in the policy",
+            )
+        if not round_.terms.masked:
+            return
+        unknown, n = roles.count("site"), len(round_.sites)
+        names = ", ".join(repr(card.name) for _, card in strangers[:3])
+        more = f" and {unknown - 3:,} more" if unknown > 3 else ""
+        if n - unknown < self.known_sites:
+            raise Refused(
+                Refusal.UNKNOWN,
+                f"{n - unknown} of {n} sites are known here, this one included, and the policy "
+                f"wants {self.known_sites} ({names}{more} are not): compare their fingerprints, "
+                "and give their cards with --trust, or name them in the policy",
+            )
+        colluders = round_.terms.colluders
+        if unknown > colluders:
+            raise Refused(
+                Refusal.UNKNOWN,
+                f"{unknown} of {n} sites are not known here ({names}{more}), and the noise counts "
+                "on theirs: compare their fingerprints, and give their cards with --trust, or ask "
+                f"the coordinator for a round with --colluders {unknown}",
+            )
+
+    # --- what is allowed --------------------------------------------------------------------
+
+    def check(self, round_: "Round", plan: "Plan", *, attended: bool) -> None:
+        """Raise `Refused` if the terms or columns of a round are not allowed.
+
+        Parameters
+        ----------
+        round_ : Round
+            What is asked.
+        plan : Plan
+            What would be counted.
+        attended : bool
+            Whether a person looks at it.
+        """
+        terms = round_.terms
+        epsilon, delta = rounded_up(terms.epsilon, 6), rounded_up(terms.delta, 6)
+        reasons = {
+            f"epsilon {epsilon:g}, and the policy allows a round {self.epsilon:g}": (
+                terms.epsilon > self.epsilon
+            ),
+            f"delta {delta:g}, and the policy allows {self.delta:g}": (terms.delta > self.delta),
+            f"the coordinator {round_.coordinator.name!r} is also a site, and the policy lets "
+            "nobody be both": round_.coordinator in round_.sites
+            and not self.coordinator_may_be_site,
+            "it is without masks, and the policy wants masks (masks = true under [round])": (
+                self.masks and not terms.masked
+            ),
+            "it bounds the rows of a site (max_rows), so that about how many there are can be "
+            "read, and the policy does not allow that (max_rows = false under [round])": (
+                terms.max_rows is not None and not self.max_rows
+            ),
+            "nobody is here to look at it, and the policy does not allow unattended answers": (
+                not attended and not self.unattended
+            ),
+        }
+        for words, holds in reasons.items():
+            if holds:
+                raise _against(words)
+        if plan.plan_id not in self.plans and (self.plans or self.features or not attended):
+            allowed = {feature.name: feature for feature in self.features}
+            for feature in plan.schema.features:
+                _check_feature(feature, allowed.get(feature.name))
+
+    def check_persons(self, told: bool, rows_per_person: int) -> None:
+        """Raise `Refused` if nothing shows that no person has more rows than a round states.
+
+        Parameters
+        ----------
+        told : bool
+            Whether a column tells persons, by which the rows of each are counted.
+        rows_per_person : int
+            What the round states.
+        """
+        if told:
+            return
+        if self.persons == "column":
+            raise _against(
+                f"nothing shows that no person has more than {rows_per_person:,} rows: name the "
+                "column that tells persons (--person), or, where whoever answers for the rows "
+                "knows how many a person has at most, let the policy say it (persons = 1 under "
+                "[round])"
+            )
+        if rows_per_person < self.persons:
+            raise _against(
+                f"it states at most {rows_per_person:,} rows of a person, and the policy affirms "
+                f"that a person has up to {self.persons:,}: name the column that tells persons "
+                "(--person), or ask the coordinator for a round with --rows-per-person "
+                f"{self.persons}"
+            )
+
+
+def _check_feature(feature: Feature, allowed: Feature | None) -> None:
+    if allowed is None or allowed.kind != feature.kind:
+        what = "does not name it" if allowed is None else f"has it as {allowed.kind}"
+        words = f"the column {feature.name!r} ({feature.kind}) is asked for, and the policy {what}"
+    elif feature.kind == "numeric" and not (
+        allowed.low <= feature.low and feature.high <= allowed.high
+    ):
+        words = (
+            f"the range of {feature.name!r} is [{feature.low:g}, {feature.high:g}], and the policy "
+            f"allows [{allowed.low:g}, {allowed.high:g}]"
+        )
+    elif not set(feature.categories) <= set(allowed.categories):
+        words = f"{feature.name!r} has categories that the policy does not name"
+    else:
+        return
+    raise _against(words)
+
+
+def _against(words: str) -> Refused:
+    return Refused(Refusal.POLICY, f"this site's policy refuses the round: {words}")
+
+
+#: What holds where a person looks at a round, and no policy is given: the person decides.
+CONFIRMED = Policy(persons=1, masks=False, max_rows=True)

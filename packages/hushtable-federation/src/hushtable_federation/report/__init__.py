@@ -1,0 +1,1 @@
+"""Pages about rounds, and the sites behind a result."""

@@ -1,0 +1,213 @@
+"""The terms of a round: those of its release, and how the sites share the noise."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Required, TypedDict
+
+from hushtable.arguments import whole
+from hushtable.entries import entries
+from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.privacy import terms
+from hushtable.privacy.accounting import GAUSSIAN, ZCDP, check_accounting
+from hushtable.privacy.mechanisms import DEFAULT, Adjacency, Cost, Sensitivity
+from hushtable.privacy.rounding import rounded_up
+from hushtable.privacy.shares import Pool
+
+MAX_SITES = 1000
+
+
+class Asked(TypedDict, total=False):
+    """Terms as `Round.open` takes them; see there."""
+
+    epsilon: Required[float]
+    delta: float
+    adjacency: Adjacency
+    rows_per_person: int
+    share: float | None
+    masked: bool
+    least: int | None
+    colluders: int
+    max_rows: int | None
+
+
+@dataclass(frozen=True)
+class Terms(terms.Terms):
+    """Terms that all sites of a round agree on.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+        Total for one person over this round and what its plan was drawn from.
+    adjacency, rows_per_person
+        As in `Sketch.release`.
+    share : float or None
+        Share of the budget that this round takes; None is all that is left.
+    masked : bool
+        Whether the sites share the noise under masks; otherwise each adds the whole noise.
+    least : int
+        Sites without which there is no result.
+    k_min : int
+        In a masked round: parts of the noise that the bound counts on.
+    max_rows : int or None
+        Rows that a site counts at most. The totals of each site's tables are then opened, and
+        checked, without its counts.
+    opened : int
+        Parts of the noise that pay for that: the bound does not count on them.
+    accounting : str
+        As in `hushtable.privacy.Ledger`: rounds from before 0.2 say nothing, and mean zCDP.
+
+    Examples
+    --------
+    >>> from hushtable_federation.terms import Terms
+    >>> Terms.agreed(5, epsilon=1.0, colluders=1).k_min
+    3
+    """
+
+    masked: bool = True
+    least: int = 2
+    k_min: int = 1
+    max_rows: int | None = None
+    opened: int = 0
+    accounting: str = ZCDP
+    #: A round's file has no entry for it.
+    mechanism: str = field(default=DEFAULT, init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_accounting(self.accounting)
+        if not isinstance(self.masked, bool):
+            raise UsageError(f"masked={self.masked!r}: needs True or False")
+        if self.max_rows is not None:
+            whole("max_rows", self.max_rows, 1)
+        if (self.max_rows is None or not self.masked) and self.opened:
+            raise UsageError("parts of the noise pay for what is opened: needs max_rows, and masks")
+        if self.masked:
+            self.pool("")
+        elif self.k_min != 1 or self.least < 1:
+            raise UsageError(
+                "in a round without masks each site adds the whole noise: needs k_min=1, and at "
+                "least 1 site"
+            )
+
+    @classmethod
+    def agreed(
+        cls,
+        n_sites: int,
+        *,
+        masked: bool = True,
+        least: int | None = None,
+        colluders: int = 0,
+        max_rows: int | None = None,
+        cells: Sequence[int] = (),
+        **others: Any,
+    ) -> "Terms":
+        """Return the terms of so many sites; see `Round.open` for the parameters.
+
+        With ``max_rows``, ``cells`` are those of each table.
+        """
+        if least is None:
+            least = n_sites if masked else min(2, n_sites)
+        least = whole("least", least, 1, MAX_SITES)
+        colluders = whole("colluders", colluders, 0, MAX_SITES)
+        k_min = Pool.against(colluders, least).counted if masked else 1
+        others = {"accounting": GAUSSIAN} | others
+        opened = 0
+        if max_rows is not None and masked:
+            opened = k_min - math.floor(k_min / price(k_min, cells))
+        return cls(
+            masked=masked, least=least, k_min=k_min - opened, max_rows=max_rows, opened=opened,
+            **others,
+        )  # fmt: skip
+
+    def check_opened(self, cells: Sequence[int]) -> None:
+        """Raise `PlanError` if too few parts of the noise pay for what is opened of such tables."""
+        if self.max_rows is None:
+            return
+        if not self.masked:
+            raise PlanError("max_rows is checked under masks: without them, counts are seen")
+        parts = self.k_min + self.opened
+        if self.k_min * price(parts, cells) > parts * (1.0 + 1e-9):
+            raise PlanError(
+                f"terms: {self.opened} parts of the noise do not pay for opening the totals of "
+                "tables: ask the coordinator to open the round again"
+            )
+
+    def scale(self, sensitivity: Sensitivity, before: Cost) -> float:
+        """Return the scale of the noise, given what earlier releases cost."""
+        return super().scale(
+            sensitivity, before if self.accounting == GAUSSIAN else before.by_zcdp()
+        )
+
+    def pool(self, round_id: str) -> Pool | None:
+        """Return how the sites of this round share the noise; None without masks."""
+        return Pool(round_id, self.least, self.k_min, self.opened) if self.masked else None
+
+    @property
+    def colluders(self) -> int:
+        """Sites besides the reader that may pass their noise on without breaking the bound."""
+        pool = self.pool("")
+        return 0 if pool is None else pool.colluders
+
+    def sentences(self, scale: float, n_sites: int, needed: int) -> list[str]:
+        """Say in sentences what the terms mean for so many sites with noise of this scale."""
+        takes = "all that is left." if self.share is None else f"{self.share:.0%} of it."
+        budget = (
+            f"Epsilon {rounded_up(self.epsilon, 6):g} at delta {rounded_up(self.delta, 6):g} in "
+            f"all; this round takes {takes}"
+        )
+        who = "all" if needed == n_sites else f"at least {needed}"
+        also = f", also with {self.colluders} of the others" if self.colluders else ""
+        noise = (
+            f"Masked: each site adds noise of {scale:,.1f}, and only the sum of {who} can be read. "
+            f"The bound holds against each of the sites{also}."
+            if self.masked
+            else f"Without masks: each site adds the whole noise, {scale:,.1f}; the result needs "
+            f"{self.least} sites."
+        )
+        if self.max_rows is None:
+            return [budget, noise]
+        return [
+            budget, noise,
+            f"A site counts at most {self.max_rows:,} rows. So that this can be checked, the "
+            "totals of each site's tables can be read, with its noise: about how many rows it has.",
+        ]  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the terms as JSON carries them."""
+        said = {name: getattr(self, name) for name in _NAMES}
+        extra = {name: getattr(self, name) for name in _EXTRA if getattr(self, name)}
+        said |= extra
+        return said if self.accounting == ZCDP else said | {"accounting": self.accounting}
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "Terms":
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        kinds = dict.fromkeys(_NAMES, object) | {"least": int, "k_min": int}
+        optional = {"accounting": object, "max_rows": int, "opened": int}
+        try:
+            return cls(**entries(content, "a round's terms", kinds, optional))
+        except (UsageError, PrivacyError) as error:
+            raise PlanError(f"terms: {error}") from None
+
+
+#: A round's file has no entries for these where they are not asked for.
+_EXTRA = ("max_rows", "opened")
+_NAMES = [one.name for one in fields(Terms) if one.init and one.name not in ("accounting", *_EXTRA)]
+
+
+def price(parts: int, cells: Sequence[int]) -> float:
+    """Return by how much opening the totals of single sites' tables raises the cost.
+
+    A row changes one cell of each table by 1. Of that change, 1 / B lies along the sum of the B
+    cells of a table, which is opened with one part of the noise, and 1 - 1 / B across it, where all
+    parts hide it (see ``docs/online.md``).
+
+    Parameters
+    ----------
+    parts : int
+        Parts of the noise on the sum that an adversary does not know.
+    cells : sequence of int
+        Of each table.
+    """
+    return 1.0 + (parts - 1) * sum(1.0 / n for n in cells) / len(cells)

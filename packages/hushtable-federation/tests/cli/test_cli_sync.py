@@ -1,0 +1,520 @@
+"""``hushtable round sync`` and ``amend``: a month by command, and folders in the wild."""
+
+import contextlib
+import errno
+import os
+import shutil
+import signal
+import time
+from datetime import datetime, timedelta
+
+import pytest
+
+from cli_helpers import SCHEMA, do, trust, write_rows
+from hushtable import files
+from hushtable.counts.sketch import Sketch
+from hushtable_federation import clock
+from hushtable_federation.book.book import Book
+from hushtable_federation.folder.posts import Amendment, Posts, rounds
+from hushtable_federation.folder.store import Store, name_of
+from hushtable_federation.keys import Keys
+from hushtable_federation.online.journal import path_of
+from hushtable_federation.online.messages import Message
+from hushtable_federation.round import Round
+
+SITES = "north", "south", "west"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Three sites and a coordinator that know each other; a folder with one round."""
+    here = tmp_path_factory.mktemp("made")
+    (here / "schema.toml").write_text(SCHEMA)
+    do("plan", "draw", here / "schema.toml", "--tables", 5, "--seed", 1, "-o", here / "plan.hush")
+    for seed, name in enumerate(SITES):
+        do("round", "keygen", name, "--cap", 3, "--persons", "1", "--folder", here)
+        write_rows(here / f"{name}.csv", 200, seed)
+    do("round", "keygen", "lead", "--folder", here)
+    open_round(here, "round.hush", "May")
+    (here / "box").mkdir()
+    shutil.copy(here / "round.hush", here / "May.hush")
+    return here
+
+
+@pytest.fixture
+def here(made, tmp_path, capsys):
+    """Return the same, in a folder of its own."""
+    folder = tmp_path / "here"
+    shutil.copytree(made, folder)
+    for path in folder.iterdir():
+        if path.is_file():
+            path.chmod(0o600)
+    do("round", "sync", folder / "box", "--key", folder / "lead.key", "--post",
+       folder / "round.hush", "-o", folder)  # fmt: skip
+    capsys.readouterr()
+    return folder
+
+
+def open_round(here, name, title, *options):
+    do("round", "open", here / "plan.hush", *(here / f"{site}.card" for site in SITES), "--key",
+       here / "lead.key", "--epsilon", 1, "--least", 2, "--title", title, *options, "-o",
+       here / name)  # fmt: skip
+
+
+def sync(here, name, *options):
+    """Return the arguments of a visit."""
+    if name == "lead":
+        return "round", "sync", here / "box", "--key", here / "lead.key", "-o", here, *options
+    return (
+        "round", "sync", here / "box", here / f"{name}.csv", "--key", here / f"{name}.key", "--yes",
+        *trust(here, "lead", *SITES), "-o", here / name, *options,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def visit(run, here):
+    """Have a party visit; return what it says of its only round."""
+
+    def visit(name, *options):
+        (here / name).mkdir(exist_ok=True)
+        done = run(*sync(here, name, *options), "--json")
+        assert "rounds" in done.json, done.err
+        (found,) = done.json["rounds"]
+        code = 1 if found["state"] == "failed" else 3 if found["needs_person"] else 0
+        assert done.code == code, done.out + done.err
+        return found
+
+    return visit
+
+
+def asked(here):
+    return Round.from_bytes((here / "round.hush").read_bytes(), "round")
+
+
+def put(here, step, sender, content):
+    path = here / "box" / name_of(asked(here).round_id, step, sender, content)
+    path.write_bytes(content)
+    return path
+
+
+def finish(visit, *names):
+    for _ in range(3):
+        for name in names or SITES:
+            visit(name)
+        last = visit("lead")
+        if last["state"] == "done":
+            return last
+    raise AssertionError(last)
+
+
+def answers(here, name):
+    with Book.open(here / f"{name}.book") as book:
+        return book.answers()
+
+
+def test_a_month(visit, here):
+    for name in SITES:
+        assert visit(name)["posted"] == ["shares", "masked"]
+    assert visit("lead")["posted"] == ["ask-unmask"] * 3
+    for name in SITES:
+        assert visit(name)["posted"] == ["unmask"]
+    done = visit("lead")
+    assert (done["state"], done["found_out"]) == ("done", {})
+    assert visit("north")["state"] == "done"
+    (result,) = (here / "north").glob("*.result.hush")
+    do("round", "verify", result, "--round", here / "round.hush", "--book", here / "north.book")
+
+
+def test_a_full_folder(visit, here, monkeypatch):
+    write = files.write_bytes
+
+    def full(path, content, **options):
+        if path.parent == here / "box":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(path, content, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "write_bytes", full)
+        with pytest.raises(AssertionError):
+            visit("north")
+    assert len(answers(here, "north")) == 1
+    assert visit("north")["posted"] == ["shares", "masked"]
+    assert len(answers(here, "north")) == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "says"),
+    [
+        (errno.ENOSPC, "free some space there, then call again"),
+        (errno.EROFS, "ask whoever looks after the folder"),
+        (errno.EACCES, "ask whoever looks after the folder"),
+    ],
+)
+def test_a_folder_that_cannot_be_written_to(visit, here, run, monkeypatch, number, says):
+    write = files.write_bytes
+
+    def fails(path, content, **options):
+        if path.parent == here / "box":  # not where the coordinator keeps its journal
+            raise OSError(number, os.strerror(number))
+        return write(path, content, **options)
+
+    for name in SITES:
+        visit(name)
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "write_bytes", fails)
+        done = run(*sync(here, "lead"))
+    assert done.code == 1
+    assert says in done.err
+    assert "Traceback" not in done.err
+    finish(visit)
+
+
+def test_a_folder_that_is_not_there(here, run):
+    done = run("round", "sync", here / "nowhere", "--key", here / "lead.key")
+    assert done.code == 1
+    assert "create the folder, or mount it" in done.err
+
+
+def test_two_rounds_in_a_folder_and_one_of_them_is_stopped(here, run):
+    open_round(here, "june.hush", "June")
+    do(*sync(here, "lead", "--post", here / "june.hush"))
+    lead, may = Keys.load(here / "lead.key"), asked(here)
+    for drop in (("north",), ("south",)):
+        put(here, "amend", "lead", Amendment(1, may.deadline, drop).message(may, lead))
+    for _ in range(3):
+        for name in SITES:
+            (here / name).mkdir(exist_ok=True)
+            run(*sync(here, name))
+        done = run(*sync(here, "lead"), "--json")
+        found = done.json["rounds"]
+    assert done.code == 1
+    states = {one["title"]: one["state"] for one in found}
+    assert states == {"May": "failed", "June": "done"}
+    (words,) = [one["words"] for one in found if one["title"] == "May"]
+    assert "contradict each other" in words[0]
+
+
+def test_a_round_of_somebody_else_hinders_no_other(here, run):
+    """A stranger's round with our cards: refused, because nobody knows its coordinator."""
+    do("round", "keygen", "other", "--folder", here)
+    do("round", "open", here / "plan.hush", *(here / f"{site}.card" for site in SITES), "--key",
+       here / "other.key", "--epsilon", 1, "--title", "other", "-o", here / "o.hush")  # fmt: skip
+    do("round", "sync", here / "box", "--key", here / "other.key", "--post", here / "o.hush")
+    for name in SITES:
+        (here / name).mkdir()
+        found = run(*sync(here, name), "--json").json["rounds"]
+        states = {one["title"]: one["state"] for one in found}
+        assert states == {"May": "waiting", "other": "failed"}
+        assert len(answers(here, name)) == 1
+
+
+def test_foreign_and_forged_files(visit, here):
+    round_, stranger = asked(here), Keys.generate("lead")
+    (here / "box" / "minutes.docx").write_bytes(b"foreign")
+    (here / "box" / "folder.hush").mkdir()
+    put(here, "ask-unmask", "north", Message.make(round_, "unmask", stranger, {}).content)
+    put(here, "amend", "lead", Message.make(round_, "amend", stranger, {}).content)
+    put(here, "masked", "south", b"cut off")
+    put(here, "result", "lead", b"no result")
+    put(here, "nonsense", "nobody", b"?")
+    (here / "box" / name_of(round_.round_id, "shares", "west", b"whole")).write_bytes(b"who")
+    done = finish(visit)
+    assert any(".masked.south." in name for name in done["set_aside"]) or done["state"] == "done"
+    said = visit("north")
+    assert said["state"] == "done"
+    assert not [word for word in said["words"] if "Refused" in word]
+
+
+def test_messages_of_the_wrong_party_step_round_and_size(visit, here, run):
+    for name in ("north", "south"):
+        visit(name)
+    (own,) = (here / "box").glob("*.masked.south.*")
+    content = own.read_bytes()
+    put(here, "masked", "west", content)  # of another party
+    put(here, "shares", "west", content)  # of another step
+    open_round(here, "june.hush", "June")
+    other = Round.from_bytes((here / "june.hush").read_bytes(), "june")
+    west = Keys.load(here / "west.key")
+    put(here, "shares", "west", Message.make(other, "shares", west, {}).content)
+    put(here, "shares", "west", Message.make(asked(here), "unmask", west, {}).content)
+    waits = visit("lead")
+    assert waits["waits_for"] == ["west"]
+    assert len(waits["set_aside"]) == 4
+    shown = run(*sync(here, "lead"))
+    assert shown.code == 0
+    assert shown.out.count("Left aside: ") == 4
+    assert finish(visit)["state"] == "done"
+
+
+def test_a_refusal_reaches_the_coordinator(visit, here, run):
+    policy = here / "north.policy.toml"
+    policy.write_text(policy.read_text().replace("epsilon = ", "epsilon = 0.01 #", 1))
+    (here / "north").mkdir()
+    asked_ = [one for one in sync(here, "north") if one != "--yes"]
+    done = run(*asked_, "--unattended", "--json")
+    assert done.code == 1  # so that cron's owner learns of it
+    assert done.json["rounds"][0]["state"] == "failed"
+    (refusal,) = (here / "box").glob("*.refused.north.*")
+    word = Message.read(refusal.read_bytes(), Keys.load(here / "north.key").card).body["word"]
+    assert word == "policy"
+    assert f"north refused ({word})" in " ".join(visit("lead")["words"])
+    assert answers(here, "north") == []
+
+
+def test_extended_and_dropped_by_command(visit, here, run, monkeypatch):
+    for name in ("north", "south"):
+        visit(name)
+    later = datetime.now().astimezone() + timedelta(days=60)
+    do("round", "amend", here / "box", "--key", here / "lead.key", "--drop", "west", "--why", "ill")
+    assert visit("west")["state"] == "failed"
+    do("round", "amend", here / "box", "--key", here / "lead.key", "--days", 90)
+    monkeypatch.setattr(clock, "read", lambda: later)
+    done = finish(visit, "north", "south")
+    assert done["amendments"] == 2
+    assert "Without west" in done["words"][-1]
+    ended = run("round", "amend", here / "box", "--key", here / "lead.key", "--days", 3)
+    assert ended.code == 1
+    assert "is over" in ended.err
+
+
+# --- unattended: when it goes on, and who has to act ---------------------------------------------
+
+
+def code_of(run, here, name, *options):
+    """Return the exit code of a call, and what it says."""
+    (here / name).mkdir(exist_ok=True)
+    done = run(*sync(here, name, *options))
+    assert done.code in (0, 3), done.err
+    return done.code, " ".join(done.out.split())
+
+
+def code_of_status(run, here, name=None):
+    key = () if name is None else ("--key", here / f"{name}.key")
+    done = run("round", "status", here / "box", *key)
+    return done.code, " ".join(done.out.split())
+
+
+def test_a_round_with_a_site_away_says_when_it_goes_on_and_who_has_to_act(here, run, monkeypatch):
+    until = asked(here).deadline
+    goes_on = until + clock.CLOCKS
+    at = f"goes on at {clock.shown_time(goes_on)}: 15 minutes are allowed for clocks"
+    without_rows = [one for one in sync(here, "west") if one != here / "west.csv"]
+    (here / "west").mkdir()
+    assert run(*without_rows).code == 3  # rows are asked for
+    assert code_of_status(run, here, "west")[0] == 3
+    for name in ("north", "south"):
+        assert code_of(run, here, name)[0] == 0
+    for moment in (until - clock.CLOCKS, goes_on - timedelta(seconds=1)):
+        monkeypatch.setattr(clock, "read", lambda moment=moment: moment)
+        for code, said in (
+            code_of(run, here, "lead"), code_of(run, here, "north"),
+            code_of_status(run, here, "lead"), code_of_status(run, here),
+        ):  # fmt: skip
+            assert code == 0
+            assert at in said
+            assert (f"ended on {clock.shown_time(until)}" in said) is (moment > until)
+        facts = run(*sync(here, "lead"), "--json").json["rounds"][0]
+        assert facts["goes_on"] == clock.stamp(goes_on)
+        assert run("round", "status", here / "box", "--json").json["rounds"][0]["goes_on"]
+    assert "Remind west" not in said  # too late for that
+    assert f"Nothing until {clock.shown_time(goes_on)}; then call" in said
+    assert "ask lead for more" in code_of_status(run, here, "west")[1]
+    monkeypatch.setattr(clock, "read", lambda: goes_on + timedelta(seconds=1))
+    for _ in range(2):
+        assert code_of(run, here, "lead")[0] == 0
+        for name in ("north", "south"):
+            assert code_of(run, here, name)[0] == 0
+    code, said = code_of(run, here, "lead")
+    assert (code, "Without west" in said) == (0, True)
+    code, said = code_of(run, here, "west")
+    assert code == 3
+    assert "without this one" in said
+    assert code_of(run, here, "west")[0] == 0  # it has been said
+    assert code_of(run, here, "north")[0] == 0
+
+
+def test_a_refusal_calls_a_person_at_the_site_and_at_the_coordinator(here, run):
+    policy = here / "north.policy.toml"
+    policy.write_text(policy.read_text().replace("epsilon = ", "epsilon = 0.01 #", 1))
+    (here / "north").mkdir()
+    options = [one for one in sync(here, "north") if one != "--yes"]
+    assert run(*options, "--unattended").code == 1
+    assert code_of(run, here, "lead")[0] == 3
+    for name, code in ((None, 3), ("lead", 3), ("north", 3), ("south", 3)):
+        assert code_of_status(run, here, name)[0] == code, name
+    for name in ("south", "west"):
+        assert code_of(run, here, name)[0] == 0
+        assert code_of_status(run, here, name)[0] == 0
+
+
+def test_codes_of_several_rounds_are_the_most_urgent(here, run):
+    """One that waits, one in which rows are asked for; and one that cannot go on."""
+    (here / "north").mkdir()
+    for name in ("june", "july"):
+        open_round(here, f"{name}.hush", name)
+        do(*sync(here, "lead", "--post", here / f"{name}.hush"))
+    with_rows = sync(here, "north", "--which", asked(here).round_id)
+    without = [one for one in sync(here, "north") if one != here / "north.csv"]
+    assert run(*with_rows).code == 0
+    assert run(*without).code == 3
+    july = Round.from_bytes((here / "july.hush").read_bytes(), "july")
+    lead = Keys.load(here / "lead.key")
+    Posts(july, Store.open(here / "box")).amend(lead, drop=("north",))
+    assert run(*without).code == 1
+
+
+def test_a_flood_does_not_fill_the_screen(here, run):
+    for i in range(60):
+        put(here, "masked", "west", b"%d" % i)
+    done = run(*sync(here, "lead"))
+    assert done.out.count("Left aside: ") == 6
+    assert "Left aside: 55 more (--json names them)." in done.out
+    status = run("round", "status", here / "box")
+    assert status.out.count("Left aside: ") == 6
+
+
+def test_what_only_claims_to_be_the_result_or_a_request_says_nothing(here, run, visit):
+    """Anybody can write a file with such a name: it neither ends a round nor shows as its state."""
+    put(here, "result", "lead", b"nothing")
+    put(here, "ask-unmask", "north", b"nothing")
+    amended = run("round", "amend", here / "box", "--key", here / "lead.key", "--days", 3)
+    assert amended.code == 0, amended.err
+    (here / "north").mkdir()
+    told = " ".join(run(*sync(here, "north")).out.split())
+    assert "Nothing is there yet of south and west" in told
+    finish(visit)
+
+
+def test_a_party_writes_into_its_subfolder(here, run, visit):
+    for name in ("lead", *SITES[1:]):
+        (here / "box" / name).mkdir()
+    (here / "box" / "north").symlink_to(here / "north")
+    finish(visit)
+    lies = {name: {path.name.split(".")[1] for path in (here / "box" / name).glob("*.hush")}
+            for name in ("lead", "south")}  # fmt: skip
+    assert lies == {
+        "lead": {"ask-unmask", "result"},
+        "south": {"head", "masked", "shares", "unmask"},
+    }
+    assert list((here / "box").glob("*.masked.north.*"))
+    assert not list((here / "north").glob("*.masked.*"))
+    open_round(here, "june.hush", "June")
+    do(*sync(here, "lead", "--post", here / "june.hush"))
+    june = Round.from_bytes((here / "june.hush").read_bytes(), "june")
+    do("round", "amend", here / "box", "--key", here / "lead.key", "--days", 3, "--which",
+       june.round_id)  # fmt: skip
+    assert list((here / "box" / "lead").glob("*.amend.lead.*"))
+
+
+def test_of_two_amendments_at_a_time_one_is_refused(here, run):
+    """Two of one number would stop the round."""
+    journal = path_of(here / "lead.key", asked(here))
+    with files.locked(journal):
+        done = run("round", "amend", here / "box", "--key", here / "lead.key", "--days", 3)
+    assert done.code == 1
+    assert "another process is at work" in done.err
+    assert not list((here / "box").glob("*.amend.*"))
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_nothing_is_amended_once_it_is_decided(visit, here, run, lost):
+    """Also where the decision is written down, and its requests are not in the folder yet."""
+    for name in SITES:
+        visit(name)
+    visit("lead")
+    for path in (here / "box").glob("*.ask-*") if lost else ():
+        path.unlink()
+    done = run("round", "amend", here / "box", "--key", here / "lead.key", "--drop", "west")
+    assert done.code == 1
+    assert "decided already who is in the sum" in done.err
+
+
+def test_ctrl_c_that_compiled_code_drops(here, run, monkeypatch):
+    count = Sketch.from_data
+
+    def counted(*args, **options):
+        with contextlib.suppress(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        return count(*args, **options)
+
+    monkeypatch.setattr(Sketch, "from_data", counted)
+    # A shell starts background jobs with SIGINT ignored, and Python keeps to that.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        done = run(*sync(here, "north"))
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert done.code == 130
+    assert "nothing was written" in done.err
+    assert answers(here, "north") == []
+    assert not list((here / "box").glob("*.north.*"))
+
+
+def test_new_keys_under_an_old_name(here, run, tmp_path):
+    do("round", "keygen", "north", "--cap", 3, "--persons", "1", "--folder", tmp_path)
+    for command in ("sync", "status"):
+        done = run("round", command, here / "box", "--key", tmp_path / "north.key")
+        assert done.code == 2
+        assert "names 'north' with other keys" in done.err
+        assert Keys.load(here / "north.key").card.fingerprint in done.err
+
+
+def test_two_coordinators(visit, here, run, tmp_path):
+    for name in SITES:
+        visit(name)
+    visit("lead")
+    (journal,) = (here / "lead.rounds").iterdir()
+    said = journal.read_text()
+    journal.write_text(said.replace('"masked": "', '"masked": "0', 1))
+    done = run(*sync(here, "lead"))
+    assert done.code == 1
+    assert "two coordinators are at work with one key" in done.err
+    journal.unlink()
+    assert finish(visit)["state"] == "done"
+
+
+@pytest.mark.slow
+def test_two_hundred_thousand_foreign_files(visit, here, monkeypatch):
+    """Their names alone, which is all that a visit sees of them."""
+    scandir, many = os.scandir, 200_000
+
+    class Entry:
+        def __init__(self, name):
+            self.name = name
+
+        def is_file(self, *, follow_symlinks=True):
+            return True
+
+        def is_dir(self, *, follow_symlinks=True):
+            return False
+
+    class Listing:
+        def __init__(self, path):
+            with scandir(path) as found:
+                self.entries = list(found)
+
+        def __enter__(self):
+            return iter([*self.entries, *foreign])
+
+        def __exit__(self, *_):
+            pass
+
+        def close(self):
+            pass
+
+    half = [Entry(f"IMG_{i:06}.jpeg") for i in range(many // 2)]
+    foreign = half + [Entry(f"{i:016x}.masked.s{i}.{i:016x}.hush") for i in range(many // 2)]
+    visit("north")
+    monkeypatch.setattr(os, "scandir", Listing)
+    start = time.process_time()
+    assert visit("south")["state"] == "waiting"
+    assert time.process_time() - start < 5
+
+
+def test_no_round_in_the_folder(here, run):
+    (here / "empty").mkdir()
+    done = run("round", "sync", here / "empty", "--key", here / "lead.key")
+    assert done.code == 2
+    assert "holds no round for 'lead'" in done.err
+    assert rounds(Store.open(here / "empty")) == []

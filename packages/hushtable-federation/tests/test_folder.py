@@ -1,0 +1,609 @@
+"""Rounds in a folder: visits in any order, amendments, what got lost, and who lies."""
+
+import dataclasses
+import json
+import shutil
+from datetime import timedelta
+
+import numpy as np
+import pytest
+
+from folder_helpers import Clock, Folder
+from hushtable import Plan, files
+from hushtable.errors import FileError, RoundError
+from hushtable_federation.book.book import Book
+from hushtable_federation.folder.posts import Amendment, rounds
+from hushtable_federation.folder.progress import Progress
+from hushtable_federation.folder.store import Store, name_of
+from hushtable_federation.keys import Keys
+from hushtable_federation.layout import Layout
+from hushtable_federation.masks import seal
+from hushtable_federation.online.messages import Message
+from hushtable_federation.policy import Policy
+from hushtable_federation.refusals import Refusal
+from hushtable_federation.report.rounds import standing, todos
+from round_helpers import DEADLINE, SCHEMA, T0, UNATTENDED
+
+pytestmark = pytest.mark.usefixtures("quick_noise")
+LATE = DEADLINE + timedelta(hours=1)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    return Clock(monkeypatch)
+
+
+@pytest.fixture
+def folder(consortium, clock):
+    def make(k=3, **terms):
+        one = consortium(k)
+        return Folder(one, one.open(**terms))
+
+    return make
+
+
+def finish(folder, *away, most=4):
+    """Have all visit until the coordinator is done; return how often each site was needed."""
+    needed = dict.fromkeys(folder.consortium.sites, 0)
+    for _ in range(most):
+        for name, visit in folder.sites(*away).items():
+            needed[name] += bool(visit.posted)
+        if folder.visit().state == "done":
+            return needed
+    raise AssertionError("no result")
+
+
+# --- how it goes --------------------------------------------------------------------------------
+
+
+def test_two_visits_where_all_are_there(folder):
+    here = folder(4, least=3)
+    assert set(finish(here).values()) == {2}
+    assert here.check().sites == list(here.consortium.sites)
+    for name, visit in here.sites().items():
+        assert visit.state == "done", visit.words
+        assert here.output(name).read_bytes() == here.output("lead").read_bytes()
+        assert here.consortium.sites[name].book.verified(here.result().seal.digest)
+    assert here.visit().state == "done"
+
+
+def test_three_visits_where_some_are_missing(folder, clock):
+    here = folder(5, least=4)
+    here.sites("s02")
+    assert here.visit().waits_for == ["s02"]
+    clock.at = LATE
+    needed = finish(here, "s02")
+    assert needed == {"s00": 2, "s01": 2, "s02": 0, "s03": 2, "s04": 2}  # one was before
+    assert here.check().sites == ["s00", "s01", "s03", "s04"]
+    assert "without this one" in " ".join(here.site("s02").words)
+    assert here.consortium.sites["s02"].book.total("all rows") == 0.0
+
+
+def test_away_after_masking(folder):
+    here = folder(5, least=3)
+    here.sites()
+    here.visit()
+    assert finish(here, "s00", "s03")["s01"] == 1
+    assert here.check().sites == list(here.consortium.sites)
+
+
+def test_too_few_until_the_end(folder, clock):
+    here = folder(4, least=3)
+    here.site("s00"), here.site("s01")
+    assert here.visit().state == "waiting"
+    clock.at = LATE
+    visit = here.visit()
+    assert (visit.state, visit.waits_for) == ("failed", ["s02", "s03"])
+    assert "2 sites have answered, and 3 are needed" in visit.words[0]
+    assert here.site("s02").state == "failed"
+    assert not here.names("ask-survivors")
+
+
+def test_a_site_without_its_rows_says_that_they_are_asked_for(folder):
+    here = folder(3)
+    assert here.site("s00", rows=False).state == "open"
+    assert here.consortium.sites["s00"].book.unused is False
+    assert not here.names(sender="s00")
+
+
+def test_a_book_is_charged_once(folder):
+    here = folder(3, least=2)
+    for _ in range(3):
+        here.sites()
+    finish(here)
+    for site in here.consortium.sites.values():
+        assert site.book.total("all rows") == pytest.approx(1.0, rel=1e-3)
+    assert len(here.names("masked")) == len(here.names("shares")) == 3
+
+
+def test_no_masks(folder, clock):
+    here = folder(3, masked=False, least=2)
+    with pytest.raises(RoundError, match="the policy wants masks"):
+        here.site("s00", policy=UNATTENDED)
+    here.site("s00"), here.site("s01")
+    assert here.visit().waits_for == ["s02"]
+    clock.at = LATE
+    assert here.visit().state == "done"
+    assert here.check().sites == ["s00", "s01"]
+    assert here.site("s00").state == "done"
+
+
+def test_hidden_functions(folder, consortium, clock):
+    one = consortium(3)
+    here = Folder(one, one.open(plan=Layout.of(one.plan), least=2))
+    policy = Policy(unattended=True, persons=1, plans=(one.plan.plan_id,))
+    how = {"plan": one.plan, "policy": policy}
+    for name in one.sites:
+        here.site(name, **how)
+    here.visit()
+    for name in one.sites:
+        here.site(name, **how)
+    assert here.visit().state == "done"
+    assert here.check().counts.kind == "sealed"
+
+
+def test_several_rounds_share_a_folder(consortium, clock):
+    one = consortium(3)
+    old, new = (Folder(one, one.open(least=2, title=title)) for title in ("May", "June"))
+    for here in (new, old):
+        finish(here)
+        here.check()
+    assert [found.title for found in rounds(Store.open(old.box))] != ["June"]
+    assert len(rounds(Store.open(old.box))) == 2
+
+
+def test_a_coordinator_that_is_a_site(consortium, clock):
+    one = consortium(4)
+    one.lead = one.sites["s00"].keys
+    for site in one.sites.values():
+        site.book.trust([one.lead.card], "coordinator")
+    here = Folder(one, one.open(keys=one.lead, least=3))
+    policy = dataclasses.replace(UNATTENDED, coordinator_may_be_site=True)
+    for _ in range(2):
+        for name in one.sites:
+            here.site(name, policy=policy)
+        state = here.visit().state
+    assert state == "done"
+    assert here.check().sites == list(one.sites)
+    assert here.site("s00", policy=policy).state == "done"
+
+
+# --- amendments ---------------------------------------------------------------------------------
+
+
+def test_more_time(folder, clock):
+    here = folder(3)
+    here.site("s00"), here.site("s01")
+    clock.at = LATE
+    assert here.visit().state == "failed"
+    here.posts().amend(here.lead, deadline=LATE + timedelta(days=2), why="server down")
+    assert here.visit().waits_for == ["s02"]
+    finish(here)
+    assert here.check().sites == ["s00", "s01", "s02"]
+    assert len(here.names("amend")) == 1
+
+
+def test_dropped(folder):
+    here = folder(4, least=3)
+    here.sites("s03")
+    here.posts().amend(here.lead, drop=("s03",), why="revoked")
+    visit = here.site("s03")
+    assert visit.state == "failed"
+    assert "dropped this site: revoked" in visit.words[0]
+    finish(here, "s03")
+    assert here.check().sites == ["s00", "s01", "s02"]
+
+
+def test_dropped_after_it_answered(folder):
+    """As of a card that is revoked in the middle."""
+    here = folder(4, least=3)
+    here.sites()
+    here.posts().amend(here.lead, drop=("s01",))
+    finish(here)
+    assert here.check().sites == ["s00", "s02", "s03"]
+
+
+def test_who_answered_and_is_dropped_is_told_why(folder):
+    here = folder(4, least=3)
+    here.sites()
+    here.posts().amend(here.lead, drop=("s01",), why="its card is revoked")
+    visit = here.site("s01")
+    assert visit.state == "waiting"
+    assert "goes on without this site: its card is revoked" in " ".join(visit.words)
+
+
+def test_too_many_dropped_is_refused(folder):
+    here = folder(4, least=3)
+    with pytest.raises(RoundError, match="2 sites would be left, and 3 are needed"):
+        here.posts().amend(here.lead, drop=("s02", "s03"))
+    assert here.posts().amendment.number == 0
+
+
+def test_nobody_spends_where_too_many_are_dropped(folder):
+    """By an amendment that another program signed."""
+    here = folder(4, least=3)
+    made = Amendment(1, DEADLINE, ("s02", "s03"))
+    here.posts().add("amend", "lead", made.message(here.round, here.lead))
+    visit = here.visit()
+    assert visit.state == "failed"
+    assert "open another" in visit.words[0]
+    assert "Extend" not in visit.words[0]
+    for name in here.consortium.sites:
+        assert here.site(name).state == "failed"
+        assert unspent(here, name)
+    assert not here.names("masked")
+
+
+def unspent(here, name):
+    book = here.consortium.sites[name].book
+    return book.answer(here.round.round_id) is None and book.total("all rows") == 0.0
+
+
+def decided(folder, clock):
+    """Return a folder whose list is signed, without ``s03``."""
+    here = folder(4, least=3)
+    here.sites("s03")
+    clock.at = LATE
+    here.visit()
+    return here
+
+
+@pytest.mark.parametrize("how", [{"drop": ("s00",)}, {"deadline": LATE + timedelta(days=3)}])
+def test_nothing_is_amended_once_the_list_is_decided(folder, clock, how):
+    here = decided(folder, clock)
+    with pytest.raises(RoundError, match="decided already who is in the sum"):
+        here.posts().amend(here.lead, **how)
+    finish(here, "s03")
+    assert here.check().sites == ["s00", "s01", "s02"]
+
+
+@pytest.mark.parametrize("why", ["clock", "amendment"])
+def test_nobody_spends_once_the_list_is_decided(folder, clock, why):
+    """As with a clock that is behind, or an amendment that came too late."""
+    here = decided(folder, clock)
+    if why == "clock":
+        clock.at = T0
+    else:
+        late = Amendment(1, LATE + timedelta(days=3)).message(here.round, here.lead)
+        here.posts().add("amend", "lead", late)
+    visit = here.site("s03")
+    assert visit.state == "failed"
+    assert "decided already" in visit.words[0]
+    assert unspent(here, "s03")
+    assert not here.names(sender="s03")
+
+
+def test_contradicting_amendments_stop_the_round(folder):
+    here = folder(4, least=3)
+    here.sites()
+    before = here.posts()
+    here.posts().amend(here.lead, deadline=LATE)
+    before.amend(here.lead, drop=("s00",))
+    for visit in (here.visit(), here.site("s01")):
+        assert visit.state == "failed"
+        assert "'lead' signed two amendments" in visit.words[0]
+    with pytest.raises(RoundError, match="contradict each other"):
+        here.posts().amend(here.lead, deadline=LATE)
+    progress = Progress.of(here.posts())
+    assert progress.phase == "stopped"
+    assert "contradict each other" in standing(progress)
+    assert [one.command for one in todos(progress)] == ["", ""]
+
+
+def test_amendments_of_others_do_not_count(folder, consortium):
+    here = folder(3)
+    other = consortium(3).open(keys=here.lead, cards=here.consortium.cards, title="other")
+    for content in (
+        Amendment(1, LATE, ("s00",)).message(here.round, Keys.generate("lead")),
+        Amendment(1, LATE, ("s00",)).message(other, here.lead),
+        Amendment(0, LATE).message(here.round, here.lead),
+        Message.make(here.round, "amend", here.lead, {"number": 1}).content,
+        b"nothing of ours",
+    ):
+        posts = here.posts()
+        posts.add("amend", "lead", content)
+        posts = here.posts()
+        assert posts.amendment.number == 0
+        assert not posts.stopped
+    assert len(posts.odd) == 5
+    finish(here)
+    here.check()
+
+
+# --- what gets lost -----------------------------------------------------------------------------
+
+
+def test_what_got_lost_is_put_there_again(folder):
+    here = folder(3, least=3)
+    here.sites()
+    for path in here.names("masked", "s00"):
+        path.unlink()
+    for path in here.names("shares", "s01"):
+        path.write_bytes(path.read_bytes()[:100])
+    assert here.visit().waits_for == ["s00", "s01"]
+    assert set(finish(here)) == {"s00", "s01", "s02"}
+    here.check()
+
+
+def test_what_is_lost_after_the_list_is_waited_for(folder):
+    here = folder(3, least=2)
+    here.sites()
+    here.visit()
+    for path in here.names("masked", "s00"):
+        path.unlink()
+    visit = here.visit()
+    assert (visit.state, visit.waits_for) == ("waiting", ["s00"])
+    assert "is not in the folder" in visit.words[0]
+    finish(here)
+    here.check()
+
+
+@pytest.mark.parametrize("gone", ["s03", None])
+def test_the_journal_is_lost_at_any_time(folder, clock, gone):
+    here = folder(4, least=3)
+    away = [gone] if gone else []
+    here.sites(*away)
+    clock.at = LATE
+    for _ in range(4):
+        here.journal.unlink(missing_ok=True)
+        state = here.visit().state
+        here.sites(*away)
+    assert state == "done"
+    here.check()
+    assert len(here.names("ask-survivors")) == (3 if gone else 0)
+
+
+def test_another_form_of_the_same_message_changes_nothing(folder, clock):
+    """What is not signed, such as who wrote a file, can be changed by anybody."""
+    here = folder(4, least=3)
+    here.sites("s03")
+    clock.at = LATE
+    here.visit()
+    for path in here.names("shares") + here.names("masked"):
+        content = path.read_bytes()
+        size = int.from_bytes(content[:8], "little")
+        header = json.dumps(json.loads(content[8 : 8 + size])).encode()
+        other = len(header).to_bytes(8, "little") + header + content[8 + size :]
+        _, step, sender, *_ = path.name.split(".")
+        (here.box / name_of(here.round.round_id, step, sender, other)).write_bytes(other)
+    here.visit()
+    assert len(here.names("ask-survivors")) == 3
+    finish(here, "s03")
+    here.check()
+
+
+def test_an_amendment_and_a_result_that_got_lost(folder, clock):
+    here = folder(3)
+    here.sites("s02")
+    here.posts().amend(here.lead, deadline=LATE + timedelta(days=2))
+    here.visit()
+    clock.at = LATE
+    here.site("s02")
+    for path in here.names("amend"):
+        path.unlink()
+    finish(here)
+    for path in here.names("result"):
+        path.write_bytes(b"cut")
+    for path in here.names("masked"):
+        path.unlink()
+    assert here.visit().state == "done"
+    assert here.site("s00").state == "done"
+    here.check()
+
+
+# --- who lies -----------------------------------------------------------------------------------
+
+
+def test_two_coordinators_with_one_key(folder, clock, tmp_path):
+    here = folder(4, least=3)
+    here.sites("s03")
+    clock.at = LATE
+    here.visit()
+    shutil.move(here.journal, tmp_path / "one.json")
+    asked = here.names("ask-survivors")
+    kept = [path.read_bytes() for path in asked]
+    for path in asked:
+        path.unlink()
+    clock.at = T0
+    here.site("s03")
+    clock.at = LATE
+    here.visit()  # asks by a list of four
+    for path, content in zip(asked, kept, strict=True):
+        path.write_bytes(content)
+    for journal in (here.journal, tmp_path / "one.json", tmp_path / "none.json"):
+        with pytest.raises(RoundError, match="two coordinators are at work with one key"):
+            here.visit(journal=journal)
+    for _ in range(2):
+        words = " ".join(word for one in here.sites().values() for word in one.words)
+    assert "lead signed two different lists" in words
+    assert not here.names("result")
+
+
+def test_a_journal_of_another_round(consortium, clock):
+    one = consortium(3)
+    old, new = (Folder(one, one.open(least=2, title=title)) for title in ("May", "June"))
+    finish(old)
+    new.sites()
+    with pytest.raises(
+        RoundError, match=f"holds the decisions of round '{old.round.round_id[:12]}"
+    ):
+        new.visit(journal=old.journal)
+    new.journal.write_text("{}")
+    with pytest.raises(FileError, match="remove it and call again"):
+        new.visit()
+
+
+def test_refusals_reach_the_coordinator(folder):
+    here = folder(3, least=2)
+    here.sites("s02")
+    card = here.consortium.sites["s02"]
+    posts = here.posts()
+    posts.add("refused", "s02", Message.refuse(here.round.round_id, card.keys, Refusal.POLICY))
+    visit = here.visit()
+    assert visit.waits_for == ["s02"]
+    assert visit.words == ["s02 refused (policy): its log says why. It may still answer; ask it."]
+    here.site("s02")
+    assert here.visit().words == [
+        "0 of at least 2 sites have helped to take the masks off the sum."
+    ]
+
+
+def test_a_request_for_another_site_is_refused_and_hinders_nothing(folder):
+    here = folder(3, least=2)
+    here.sites()
+    here.visit()
+    (own,) = here.names("ask-unmask", "s00")
+    (others,) = here.names("ask-unmask", "s01")
+    content = others.read_bytes()
+    (here.box / name_of(here.round.round_id, "ask-unmask", "s00", content)).write_bytes(content)
+    own.rename(here.box / "later")
+    visit = here.site("s00")
+    assert "Refused what lead asks in step 'unmask' (shares)" in visit.words[0]
+    assert "s00 refused (shares)" in here.visit().words[0]
+    (here.box / "later").rename(own)
+    assert here.site("s00").posted == ["unmask"]
+    assert not [word for word in here.site("s00").words if "different" in word]
+    finish(here)
+    here.check()
+
+
+def test_strangers_and_other_rounds(consortium, clock):
+    one = consortium(3)
+    old, here = (Folder(one, one.open(least=2, title=title)) for title in ("May", "June"))
+    finish(old)
+    posts = here.posts()
+    for path in old.box.iterdir():  # all of the last round, as if it were of this one
+        _, step, sender, *_ = path.name.split(".")
+        posts.add(step, sender, path.read_bytes())
+    stranger = Keys.generate("lead")
+    for step in ("survivors", "unmask", "without"):
+        content = Message.make(here.round, step, stranger, {"sites": {}}).content
+        posts.add(f"ask-{step}", "s00", content)
+    finish(here)
+    assert here.check().sites == list(one.sites)
+    for name in one.sites:
+        visit = here.site(name)
+        assert visit.state == "done"
+        assert not [word for word in visit.words if "Refused" in word]
+    assert here.visit().found_out == {}
+
+
+def restored(here, name, tmp_path):
+    """Have all sites answer; return the name's book from before."""
+    site = here.consortium.sites[name]
+    site.book.close()
+    old = shutil.copy(site.book.path, tmp_path / "old.book")
+    here.sites()
+    return old
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_an_old_copy_of_a_book_answers_nothing(folder, tmp_path, masked):
+    """As of a backup, or of a second computer with the same keys."""
+    here = folder(4, least=3, masked=masked)
+    site = here.consortium.sites["s01"]
+    shutil.copy(restored(here, "s01", tmp_path), site.book.path)
+    there = here.names(sender="s01")
+    visit = here.site("s01")
+    assert visit.state == "failed"
+    assert "this site's keys signed, and this book does not know" in " ".join(visit.words)
+    assert here.names(sender="s01") == there
+    site.book = Book.open(site.book.path)
+    assert unspent(here, "s01")
+    assert here.visit().found_out == {}
+
+
+def test_a_site_that_answers_twice_is_left_out(folder, clock, tmp_path):
+    """As two computers do that see the folder late."""
+    here = folder(4, least=3)
+    site = here.consortium.sites["s01"]
+    old, away = restored(here, "s01", tmp_path), tmp_path / "away"
+    away.mkdir()
+    for path in here.names(sender="s01"):
+        path.rename(away / path.name)
+    shutil.copy(old, site.book.path)
+    here.site("s01")
+    for path in away.iterdir():
+        path.rename(here.box / path.name)
+    progress = Progress.of(here.posts())
+    assert progress.states["s01"] == "twice"
+    drop = [one for one in todos(progress) if "--drop s01" in one.command]
+    assert [one.who for one in drop] == [["lead"]]
+    visit = here.visit()
+    assert visit.waits_for == ["s01"]
+    assert "--drop s01" in " ".join(visit.words)
+    assert "signed two different answers" in " ".join(here.posts_seen.odd.values())
+    assert "does not know" in " ".join(here.site("s01").words)
+    clock.at = LATE
+    for _ in range(3):
+        visit = here.visit()
+        here.sites("s01")
+    assert here.result().sites == ["s00", "s02", "s03"]
+    assert visit.state == "done"
+    site.book = Book.open(site.book.path)
+
+
+def test_an_answer_from_the_future_is_said_to_be_one(folder, clock):
+    here = folder(3)
+    clock += timedelta(hours=3)
+    here.site("s01")
+    clock += timedelta(hours=-3)
+    here.visit()
+    assert "in the future" in " ".join(here.posts_seen.odd.values())
+
+
+def test_bad_shares_go_through_without(folder, monkeypatch):
+    """A dealer whose shares are none for one site is left out, and the sum is of the others."""
+    here, sealed = folder(5, least=3), seal.sealed
+
+    def spoiled(key, dealer, reader, row):
+        bad = dealer == "s01" and reader == "s00"
+        return sealed(key, dealer, reader, bytes(len(row)) if bad else row)
+
+    monkeypatch.setattr(seal, "sealed", spoiled)
+    here.sites()
+    found = {}
+    for _ in range(4):
+        visit = here.visit()
+        found |= visit.found_out
+        here.sites()
+    assert visit.state == "done"
+    assert here.check().sites == ["s00", "s02", "s03", "s04"]
+    assert set(found) == {"s01"}
+    assert here.names("ask-without")
+
+
+def test_many_files_of_one_name_are_all_looked_at_and_set_aside(folder):
+    here = folder(3)
+    posts = here.posts()
+    for i in range(40):
+        posts.add("masked", "s00", bytes([i]))
+    here.visit()
+    posts = here.posts()
+    assert list(posts.of("masked", "s00")) == []
+    assert sum("the signature of 's00'" in why for why in posts.odd.values()) == 40
+
+
+def test_two_visits_at_once(folder):
+    here = folder(3)
+    with files.locked(here.journal), pytest.raises(FileError, match="another process"):
+        here.visit()
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_a_period(consortium, clock, masked):
+    """By submissions alone; under masks, of all sites."""
+    one = consortium(2)
+    terms = {"epsilon": 1.0, "expected_rows": 9_000, "n_tables": 5, "n_cells": 16}
+    plan = Plan.draw(SCHEMA, random_state=0, horizon=4, **terms)
+    here = Folder(one, one.open(plan=plan, masked=masked))
+    policy = dataclasses.replace(UNATTENDED, masks=masked)
+    for site in one.sites.values():
+        site.X = np.repeat(site.X, 2, axis=0)
+    here.site("s00", policy=policy)
+    assert here.visit().waits_for == ["s01"]
+    here.site("s01", policy=policy)
+    assert here.visit().state == "done"
+    assert here.check().counts.kind == "increment"
+    assert here.site("s01", policy=policy).state == "done"
+    assert not here.names("shares")

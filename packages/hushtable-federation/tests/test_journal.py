@@ -1,0 +1,165 @@
+"""A coordinator that dies at any write goes on from its journal: same sum, nobody charged twice."""
+
+import contextlib
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from hushtable import files
+from hushtable.errors import FileError, RoundError
+from hushtable_federation.online import journal
+from hushtable_federation.online.memory import Memory
+from hushtable_federation.online.messages import Message
+from hushtable_federation.online.secure_sum import SecureSum
+from hushtable_federation.online.tally import Decided
+from hushtable_federation.rehearsal import Rehearsal
+
+NAMES = ("east", "north", "south")
+
+
+class Died(BaseException):
+    """Nobody catches it, as nobody catches a SIGKILL."""
+
+
+@pytest.fixture
+def dies(monkeypatch):
+    """Die after the first write into a folder, while the folder is said."""
+    write, dies = files.replacing, {}
+
+    @contextlib.contextmanager
+    def replacing(path, **options):
+        with write(path, **options) as temporary:
+            yield temporary
+        if dies.get("in") in path.parents:
+            raise Died
+
+    monkeypatch.setattr(files, "replacing", replacing)
+    return dies
+
+
+class Recorded(Memory):
+    """Sites in this process; notes what each is asked in each step, and loses some."""
+
+    def __init__(self, here, gone):
+        self.asked, self.gone = {}, gone
+        self.here = here
+        super().__init__({name: self._site(name) for name in NAMES})
+
+    def _site(self, name):
+        site = self.here.site(name)
+
+        def answer(request):
+            step = Message.read(request, self.here.lead.card).step
+            if name in self.gone.get(step, ()):
+                return None
+            self.asked.setdefault((step, name), set()).add(request)
+            return site.answer(request)
+
+        return answer
+
+
+def check(here, transport, result, inside):
+    sent = [here.books[name].answer(here.round.round_id).sent for name in inside]
+    np.testing.assert_array_equal(result.counts, sum(sent))
+    assert {len(book.answers()) for book in here.books.values()} <= {0, 1}
+    assert all(len(requests) == 1 for requests in transport.asked.values())
+
+
+@pytest.fixture
+def here(tmp_path, quick_noise):
+    made = Rehearsal(NAMES, tmp_path, least=2)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("gone", "writes"), [({}, 10), ({"unmask": {"east"}}, 9), ({"masked": {"east"}}, 11)]
+)
+def test_killed_at_every_write(here, tmp_path, dies, gone, writes):
+    """Each process dies after its first write: that is before the next one, too."""
+    path = journal.path_of(tmp_path / "lead.key", here.round)
+    transport = Recorded(here, gone)
+    dies["in"] = path.parent
+    for _ in range(writes):
+        with pytest.raises(Died):
+            SecureSum(here.round, here.lead, transport, journal=path).run()
+    result = SecureSum(here.round, here.lead, transport, journal=path).run()
+    check(here, transport, result, [n for n in NAMES if n not in gone.get("masked", ())])
+
+
+def test_the_list_stands_though_a_site_is_gone_since(here, tmp_path):
+    """Two lists would show a site's masks: sites refuse the second, and the round would be lost."""
+    path = journal.path_of(tmp_path / "lead.key", here.round)
+    first = SecureSum(here.round, here.lead, Recorded(here, {"unmask": NAMES}), journal=path)
+    with pytest.raises(RoundError, match="0 sites are left in step 'unmask'"):
+        first.run()
+    later = Recorded(here, {step: {"east"} for step in ("shares", "masked", "unmask")})
+    check(here, later, SecureSum(here.round, here.lead, later, journal=path).run(), NAMES)
+    assert {step for step, _ in later.asked} == {"unmask", "end"}
+
+
+def test_too_few_sites_now_are_enough_later(here, tmp_path):
+    path = journal.path_of(tmp_path / "lead.key", here.round)
+    away = Recorded(here, {"shares": {"east", "north"}})
+    with pytest.raises(RoundError, match="1 sites are left in step 'shares'"):
+        SecureSum(here.round, here.lead, away, journal=path).run()
+    assert here.books["south"].answers() == []  # nobody spent
+    later = Recorded(here, {"shares": {"south"}})
+    check(here, later, SecureSum(here.round, here.lead, later, journal=path).run(), NAMES)
+
+
+def test_a_sum_again_needs_nobody(here, tmp_path):
+    path = journal.path_of(tmp_path / "lead.key", here.round)
+    one = SecureSum(here.round, here.lead, here.transport(), journal=path).run()
+    again = SecureSum(here.round, here.lead, Memory({}), journal=path)
+    np.testing.assert_array_equal(again.run().counts, one.counts)
+    assert again.reached == dict.fromkeys(NAMES, "unmask")
+    assert {file.stat().st_mode & 0o777 for file in path.with_suffix("").iterdir()} == {0o600}
+
+
+def test_who_is_out_since_an_earlier_process_is_named(here, tmp_path):
+    path = journal.path_of(tmp_path / "lead.key", here.round)
+    SecureSum(here.round, here.lead, Recorded(here, {"masked": {"east"}}), journal=path).run()
+    again = SecureSum(here.round, here.lead, Memory({}), journal=path)
+    again.run()
+    assert again.lost == {"east": "masked: silent"}
+
+
+def test_an_answer_in_the_sum_that_is_gone_is_asked_for_again(here, tmp_path):
+    path = journal.path_of(tmp_path / "lead.key", here.round)
+    one = SecureSum(here.round, here.lead, here.transport(), journal=path).run()
+    (path.with_suffix("") / "masked.0.hush").unlink()
+    with pytest.raises(RoundError, match=r"east: in the sum, but what they sent is gone"):
+        SecureSum(here.round, here.lead, Memory({}), journal=path).run()
+    again = SecureSum(here.round, here.lead, here.transport(), journal=path).run()
+    np.testing.assert_array_equal(again.counts, one.counts)
+
+
+def test_journals_that_are_none(here, tmp_path):
+    path = journal.path_of(tmp_path / "lead.key", here.round)
+    other = Rehearsal(("north", "south"), tmp_path / "lead.rounds")
+    journal.write_decided(path, other.round, Decided())
+    other.close()
+    with pytest.raises(RoundError, match="holds the decisions of round"):
+        SecureSum(here.round, here.lead, here.transport(), journal=path).run()
+    for text in (b"", b"{}", b'{"sites": 3}', b"\xff"):
+        path.write_bytes(text)
+        with pytest.raises(FileError, match="not the decisions of a coordinator, or damaged"):
+            SecureSum(here.round, here.lead, here.transport(), journal=path).run()
+    assert here.books["east"].answers() == []
+
+
+def test_one_process_at_a_time(here, tmp_path):
+    path = journal.path_of(tmp_path / "lead.key", here.round)
+    late = SecureSum(here.round, here.lead, here.transport(), journal=path, timeout=0.3)
+    with files.locked(path), pytest.raises(FileError, match="another process is at work"):
+        late.run()
+    # Of a process that was killed, as much stays as takes it to end.
+    patient = SecureSum(here.round, here.lead, here.transport(), journal=path, timeout=20.0)
+    start, lock = time.monotonic(), contextlib.ExitStack()
+    lock.enter_context(files.locked(path))
+    threading.Timer(0.3, lock.close).start()
+    patient.run()
+    assert time.monotonic() - start > 0.3

@@ -1,0 +1,540 @@
+"""The online form: sums with dropouts, hostile coordinators and sites, what a transcript shows."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from hushtable import files
+from hushtable.errors import RoundError
+from hushtable_federation.keys import Keys
+from hushtable_federation.online.memory import Memory
+from hushtable_federation.online.messages import STEPS, Message, ask
+from hushtable_federation.online.secure_sum import SecureSum
+from hushtable_federation.refusals import Refusal
+from hushtable_federation.rehearsal import Rehearsal
+from round_helpers import Hand, Online, agent, signed_anew, total_of
+
+
+@pytest.fixture(autouse=True)
+def at_the_time_of_the_rounds(monkeypatch):
+    """Sites and coordinator look at the clock; the rounds of these tests are in 2027."""
+    from round_helpers import T0
+
+    monkeypatch.setattr("hushtable_federation.clock.read", lambda: T0)
+
+
+# --- sums -------------------------------------------------------------------------------------
+
+#: In these, whoever is gone has not masked.
+BEFORE = ("shares", "masked")
+
+
+@pytest.mark.parametrize(
+    ("k", "lost"),
+    [
+        (2, 0), (3, 1), (10, 3),
+        *(pytest.param(*some, marks=pytest.mark.slow) for some in ((3, 0), (10, 0), (10, 1))),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("step", STEPS[:4])
+def test_the_sum_is_that_of_those_who_stayed(shared, quick_noise, k, lost, step):
+    those = shared(k)
+    gone = list(those.sites)[:lost]
+    round_ = those.open(least=max(k - lost, 2))
+    online = Online(those, round_, {step: gone})
+    result = online.run()
+    # Who masked is in the sum, even if gone in the steps after.
+    inside = [name for name in those.sites if name not in gone or step not in BEFORE]
+    np.testing.assert_array_equal(result.counts, total_of(those, round_, inside))
+    assert len(result.ledger.shares) == len(inside)
+    # Where all are there, nobody is asked to sign who is in.
+    asked = {one for one, *_ in online.log}
+    everybody = step not in BEFORE or not lost
+    steps = {"shares", "masked", "unmask", "end"}
+    assert asked == steps | (set() if everybody else {"survivors"})
+    assert set(online.sum.lost) == (set() if step == "survivors" else set(gone))
+    assert online.sum.found_out == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_a_hundred_sites(consortium, quick_noise, share):
+    those = consortium(100, rows=20)
+    gone = list(those.sites)[: int(100 * share)]
+    round_ = those.open(least=70)
+    result = Online(those, round_, {"masked": gone}).run()
+    inside = [name for name in those.sites if name not in gone]
+    np.testing.assert_array_equal(result.counts, total_of(those, round_, inside))
+
+
+def test_dropouts_in_every_step(shared, quick_noise):
+    those = shared(10)
+    round_ = those.open(least=6)
+    lost = {"shares": ["s00"], "masked": ["s01"], "survivors": ["s02"], "unmask": ["s03"]}
+    online = Online(those, round_, lost)
+    result = online.run()
+    inside = [f"s{i:02d}" for i in range(2, 10)]
+    np.testing.assert_array_equal(result.counts, total_of(those, round_, inside))
+    assert online.sum.lost["s01"] == "masked: silent"
+    assert online.sum.reached["s01"] == "shares"
+    # The noise suffices for what the ledger says, with the fewest sites that the round allows.
+    assert result.ledger.pool.counted == 5
+    assert result.ledger.epsilon <= 1.0
+
+
+@pytest.mark.parametrize("step", STEPS[:4])
+def test_too_many_dropouts_end_the_round_without_a_sum(shared, quick_noise, step):
+    those = shared(5)
+    round_ = those.open(least=4)
+    # Somebody is missing from the first, or nobody would be asked to sign.
+    online = Online(those, round_, {"masked": ["s00"]} | {step: ["s00", "s01"]})
+    with pytest.raises(RoundError, match=r"3 sites are left in step .*, and 4 are needed"):
+        online.run()
+    assert set(online.sum.lost) == {"s00", "s01"}
+
+
+@pytest.mark.parametrize("gone", [[], ["s02"]])
+def test_the_same_request_gets_the_same_answer_after_a_crash(shared, quick_noise, gone):
+    those = shared(3)
+    round_ = those.open(least=2)
+    online = Online(those, round_, {"masked": gone})
+    online.run()
+    for _, name, request, answer in online.log:
+        assert agent(those.sites[name]).answer(request) == answer
+    # What served is forgotten: the key of the own mask, and the counts without noise.
+    for name in set(those.sites) - set(gone):
+        book = those.sites[name].book
+        assert book.step(round_.round_id, "shares")[2] == {}
+        assert book.step(round_.round_id, "rows") is None
+
+
+def test_a_masked_answer_of_an_older_book_is_sent_again(shared):
+    """Books of before hold what was masked with the step, and not with the answer."""
+    those = shared(3)
+    round_ = those.open()
+    site = those.sites["s00"]
+    request = ask(round_, "masked", those.lead, {})
+    site.book.note_step(round_.round_id, "masked", round_.round_id, b"as it was sent", {})
+    assert agent(site).answer(request) == b"as it was sent"
+
+
+def test_a_masked_request_of_any_words_gets_the_one_answer(shared, quick_noise):
+    """It takes nothing that a coordinator could choose."""
+    those = shared(3)
+    round_ = those.open()
+    online = until(those, round_, "masked")
+    other = ask(round_, "masked", those.lead, {"and": "more"})
+    assert agent(those.sites["s00"]).answer(other) == online.answers("masked")["s00"]
+
+
+def test_sites_refuse_in_a_word(consortium):
+    those = consortium(3, cap=0.5)
+    round_ = those.open()
+    online = Online(those, round_)
+    with pytest.raises(RoundError, match=r"s00: shares: budget"):
+        online.run()
+    assert "cap of 's00' is 0.5" in logged(those.sites["s00"])
+    assert those.sites["s00"].book.answers() == []
+
+
+def test_a_round_that_was_answered_is_not_answered_online(consortium):
+    those = consortium(3)
+    round_ = those.open()
+    for site in those.sites.values():
+        site.submit(round_)
+    with pytest.raises(RoundError, match="s00: shares: answered"):
+        Online(those, round_).run()
+
+
+def test_rounds_that_need_no_secure_sum(consortium):
+    those = consortium(3)
+    with pytest.raises(RoundError, match="needs no secure sum"):
+        SecureSum(those.open(masked=False), those.lead, Memory({}))
+    with pytest.raises(RoundError, match="with other keys"):
+        SecureSum(those.open(), Keys.generate("lead"), Memory({}))
+
+
+# --- a coordinator who cheats ---------------------------------------------------------------------
+
+
+def logged(site):
+    """What a site noted of its last refusal, for its own people."""
+    return Path(site.book.path).with_suffix(".log").read_text().splitlines()[-1]
+
+
+def refusal(answer, site):
+    """The words that a site keeps of a refusal; what it sent is one word of the list."""
+    message = Message.read(answer, site.keys.card)
+    assert message.step == "refused"
+    assert set(message.body) == {"word"}
+    assert logged(site).split("\t")[3] == Refusal(message.body["word"])
+    return logged(site)
+
+
+def until(those, round_, step, gone=()):
+    """Run the steps up to one, then all sites are gone; ``gone`` are so before masking."""
+    following = {"shares": "masked", "masked": "unmask", "survivors": "unmask"}[step]
+    lost = {"masked": list(gone)} | {following: list(those.sites)}
+    if gone and step == "masked":
+        lost["survivors"] = lost["unmask"]
+    online = Online(those, round_, lost)
+    with pytest.raises(RoundError, match="0 sites are left in step"):
+        online.run()
+    return online
+
+
+def test_two_lists_of_who_is_in(shared, quick_noise):
+    """With both, the masks of a site that is in could be taken off: it signs one only."""
+    those = shared(4)
+    round_ = those.open(least=3)
+    online = until(those, round_, "survivors", ["s03"])
+    site, hand = those.sites["s00"], Hand(online)
+    request = online.asked("survivors", "s00")
+    hand.masked["s03"] = hand.masked["s02"]  # as if it had come since
+    every = list(those.sites)
+    for step, names in (("survivors", ["s00", "s01", "s03"]), ("survivors", every)):
+        answer = agent(site).answer(hand.listing(step, "s00", names))
+        assert "answered before, to another request" in refusal(answer, site)
+    answer = agent(site).answer(hand.listing("unmask", "s00", every))
+    assert "signed another list" in refusal(answer, site)
+    assert Message.read(agent(site).answer(request), site.keys.card).step == "survivors"
+
+
+def test_a_list_after_shares_for_the_whole_roster(shared, quick_noise):
+    those = shared(4)
+    round_ = those.open(least=3)
+    online = Online(those, round_)
+    online.run()
+    site, hand = those.sites["s00"], Hand(online)
+    some = ["s00", "s01", "s02"]
+    answer = agent(site).answer(hand.listing("survivors", "s00", some))
+    assert "shares were given for another list" in refusal(answer, site)
+    answer = agent(site).answer(hand.unmask({}))
+    assert "answered before, to another request" in refusal(answer, site)
+
+
+def test_shares_at_once_only_for_the_whole_roster(shared, quick_noise):
+    those = shared(4)
+    round_ = those.open(least=3)
+    hand, site = Hand(until(those, round_, "masked")), those.sites["s00"]
+    answer = agent(site).answer(hand.listing("unmask", "s00", ["s00", "s01", "s02"]))
+    assert "those in the sum have to sign first" in refusal(answer, site)
+
+
+def test_no_share_without_enough_signatures(shared, quick_noise):
+    those = shared(5)
+    round_ = those.open(least=3)
+    online = until(those, round_, "survivors", ["s04"])
+    signed, site, hand = online.answers("survivors"), those.sites["s00"], Hand(online)
+    few = {name: signed[name] for name in ("s00", "s01")}
+    answer = agent(site).answer(hand.unmask(few))
+    assert "2 sites signed who is in, and 3 are needed" in refusal(answer, site)
+
+    # A signature that the coordinator made up.
+    fake = Message.make(round_, "survivors", Keys.generate("s02"), {"sites": hand.sites(signed)})
+    answer = agent(site).answer(hand.unmask(few | {"s02": fake.content}))
+    assert "does not carry the signature of 's02'" in refusal(answer, site)
+
+    # A list that another site signed, but not this one.
+    other = {"sites": hand.sites(["s00", "s01", "s02"])}
+    other = Message.make(round_, "survivors", those.sites["s02"].keys, other)
+    answer = agent(site).answer(hand.unmask(signed | {"s02": other.content}))
+    assert "signed another list" in refusal(answer, site)
+
+    # One signature under three names, and one of a site that is not on the list.
+    answer = agent(site).answer(hand.unmask(dict.fromkeys(few | {"s02": b""}, signed["s01"])))
+    assert "does not carry the signature of 's0" in refusal(answer, site)
+    late = Message.make(round_, "survivors", those.sites["s04"].keys, {"sites": hand.sites(signed)})
+    answer = agent(site).answer(hand.unmask(few | {"s04": late.content}))
+    assert "2 sites signed who is in, and 3 are needed" in refusal(answer, site)
+
+    answer = agent(site).answer(hand.unmask(signed))
+    assert Message.read(answer, site.keys.card).step == "unmask"
+
+
+DIGEST = "ab" * 32
+ENTRY = {"masked": DIGEST, "shares": DIGEST}
+
+
+@pytest.mark.parametrize(
+    ("step", "sites", "reason"),
+    [
+        ("survivors", ["s00"], "1 sites are left, and 3 are needed"),
+        ("survivors", ["s01", "s02", "s03"], "not what this site answered"),
+        ("survivors", {"s00": ENTRY, "s01": ENTRY, "mallory": ENTRY}, "not one of those"),
+        ("survivors", dict.fromkeys(("s00", "s01", "s02"), ENTRY), "not what this site answered"),
+        ("survivors", None, "not of its form"),
+        ("survivors", [1, 2, 3], "not of its form"),
+        ("survivors", {"s00": {"masked": DIGEST}}, "not of its form"),
+        ("survivors", {"s00": ENTRY | {"shares": 3}}, "not of its form"),
+        ("unmask", dict.fromkeys(("s00", "s01", "s02"), ENTRY), "not what this site answered"),
+        ("unmask", 7, "not of its form"),
+        ("without", None, "comes first, and was not asked"),
+        ("shout", None, "unknown here"),
+    ],
+)
+def test_requests_that_make_no_sense(asked_of_one, step, sites, reason):
+    those, round_, hand = asked_of_one
+    site = those.sites["s00"]
+    if sites in (["s00"], ["s01", "s02", "s03"]):
+        request = hand.listing(step, "s00", sites)
+    else:
+        request = ask(round_, step, those.lead, {"sites": sites})
+    assert reason in refusal(agent(site).answer(request), site)
+
+
+@pytest.fixture(scope="module")
+def asked_of_one(shared):
+    """A round of four sites up to the masked counts, and its coordinator by hand."""
+    from round_helpers import T0
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hushtable_federation.clock.read", lambda: T0)
+        those = shared(4)
+        round_ = those.open(least=3, title="asked of one")
+        yield those, round_, Hand(until(those, round_, "masked"))
+
+
+def test_steps_out_of_order_and_requests_of_others(shared):
+    those = shared(3)
+    round_ = those.open()
+    site = those.sites["s00"]
+    for step, body in (("unmask", {}), ("masked", {}), ("survivors", {"sites": {}})):
+        answer = agent(site).answer(ask(round_, step, those.lead, body))
+        assert Message.read(answer, site.keys.card).step == "refused"
+    assert "comes first" in refusal(agent(site).answer(ask(round_, "unmask", those.lead, {})), site)
+    stranger = Keys.generate("lead")
+    answer = agent(site).answer(ask(round_, "shares", stranger, {}))
+    assert "does not carry the signature" in refusal(answer, site)
+    assert site.book.step(round_.round_id, "shares") is None
+
+
+def changes_of_what_was_dealt(hand):
+    """By name, how a coordinator changes what it hands on, in a request; and words that say so."""
+
+    def made_up(arrays):
+        online = hand.dealt["s01"].message
+        fake = Message.make(hand.round, "dealing", Keys.generate("s01"), {}, dict(online.arrays))
+        arrays["of s01"] = np.frombuffer(fake.content, np.uint8)
+
+    def of_another(arrays):
+        arrays["of s01"] = arrays["of s02"]
+
+    def none(arrays):
+        del arrays["of s01"]
+
+    def row(arrays):
+        arrays["rows"] = arrays["rows"].copy()
+        arrays["rows"][1, -1] ^= 1
+
+    def swapped(arrays):
+        arrays["rows"] = arrays["rows"][::-1]
+
+    def fewer(arrays):
+        arrays["rows"] = arrays["rows"][:-1]
+
+    def no_rows(arrays):
+        del arrays["rows"]
+
+    def flat(arrays):
+        arrays["rows"] = arrays["rows"][:, 0]
+
+    return {
+        made_up: "does not carry the signature of 's01'",
+        of_another: "does not carry the signature of 's01'",
+        none: "not of its form",
+        row: "hands on other shares than 's01' signed",
+        swapped: "hands on other shares than 's00' signed",
+        fewer: "not of its form",
+        no_rows: "not of its form",
+        flat: "hands on other shares",
+    }
+
+
+@pytest.mark.parametrize("step", ["survivors", "unmask"])
+def test_a_coordinator_that_changes_what_was_dealt(asked_of_one, step):
+    those, round_, hand = asked_of_one
+    site, names = those.sites["s00"], list(those.sites)
+    for change, words in changes_of_what_was_dealt(hand).items():
+        asked = Message.read(hand.listing(step, "s00", names), those.lead.card)
+        arrays = dict(asked.arrays)
+        change(arrays)
+        request = Message.make(round_, step, those.lead, asked.body, arrays).content
+        assert words in refusal(agent(site).answer(request, round_), site), change
+        assert site.book.step(round_.round_id, step) is None
+
+
+# --- sites that cheat, and what goes wrong on the way -------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("step", "body"),
+    [("shares", {}), ("shares", {"shares": {"s01": "00"}, "commitment": ""}), ("masked", {})],
+)
+def test_a_site_that_answers_nonsense_is_a_dropout(shared, quick_noise, step, body):
+    those = shared(4)
+    round_ = those.open(least=3)
+
+    def talk(at, who, answer):
+        if (at, who) != (step, "s00"):
+            return answer
+        return Message.make(round_, step, those.sites[who].keys, body).content
+
+    online = Online(those, round_, change=talk)
+    result = online.run()
+    assert online.sum.lost["s00"] == f"{step}: garbled"
+    np.testing.assert_array_equal(result.counts, total_of(those, round_, ["s01", "s02", "s03"]))
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"dealing": np.zeros(3, np.uint8)},
+        {"dealing": np.zeros(3, np.float64)},
+        {"sealed": np.zeros((4, 3), np.uint8)},
+        {"sealed": np.zeros((4, 192), np.uint8)},
+        {"sealed": np.zeros((3, 192), np.uint8)},
+        {"more": np.zeros(1, np.uint8)},
+    ],
+)
+def test_what_is_dealt_in_another_form_is_a_dropout(shared, quick_noise, arrays):
+    those = shared(4)
+    round_ = those.open(least=3)
+
+    def deal(at, who, answer):
+        if (at, who) != ("shares", "s00"):
+            return answer
+        return signed_anew(round_, those.sites[who].keys, answer, arrays=arrays)
+
+    online = Online(those, round_, change=deal)
+    online.run()
+    assert online.sum.lost == {"s00": "shares: garbled"}
+    assert those.sites["s00"].book.answer(round_.round_id) is None  # and has spent nothing
+
+
+@pytest.mark.parametrize(
+    ("step", "body"),
+    [
+        ("survivors", {}), ("survivors", {"sites": {}}), ("survivors", {"complaints": 5}),
+        ("survivors", {"complaints": ["s01"]}), ("unmask", {"complaints": "s01"}),
+        ("unmask", {"sites": 3}), ("without", {}),
+    ],
+)  # fmt: skip
+def test_a_site_that_answers_nonsense_about_the_list(shared, quick_noise, step, body):
+    """It is in the sum, whose masks the others take off."""
+    those = shared(5)
+    round_ = those.open(least=3)
+
+    def talk(at, who, answer):
+        if (at, who) != (step, "s00"):
+            return answer
+        keys = those.sites[who].keys
+        if not body:
+            return Message.make(round_, step, keys, {}).content
+        return signed_anew(round_, keys, answer, body)
+
+    online = Online(those, round_, {"masked": ["s04"]}, change=talk)
+    result = online.run()
+    inside = ["s00", "s01", "s02", "s03"]
+    np.testing.assert_array_equal(result.counts, total_of(those, round_, inside))
+    assert online.sum.found_out == {}
+    if step != "without" and body:
+        assert online.sum.lost["s00"] == f"{step}: garbled"
+
+
+@pytest.mark.parametrize("step", STEPS[:4])
+def test_an_answer_that_was_changed_on_its_way_is_a_dropout(shared, quick_noise, step):
+    those = shared(5)
+    round_ = those.open(least=3)
+
+    def flip(at, name, answer):
+        if (at, name) != (step, "s00"):
+            return answer
+        return answer[:-3] + bytes([answer[-3] ^ 4]) + answer[-2:]
+
+    online = Online(those, round_, {"masked": ["s04"]}, change=flip)
+    result = online.run()
+    inside = [name for name in list(those.sites)[:4] if name != "s00" or step not in BEFORE]
+    np.testing.assert_array_equal(result.counts, total_of(those, round_, inside))
+    assert set(online.sum.lost) == {"s00", "s04"}
+
+
+# --- what the coordinator sees ------------------------------------------------------------------
+
+
+def words_of(submission):
+    return files.unpack(submission, "s").arrays["words"]
+
+
+@pytest.mark.parametrize("form", ["files", "online"])
+def test_single_submissions_look_uniform(consortium, form):
+    those = consortium(3, rows=3000)
+    pvalues = []
+    for i in range(4):
+        round_ = those.open(title=str(i), epsilon=0.5)
+        if form == "files":
+            sent = [site.submit(round_) for site in those.sites.values()]
+        else:
+            online = Online(those, round_)
+            online.run()
+            sent = list(online.answers("masked").values())
+        for content in sent:
+            seen = np.bincount(words_of(content).view(np.uint8), minlength=256)
+            pvalues.append(stats.chisquare(seen).pvalue)
+    assert min(pvalues) > 1e-5
+    # What is under the masks does not: the test can fail.
+    plain = those.sites["s00"].sent(round_)
+    assert stats.chisquare(np.bincount(plain.view(np.uint8), minlength=256)).pvalue < 1e-12
+
+
+@pytest.mark.slow
+def test_swapping_two_sites_rows_changes_nothing_that_the_coordinator_sees(consortium):
+    """The bytes of single submissions are the same in distribution; only the sum is not its own."""
+    seen = {False: [], True: []}
+    sizes = {False: set(), True: set()}
+    for swapped in seen:
+        those = consortium(3, rows=40)
+        a, b = those.sites["s00"], those.sites["s01"]
+        a.X, b.X = np.full((40, 3), 4.0), np.full((400, 3), -4.0)
+        if swapped:
+            a.X, b.X = b.X, a.X
+        for i in range(40):
+            round_ = those.open(title=str(i), epsilon=0.5)
+            for name, site in those.sites.items():
+                content = site.submit(round_, data_set=str(i))
+                sizes[swapped].add((name, len(content)))
+                read = files.unpack(content, "s").manifest
+                assert set(read) - {"arrays", "digest", "signature", "writer"} == {
+                    "protocol", "kind", "round_id", "plan_id", "site", "made", "share",
+                }  # fmt: skip
+                assert read["share"]["earlier"] == []
+                if name == "s00":
+                    seen[swapped].append(words_of(content))
+    assert sizes[False] == sizes[True]
+    low, high = (np.concatenate(seen[swapped]).astype(np.float64) for swapped in seen)
+    assert stats.ks_2samp(low, high).pvalue > 1e-5
+    by_cell = (np.stack(seen[swapped]) >> np.uint64(63) for swapped in seen)
+    ones = [bits.sum(axis=0) for bits in by_cell]  # top bit of each cell: a coin
+    table = np.array([[one.sum(), one.size * 40 - one.sum()] for one in ones])
+    assert stats.chi2_contingency(table).pvalue > 1e-5
+
+
+# --- transports -----------------------------------------------------------------------------------
+
+
+def test_a_function_of_requests_to_answers_is_a_transport_too(tmp_path):
+    here = Rehearsal(("east", "north", "south"), tmp_path, least=2)
+    sites, steps = {name: here.site(name) for name in here.keys}, []
+
+    def carry(requests):
+        steps.append(sorted(requests))
+        lost = {"east"} if len(steps) > 1 else set()
+        return {name: sites[name].answer(requests[name]) for name in set(requests) - lost}
+
+    secure_sum = SecureSum(here.round, here.lead, carry)
+    assert len(secure_sum.run().ledger.shares) == 2
+    assert steps[:2] == [["east", "north", "south"]] * 2
+    assert secure_sum.lost == {"east": "masked: silent"}
+    here.close()

@@ -1,0 +1,660 @@
+"""Rounds about periods: sums to the bit, one cost, and everything out of order refused."""
+
+import dataclasses
+import json
+from datetime import date, timedelta
+
+import jsonschema
+import numpy as np
+import pytest
+
+from hushtable import Increment, Periods, Plan, Release, Sketch, decoded, files, load
+from hushtable.errors import HushTableError, PlanError, PrivacyError, RoundError, UsageError
+from hushtable.privacy import Horizon
+from hushtable_federation.collect import with_seal
+from hushtable_federation.keys import Keys
+from hushtable_federation.layout import Layout
+from hushtable_federation.online.messages import ask
+from hushtable_federation.refusals import Refused
+from hushtable_federation.result import Result
+from hushtable_federation.round import Round
+from hushtable_federation.site import Reply
+from places import DOCS
+from round_helpers import DEADLINE, SCHEMA, T0, UNATTENDED, Consortium, Online
+
+MONTH = timedelta(days=30)
+
+
+def stream_plan(periods=4, **more):
+    terms = {"epsilon": 1.0, "expected_rows": 9_000, "n_tables": 5, "n_cells": 16}
+    return Plan.draw(SCHEMA, random_state=0, horizon=periods, **terms | more)
+
+
+class Stream:
+    """Rounds of a stream, each a month after the last, and what their sites sent."""
+
+    def __init__(self, those: Consortium, periods=4, names=None, **terms):
+        self.those, self.plan = those, stream_plan(periods)
+        sites = those.sites if names is None else names
+        cards = [those.sites[name].keys.card for name in sites]
+        self.round = those.open(plan=self.plan, cards=cards, **terms)
+        self.at, self.exact = T0, {}
+
+    def next(self, *joining, again=False, **more):
+        self.at += MONTH
+        cards = [self.those.sites[name].keys.card for name in joining]
+        times = {"at": self.at, "deadline": self.at + timedelta(days=7)}
+        asked = {"joining": cards, "again": again}
+        self.round = self.round.next(self.those.lead, **times | asked | more)
+        return self.round
+
+    def rows(self, name, period=None):
+        """Return a site's sketch of a period: rows of its own in each."""
+        period = self.round.period if period is None else period
+        seed = 100 * period + int(name[1:])
+        X = np.random.default_rng(seed).normal(size=(40 + period, 3))
+        return Sketch.from_data(self.plan, X)
+
+    def submit(self, name, sketch=None, **options):
+        site = self.those.sites[name]
+        reply = Reply(self.round, site.keys, site.book, at=self.at, **options)
+        sketch = self.rows(name) if sketch is None else sketch
+        self.exact.setdefault((name, self.round.period), sketch.counts)
+        return reply.submission(sketch)
+
+    def result(self, *names, keys=None):
+        sent = {name: self.submit(name) for name in (names or self.round.names)}
+        return self.those.collect(self.round, sent, self.at).result(keys)
+
+    def total(self, *periods):
+        return sum(x for (_, period), x in self.exact.items() if period in periods)
+
+
+@pytest.fixture
+def quiet(monkeypatch):
+    """Noise that is one draw of few counts in each cell: a sum that can be checked by hand."""
+    rng = np.random.default_rng(5)
+    drawn = []
+
+    def add_noise(counts, mechanism, scale, *, progress=None):
+        drawn.append(rng.integers(-3, 4, len(counts)))
+        return counts + drawn[-1]
+
+    monkeypatch.setattr("hushtable.privacy.noise.add_noise", add_noise)
+    return drawn
+
+
+# --- sums -------------------------------------------------------------------------------------
+
+
+def test_masked_increments_are_plain_ones_to_the_bit(consortium, quiet):
+    """The same rows and noise, masked and not: each sum, and what is decoded of them."""
+    sums = {}
+    for masked in (True, False):
+        those = consortium(3)
+        here = Stream(those, masked=masked)
+        quiet.clear()
+        rounds = [here.round, here.next(), here.next()]
+        increments = []
+        for here.round in rounds:
+            here.at = here.round.opened
+            increments.append(here.result())
+            sent = [site.sent(here.round) for site in those.sites.values()]
+            np.testing.assert_array_equal(increments[-1].counts, sum(sent))
+        sums[masked] = increments
+        horizon = here.plan.horizon
+        for one in increments:
+            mixed = horizon.mixed(np.array([here.total(t) for t in range(1, one.period + 1)]))
+            noise = sum(quiet[3 * (one.period - 1) : 3 * one.period])
+            np.testing.assert_array_equal(one.counts, mixed + noise)
+        off = decoded(increments).counts - here.total(1, 2, 3)
+        assert np.abs(off).max() < 3
+        last = decoded(increments, window=1)
+        assert np.abs(last.counts - here.total(3)).max() < 3
+        assert isinstance(last, Release)
+        assert [one.ledger.epsilon for one in increments] == [last.ledger.epsilon] * 3
+        assert 0.9999 < last.ledger.epsilon <= 1.0
+
+
+def test_a_stream_is_charged_once_with_the_first_answer(consortium):
+    those = consortium(2, cap=1.0)
+    here = Stream(those)
+    site = those.sites["s00"]
+    shares = []
+    for _ in range(4):
+        here.result()
+        shares.append(site.book.answer(here.round.round_id).share)
+        assert 0.9999 < site.book.total("all rows") <= 1.0
+        assert len(site.book.spent("all rows")) == 1
+        if here.round.period < 4:
+            here.next()
+    assert len({share.release for share in shares}) == 1
+    assert site.book.periods(here.round.stream).keys() == {1, 2, 3, 4}
+    with pytest.raises(UsageError, match="all 4 periods of the horizon were opened"):
+        here.next()
+    with pytest.raises(PrivacyError, match="the cap"):  # the cap is used up by the stream
+        site.submit(those.open())
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_a_site_that_joins_in_period_three(consortium, quiet, masked):
+    those = consortium(4)
+    here = Stream(those, names=["s00", "s01", "s02"], masked=masked)
+    terms = here.round.terms
+    increments = [here.result()]
+    here.next()
+    increments.append(here.result())
+    here.next("s03")
+    assert here.round.terms == terms
+    assert here.round.names == ["s00", "s01", "s02", "s03"]
+    increments.append(here.result())
+    here.next()
+    increments.append(here.result())
+    assert [len(one.ledger.shares) for one in increments] == [3, 3, 4, 4]
+    assert np.abs(decoded(increments).counts - here.total(1, 2, 3, 4)).max() < 4
+    assert np.abs(decoded(increments, 2).counts - here.total(3, 4)).max() < 4
+    assert len(those.sites["s03"].book.spent("all rows")) == 1
+
+
+def test_one_that_joins_two_masked_sites(consortium):
+    """Two of four sites are less than half: that bounds the online form only."""
+    those = consortium(4)
+    here = Stream(those, names=["s00", "s01"])
+    here.result()
+    here.next("s02", "s03")
+    assert here.round.terms.least == 2
+    assert here.round.needed == 4
+    sent = {name: here.submit(name) for name in ("s00", "s01", "s02")}
+    with pytest.raises(RoundError, match=r"'s03' is missing.*open the period again"):
+        those.collect(here.round, sent, here.at).result()
+
+
+def test_a_site_that_misses_the_first_period_without_masks(consortium, quiet):
+    those = consortium(3)
+    here = Stream(those, masked=False)
+    increments = [here.result("s00", "s01")]
+    here.next()
+    increments.append(here.result())
+    assert np.abs(decoded(increments).counts - here.total(1, 2)).max() < 3
+
+
+def test_results_go_through_signed_files(consortium, tmp_path):
+    those = consortium(2)
+    here = Stream(those)
+    for period in (1, 2):
+        sent = {name: here.submit(name) for name in here.round.names}
+        path = tmp_path / f"{period}.hush"
+        those.collect(here.round, sent, here.at).result(those.lead).save(path)
+        result = Result.load(path)
+        assert isinstance(result.counts, Increment)
+        result.check_round(here.round)
+        for name, site in those.sites.items():
+            answer = site.book.answer(here.round.round_id)
+            result.check_own(name, answer.share, answer.content)
+        assert result.check_submissions(here.round, sent, here.at)
+        here.next()
+    first, second = (load(tmp_path / f"{period}.hush") for period in (1, 2))
+    assert first.seal is not None
+    assert decoded([second, first]).seal is None
+    wrong = Result.load(tmp_path / "1.hush")
+    with pytest.raises(RoundError, match="another round"):
+        wrong.check_round(here.round)
+
+
+def test_a_result_of_another_period_is_found_out(consortium):
+    """A coordinator that signs the first period's sum as the second's."""
+    those = consortium(2)
+    here = Stream(those)
+    first = here.result()
+    second = here.next()
+    names = dict.fromkeys(second.names, "ab" * 32)
+    forged = with_seal(second, first, names, those.lead)
+    with pytest.raises(RoundError, match="states another period"):
+        Result("forged.hush", forged, forged.seal, those.lead.card).check_round(second)
+    sums = with_seal(here.round, decoded([first, here.result()]), names, those.lead)
+    with pytest.raises(RoundError, match="states another window"):
+        Result("sum.hush", sums, sums.seal, those.lead.card).check_round(second)
+
+
+def test_files_of_a_stream_keep_the_published_schema(consortium, tmp_path):
+    those = consortium(2)
+    here = Stream(those, every="month")
+    one = here.result(keys=those.lead)
+    here.next()
+    here.submit("s00")
+    later = those.open(at=here.at, deadline=here.at + MONTH)
+    sent = those.sites["s00"].submit(later, at=here.at)  # with the stream as an earlier release
+    one.save(tmp_path / "1.hush")
+    Layout.of(here.plan).save(tmp_path / "layout.hush")
+    path = DOCS / "hush-manifest-1.schema.json"
+    validator = jsonschema.Draft202012Validator(json.loads(path.read_text()))
+    contents = [here.round.content, sent]
+    contents += [(tmp_path / name).read_bytes() for name in ("1.hush", "layout.hush")]
+    manifests = [files.unpack(content, "file").manifest for content in contents]
+    for manifest in manifests:
+        validator.validate(manifest)
+    for change in ({"period": 0}, {"stream": "id"}, {"every": "decade"}):
+        wrong = manifests[0] | {"round": manifests[0]["round"] | change}
+        assert list(validator.iter_errors(wrong)), change
+
+
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_whatever_happens_in_a_stream_sums_are_right(consortium, quiet, masked, seed):
+    """Sites are late, join, send twice; periods are asked for again, until all are in."""
+    rng = np.random.default_rng(seed)
+    those = consortium(4, cap=1.0)
+    here = Stream(those, periods=5, names=["s00", "s01"], masked=masked)
+    waiting, increments = ["s02", "s03"], []
+    while len(increments) < 5:
+        sent = {name: here.submit(name) for name in here.round.names if rng.random() < 0.6}
+        while len(sent) < len(here.round.names):
+            here.next(again=True)  # what was sent to the round before does not fit this one
+            sent = {name: here.submit(name) for name in here.round.names if rng.random() < 0.8}
+        increments.append(those.collect(here.round, sent, here.at).result())
+        if len(increments) < 5:
+            joining = [waiting.pop()] if waiting and rng.random() < 0.5 else []
+            here.next(*joining)
+    for last in range(1, 6):
+        for window in range(1, last + 1):
+            total = decoded(increments[:last], window)
+            exact = here.total(*range(last - window + 1, last + 1))
+            assert np.abs(total.counts - exact).max() < 4, (last, window)
+    for name in here.round.names:
+        book = those.sites[name].book
+        assert 0.9999 < book.total("all rows") <= 1.0
+        assert len({answer.sent.tobytes() for answer in book.answers()}) == len(
+            book.periods(here.round.stream)
+        )
+
+
+def test_the_noise_of_a_site_is_that_of_its_periods(consortium):
+    """By file and by `Periods`, the same terms ask for the same noise."""
+    here = Stream(consortium(2), masked=False)
+    alone = Periods(here.plan, epsilon=1.0)
+    assert here.round.site_scale == alone.share.scale
+    assert (
+        here.result("s00", "s01").ledger.epsilon == alone.release(here.rows("s00")).ledger.epsilon
+    )
+
+
+# --- periods in and out of order --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_a_period_asked_for_again_gets_the_same_noise(consortium, masked):
+    those = consortium(2)
+    here = Stream(those, masked=masked)
+    book = those.sites["s00"].book
+    one = here.submit("s00")
+    first = here.round
+    assert here.submit("s00") == one  # twice to the same round, bit for bit
+    again = here.next(again=True)
+    assert (again.period, again.stream) == (1, first.round_id)
+    result = here.result()
+    two = book.answer(again.round_id)
+    assert two.content != one
+    np.testing.assert_array_equal(two.sent, book.answer(first.round_id).sent)
+    np.testing.assert_array_equal(two.counts, here.rows("s00", 1).counts)
+    assert len(book.spent("all rows")) == 1
+    assert result.period == 1
+    assert book.periods(first.round_id) == {1: first.round_id}
+    # The rows are not looked at: whatever they are now, the same leaves.
+    assert here.submit("s00", here.rows("s00", 9)) == two.content
+    here.next()
+    assert np.isfinite(decoded([result, here.result()]).counts).all()
+
+
+def test_a_period_that_was_skipped(consortium):
+    those = consortium(2)
+    here = Stream(those, masked=False)
+    here.result()
+    second = here.next()
+    here.submit("s01")
+    third = here.next()
+    book = those.sites["s00"].book
+    head = book.head
+    with pytest.raises(Refused, match=r"open period 2 again \(hushtable round next --again"):
+        here.submit("s00")
+    assert book.head == head
+    here.round = second
+    here.next(again=True)
+    here.submit("s00")
+    here.round = third
+    here.next(again=True)
+    here.submit("s00")
+    assert set(book.periods(here.round.stream)) == {1, 2, 3}
+    assert len(book.spent("all rows")) == 1
+
+
+def test_a_period_before_a_site_joined(consortium):
+    those = consortium(2)
+    here = Stream(those, masked=False)
+    first = here.round
+    here.next()
+    here.submit("s00")
+    here.round = first
+    here.next(again=True)
+    with pytest.raises(Refused, match="joined with period 2"):
+        here.submit("s00")
+
+
+def test_a_period_that_is_late_and_a_clock_that_jumps(consortium):
+    """The period is the round's: a clock a month ahead shows in the deadline."""
+    those = consortium(2)
+    here = Stream(those)
+    here.at = DEADLINE + timedelta(days=1)
+    with pytest.raises(RoundError, match="the round ended on"):
+        here.submit("s00")
+    here.at = T0 - MONTH
+    with pytest.raises(RoundError, match="in the future of this machine's clock"):
+        here.submit("s00")
+    assert those.sites["s00"].book.spent("all rows") == ()
+    here.at = T0 + MONTH
+    here.next(again=True)
+    assert here.result().period == 1
+
+
+def test_a_period_without_rows(consortium, quiet):
+    those = consortium(2)
+    here = Stream(those)
+    increments = [here.result()]
+    here.next()
+    empty = Sketch.zero(here.plan)
+    sent = {"s00": here.submit("s00", empty), "s01": here.submit("s01")}
+    increments.append(those.collect(here.round, sent, here.at).result())
+    assert np.abs(decoded(increments).counts - here.total(1, 2)).max() < 3
+
+
+def test_a_horizon_of_one(consortium, quiet):
+    those = consortium(2)
+    here = Stream(those, periods=1)
+    total = decoded([here.result()])
+    assert np.abs(total.counts - here.total(1)).max() <= 1
+    with pytest.raises(UsageError, match="all 1 periods"):
+        here.next()
+    assert here.next(again=True).period == 1
+
+
+def test_a_site_that_leaves_ends_the_stream(consortium):
+    those = consortium(3)
+    here = Stream(those, masked=False)
+    increments = [here.result()]
+    here.next()
+    increments.append(here.result())
+    here.next()
+    increments.append(here.result("s00", "s01"))
+    with pytest.raises(PrivacyError, match="decode up to period 2, and begin a new plan"):
+        decoded(increments)
+    assert decoded(increments[:2]).ledger.period == 2
+    # Back again: what it sent for period 3 in between is still missing from the sum.
+    here.submit("s02")
+    third = here.round
+    here.next()
+    increments.append(here.result())
+    with pytest.raises(PrivacyError, match="If what it sent for period 3 came late, add it"):
+        decoded(increments)
+    here.round = third
+    here.next(again=True)
+    increments[2] = here.result()
+    assert decoded(increments).ledger.period == 4
+
+
+def test_the_last_period_is_there_and_none_behind_it(consortium):
+    those = consortium(2)
+    here = Stream(those, periods=2)
+    here.next()
+    assert here.round.period == 2
+    said = json.loads(json.dumps(here.round.place.to_dict())) | {"period": 3}
+    with pytest.raises(PlanError, match="period=3"):
+        here.round.place.from_dict(said, here.plan.horizon)
+
+
+# --- coordinators that do other than they said --------------------------------------------------
+
+
+def forged(round_, keys, **change):
+    """Return a round that its coordinator signed with other entries."""
+    read = files.unpack(round_.content, "round")
+    said = {"round": read.manifest["round"] | change}
+    said["round"] = {name: value for name, value in said["round"].items() if value is not None}
+    plan, arrays = round_.plan.entries()
+    return Round.from_bytes(files.pack("round", said | plan, arrays, keys.sign), "forged")
+
+
+def unchanged(site, act, says):
+    head, spent = site.book.head, site.book.total("all rows")
+    with pytest.raises(HushTableError, match=says):
+        act()
+    assert (site.book.head, site.book.total("all rows")) == (head, spent)
+
+
+def test_the_same_period_of_other_sites_is_refused_under_masks(consortium):
+    those = consortium(3)
+    here = Stream(those, names=["s00", "s01"])
+    site, first = those.sites["s00"], here.round
+    here.submit("s00")
+    cards = [card.to_dict() for card in those.cards]
+    here.round = forged(first, those.lead, sites=cards, stream=first.round_id)
+    unchanged(site, lambda: here.submit("s00"), "would show its counts")
+    # Without masks, what leaves is the same, bit for bit, whoever else is asked.
+    here = Stream(consortium(3), names=["s00", "s01"], masked=False)
+    here.submit("s00")
+    first, lead = here.round, here.those.lead
+    cards = [card.to_dict() for card in here.those.cards]
+    here.round = forged(first, lead, sites=cards, stream=first.round_id)
+    here.submit("s00")
+    book = here.those.sites["s00"].book
+    sent = [book.answer(one.round_id).sent for one in (first, here.round)]
+    np.testing.assert_array_equal(*sent)
+    assert len(book.spent("all rows")) == 1
+
+
+def test_other_terms_plan_or_coordinator_within_a_stream(consortium):
+    those = consortium(2)
+    here = Stream(those)
+    site, first = those.sites["s00"], here.round
+    here.submit("s00")
+    asked = here.next()
+    terms = asked.terms.to_dict() | {"epsilon": 2.0}
+    here.round = forged(asked, those.lead, terms=terms)
+    unchanged(site, lambda: here.submit("s00"), "another terms")
+    here.round = forged(asked, those.lead, terms=asked.terms.to_dict() | {"rows_per_person": 2})
+    unchanged(site, lambda: here.submit("s00"), "another terms")
+    plan = Plan.draw(SCHEMA, epsilon=1.0, expected_rows=9_000, horizon=4, random_state=1)
+    other = those.open(plan=plan, at=here.at, deadline=here.at + MONTH)
+    here.round = forged(other, those.lead, period=2, stream=first.round_id)
+    unchanged(
+        site,
+        lambda: Reply(here.round, site.keys, site.book, at=here.at),
+        "another plan",
+    )
+    stranger = Keys.generate("other")
+    site.book.trust([stranger.card], "coordinator")
+    here.round = forged(asked, stranger, coordinator=stranger.card.to_dict())
+    unchanged(site, lambda: here.submit("s00"), "another coordinator")
+    here.round = asked
+    unchanged(site, lambda: here.submit("s00", data_set="others"), "about 'all rows', not 'others'")
+    assert len(here.submit("s00")) > 0
+
+
+def test_a_round_that_states_what_cannot_be(consortium):
+    those = consortium(2)
+    here = Stream(those)
+    first, lead = here.round, those.lead
+    for says, change in (
+        ("period if the plan has a horizon", {"period": None}),
+        ("period=5", {"period": 5, "stream": "ab" * 32}),
+        ("period=0", {"period": 0}),
+        ("first round", {"period": 2}),
+        ("first round", {"period": 2, "stream": "no id"}),
+        ("every=", {"every": "decade", "starts": "2027-03-01"}),
+        ("needs a date", {"every": "month"}),
+        ("with every", {"starts": "2027-03-01"}),
+        ("Invalid isoformat|needs a day", {"every": "month", "starts": "March"}),
+        ("needs a day", {"every": "month", "starts": "20270301"}),
+        ("beyond the calendar", {"every": "year", "starts": "9998-03-01"}),
+        ("another kind", {"period": "1"}),
+    ):
+        with pytest.raises(HushTableError, match=says):
+            forged(first, lead, **change)
+    plain = those.open()
+    with pytest.raises(HushTableError, match="and none otherwise"):
+        forged(plain, lead, period=1)
+
+
+def test_what_is_not_opened(consortium):
+    those = consortium(2)
+    plan = stream_plan()
+    with pytest.raises(UsageError, match="no horizon"):
+        those.open(every="month")
+    with pytest.raises(UsageError, match="starts goes with every"):
+        those.open(plan=plan, starts=date(2027, 3, 1))
+    with pytest.raises(UsageError, match="every='fortnight'"):
+        those.open(plan=plan, every="fortnight")
+    with pytest.raises(UsageError, match="cannot be hidden"):
+        those.open(plan=Layout.of(plan))
+    with pytest.raises(UsageError, match="about no period"):
+        those.open().next(those.lead, deadline=DEADLINE, at=T0)
+    first = those.open(plan=plan)
+    with pytest.raises(RoundError, match="follow its coordinator alone"):
+        first.next(those.sites["s00"].keys, deadline=DEADLINE, at=T0)
+    with pytest.raises(UsageError, match="has passed"):
+        first.next(those.lead, deadline=T0 - MONTH, at=T0)
+    with pytest.raises(UsageError, match="of the same sites"):
+        first.next(those.lead, deadline=DEADLINE, at=T0, again=True, joining=[those.lead.card])
+    with pytest.raises(HushTableError, match="name of its own"):
+        first.next(those.lead, deadline=DEADLINE, at=T0, joining=[those.cards[0]])
+
+
+def test_a_layout_keeps_its_horizon(consortium, tmp_path):
+    layout = Layout.of(stream_plan())
+    layout.save(tmp_path / "layout.hush")
+    assert files.read(tmp_path / "layout.hush").build(Layout.from_file) == layout
+    assert "horizon" not in Layout.of(consortium(2).plan).to_dict()
+
+
+def test_a_stream_goes_by_file(consortium):
+    those = consortium(3)
+    here = Stream(those)
+    with pytest.raises(RoundError, match="goes by file"):
+        Online(those, here.round).run()
+    agent = Online(those, those.open()).agents["s00"]
+    request = ask(here.round, "shares", those.lead, {})
+    answer = files.unpack(agent.answer(request), "answer")
+    assert answer.manifest["body"] == {"word": "round"}
+    assert those.sites["s00"].book.spent("all rows") == ()
+
+
+# --- the book ---------------------------------------------------------------------------------
+
+
+def test_a_crash_between_noting_and_sending(consortium, monkeypatch):
+    those = consortium(2)
+    here = Stream(those)
+    here.submit("s00")
+    here.next()
+    site = those.sites["s00"]
+    record = site.book.record
+
+    def crashes(*given):
+        record(*given)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(site.book, "record", crashes)
+    with pytest.raises(KeyboardInterrupt):
+        here.submit("s00")
+    monkeypatch.undo()
+    # In one transaction: nothing was noted, nothing sent; or the same is sent from now on.
+    assert set(site.book.periods(here.round.stream)) == {1}
+    content = here.submit("s00")
+    assert here.submit("s00", here.rows("s00", 9)) == content
+    assert site.book.answer(here.round.round_id).content == content
+
+
+def test_two_processes_that_answer_one_period(consortium):
+    """Under two rounds about it: the noise of the second never leaves."""
+    those = consortium(2)
+    here = Stream(those)
+    site, first = those.sites["s00"], here.round
+    again = here.next(again=True, at=T0 + timedelta(days=1))
+    slow = Reply(again, site.keys, site.book, at=again.opened)
+    here.round, here.at = first, T0
+    here.submit("s00")
+    unchanged(site, lambda: slow.submission(here.rows("s00", 1)), "by another process meanwhile")
+    content = Reply(again, site.keys, site.book, at=again.opened).submission(here.rows("s00", 1))
+    assert site.book.answer(again.round_id).content == content
+
+
+def test_a_book_takes_no_other_noise_for_a_period(consortium):
+    those = consortium(2)
+    here = Stream(those)
+    book = those.sites["s00"].book
+    here.submit("s00")
+    noted = book.answer(here.round.round_id)
+    other = dataclasses.replace(noted, round_id="ab" * 32, sent=noted.sent + 1)
+    with pytest.raises(ValueError, match="drawn once"):
+        book.record(other)
+    assert len(book.answers()) == 1
+
+
+def test_other_rounds_about_the_rows_count_a_stream_once(consortium):
+    those = consortium(2)
+    here = Stream(those)
+    here.result()
+    here.next()
+    here.result()
+    later = those.open(at=here.at, deadline=here.at + MONTH, epsilon=3.0)
+    site = those.sites["s00"]
+    site.submit(later, at=here.at)
+    (earlier,) = site.book.answer(later.round_id).share.earlier
+    assert earlier.pool == here.round.stream
+    assert len(site.book.spent("all rows")) == 2
+
+
+def test_the_policy_is_asked_in_each_period(consortium):
+    those = consortium(2)
+    here = Stream(those)
+    here.submit("s00")
+    here.next()
+    strict = dataclasses.replace(UNATTENDED, epsilon=0.5)
+    unchanged(
+        those.sites["s00"], lambda: here.submit("s00", policy=strict), "policy allows a round"
+    )
+
+
+def test_a_site_looks_at_a_stream_without_the_sampler(consortium, monkeypatch):
+    those = consortium(2)
+    here, site = Stream(those), those.sites["s00"]
+    monkeypatch.setattr("hushtable.privacy.noise.library", None)
+    reply = Reply(here.round, site.keys, site.book, at=T0)
+    assert 0.9999 < reply.epsilon <= 1.0
+    assert "epsilon 1 of 10" in reply.cost_words
+
+
+# --- words ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("every", "names"),
+    [
+        (None, ["period 1", "period 2", "period 60"]),
+        ("day", ["2027-03-15", "2027-03-16", "2027-05-13"]),
+        ("week", ["week of 2027-03-15", "week of 2027-03-22", "week of 2028-05-01"]),
+        ("month", ["March 2027", "April 2027", "February 2032"]),
+        ("quarter", ["March 2027 to May 2027", "June 2027 to August 2027",
+                     "December 2041 to February 2042"]),
+        ("year", ["2027", "2028", "2086"]),
+    ],
+)  # fmt: skip
+def test_what_a_period_is_called(consortium, every, names):
+    starts = None if every is None else date(2027, 3, 15)
+    place = consortium(2).open(plan=stream_plan(60), every=every, starts=starts).place
+    assert [place.called(t) for t in (1, 2, 60)] == names
+    assert place.words(Horizon.of(60)).startswith("period 1 of 60")
+
+
+def test_the_calendar_begins_on_the_day_of_opening(consortium):
+    round_ = consortium(2).open(plan=stream_plan(), every="month")
+    assert round_.place.starts == T0.date()
+    assert Round.from_bytes(round_.content, "r").place == round_.place

@@ -1,0 +1,37 @@
+"""The page of where a round stands as people see it: on a phone and on a desk."""
+
+import pytest
+
+import chromium
+from hushtable_federation.folder.cast import Cast
+from hushtable_federation.folder.posts import Posts, post_round
+from hushtable_federation.folder.progress import Progress
+from hushtable_federation.folder.rehearsal import Play
+from hushtable_federation.folder.store import Store
+from hushtable_federation.online.messages import Message
+from hushtable_federation.refusals import Refusal
+from hushtable_federation.report.status import page
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(chromium.found() is None, reason="no Chromium here")
+@pytest.mark.parametrize("dark", [False, True])
+def test_it_fits_a_phone_and_a_desk(dark, tmp_path):
+    play = Play(tmp_path, Cast(20, tables=5, seed=1))
+    store = Store.open(tmp_path / "round")
+    post_round(store, play.round)
+    posts = Posts(play.round, store)
+    word = Message.refuse(play.round.round_id, play.sites[2].keys, Refusal.UNKNOWN)
+    posts.add("refused", "site03", word)
+    posts.add("masked", "site04", b"x")
+    posts.amend(play.lead.keys, drop=("site05",), why="a reason that is long, " * 20)
+    path = tmp_path / "status.html"
+    path.write_text(page([Progress.of(posts)], "sftp://a-server.example/a/folder/" + "deep/" * 30))
+    play.close()
+    with chromium.Chromium(tmp_path / "profile") as browser:
+        for width in (390, 1280):
+            browser.show(path, width, dark=dark)
+            assert browser.run("document.documentElement.scrollWidth") <= width
+            assert browser.run("document.querySelectorAll('tbody tr').length") == 20
+        assert browser.complaints == []
+        assert browser.asked == [path.as_uri()] * 2

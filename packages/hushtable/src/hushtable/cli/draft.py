@@ -1,0 +1,207 @@
+"""``hushtable plan draft``: a schema for a person to fill in."""
+
+import json
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hushtable.cli._escaping import escaped
+from hushtable.cli._options import Data, Json, Table, option
+from hushtable.cli._output import Target, finish
+from hushtable.cli._rows import READS, Reads
+from hushtable.cli._understanding import note_doubts, print_understanding, understanding_facts
+from hushtable.data.infer import understood
+from hushtable.data.known_columns import known_column
+from hushtable.data.readers import Reader
+from hushtable.data.schema import Feature
+from hushtable.data.texts.columns import ColumnUnderstanding
+from hushtable.errors import FileError
+from hushtable.files import write_bytes
+
+_HEAD = """\
+# A draft: names and kinds of the columns. Every range and every list of categories is
+# for you to fill in or to confirm; take the "# " away from the lines that you complete
+# or keep.
+#
+# Ranges and categories must be public knowledge (a codebook, a data sheet, the law) and
+# not be read off the data: they are in the plan, which goes to every site. Where a
+# column's name is well known, some are proposed: by the name alone, so check that the
+# column means that, and its unit. A value beyond its range counts as the nearest end; a
+# category that is not listed counts as unseen. Where the categories of a column are
+# numbers, make its kind "categorical" and list them as text.
+#
+# Then, to see at each site whether its rows fit:
+#   hushtable plan check schema.toml DATA
+# and, once for all:
+#   hushtable plan draw schema.toml -o plan.hush
+"""
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the draft: ``proposals`` are what JSON says of each that is offered."""
+
+    name: str
+    kind: str
+    note: str = ""
+    proposals: tuple[dict[str, Any], ...] = ()
+    hint: str = ""
+
+
+_Output = Annotated[
+    Path | None, option("FILE", "Schema to write; default: print it.", "--output", "-o")
+]
+_Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+
+
+def draft(
+    data: Data,
+    output: _Output = None,
+    force: _Force = False,
+    reads: Reads = READS,
+    table: Table = False,
+    as_json: Json = False,
+) -> None:
+    """Draft a schema from the names and types of the columns.
+
+    Nothing else is taken from the data. Where a name is well known (age, heart_rate, glucose_mmol,
+    voltage, weekday), public ranges or categories are proposed as comments. A person confirms
+    them and fills in the others, which must be public knowledge. With --omop, all are filled in,
+    with the public ranges of the concept set and their sources; the tables and units are checked.
+
+    Example:
+      hushtable plan draft patients.csv --drop id,name -o schema.toml
+    """
+    if output is not None and output.exists() and not force:
+        raise FileError(
+            f"{output} exists, and somebody may have filled it in: name another file, or replace "
+            "it with --force"
+        )
+    target = None if output is None else Target(output, [data])
+    columns, features, text = _drafted(reads.open(data), reads)
+    if target is not None:
+        with target.writing():
+            write_bytes(target.path, text.encode())
+    facts = {
+        "command": "plan draft",
+        "schema": None if target is None else str(target.path),
+        "features": [{"name": f.name, "kind": f.kind, "proposals": f.proposals} for f in features],
+        "columns": understanding_facts(columns),
+        "toml": text,
+    }
+
+    def say() -> None:
+        if table:
+            print_understanding(columns)
+        if target is None:
+            print(text, end="")
+        else:
+            _print_written(target, features, complete=reads.schema is not None)
+
+    finish(as_json, facts, say)
+
+
+def _drafted(
+    reader: Reader, reads: Reads
+) -> tuple[Sequence[ColumnUnderstanding], list[_Column], str]:
+    """Return the columns as they were understood, those of the draft, and its text."""
+    if reads.schema is not None:
+        features = reads.schema.features
+        text = "\n".join([reads.recipe.draft_head, *map(_public, features, reads.sources)])
+        return (), [_Column(one.name, one.kind) for one in features], text
+    columns, _, _ = understood(reader, None, -1)
+    note_doubts(columns)
+    drafts = [_column(one) for one in columns]
+    return columns, drafts, "\n".join([_HEAD, *map(_table, drafts)])
+
+
+def _print_written(target: Target, features: Sequence[_Column], *, complete: bool) -> None:
+    print(f"Wrote {target}: {len(features):,} columns.")
+    if complete:
+        print("All ranges are public, and say where they are published. Go on with")
+        print(f"  hushtable plan draw {target.path} -o plan.hush")
+        return
+    if known := sum(1 for feature in features if feature.proposals):
+        print(f"{known:,} have a well-known name: confirm what is proposed for them.")
+    print("Fill in the other ranges and categories, then")
+    print(f"  hushtable plan draw {target.path} -o plan.hush")
+
+
+def _public(feature: Feature, source: str) -> str:
+    """Return the table of a feature whose range is known, under where it is from."""
+    lines = [f"{entry} = {_quoted(value)}" for entry, value in feature.to_dict().items()]
+    return "\n".join([*_comment(source), "[[feature]]", *lines]) + "\n"
+
+
+def _column(one: ColumnUnderstanding) -> _Column:
+    """Draft a column as it was understood."""
+    form = "number" if one.reading is None else one.reading.kind
+    text = form == "category"
+    default = _Column(one.name, "categorical" if text else "numeric", _NOTES.get(form, ""))
+    known = known_column(one.name)
+    # Dates, times and true/false say themselves what they are.
+    if known is None or form not in ("number", "category"):
+        return default
+    if lists := known.texts if text else known.codes:
+        what = known.what if text else f"{known.what}, as codes"
+        offers = tuple({"what": what, "categories": list(one)} for one in lists)
+        return replace(default, kind="categorical", proposals=offers, hint=known.note)
+    if text:
+        return default
+    ranges = tuple(
+        {"what": one.what or known.what, "low": one.low, "high": one.high, "unit": one.unit}
+        for one in known.ranges
+    )
+    return replace(default, proposals=ranges, hint=known.note if ranges else "")
+
+
+_NOTES = {
+    "boolean": "false is 0, true is 1",
+    "date": "in seconds since 1970-01-01: the start of 2020 is 1577836800",
+    "time": "in seconds",
+}
+
+
+def _table(column: _Column) -> str:
+    lines = ["[[feature]]", f"name = {_quoted(column.name)}", f'kind = "{column.kind}"']
+    if column.proposals:
+        for number, proposal in enumerate(column.proposals):
+            lines += _proposed(proposal, first=number == 0)
+        lines += _comment(f"({column.hint})") if column.hint else []
+    elif column.kind == "categorical":
+        lines += ["# categories = []"]
+    else:
+        lines += [f"# {column.note}"] if column.note else []
+        lines += ["# low = ", "# high = "]
+    return "\n".join(lines) + "\n"
+
+
+def _proposed(proposal: dict[str, Any], first: bool) -> list[str]:
+    """Return the lines that a person un-comments to accept a proposal, under what it is."""
+    what = proposal["what"]
+    if "categories" in proposal:
+        said = f"{what}; public categories, for you to confirm:" if first else "or:"
+        listed = ", ".join(map(_quoted, proposal["categories"]))
+        return [*_comment(said), *_comment(f"categories = [{listed}]", indent="    ")]
+    what = f"{what}, {proposal['unit']}"
+    said = f"{what}; a public range, for you to confirm:" if first else f"or {what}:"
+    low, high, unit = proposal["low"], proposal["high"], _quoted(proposal["unit"])
+    return [*_comment(said), f"# low = {low}", f"# high = {high}", f"# unit = {unit}"]
+
+
+def _comment(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, 88, initial_indent="# ", subsequent_indent=f"# {indent}")
+
+
+def _quoted(text: Any) -> str:
+    """Return a text, number or list as TOML: JSON, with escapes for what is not printed as it is.
+
+    TOML asks for that of one character; a terminal would obey others.
+    """
+    return "".join(
+        c if escaped(c) == c else f"\\U{ord(c):08x}" for c in json.dumps(text, ensure_ascii=False)
+    )

@@ -1,0 +1,206 @@
+"""``hushtable fit``: rows to a model."""
+
+import warnings
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from hushtable.cli import _options as options
+from hushtable.cli._detectors import HUSHTABLE, Detector
+from hushtable.cli._errors import notes
+from hushtable.cli._options import option
+from hushtable.cli._output import Target, finish, print_sentences, print_tally, shown, tally
+from hushtable.cli._persons import facts_of, print_persons
+from hushtable.cli._progress import watched
+from hushtable.cli._rows import READS, Reads, names_in
+from hushtable.cli._understanding import note_doubts, print_understanding, understanding_facts
+from hushtable.data.infer import refuse, understood
+from hushtable.data.readers import Reader
+from hushtable.errors import UsageError
+from hushtable.report.words import texts_of_rows, values_of_rows
+
+_Detector = Annotated[Detector, typer.Option(help="Detector to fit.")]
+_Passes = Annotated[
+    str,
+    option(
+        "auto|1|2",
+        "2 counts the denser rows once more (hushtable): slower, more accurate; auto does, except "
+        "with --novelty.",
+    ),
+]
+_Novelty = Annotated[
+    bool,
+    typer.Option(
+        "--novelty",
+        help="The rows are known to be clean: whatever is unlike them is abnormal (hushtable). "
+        "Where 3% of them or more are outliers, the default detects better.",
+    ),
+]
+_Contamination = Annotated[str, option("SHARE", "Share of the rows to call outliers, or auto.")]
+_KeepText = Annotated[
+    str | None,
+    option(
+        "A,B,...",
+        "Keep these columns of text, though they look like identifiers, names or free text: all "
+        "their texts are in the model then.",
+    ),
+]
+_Most = Annotated[
+    int | None, option("N", "With --person: rows of one person to use at most; 1.", min=1)
+]
+
+
+def fit(
+    data: options.Data,
+    output: options.Output,
+    detector: _Detector = HUSHTABLE,
+    tables: options.Tables = 100,
+    passes: _Passes = "auto",
+    novelty: _Novelty = False,
+    contamination: _Contamination = "auto",
+    seed: options.Seed = None,
+    threads: options.Threads = -1,
+    reads: Reads = READS,
+    keep_text: _KeepText = None,
+    person: options.Person = None,
+    rows_per_person: _Most = None,
+    table: options.Table = False,
+    as_json: options.Json = False,
+) -> None:
+    """Fit a detector to rows and write it as a model.
+
+    Ranges and categories are read off the rows, and are in the model. Texts of files are read as
+    the numbers, dates and categories that they say; where that is in doubt, the rows are refused,
+    with the options that resolve it. --table shows what was understood. With --omop, the ranges
+    are the public ones of the concept set.
+
+    Example:
+      hushtable fit patients.csv --drop id,name -o model.hush
+    """
+    settings = _settings(detector, passes, novelty)
+    settings |= {
+        "n_tables": tables,
+        "contamination": _contamination(contamination),
+        "n_jobs": threads,
+        "random_state": seed,
+    }
+    persons = _persons(person, rows_per_person)
+    target = Target(output, [data])
+    reader = _keeping(reads.open(data, [person] if person else []), names_in(keep_text or ""))
+    if table:  # before anything is refused
+        reader = reader.repeatable()
+        print_understanding(understood(reader, None, threads)[0])
+    known = {} if reads.schema is None else {"schema": reads.schema}
+    if reads.recipe is not None:
+        notes.extend(f"{reader.source}: {words}" for words in reads.recipe.doubts(reader))
+    model, n_rows = _fitted(detector, settings, reader, persons | known, as_json)
+    refuse(model.understanding_, model.reading_, data, personal=True)
+    note_doubts(model.understanding_)
+    with target.writing():
+        model.save(output)
+    facts = {"command": "fit", "model": str(output), **_facts(model, n_rows)}
+    finish(as_json, facts, lambda: _print(model, facts, target))
+
+
+def _settings(detector: Detector, passes: str, novelty: bool) -> dict[str, Any]:
+    """Return the settings that one detector has."""
+    if passes not in ("auto", "1", "2"):
+        raise UsageError(f"--passes {passes}: needs auto, 1 or 2")
+    if detector is HUSHTABLE:
+        return {"passes": passes if passes == "auto" else int(passes), "novelty": novelty}
+    if passes == "2" or novelty:
+        raise UsageError(f"{'--novelty' if novelty else '--passes 2'} needs --detector hushtable")
+    return {}
+
+
+def _persons(person: str | None, most: int | None) -> dict[str, Any]:
+    """Return what `fit` takes of persons."""
+    if person is None and most is not None:
+        raise UsageError("--rows-per-person goes with --person, the column that tells persons")
+    return {} if person is None else {"person": person, "rows_per_person": most or 1}
+
+
+def _keeping(reader: Reader, names: list[str]) -> Reader:
+    """Return a reader whose named columns are categories, however they look."""
+    if not names:
+        return reader
+    reader.select(names)  # are they there, and not left out?
+    kinds = {**reader.reading.kinds, **dict.fromkeys(names, "category")}
+    return replace(reader, reading=replace(reader.reading, kinds=kinds))
+
+
+def _fitted(
+    detector: Detector,
+    settings: dict[str, Any],
+    reader: Reader,
+    given: dict[str, Any],
+    quiet: bool,
+) -> tuple[Any, int]:
+    """Return a detector fitted to the rows, and their number; ``given`` is what `fit` takes."""
+    # scikit-learn takes a second to import: only once the files are known to be there.
+    from hushtable.counts.passes import READINGS
+    from hushtable.detectors._by_draw import BY_DRAW
+
+    model = BY_DRAW[detector.draw]().set_params(**settings)
+    persons, ranges = "person" in given, "schema" in given
+    passes = 2 + persons - ranges + (settings["contamination"] != "auto")
+    if "passes" in settings:
+        once = settings["passes"] == 1 or settings["novelty"]
+        passes += 1 if once else READINGS
+    elif "max_samples" in model.get_params() and reader.n_rows is None:
+        passes += 1  # to sample rows, it must know their number
+    with watched(reader, passes=passes, quiet=quiet) as watch, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # what it warns of is refused
+        model.fit(watch.reader, **given)
+    return model, model.sketch_.first_pass().n_rows if persons else watch.rows
+
+
+def _facts(model: Any, n_rows: int) -> dict[str, Any]:
+    plan = model.plan_
+    return {
+        "detector": type(model).__name__,
+        "rows": n_rows,
+        "features": len(plan.schema),
+        "tables": plan.family.n_tables,
+        "cells": plan.family.n_cells,
+        "offset": model.offset_,
+        "plan_id": plan.plan_id,
+        "tally": tally(plan.schema, model.sketch_.tally),
+        "texts": texts_of_rows(plan.schema),
+        "columns": understanding_facts(model.understanding_),
+        **facts_of(model.persons_),
+    }
+
+
+def _print(model: Any, facts: dict[str, Any], target: Target) -> None:
+    schema = model.plan_.schema
+    n_texts = len(schema.categorical_names)
+    print(
+        f"Fitted {facts['detector']} to {facts['rows']:,} rows: {facts['tables']:,} tables, "
+        f"{facts['cells']:,} cells."
+    )
+    print_persons(model.persons_)
+    print(f"{len(schema) - n_texts:,} columns are numeric, {n_texts:,} categorical.")
+    print(f"Rows that score below {model.offset_:.4g} {model.plan_.score.unit} are outliers.")
+    print_tally(schema, model.sketch_.tally, facts["rows"])
+    print(f"Wrote {target}.")
+    print_sentences([
+        shown(f"It holds values of your rows: {values_of_rows(schema)}; and exact counts.")
+        if values_of_rows(schema)
+        else "Its ranges are public. It holds exact counts of your rows.",
+        "What is usual in each column is in it, too: quantiles, and shares of categories.",
+        "Keep it where the rows are.",
+    ])  # fmt: skip
+
+
+def _contamination(value: str) -> str | float:
+    if value == "auto":
+        return value
+    try:
+        share = float(value)
+    except ValueError:
+        share = -1.0
+    if not 0.0 < share <= 0.5:
+        raise UsageError(f"--contamination {value}: needs auto, or a share above 0 and at most 0.5")
+    return share

@@ -1,0 +1,280 @@
+"""``hushtable inspect``: show what a .hush file holds."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import typer
+
+from hushtable import files, plugins
+from hushtable.cli._options import Json, option
+from hushtable.cli._output import Target, finish, print_sentences, print_table, shown, size
+from hushtable.cli._signed import signed_by, signed_lines
+from hushtable.counts.base import Counts
+from hushtable.counts.kinds import counts_from_file
+from hushtable.counts.periods import Periods
+from hushtable.counts.release import Release
+from hushtable.counts.verdicts import Verdicts
+from hushtable.data.schema import Schema
+from hushtable.errors import UsageError
+from hushtable.files import Content
+from hushtable.plans.draws import NOVELTY
+from hushtable.plans.plan import Plan
+from hushtable.privacy.ledger import Ledger
+from hushtable.report import words
+from hushtable.report.registry import TO_FILL_IN, entry, left_open
+
+_Values: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--values",
+        help="Show ranges and categories that were read off rows, too: they are values of "
+        "rows. Public ones are always shown.",
+    ),
+]
+_Registry: TypeAlias = Annotated[
+    Path | None,
+    option(
+        "FILE",
+        "Of a release: also write its ledger as a draft for the Differential Privacy Deployments "
+        "Registry, JSON with what a person has to fill in marked.",
+    ),
+]
+
+
+def inspect(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Plan, sketch, release or model.")],
+    with_values: _Values = False,
+    registry: _Registry = None,
+    as_json: Json = False,
+) -> None:
+    """Show what a .hush file or a card holds, if it is intact.
+
+    Example:
+      hushtable inspect plan.hush
+    """
+    target = None if registry is None else Target(registry, [file])
+    if target is None and file.suffix == ".card":
+        plugins.extension("inspect_card", "a card", "federation")(file, as_json)
+        return
+    content = files.read(file)
+    if target is not None and content.kind != Release.kind:
+        raise UsageError(
+            f"--registry describes the ledger of a release, and {file} is {content.held}: name "
+            "a release (hushtable release makes one, or hushtable decode)"
+        )
+    known = files.kind_of(content.kind)
+    if known is not None and known.inspect is not None:
+        known.inspect(file, content, as_json)
+        return
+    plan = content.build(Plan.from_file)
+    kept = content.build(Periods.from_file) if content.kind == "periods" else None
+    counts = None if content.kind in ("plan", "periods") else content.build(counts_from_file)
+    full = with_values or plan.schema.public
+    facts: dict[str, Any] = {"command": "inspect", "file": str(file)}
+    facts |= _facts(content, plan, counts, full) | ({} if kept is None else _facts_of_periods(kept))
+    if target is not None and isinstance(counts, Release):
+        facts |= _write_entry(target, counts)
+
+    def text() -> None:
+        _print(file, facts, plan, kept or counts, full)
+        if target is not None:
+            _print_left_open(target, facts["registry_left_open"])
+
+    finish(as_json, facts, text)
+
+
+def _write_entry(target: Target, release: Release) -> dict[str, Any]:
+    """Write the draft of a release's entry; return what to say of it, for machines."""
+    draft = entry(release)
+    # It is made to be published, so as readable as other files here.
+    text = json.dumps(draft, indent=2, ensure_ascii=False) + "\n"
+    with target.writing():
+        files.write_bytes(target.path, text.encode(), private=False)
+    return {"registry": str(target.path), "registry_left_open": list(left_open(draft))}
+
+
+def _print_left_open(target: Target, places: list[str]) -> None:
+    names = ", ".join(place.rpartition(".")[2] for place in places)
+    print(f"\nWrote {target}, a draft of an entry. Search it for {TO_FILL_IN.strip()!r}:")
+    print_sentences([f"{names}."], indent="  ")
+
+
+#: Facts in the order in which they are printed; who signed follows.
+_LABELS = (
+    *("File", "Kind", "Plan", "Detector", "Depends on data", "Tables", "Values of rows"),
+    *("Rows counted", "Verdicts", "Laid out for", "Periods", "Threshold", "Features", "May leave"),
+)
+
+
+def _facts(content: Content, plan: Plan, counts: Counts | None, full: bool) -> dict[str, Any]:
+    writer = content.manifest.get("writer")
+    facts: dict[str, Any] = {
+        "kind": content.kind,
+        "protocol": content.manifest["protocol"],
+        # Not covered by the digest, so it may be anything.
+        "writer": writer if isinstance(writer, dict) else {},
+        "plan_id": plan.plan_id,
+        "detector": plan.detector,
+        "data_dependent": plan.data_dependent,
+        "ranges_public": plan.schema.public,
+        "texts": words.texts_of_rows(plan.schema),
+        "passes": 1 if plan.first_counts is None else 2,
+        "novelty": plan.score == NOVELTY,
+        "tables": plan.family.n_tables,
+        "cells": plan.family.n_cells,
+        "behind": [spent.to_dict() for spent in plan.behind],
+        "design": None if plan.design is None else plan.design.to_dict(),
+    }
+    features = _features(plan.schema, full)
+    if counts is not None:
+        facts |= _facts_of_counts(content, counts)
+        if counts.tally is not None:
+            for feature, (missing, outside) in zip(features, counts.tally.tolist(), strict=True):
+                feature |= {"missing": missing, "outside": outside}
+    if content.kind == "detector":
+        facts |= {key: content.manifest.get(key) for key in ("parameters", "offset")}
+    return {**facts, "features": features}
+
+
+def _facts_of_counts(content: Content, counts: Counts) -> dict[str, Any]:
+    learned = words.learned(counts)
+    if counts.ledger is None:
+        facts: dict[str, Any] = {"rows": counts.n_rows, "sampled": counts.sampled, **learned}
+        facts["rows_per_person"] = getattr(counts, "rows_per_person", None)
+        if counts.plan.first_counts is not None:
+            facts["rows_first_pass"] = counts.plan.first_rows
+        return facts
+    facts = {"release_id": counts.release_id} if counts.release_id else {}
+    if content.kind == Release.kind:
+        facts |= {"signed_by": signed_by(counts), "digest": content.digest}
+        facts["result"] = content.manifest.get("result")
+    if counts.plan.first_counts is not None:
+        facts["rows_first_pass_estimated"] = counts.plan.first_rows
+    if (period := counts.ledger.period) is not None:
+        facts |= {"period": period, "window": counts.ledger.window}
+    return (
+        facts
+        | learned
+        | {
+            **({} if counts.mixed else {"rows_estimated": counts.n_rows}),
+            "noise_sd": counts.noise_sd,
+            "ledger": counts.ledger.to_dict(),
+            "words": counts.ledger.words(),
+        }
+    )
+
+
+def _facts_of_periods(periods: Periods) -> dict[str, Any]:
+    ledger = periods.ledger(max(1, len(periods)))
+    return {
+        "period": len(periods), "horizon": periods.horizon.to_dict(), "start": periods.start,
+        "rows": words.rows_of_periods(periods), "ledger": ledger.to_dict(),
+        "words": ledger.words()[:2],
+    }  # fmt: skip
+
+
+def _features(schema: Schema, full: bool) -> list[dict[str, Any]]:
+    """Return the features; without ranges and categories if those are not to be shown."""
+    found = [feature.to_dict() for feature in schema.features]
+    if not full:
+        for feature in found:
+            for key in ("low", "high", "categories"):
+                feature.pop(key, None)
+    return found
+
+
+def _print(
+    file: Path, facts: dict[str, Any], plan: Plan, given: Counts | Periods | None, full: bool
+) -> None:
+    lines = dict.fromkeys(_LABELS, "") | _lines_of_plan(file, facts, plan, full)
+    counts = given if isinstance(given, Counts) else None
+    if counts is not None:
+        lines |= _lines_of_counts(facts, plan, counts)
+    elif isinstance(given, Periods):
+        lines |= words.periods_lines(given) | {"May leave": "no: it holds exact counts"}
+    for label, value in lines.items():
+        if value:
+            print(f"{label:<17}{value}")
+    if counts is not None and counts.ledger is not None:
+        _print_ledger(counts, counts.ledger)
+    elif isinstance(given, Periods):
+        print("\nWhat all periods cost a person\n")
+        print_sentences(given.ledger(max(1, len(given))).words()[:2], indent="  ")
+    headers = ["feature", "kind", "range or categories"]
+    rows = [[shown(f.name), f.kind, shown(words.values(f, full))] for f in plan.schema.features]
+    if counts is not None and counts.tally is not None:
+        headers += ["missing", "outside"]
+        for row, tally in zip(rows, counts.tally.tolist(), strict=True):
+            row += [f"{count:,}" for count in tally]
+    print()
+    print_table(headers, rows, left=3)
+
+
+def _lines_of_plan(file: Path, facts: dict[str, Any], plan: Plan, full: bool) -> dict[str, str]:
+    version = shown(str(facts["writer"].get("hushtable", "unknown")))
+    lines = {
+        "File": f"{file} ({size(file)})",
+        "Kind": f"{facts['kind']}, protocol {facts['protocol']}, written by hushtable {version}",
+        "Plan": facts["plan_id"],
+        "Detector": facts["detector"] + words.kind_of_plan(plan),
+        "Depends on data": words.dependence(plan),
+        "Tables": f"{facts['tables']:,} ({facts['cells']:,} cells)",
+        "Features": f"{len(plan.schema):,}",
+    }
+    if of_rows := words.values_of_rows(plan.schema):
+        hint = "" if full else " (--values shows them)"
+        lines["Values of rows"] = shown(f"{of_rows}{hint}")
+    if (design := plan.design) is not None:
+        lines["Laid out for"] = (
+            f"epsilon {design.epsilon:g}, delta {design.delta:g}, {design.expected_rows:,} rows"
+            + (f", {design.sites} releases" if design.sites > 1 else "")
+            + (", two passes" if design.passes == 2 else "")
+            + ("" if plan.horizon is None else f", {words.n_periods(plan.horizon)}")
+        )
+    return lines
+
+
+def _lines_of_counts(facts: dict[str, Any], plan: Plan, counts: Counts) -> dict[str, str]:
+    lines = {}
+    if told := words.verdicts(counts):
+        lines["Verdicts"] = told
+    if isinstance(counts, Verdicts):
+        lines["May leave"] = "no: rows can be read from it"
+        return lines
+    if counts.ledger is None:
+        lines["Rows counted"] = f"{counts.n_rows:,}"
+        if counts.sampled:
+            lines["Rows counted"] += " in each table, a random sample"
+        if plan.first_counts is not None:
+            about = "" if plan.first_noise_sd is None else "about "
+            first = f"{about}{plan.first_rows:,} in the first"
+            lines["Rows counted"] += f" in the second pass, {first}"
+        if (most := getattr(counts, "rows_per_person", None)) is not None:
+            lines["Rows a person"] = f"{most:,} at most, by a column that tells persons"
+    if isinstance(facts.get("offset"), int | float):
+        lines["Threshold"] = f"{facts['offset']:.4f} {plan.score.unit}: rows below are outliers"
+    elif "offset" in facts:
+        lines["Threshold"] = "none: the counts are too noisy to derive one"
+    if not counts.may_leave:
+        lines["May leave"] = "no: it holds exact counts"
+    elif facts["kind"] == "detector":
+        lines["May leave"] = "no: its threshold may come from local rows; send the release instead"
+    else:
+        lines |= {"May leave": "yes, as the ledger below says"} | signed_lines(counts)
+    return lines
+
+
+def _print_ledger(counts: Counts, ledger: Ledger) -> None:
+    """Show the ledger: first in words that somebody can sign, then in numbers."""
+    print("\nWhat this costs a person\n")
+    print_sentences(ledger.words(), indent="  ")
+    lines = words.ledger_lines(ledger, counts.noise_sd)
+    if not counts.mixed:
+        lines["Rows, estimated"] = f"{counts.n_rows:,}"
+    print()
+    for label, value in lines.items():
+        print(f"  {label:<17}{value}")
+    print()
+    rows = [[shown(cell) for cell in row] for row in words.ledger_rows(ledger)]
+    print_table(words.LEDGER_HEADERS, rows, left=2)

@@ -1,0 +1,349 @@
+"""``hushtable plan``: a schema with public ranges to the plan that several sites share."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hushtable import files, plugins
+from hushtable.cli import _options as options
+from hushtable.cli._counts import read_counts, read_release
+from hushtable.cli._detectors import HUSHTABLE, Detector
+from hushtable.cli._options import argument, option
+from hushtable.cli._output import Target
+from hushtable.cli._plans import save_plan
+from hushtable.counts.kinds import counts_from_file
+from hushtable.data.schema import Schema
+from hushtable.errors import FileError, PlanError, UsageError
+from hushtable.plans.plan import Plan
+from hushtable.privacy.horizon import Horizon
+
+_SchemaFile = Annotated[Path, argument("SCHEMA", "Schema in TOML, with its ranges filled in.")]
+_Ranges = Annotated[
+    Path | None,
+    option("FILE", "Merged release under hushtable plan ranges: narrows the ranges of SCHEMA."),
+]
+_Detector = Annotated[Detector, typer.Option(help="Detector whose tables to draw.")]
+_Tables = Annotated[
+    int | None,
+    option("M", "Number of tables; by default 100, or what suits --epsilon.", min=1, max=10_000),
+]
+_Marginals = Annotated[
+    Path | None,
+    option(
+        "FILE",
+        "Merged sketch or release under hushtable plan marginals: refines it (hushtable only).",
+    ),
+]
+_Horizon = Annotated[
+    int | None,
+    option(
+        "T",
+        "With --epsilon: rows come in so many periods, at one total for all; --expected-rows are "
+        "those of all.",
+        min=1,
+    ),
+]
+_Participations = Annotated[int, option("K", "Periods at most in which a person has rows.", min=1)]
+_Apart = Annotated[int, option("A", "Periods at least from one of these to the next.", min=1)]
+_Secret = Annotated[
+    Path | None,
+    option(
+        "FILE",
+        "Draw from what the sites share (hushtable round secret): the coordinator then cannot know "
+        "the hash functions.",
+    ),
+]
+_Key = Annotated[Path | None, option("FILE", "This site's keys, for a sealed secret.", "--key")]
+_Trust = Annotated[
+    list[Path] | None,
+    option("CARD", "Card got from its owner, the site that sealed the secret. May be repeated."),
+]
+_Total = Annotated[float, option("E", "Total of all rounds together.")]
+_Rows = Annotated[int, option("N", "Public guess of the rows of all sites together.")]
+_Model = Annotated[
+    Path, argument("MODEL", "(Merged) sketch or release, or a model of hushtable fit.")
+]
+_Novelty = Annotated[
+    bool,
+    typer.Option(
+        "--novelty", help="For rows that are known to be clean (hushtable only): see the docs."
+    ),
+]
+_First = Annotated[
+    Path, argument("FIRST", "Merged sketch or release of all rows, under hushtable plan draw.")
+]
+_Gate = Annotated[
+    Path, option("FILE", "Merged sketch or release under hushtable plan gate of FIRST.")
+]
+
+
+def draw(
+    schema: _SchemaFile,
+    output: options.Output,
+    detector: _Detector = HUSHTABLE,
+    tables: _Tables = None,
+    seed: options.Seed = None,
+    marginals: _Marginals = None,
+    ranges: _Ranges = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = 1e-6,
+    expected_rows: options.ExpectedRows = None,
+    sites: options.Sites = 1,
+    passes: options.PlanPasses = 1,
+    horizon: _Horizon = None,
+    participations: _Participations = 1,
+    apart: _Apart = 1,
+    novelty: _Novelty = False,
+    secret: _Secret = None,
+    key: _Key = None,
+    trust: _Trust = None,
+    as_json: options.Json = False,
+) -> None:
+    """Draw the hash functions that all sites share.
+
+    Without --marginals, the plan depends on the schema, the seed and the other options only, not
+    on any data. With --epsilon, the tables are laid out for the noise of a private release.
+
+    Example:
+      hushtable plan draw schema.toml --epsilon 1 --expected-rows 50000 -o plan.hush
+    """
+    target = Target(output, [schema, marginals, ranges, secret])
+    _check_secret(secret, seed, key, trust)
+    counts = None if marginals is None else read_counts(marginals)
+    features = _schema(schema, ranges)
+    terms: dict[str, Any] = {
+        "detector": detector.draw, "marginals": counts, "epsilon": epsilon, "delta": delta,
+        "expected_rows": expected_rows, "sites": sites, "passes": passes,
+        "horizon": _periods(horizon, participations, apart),
+    }  # fmt: skip
+    if novelty:
+        terms["novelty"] = True
+    if tables is not None or epsilon is None:
+        terms["n_tables"] = 100 if tables is None else tables
+    plan, lines, more = _drawn(features, terms, seed, secret, key, trust)
+    save_plan(plan, target, "plan draw", as_json, [*_notes(plan, counts), *lines], more)
+
+
+def _drawn(
+    schema: Schema,
+    terms: dict[str, Any],
+    seed: int | None,
+    secret: Path | None,
+    key: Path | None,
+    trust: list[Path] | None,
+) -> tuple[Plan, Sequence[str], dict[str, Any]]:
+    """Draw a plan; also what to say of the secret that it was drawn from, and for machines."""
+    if secret is None:
+        return Plan.draw(schema, random_state=seed, **terms), (), {}
+    draw_hidden = plugins.extension("draw_hidden", "--secret", "federation")
+    plan, lines, more = draw_hidden(secret, key, trust, schema, terms)
+    return plan, lines, more
+
+
+def _check_secret(
+    secret: Path | None, seed: int | None, key: Path | None, trust: list[Path] | None
+) -> None:
+    """Refuse options that do not go together."""
+    if secret is None and (key is not None or trust):
+        raise UsageError("--key and --trust go with --secret, which they open")
+    if secret is not None and seed is not None:
+        raise UsageError("--seed and --secret exclude each other: give one of them")
+
+
+def _periods(horizon: int | None, participations: int, apart: int) -> Horizon | None:
+    if horizon is not None:
+        return Horizon.of(horizon, participations, apart)
+    if (participations, apart) != (1, 1):
+        raise UsageError("--participations and --apart are about periods: give --horizon, too")
+    return None
+
+
+def _notes(plan: Plan, counts: Any) -> Sequence[str]:
+    """Say what follows from the marginals, or from their absence."""
+    if counts is None:
+        if (
+            plan.design is None
+            or plan.horizon is not None
+            or not plan.design.pays_marginals(len(plan.schema))
+        ):
+            return ()
+        return (
+            "A first round for the marginals would pay: hushtable plan marginals with the same",
+            "options, then sketch, release, merge, and give the sum to --marginals here.",
+        )
+    if not plan.data_dependent:
+        return ()
+    return (
+        f"It depends on data: the merged marginals of {counts.n_rows:,} rows. No sketch",
+        "under it can be released privately.",
+    )
+
+
+def marginals(
+    schema: _SchemaFile,
+    output: options.Output,
+    ranges: _Ranges = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = 1e-6,
+    expected_rows: options.ExpectedRows = None,
+    sites: options.Sites = 1,
+    passes: options.PlanPasses = 1,
+    as_json: options.Json = False,
+) -> None:
+    """Make the plan of a first round: one histogram for each column.
+
+    The round is optional. Sketch at each site, merge, give the sum to "hushtable plan draw
+    --marginals": the tables then follow the data, and detect better. For a private plan, release
+    each sketch before merging; give the same --epsilon and --expected-rows in both rounds.
+
+    Example:
+      hushtable plan marginals schema.toml -o marginals.plan.hush
+    """
+    target = Target(output, [schema, ranges])
+    terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
+    terms["passes"] = passes
+    plan = Plan.marginals(_schema(schema, ranges), epsilon=epsilon, **terms)
+    save_plan(plan, target, "plan marginals", as_json)
+
+
+def ranges(
+    schema: _SchemaFile,
+    output: options.Output,
+    epsilon: _Total,
+    expected_rows: _Rows,
+    delta: options.Delta = 1e-6,
+    sites: options.Sites = 1,
+    as_json: options.Json = False,
+) -> None:
+    """Make the plan of a round that narrows ranges that are too wide.
+
+    Sketch, release and merge under it, and give the sum to --ranges of "plan marginals" and "plan
+    draw". It takes a twentieth of the budget, and needs many rows.
+
+    Example:
+      hushtable plan ranges schema.toml --epsilon 1 --expected-rows 50000 -o ranges.plan.hush
+    """
+    target = Target(output, [schema])
+    terms: dict[str, Any] = {"delta": delta, "expected_rows": expected_rows, "sites": sites}
+    plan = Plan.ranges(read_schema(schema), epsilon=epsilon, **terms)
+    save_plan(plan, target, "plan ranges", as_json)
+
+
+def gate(first: _First, output: options.Output, as_json: options.Json = False) -> None:
+    """Make the plan between two passes, which finds the dense rows.
+
+    The second round is optional. Sketch under this plan at each site, merge, and give the sum to
+    "hushtable plan second": it counts again, without the rows that lie apart, and detects better.
+    For a private plan, release each sketch before merging.
+
+    Example:
+      hushtable plan gate all.hush -o gate.plan.hush
+    """
+    target = Target(output, [first])
+    plan = Plan.gate(read_counts(first))
+    save_plan(plan, target, "plan gate", as_json, _exact_counts(plan))
+
+
+def second(
+    first: _First, gate: _Gate, output: options.Output, as_json: options.Json = False
+) -> None:
+    """Make the plan that counts again the rows that lie dense.
+
+    Sketch under it at each site and merge: the sum is the model. For a private plan, release each
+    sketch before merging.
+
+    Example:
+      hushtable plan second all.hush --gate gate.hush -o second.plan.hush
+    """
+    target = Target(output, [first, gate])
+    counts = read_counts(first)
+    plan = counts.plan.second_pass(counts, read_counts(gate))
+    save_plan(plan, target, "plan second", as_json, _exact_counts(plan))
+
+
+def _exact_counts(plan: Plan) -> Sequence[str]:
+    """Say that a plan holds exact counts, if it does."""
+    if not plan.data_dependent:
+        return ()
+    return (
+        "It holds exact counts of all rows: keep it where they may be. No sketch under it can be",
+        "released privately.",
+    )
+
+
+def ranks(model: _Model, output: options.Output, as_json: options.Json = False) -> None:
+    """Make the plan of a last round: one histogram of a model's scores.
+
+    Sketch it at each site, merge, and give the sum to "hushtable score --ranks": each row then
+    gets its rank among the rows of all sites. For a private model, release each sketch before
+    merging; what the model cost counts in the epsilon.
+
+    Example:
+      hushtable plan ranks all.hush -o ranks.plan.hush
+    """
+    target = Target(output, [model])
+    content = files.read(model).expect("detector", "sketch", "release")
+    counts = content.build(counts_from_file)
+    if not counts.adds:
+        raise FileError(f"{model} is {counts.noun}: give the release that all sites have")
+    plan = Plan.ranks(counts)
+    notes = []
+    if counts.ledger is None:
+        notes = [
+            "It holds the model's exact scores: keep it where the model may be. No sketch",
+            "under it can be released privately.",
+        ]
+    save_plan(plan, target, "plan ranks", as_json, notes)
+
+
+def verdicts(
+    model: _Model,
+    expected: Annotated[
+        int, option("NUMBER", "Public guess of the verdicts of all sites together: 100 or more.")
+    ],
+    output: options.Output,
+    as_json: options.Json = False,
+) -> None:
+    """Make the plan of a round in which sites learn from each other.
+
+    Each site sketches its rows with verdicts under it: a table with the model's columns and
+    a column "verdict" that says outlier or fine. Release each sketch, merge, and give the sum to
+    "hushtable learn"; or run a round. What the model cost counts in the epsilon.
+
+    Example:
+      hushtable plan verdicts all.hush --expected 200 -o verdicts.plan.hush
+    """
+    target = Target(output, [model])
+    content = files.read(model).expect("detector", "sketch", "release")
+    plan = Plan.verdicts(content.build(counts_from_file), expected)
+    notes = []
+    if plan.data_dependent:
+        notes = ["It depends on rows: no sketch under it can be released privately."]
+    save_plan(plan, target, "plan verdicts", as_json, notes)
+
+
+def _schema(path: Path, ranges: Path | None) -> Schema:
+    """Read a schema, and narrow its ranges by a release of them."""
+    schema = read_schema(path)
+    if ranges is None:
+        return schema
+
+    release = read_release(ranges)
+    if release.plan.schema != schema:
+        raise PlanError(
+            f"{ranges} holds ranges of another schema than {path}: give the schema that hushtable "
+            "plan ranges was given"
+        )
+    return release.ranges()
+
+
+def read_schema(path: Path) -> Schema:
+    """Read a schema; errors name the file."""
+    try:
+        return Schema.from_toml(path)
+    except PlanError as error:
+        # Most messages name the feature only.
+        message = str(error)
+        raise PlanError(message if str(path) in message else f"{path}: {message}") from None

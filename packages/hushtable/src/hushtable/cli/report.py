@@ -1,0 +1,235 @@
+"""``hushtable report``: one HTML file about a model, its rows, its privacy and its sites."""
+
+import glob
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hushtable import files, plugins
+from hushtable.cli._counts import read_counts
+from hushtable.cli._options import Json, Threads, argument, option
+from hushtable.cli._output import Target, finish, listed, size
+from hushtable.cli._progress import watched
+from hushtable.cli._rows import READS, Reads, Rows, names_in
+from hushtable.counts.base import Counts
+from hushtable.counts.kinds import counts_from_file
+from hushtable.errors import FileError, UsageError
+from hushtable.files import write_bytes
+from hushtable.report.content import Model, Report, gather
+from hushtable.report.lowest import Shown
+from hushtable.report.page import check_extra, page
+from hushtable.report.scores import Scores, passes, score_rows
+from hushtable.report.sites import Sites, sites_of_parts
+from hushtable.scores.models import OpenedModel, scoring
+from hushtable.scores.ranks import Ranks
+
+_Model = Annotated[
+    Path, argument("MODEL", "Model of hushtable fit, sketch, release, or the result of a round.")
+]
+_Page = Annotated[Path, option("FILE", "Page to write: .html.", "--output", "-o")]
+_Data = Annotated[
+    str | None, argument("[DATA]", "Rows to score: a file, a folder, or a glob pattern in quotes.")
+]
+_Shown = Annotated[
+    int, option("N", "Name the N rows with the lowest scores, and why.", min=0, max=1000)
+]
+_Id = Annotated[str | None, option("COLUMN", "Name these rows by this column, too.", "--id")]
+_Keep = Annotated[str | None, option("A,B,...", "Show these columns of these rows, too.")]
+_Values = Annotated[
+    bool,
+    typer.Option(
+        "--values",
+        help="Also show ranges and categories read off rows (public ones always are), and with "
+        "--rows the values that lower their scores.",
+    ),
+]
+_Ranks = Annotated[
+    Path | None,
+    option("RANKS", "Rank rows among all sites' rows: merged counts under hushtable plan ranks."),
+]
+_Parts = Annotated[
+    str | None,
+    option("FILES", "What the sites sent and MODEL adds up: file, folder, or pattern in quotes."),
+]
+_Round = Annotated[Path | None, option("ROUND", "The round that MODEL results from.", "--round")]
+_Contamination = Annotated[
+    float | None, option("SHARE", "Flag this share of the rows, not those below the threshold.")
+]
+
+
+def report(
+    model: _Model,
+    output: _Page,
+    data: _Data = None,
+    rows: _Shown = 0,
+    id_: _Id = None,
+    keep: _Keep = None,
+    ranks: _Ranks = None,
+    parts: _Parts = None,
+    round_: _Round = None,
+    contamination: _Contamination = None,
+    values: _Values = False,
+    threads: Threads = -1,
+    reads: Reads = READS,
+    as_json: Json = False,
+) -> None:
+    """Write one HTML file for analyst, privacy officer and coordinator.
+
+    It holds what MODEL shows; with DATA, the distribution of scores, missing values and drift;
+    with --parts, who sent what. Without --rows no row's number, score or reasons are in it, and
+    without --values, --id and --keep no value of a row. It loads nothing from elsewhere and runs no
+    script.
+
+    Example:
+      hushtable report model.hush patients.csv --rows 20 --id patient --values -o report.html
+      hushtable report all.hush patients.csv --parts "sent/*.hush" -o report.html
+    """
+    check_page(output)
+    _check_rows(data is not None, rows, contamination, ranks)
+    id_ = reads.id_or(id_) if rows else id_
+    names = _kept(rows, id_, keep)
+    if round_ is not None and parts is None:
+        raise UsageError("--round needs what the sites sent: give --parts")
+    others = [path for path in (model, ranks, round_) if path is not None]
+    sent = [] if parts is None else _parts(parts, others)
+    subject, opened = _open(model)
+    sites = None if parts is None else _sites(subject, sent, round_)
+    scores = None
+    if data is not None:
+        if opened is None:
+            raise UsageError(f"{model} scores no rows: leave them out")
+        ranked = None if ranks is None else Ranks(read_counts(ranks), opened.scorer)
+        given = Rows(data, reads, opened.reading, threads, as_json)
+        shown = Shown(rows, values, tuple(names), id_)
+        scores = _scores(opened, given, contamination, shown, ranked)
+    offset = None if opened is None else opened.threshold
+    made = gather(subject, threshold=offset, scores=scores, sites=sites, values=values)
+    target = write_page(made, output)
+    facts = {"command": "report", "report": str(output), **_facts(made, scores)}
+    finish(as_json, facts, lambda: _print(made, target, subject.name))
+
+
+def _check_rows(given: bool, n_shown: int, share: float | None, ranks: Path | None) -> None:
+    """Refuse options that are about rows where none are given, and shares that are none."""
+    if not given and (n_shown or share is not None or ranks is not None):
+        raise UsageError(
+            "--rows, --ranks and --contamination are about rows: give DATA after MODEL"
+        )
+    if share is not None and not 0.0 < share <= 0.5:
+        raise UsageError(f"--contamination {share}: needs a share above 0, at most 0.5")
+
+
+def _kept(n_shown: int, id_: str | None, keep: str | None) -> list[str]:
+    """Return the columns that --id and --keep name."""
+    names = [*([] if id_ is None else [id_]), *([] if keep is None else names_in(keep))]
+    if names and not n_shown:
+        raise UsageError("--id and --keep are about single rows: give --rows with them")
+    if len(set(names)) < len(names):
+        raise UsageError("--id and --keep name a column twice: name each once")
+    return names
+
+
+def _facts(made: Report, scores: Scores | None) -> dict[str, Any]:
+    drift = None if scores is None else scores.drift
+    return {
+        "sections": made.sections,
+        "left_out": made.left_out,
+        "reasons_to_stay": made.reasons_to_stay,
+        "drift": None
+        if drift is None or math.isnan(drift.overall)
+        else {
+            "overall": drift.overall,
+            "by_chance_up_to": drift.level,
+            "features_beyond_chance": drift.beyond_chance,
+        },
+    }
+
+
+def _scores(
+    opened: OpenedModel,
+    rows: Rows,
+    contamination: float | None,
+    shown: Shown,
+    ranks: Ranks | None,
+) -> Scores:
+    scorer = opened.scorer
+    reader = rows.open(scorer.plan.schema, shown.kept).repeatable()
+    with watched(reader, passes=passes(scorer.sketch), quiet=rows.quiet) as watch:
+        return score_rows(
+            scorer,
+            opened.threshold,
+            watch.reader,
+            contamination=contamination,
+            shown=shown,
+            ranks=ranks,
+            usual=opened.usual,
+            n_jobs=rows.threads,
+        )
+
+
+def _print(made: Report, target: Target, model: str) -> None:
+    print(f"Wrote {target}: {listed(made.sections, most=9)}.")
+    if not made.reasons_to_stay:
+        print(f"It may go wherever {model} may go.")
+        return
+    print("Keep it where the rows are:")
+    for reason in made.reasons_to_stay:
+        print(f"  {reason}")
+
+
+def check_page(output: Path) -> None:
+    """Refuse what could not be written, before there is anything to write."""
+    if output.suffix != ".html":
+        raise UsageError(f"{output}: a report needs a name that ends in .html")
+    Target(output)
+    check_extra()
+
+
+def write_page(made: Report, output: Path) -> Target:
+    """Write a report as HTML, atomically."""
+    html = page(made)
+    target = Target(output)
+    with target.writing():
+        write_bytes(output, html.encode("utf-8"), private=True)
+    return target
+
+
+def _open(path: Path) -> tuple[Model, OpenedModel | None]:
+    """Read a file of counts; also how it scores, if it does."""
+    content = files.read(path).expect("detector", "sketch", "release", "local", "sealed")
+    counts: Counts = content.build(counts_from_file)
+    subject = Model(path.name, content.kind, counts, size(path))
+    if counts.hidden or not counts.plan.purpose.scores_rows:
+        return subject, None
+    return subject, scoring(content, counts)
+
+
+def _parts(pattern: str, others: list[Path]) -> list[Path]:
+    """Return the files that a path, folder or pattern names, without those that are no part."""
+    folder = Path(pattern)
+    found = (
+        sorted(folder.glob("*.hush"))
+        if folder.is_dir()
+        else sorted(Path(name) for name in glob.glob(pattern, recursive=True))
+    )
+    apart = [path for path in others if path.is_file()]
+    found = [path for path in found if not any(path.samefile(other) for other in apart)]
+    if not found:
+        raise FileError(f"--parts {pattern}: no such file: check the path")
+    return found
+
+
+def _sites(subject: Model, parts: list[Path], round_: Path | None) -> Sites:
+    counts = subject.counts
+    if not counts.adds and not counts.may_leave:
+        raise UsageError(f"{subject.name} is {counts.noun}, and no sum: give the round's result")
+    if round_ is None:
+        if counts.hidden:
+            raise UsageError(f"{subject.name} is the result of a round: give --round")
+        sent = {path.name: read_counts(path) for path in parts}
+        return sites_of_parts(sent, counts, subject.name)
+    of_files = plugins.extension("round_sites", "--round", "federation")
+    made: Sites = of_files(round_, parts, counts, subject.name)
+    return made

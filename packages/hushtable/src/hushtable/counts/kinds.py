@@ -1,0 +1,48 @@
+"""Readers of files by kind: what `hushtable.load` and the commands build of a file."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hushtable import files
+from hushtable.counts.base import Counts
+from hushtable.counts.increments import Increment
+from hushtable.counts.learned import LearnedModel, model_from_file
+from hushtable.counts.local import LocalModel
+from hushtable.counts.periods import Periods
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
+from hushtable.counts.verdicts import Verdicts
+from hushtable.plans.plan import Plan
+
+#: By kind of this package. The detectors' room adds its own.
+READERS: dict[str, Callable[[files.Content], Any]] = {
+    "plan": Plan.from_file,
+    "sketch": Sketch.from_file,
+    "release": Release.from_file,
+    "increment": Increment.from_file,
+    "periods": Periods.from_file,
+    "local": LocalModel.from_file,
+    "verdicts": Verdicts.from_file,
+}
+
+
+def reader_of(kind: str) -> Callable[[files.Content], Any] | None:
+    """Return what builds the object in a file of a kind; None if it is only looked at."""
+    if kind in READERS:
+        return READERS[kind]
+    known = files.kind_of(kind)
+    return None if known is None else known.reader
+
+
+def counts_from_file(content: files.Content) -> Counts:
+    """Build the counts that a file carries; raises `PlanError` if it holds none."""
+    kinds: tuple[type[Counts], ...] = (Sketch, Release, Increment, LocalModel, Verdicts)
+    made = {one.kind: one for one in kinds}.get(content.kind)
+    if made is not None:
+        return made.from_file(content)
+    if content.kind not in READERS and (reader := reader_of(content.kind)) is not None:
+        built = reader(content)
+        if isinstance(built, Counts):
+            return built
+    learned = "verdicts" in content.manifest  # a detector's, of any counts
+    return LearnedModel.from_file(content) if learned else model_from_file(content)

@@ -1,0 +1,381 @@
+"""The sketch: counts under a plan, and their algebra."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable import files, progress
+from hushtable.arguments import generator
+from hushtable.counts.base import Counts
+from hushtable.counts.counting import Counter, check_tables, count_persons, most_together
+from hushtable.counts.release import Release
+from hushtable.counts.releasing import release_counts
+from hushtable.data.known import PersonsCounted
+from hushtable.data.persons import PersonRows
+from hushtable.data.readers import Reader, Unasked, no_rows
+from hushtable.data.typed import open_rows
+from hushtable.data.weights import count_rows, whole_weights
+from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.plans.draws import Purpose
+from hushtable.plans.plan import Plan
+from hushtable.privacy.mechanisms import DEFAULT, Adjacency
+from hushtable.privacy.terms import Terms
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch(Counts):
+    """Counts of rows under a plan: a commutative monoid under ``+``.
+
+    ``a + b`` is, to the bit, the sketch of both sites' rows together, in any order, however
+    they were split. ``sum(sketches, start=Sketch.zero(plan))`` adds many.
+
+    A sketch holds exact counts: it is not private, and not meant to leave a site. What leaves
+    is its `release`.
+
+    Attributes
+    ----------
+    plan : Plan
+        What was counted under.
+    counts : ndarray of shape (n_cells,), int64
+        Rows in each cell, all tables end to end as ``plan.family.offsets`` says.
+    tally : ndarray of shape (n_features, 2), int64
+        For each feature, rows whose value was missing, and rows whose value was outside the
+        range (and clipped to it) or an unseen category. Rows, whatever their weight; with
+        ``max_samples``, rows that some table counted.
+    sampled : bool
+        Whether each table holds a random sample instead of all rows.
+    largest_weight : int
+        Times that a row was counted at most; above 1 only with ``sample_weight``.
+    fresh_samples : bool
+        Whether nobody can know how the samples were drawn: from the system's entropy, not from
+        a seed or a generator.
+    rows_per_person : int or None
+        Rows of a person at most, where a column tells persons; of a sum, of its parts together.
+        Of `zero`, 0: the identity of ``+``, whatever the other part is.
+    persons : hushtable.data.known.PersonsCounted or None
+        How many rows of how many persons were left out; not in files.
+    unread : tuple of str
+        What of rows that were counted with ``attended=False`` could not be read, in sentences for
+        the site's own people; not in files.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import Feature, Plan, Schema, Sketch
+    >>> plan = Plan.draw(Schema([Feature.numeric("age", low=0, high=99)]), random_state=0)
+    >>> north, south = (Sketch.from_data(plan, np.full((500, 1), age)) for age in (30.0, 40.0))
+    >>> (north + south).n_rows
+    1000
+    """
+
+    kind: ClassVar[str] = "sketch"
+    noun: ClassVar[str] = "a raw sketch"
+    adds: ClassVar[bool] = True
+    ledger = None  # exact counts have none
+
+    plan: Plan
+    counts: NDArray[np.int64]
+    tally: NDArray[np.int64] = field(repr=False)
+    sampled: bool = False
+    largest_weight: int = 1
+    fresh_samples: bool = False
+    rows_per_person: int | None = None
+    persons: PersonsCounted | None = field(default=None, repr=False)
+    unread: tuple[str, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_array("tally", (len(self.plan.schema), 2))
+        signed = self.plan.purpose is Purpose.VERDICTS
+        for name, array in (("counts", self.counts), ("tally", self.tally)):
+            if len(array) and array.min() < 0 and not (signed and name == "counts"):
+                raise PlanError(f"sketch: {name} holds a negative number")
+        check_tables(self.plan, self.counts)
+
+    @classmethod
+    def zero(cls, plan: Plan) -> "Sketch":
+        """Return the sketch of no rows, the identity of ``+``."""
+        tally = np.zeros((len(plan.schema), 2), np.int64)
+        return cls(plan, np.zeros(plan.family.n_cells, np.int64), tally, rows_per_person=0)
+
+    @classmethod
+    @progress.shown("Counting")
+    def from_data(
+        cls,
+        plan: Plan,
+        X: Any,
+        *,
+        sample_weight: Any = None,
+        max_samples: int | None = None,
+        rng: int | np.random.Generator | None = None,
+        random_state: int | np.random.Generator | None = None,
+        n_jobs: int | None = None,
+        allow_empty: bool = False,
+        attended: bool = True,
+        person: str | None = None,
+        rows_per_person: int = 1,
+        key: bytes | None = None,
+        known: NDArray[np.uint64] | None = None,
+    ) -> "Sketch":
+        """Count rows.
+
+        Parameters
+        ----------
+        plan : Plan
+            The hash functions to count under.
+        X : array, data frame, Arrow object or path
+            Rows, as `hushtable.data.readers.as_reader` takes them, with the plan's features as
+            columns, by name. Missing values are allowed.
+        sample_weight : array-like of shape (n,), optional
+            Whole numbers, 0 or more: a row of weight w counts as w equal rows, exactly.
+        max_samples : int, optional
+            Count, in each table, only a random sample of this many rows, drawn without
+            replacement and anew for each table (paper, Algorithm 1). None counts every row
+            in every table.
+        rng, random_state : int or numpy Generator, optional
+            Seed of the samples; not used without ``max_samples``. With a seed or a generator,
+            the counts can be had again, and cannot be released. Give ``rng`` in new code, and one
+            of them at most: ``random_state`` is the same under scikit-learn's name.
+        n_jobs : int, optional
+            Threads; None is one, -1 every core. The counts are the same for any number.
+        allow_empty : bool, default=False
+            Whether rows of nobody, or of one person alone, are counted as any others, instead of
+            an error. Where others see whether there is a release, as in a round, an error would
+            show whose rows there are.
+        attended : bool, default=True
+            Whether a person is here, to whom an error about a value is a question. If not, as in a
+            round that nobody watches, no value decides whether there is a sketch: what cannot be
+            read under the plan's schema is missing, a row without an id is left out, and ``unread``
+            says so. The plan's names alone say where the names of columns stand in a file.
+            Includes ``allow_empty``.
+        person : str, optional
+            The column that tells persons: texts or whole numbers, none missing, no feature of the
+            plan. Of each, ``rows_per_person`` rows at most are counted, the same ones in any order.
+        rows_per_person : int, default=1
+        key, known : bytes, and ndarray of shape (n,), uint64; optional
+            Secret of 16 bytes or more, by which ``person`` is hashed, by default the plan's id; and
+            whom not to count, as sorted digests under it (`hushtable_federation.Reply.barred`).
+
+        Returns
+        -------
+        Sketch
+
+        Raises
+        ------
+        DataError
+            If there are no rows (unless ``allow_empty``), the columns are not the plan's, or a
+            value is of the wrong kind; the message names the column.
+        """
+        allow_empty = allow_empty or not attended
+        if person is not None:
+            if max_samples is not None or sample_weight is not None:
+                raise UsageError("person= counts whole rows: drop sample_weight and max_samples")
+            rows = PersonRows(person, rows_per_person, key, plan.plan_id, known)
+            asks = {"allow_empty": allow_empty, "attended": attended}
+            counts, tally = count_persons(plan, X, rows, n_jobs, **asks)
+            found = cls(plan, counts, tally, rows_per_person=rows.most, persons=rows.counted)
+            return found._noted(rows.unasked)
+        if rows_per_person != 1 or key is not None or known is not None:
+            raise UsageError("rows_per_person=, key= and known= go with person=: name the column")
+        reader = open_rows(X, plan.schema, attended=attended)
+        counter = Counter(plan)
+        if max_samples is not None:
+            reader = _drawn(counter, reader, max_samples, sample_weight, rng, random_state)
+        weights = whole_weights(sample_weight, reader, allow_empty=allow_empty)
+        counts, tally = counter.count(reader, weights, n_jobs)
+        if not allow_empty and not counter.n_rows:
+            raise no_rows(reader)
+        largest = 1 if weights is None else int(weights.max(initial=1))
+        sampled, seeded = max_samples is not None, not (rng is None and random_state is None)
+        found = cls(plan, counts, tally, sampled, largest, sampled and not seeded)
+        return found._noted(reader.unasked)
+
+    def _noted(self, unasked: Unasked | None) -> "Sketch":
+        return self if unasked is None else replace(self, unread=unasked.words)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows counted in each table (the sum of the weights, or the sample's size)."""
+        return self.plan.rows_counted(self.counts)
+
+    @property
+    def seeded(self) -> bool:
+        """Whether somebody may know how the samples were drawn; if so, there is no release."""
+        return self.sampled and not self.fresh_samples
+
+    def first_pass(self) -> "Sketch":
+        """Return the counts of all rows: of two passes by exact counts, those of the first."""
+        first = self.plan.first_counts
+        if first is None or self.plan.first_noise_sd is not None:
+            return self
+        return replace(self, plan=self.plan.first_pass(), counts=first)
+
+    # --- what may leave -----------------------------------------------------------------------
+
+    def release(
+        self,
+        epsilon: float | Terms,
+        delta: float = 1e-6,
+        *,
+        mechanism: str = DEFAULT,
+        adjacency: Adjacency = "add-remove",
+        rows_per_person: int | None = None,
+        after: Release | Sequence[Release] = (),
+        share: float | None = None,
+        random_state: None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> Release:
+        """Return the counts with noise: what may leave the site.
+
+        Epsilon is the total for one person: over all tables of this release, the releases that
+        the plan was drawn from (marginals, ranges), and those named in ``after``.
+
+        Parameters
+        ----------
+        epsilon : float, or hushtable.privacy.Terms
+            The presence of one person changes the probability of anything that the release may
+            show by at most a factor e^epsilon, plus delta. Or the terms, all in one object.
+        delta : float, default=1e-6
+            The probability that is added to that bound. At most 1/n for the ``expected_rows``
+            that the plan was laid out for, and 1e-5 under another plan: whether there is a release
+            never depends on the rows counted. Laplace noise needs none.
+        mechanism : {"discrete-gaussian", "discrete-laplace", "laplace-per-table"}
+            ``"discrete-gaussian"``: accounted in zCDP; the least noise from about ten tables on.
+            ``"discrete-laplace"``: pure epsilon, no delta.
+            ``"laplace-per-table"``: the paper's, for its experiments. ``epsilon`` is then what
+            the paper counts, for *one table* by itself: Laplace noise of scale 1 / epsilon. The
+            ledger states the true total, m times as much.
+        adjacency : {"add-remove", "replace-one"}
+            Whether the data of two neighbours differ by one person more or less, or by one
+            person's values (for data whose number of rows is public).
+        rows_per_person : int, optional
+            Rows that one person has at most; the guarantee is for all of them together. By
+            default the sketch's, else 1.
+        after : Release or sequence of Release, optional
+            Earlier releases about the same rows, which count towards epsilon. Those behind
+            the plan count by themselves; what was released before them, where the plan was
+            drawn from a merged release, is to be given too.
+        share : float in (0, 1], optional
+            Share of the budget that this release takes. By default a tenth for marginals, a
+            twentieth for ranges, and all that is left for a detector's tables; of a plan drawn
+            with ``passes=2``, half of what those leave for the first pass, and a twentieth for
+            the gate.
+        random_state : None
+            Refused: noise from a seed can be subtracted by whoever guesses the seed.
+        progress : callable, optional
+            Called now and then with the number of further cells that are done.
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        PrivacyError
+            If the promise could not be kept: the plan depends on raw data, the budget is
+            exhausted, delta is too large, rows weigh more than ``rows_per_person``, ...
+        MissingExtraError
+            If OpenDP is not installed.
+        """
+        if random_state is not None:
+            raise PrivacyError(
+                "noise takes no seed: whoever guesses random_state subtracts the noise; leave it "
+                "out (the seed of the hash functions belongs to Plan.draw)"
+            )
+        most = rows_per_person
+        if most is None:
+            most = 1 if isinstance(epsilon, Terms) else self.rows_per_person or 1
+        named = {"rows_per_person": most, "share": share, "mechanism": mechanism}
+        terms = Terms.given(epsilon, delta=delta, adjacency=adjacency, **named)
+        return release_counts(self, terms, after, progress)
+
+    # --- the algebra ------------------------------------------------------------------------
+
+    def __add__(self, other: "Sketch") -> "Sketch":
+        if not self._addable(other):
+            return NotImplemented
+        return Sketch(
+            other.plan if other.plan.hidden else self.plan,
+            self.counts + other.counts,
+            self.tally + other.tally,
+            self.sampled or other.sampled,
+            max(self.largest_weight, other.largest_weight),
+            not (self.seeded or other.seeded),
+            most_together(self, other),
+        )
+
+    def __sub__(self, other: "Sketch") -> "Sketch":
+        """Take rows away that were added: ``(a + b) - b`` is, to the bit, ``a``."""
+        if not self._addable(other, "subtract"):
+            return NotImplemented
+        signed = self.plan.purpose is Purpose.VERDICTS
+        below = not signed and (other.counts > self.counts).any()
+        if below or (other.tally > self.tally).any():
+            raise UsageError(
+                "a sketch can be subtracted from one that its rows were added to: some count would "
+                "be below zero"
+            )
+        counts, tally = self.counts - other.counts, self.tally - other.tally
+        return replace(self, counts=counts, tally=tally)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sketch):
+            return NotImplemented
+        return (
+            self.plan.plan_id == other.plan.plan_id
+            and self.sampled == other.sampled
+            and np.array_equal(self.counts, other.counts)
+            and np.array_equal(self.tally, other.tally)
+        )
+
+    # Equal by its arrays, which have no hash.
+    __hash__ = None  # type: ignore[assignment]
+
+    # --- files --------------------------------------------------------------------------------
+
+    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+        """Return what a file carries of a sketch: manifest entries and arrays."""
+        entries, arrays = super().entries()
+        entries["sampled"] = self.sampled
+        if self.sampled and self.fresh_samples:
+            entries["fresh_samples"] = True
+        if self.largest_weight > 1:
+            entries["largest_weight"] = self.largest_weight
+        if self.rows_per_person is not None:
+            entries["rows_per_person"] = self.rows_per_person
+        return entries, arrays | {"tally": self.tally}
+
+    @classmethod
+    def from_file(cls, content: files.Content) -> "Sketch":
+        """Build the sketch that a file carries; raises `PlanError` if it holds none."""
+        maybe = {"largest_weight": object, "fresh_samples": bool, "rows_per_person": object}
+        said = content.said("counts", {"sampled": bool}, maybe)
+        weight, fresh = said.get("largest_weight", 1), said.get("fresh_samples", False)
+        most = said.get("rows_per_person")
+        counts, tally = content.array("counts"), content.array("tally")
+        # No rows of a person are counted only where none at all are: in `zero`.
+        fewest = int(counts.any() or tally.any())
+        numbers = ("largest_weight", weight, 1), ("rows_per_person", most, fewest)
+        for name, value, least in numbers:
+            if (value is not None or name in said) and (type(value) is not int or value < least):
+                raise PlanError(f"{name}={value!r}: needs a whole number, {least} or more")
+        return cls(Plan.from_file(content), counts, tally, said["sampled"], weight, fresh, most)
+
+    def outside(self) -> dict[str, int]:
+        """Return, for each feature that has some, how many rows lay outside the plan."""
+        outside = zip(self.plan.schema.names, self.tally[:, 1].tolist(), strict=True)
+        return {name: rows for name, rows in outside if rows}
+
+
+def _drawn(
+    counter: Counter, reader: Reader, size: int, weights: Any, rng: Any, random_state: Any
+) -> Reader:
+    """Draw the samples of each table; return the rows, of which there is a second pass."""
+    if weights is not None:
+        raise UsageError("sample_weight needs all rows in every table: drop max_samples")
+    reader, source = reader.repeatable(), generator(random_state, rng)
+    counter.draw_samples(count_rows(reader), size, source)
+    return reader

@@ -1,0 +1,188 @@
+"""Anything with rows and columns, as batches: NumPy blocks or Arrow record batches.
+
+A matrix stays NumPy (no copy); everything else becomes Arrow. A `Reader` can be read more
+than once unless its source is a one-shot stream. A new input is one file beside these, and one
+line below; users register their own with `register_source` and `register_format`.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hushtable import far, plugins
+from hushtable.data.readers import (
+    _arrow,
+    _csv,
+    _feather,
+    _json_lines,
+    _numpy,
+    _pandas,
+    _parquet,
+    _polars,
+    _records,
+    _sheet,
+    _sparse,
+)
+from hushtable.data.readers._layout import KEPT, Layout
+from hushtable.data.readers._names import near_names
+from hushtable.data.readers._objects import each_by_itself
+from hushtable.data.readers._reader import (
+    BATCH_ROWS,
+    Batch,
+    Reader,
+    few_rows,
+    integer_too_large,
+    no_rows,
+    one_after_other,
+    taken,
+)
+from hushtable.data.readers._registry import (
+    URLS,
+    built_in,
+    is_taken,
+    load_plugins,
+    opened,
+    paths,
+    register_format,
+    register_source,
+    register_url,
+    why_none,
+)
+from hushtable.data.readers._registry import files as read_files
+from hushtable.data.readers._unasked import Unasked
+from hushtable.errors import DataError
+
+is_pandas = _pandas.is_frame
+is_url, shown_url = far.is_url, far.without_user
+
+__all__ = [
+    "BATCH_ROWS", "KEPT", "Batch", "Layout", "Reader", "Unasked", "as_reader", "few_rows",
+    "integer_too_large", "is_pandas", "is_url", "near_names", "no_rows",
+    "one_after_other", "paths", "register_format", "register_source",
+    "register_url", "shown_url", "taken",
+]  # fmt: skip
+
+built_in("CSV", (".csv", ".tsv", ".txt"), _csv.csv_file,
+         ("encoding", "delimiter", "header", "skip_lines"))  # fmt: skip
+built_in("Parquet", (".parquet", ".pq"), _parquet.parquet_file)
+built_in("JSON lines", (".jsonl", ".ndjson"), _json_lines.json_file)
+built_in("Feather", (".feather", ".arrow", ".ipc"), _feather.feather_file)
+built_in("spreadsheet", (".xlsx", ".xlsm", ".xls", ".ods"), _sheet.sheet_file,
+         ("sheet", "header", "skip_lines"))  # fmt: skip
+
+# The last is asked first: frames have Arrow's interface, too, and anything may be a matrix.
+register_source(lambda data: not isinstance(data, str), _numpy.matrix)
+# Asked but one before the last, and not of what NumPy is made for: what others brought.
+register_source(
+    lambda data: not isinstance(data, np.ndarray | list | tuple | str) and load_plugins(),
+    lambda data: data,
+)
+register_source(_sparse.is_sparse, _sparse.sparse)
+register_source(_records.is_records, _records.records)
+register_source(lambda data: hasattr(data, "__arrow_c_stream__"), _arrow.c_stream)
+register_source(_polars.is_frame, _polars.frame)
+register_source(_pandas.is_frame, _pandas.frame)
+register_source(_arrow.is_arrow, _arrow.arrow)
+
+#: What begins the URLs of databases, which a package beside this one reads.
+DATABASES = frozenset({
+    "postgresql", "postgres", "sqlite", "duckdb", "mysql", "mariadb", "oracle", "mssql"
+})  # fmt: skip
+
+_FOUND_OUT = Layout()
+_NOTHING_KEPT: Mapping[str, str | int | bool] = {}
+
+
+def as_reader(
+    data: Any,
+    *,
+    text_columns: frozenset[str] = frozenset(),
+    layout: Layout = _FOUND_OUT,
+    kept: Mapping[str, str | int | bool] = _NOTHING_KEPT,
+) -> Reader:
+    """Open rows of any supported kind.
+
+    Parameters
+    ----------
+    data : array, data frame, Arrow object or path
+        NumPy array (masked or structured, too) or nested list of shape (n, d); sparse matrix or
+        array of SciPy; list of dicts; pandas or polars frame (eager or lazy); pyarrow Table,
+        RecordBatch, RecordBatchReader or Dataset; anything with ``__arrow_c_stream__`` (such as
+        a duckdb relation); the path of a CSV, Parquet, JSON lines or Feather file or of a
+        workbook, of a folder of them, or a glob pattern; a URL of them, by fsspec; the URL of a
+        database, with a query in the layout; ``"-"`` for
+        standard input; whatever else is registered.
+    text_columns : frozenset of str
+        Columns of a file that should stay text even where they look like numbers: for formats
+        that others registered. The shipped ones read text as text.
+    layout : Layout
+        What is known of a file's layout; the rest is found out.
+    kept : mapping
+        What a model kept of the layout of the files that it was fitted to (`Layout.kept`): used
+        where ``layout`` says nothing. An encoding holds for files that are not UTF-8.
+
+    Returns
+    -------
+    Reader
+
+    Raises
+    ------
+    DataError
+        If there is nothing to read, or it cannot be read.
+    DataTypeError
+        If the container is of a kind that hushtable does not take.
+    UsageError
+        If the layout holds what the source has no use for.
+    """
+    if isinstance(data, Reader) and layout is _FOUND_OUT:
+        return data
+    if layout.unasked is not None:
+        rows = _opened(each_by_itself(data), text_columns, layout, kept)
+        files = tuple(replace(file, unasked=layout.unasked) for file in rows.files)
+        return replace(rows, files=files, unasked=layout.unasked)
+    return _opened(data, text_columns, layout, kept)
+
+
+def _opened(
+    data: Any,
+    text_columns: frozenset[str],
+    layout: Layout,
+    kept: Mapping[str, str | int | bool],
+) -> Reader:
+    if not isinstance(data, str | os.PathLike):
+        layout.check_used((), "data in memory")
+        try:
+            return opened(data)
+        except DataError as error:
+            raise type(error)(f"{error}{why_none()}") from None
+    name = os.fspath(data)
+    if far.is_url(name):
+        return _of_url(name, text_columns, layout, kept)
+    return read_files(name, text_columns, layout, kept)
+
+
+def _of_url(
+    name: str,
+    text_columns: frozenset[str],
+    layout: Layout,
+    kept: Mapping[str, str | int | bool],
+) -> Reader:
+    """Read what a URL names: of a plug-in, of a database, or far away."""
+    if is_taken(name):
+        layout.check_used((), shown_url(name))
+        return opened(name)
+    load_plugins()
+    for takes, open_ in URLS:
+        if takes(name, layout):
+            return open_(name, layout)
+    if is_taken(name):
+        layout.check_used((), shown_url(name))
+        return opened(name)
+    if layout.query is not None or not far.is_known(name):
+        scheme = name.partition("://")[0]
+        if scheme.partition("+")[0].lower() in DATABASES:
+            raise DataError(f"{plugins.missing(f'a URL of {scheme}', 'connect')}{why_none()}")
+    return read_files(name, text_columns, layout, kept)

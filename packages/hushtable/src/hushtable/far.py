@@ -1,0 +1,203 @@
+"""Files and folders far away, by fsspec: ``s3://``, ``sftp://``, ``webdavs://`` and the like.
+
+URLs without their secrets, connections, and words for what fails, for all rooms that reach out.
+May import errors alone. Tested by ``tests/test_sources.py`` and hushtable-federation.
+"""
+
+import base64
+import contextlib
+import hashlib
+import importlib
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+
+from hushtable.errors import HushTableError, MissingExtraError
+
+#: Between the URLs of a chain, such as ``simplecache::s3://bucket/folder``.
+_CHAINED = re.compile(r"::(?=[A-Za-z0-9+.-]+://)")
+#: Checked by `_sftp`, since fsspec takes any key that a server shows.
+_SFTP = {"sftp", "ssh"}
+#: Where OpenSSH has the keys of servers for all users; each user's own are asked first.
+_OF_ALL_USERS = "/etc/ssh/ssh_known_hosts"
+#: fsspec itself does not read host and user off a URL of WebDAV; those with an s are encrypted.
+_WEBDAV = {"webdavs": "https", "davs": "https", "webdav": "http", "dav": "http"}
+
+
+class HostKeyError(Exception):
+    """The key of a server is not known, or not the known one."""
+
+
+def is_chain(url: str) -> bool:
+    """Whether a URL asks for one file system by way of another."""
+    return len(_CHAINED.split(url)) > 1
+
+
+def is_url(text: str) -> bool:
+    """Whether this begins as a URL does; a drive of Windows has one letter."""
+    return re.match(r"[A-Za-z][\w.+:-]+://", text) is not None
+
+
+def without_user(url: str) -> str:
+    """Return a URL without what may be secret, where a password may have any signs in it."""
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{re.split('[?#]', rest.rpartition('@')[2])[0]}"
+
+
+def public(url: str) -> str:
+    """Return a URL without what may be secret: user, password, and what follows the path."""
+    return "::".join(map(_public, _CHAINED.split(url)))
+
+
+def _public(url: str) -> str:
+    if "://" not in url:  # what stands before a chain
+        return url
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return f"{url.partition('://')[0]}://..."
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def is_known(url: str) -> bool:
+    """Whether fsspec knows the kind of a URL."""
+    try:
+        known = importlib.import_module("fsspec.registry").known_implementations
+    except ImportError:
+        return False
+    return url.partition("://")[0].rpartition("::")[2] in known
+
+
+def connect(url: str, **options: Any) -> tuple[Any, str]:
+    """Return fsspec's file system of a URL, and the URL's path on it; raises whatever it raises.
+
+    ``options`` go to the file system; `reaching` gives what fails its words.
+    """
+    try:
+        core = importlib.import_module("fsspec.core")
+    except ImportError:
+        raise MissingExtraError(public(url), "fsspec", "remote") from None
+    if is_chain(url) and _SFTP & {urlsplit(part).scheme for part in _CHAINED.split(url)}:
+        raise HostKeyError("several URLs in one: give that of the server itself, to check its key")
+    parts = urlsplit(url)
+    if parts.scheme in _SFTP:
+        checked = _sftp()
+        return checked(**checked._get_kwargs_from_urls(url), **options), checked._strip_protocol(
+            url
+        )
+    if parts.scheme not in _WEBDAV or "base_url" in core.conf.get("webdav", {}):
+        system, path = core.url_to_fs(url, **options)
+        return system, path
+    user, _, password = parts.netloc.rpartition("@")[0].partition(":")
+    options["base_url"] = f"{_WEBDAV[parts.scheme]}://{parts.netloc.rpartition('@')[2]}"
+    if user:
+        options["auth"] = (unquote(user), unquote(password))
+    return core.filesystem("webdav", **options), unquote(parts.path).strip("/")
+
+
+@cache
+def _sftp() -> Any:
+    """Return fsspec's file system for SFTP, of servers whose keys are in ``known_hosts`` alone."""
+    base = importlib.import_module("fsspec.implementations.sftp").SFTPFileSystem
+    paramiko = importlib.import_module("paramiko")
+
+    class Unknown(paramiko.MissingHostKeyPolicy):  # type: ignore[misc, name-defined] # no stubs
+        def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:
+            raise HostKeyError(
+                f"the server's key is not known here, and was not accepted: {_fingerprint(key)}. "
+                f"Compare it with the one that whoever looks after the server names, then run "
+                f"{_accepting(hostname)} once and answer yes"
+            )
+
+    class Checked(base):  # type: ignore[misc, valid-type] # a class of fsspec
+        def _connect(self) -> None:
+            self.client = paramiko.SSHClient()
+            try:
+                self.client.load_system_host_keys()
+                with contextlib.suppress(OSError):
+                    self.client.load_system_host_keys(_OF_ALL_USERS)
+            except paramiko.hostkeys.InvalidHostKey as error:
+                raise HostKeyError(
+                    f"known_hosts has a line that cannot be read: remove {error.line!r}"
+                ) from None
+            self.client.set_missing_host_key_policy(Unknown())
+            try:
+                self.client.connect(self.host, **self.ssh_kwargs)
+                self.ftp = self.client.open_sftp()
+            except paramiko.BadHostKeyException as error:
+                self.client.close()
+                name = self.host
+                if (port := self.ssh_kwargs.get("port", 22)) != 22:
+                    name = f"[{name}]:{port}"
+                raise _changed(name, error.key, error.expected_key) from None
+            except BaseException:
+                self.client.close()
+                raise
+
+    return Checked
+
+
+def _changed(hostname: str, key: Any, known: Any) -> HostKeyError:
+    return HostKeyError(
+        f"the server's key is another one than the known one: it is {_fingerprint(key)}, known is "
+        f"{_fingerprint(known)}. Somebody else may answer in its place. Ask whoever looks after "
+        f"the server; if the key did change, run ssh-keygen -R '{hostname}', then "
+        f"{_accepting(hostname)} and answer yes"
+    )
+
+
+def _fingerprint(key: Any) -> str:
+    """Return the kind of a key and its SHA-256, as OpenSSH prints them."""
+    digest = base64.b64encode(hashlib.sha256(key.asbytes()).digest()).decode().rstrip("=")
+    return f"{key.get_name()} SHA256:{digest}"
+
+
+def _accepting(hostname: str) -> str:
+    """Return the command that shows a server's key, asks, and notes it; of ``[host]:port``, too."""
+    host, _, port = hostname.strip("[").partition("]:")
+    return f"sftp -P {port} {host}" if port else f"sftp {host}"
+
+
+@contextlib.contextmanager
+def reaching(
+    url: str,
+    error_type: type[HushTableError],
+    advice: str = "check the URL, your rights and the network",
+) -> Iterator[None]:
+    """Make an error of this type, with advice, of whatever a backend raises in the body.
+
+    Our own errors pass as they are. No message repeats a secret of the URL.
+    """
+    try:
+        yield
+    except HushTableError:
+        raise
+    except HostKeyError as error:
+        raise error_type(f"{public(url)}: {error}") from None
+    except ImportError as error:
+        raise error_type(f"{public(url)}: {error}: install what it needs beside fsspec") from None
+    except Exception as error:  # each backend has errors of its own
+        raise error_type(f"{public(url)}: {_said(error, url)}: {advice}") from None
+
+
+def _said(error: Exception, url: str) -> str:
+    """Return what a backend says, unless it repeats a secret of the URL; its kind always."""
+    text = str(error)
+    kind = type(error).__name__
+    try:
+        secrets = set().union(*(_secrets(urlsplit(part)) for part in _CHAINED.split(url)))
+    except ValueError:  # no URL: nobody can tell what in it is secret
+        return kind
+    if not text or any(secret and secret in text for secret in secrets):
+        return kind
+    return f"{kind}: {text}"
+
+
+def _secrets(parts: SplitResult) -> set[str]:
+    user, _, password = parts.netloc.rpartition("@")[0].partition(":")
+    said = {user, password, parts.query, parts.fragment}
+    return (
+        said | {unquote(user), unquote(password)} | {value for _, value in parse_qsl(parts.query)}
+    )

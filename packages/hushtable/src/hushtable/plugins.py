@@ -1,0 +1,103 @@
+"""Plug-ins of other packages: commands, kinds of files, readers, views and extensions.
+
+Each is an entry point of an installed package, in a group named below, and is imported when it is
+used. The packages of this repository add theirs in the same way. May import errors alone; tested
+by ``tests/test_plugins.py``.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points, version
+from typing import Any
+
+from hushtable.errors import HushTableError, PluginError
+
+#: Tables of commands, as `hushtable.cli._app.COMMANDS`; homes are modules beside the table's.
+COMMANDS = "hushtable.commands"
+#: By the kind's name, a `hushtable.files.Kind`.
+KINDS = "hushtable.kinds"
+#: Functions without parameters, which call `hushtable.data.register_format` or `register_source`.
+READERS = "hushtable.readers"
+#: By the name of a class, a function that takes an instance and returns a `hushtable.display.View`.
+VIEWS = "hushtable.views"
+#: By the name of an extension that the core asks for, a function; `extension` lists the names.
+EXTENSIONS = "hushtable.extensions"
+#: What this distribution's own packages are called; they have one version.
+_OURS = "hushtable-"
+
+
+@cache
+def points(group: str) -> dict[str, EntryPoint]:
+    """Return the entry points of a group by name.
+
+    Raises `PluginError` if two packages have one of the same name.
+    """
+    found: dict[str, EntryPoint] = {}
+    for point in sorted(entry_points(group=group), key=lambda one: (one.name, _package(one))):
+        other = found.setdefault(point.name, point)
+        if other.value != point.value:
+            raise PluginError(
+                f"two packages add {point.name!r} to {group}: {_package(other)} and "
+                f"{_package(point)}: remove one of them (pip uninstall)"
+            )
+    return found
+
+
+def find(group: str, name: str) -> Any | None:
+    """Return what a package adds to a group under a name; None if none does.
+
+    Raises `PluginError` if it does not load, or is of another version than this package.
+    """
+    point = points(group).get(name)
+    return None if point is None else _loaded(point)
+
+
+def each(group: str) -> Iterator[tuple[EntryPoint, Any | PluginError]]:
+    """Give what packages add to a group: each with its entry point, or with why it fails."""
+    for point in points(group).values():
+        try:
+            yield point, _loaded(point)
+        except PluginError as error:
+            yield point, error
+
+
+def extension(name: str, what: str, package: str) -> Any:
+    """Return an extension of another package of this repository.
+
+    ``name`` is one of `EXTENSIONS`: ``draw_hidden``, ``inspect_card``, ``omop``, ``round_sites``
+    or ``skl2onnx``. Raises `PluginError` if the package, which messages name, is not installed.
+    """
+    found = find(EXTENSIONS, name)
+    if found is None:
+        raise missing(what, package)
+    return found
+
+
+def missing(what: str, package: str) -> PluginError:
+    """Return the error of what needs a package of this repository that is not installed."""
+    return PluginError(
+        f"{what} needs the package {_OURS}{package}, which is not installed: "
+        f"pip install 'hushtable[{package}]'"
+    )
+
+
+def _loaded(point: EntryPoint) -> Any:
+    dist = point.dist
+    if dist is not None and dist.name.startswith(_OURS) and dist.version != version("hushtable"):
+        raise PluginError(
+            f"{dist.name} {dist.version} does not go with hushtable {version('hushtable')}: "
+            f"install both in one version (pip install -U hushtable {dist.name})"
+        )
+    try:
+        return point.load()
+    except HushTableError:
+        raise
+    except Exception as error:  # it is another's, and may fail in any way
+        raise PluginError(
+            f"the plug-in {point.name!r} of {_package(point)} ({point.value}) does not load: "
+            f"{type(error).__name__}: {error}: repair that package, or remove it"
+        ) from error
+
+
+def _package(point: EntryPoint) -> str:
+    return point.value.partition(":")[0] if point.dist is None else point.dist.name

@@ -1,0 +1,105 @@
+"""The seal of a result: its round and the submissions in it, signed by the coordinator."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+from hushtable import files, signatures
+from hushtable.entries import is_digest
+from hushtable.errors import FileError, PlanError
+
+_KEYS = {"round_id", "coordinator", "submissions"}
+
+
+@dataclass(frozen=True)
+class Seal:
+    """A coordinator's signature of a result. Only one that holds is ever made.
+
+    That a signature holds says that whoever has the key in `coordinator` made the file. Whose
+    key that is, the round says (`hushtable_federation.result`).
+    """
+
+    round_id: str
+    coordinator: Mapping[str, str]  # card of who signed, as files carry it
+    submissions: Mapping[str, str]  # by site, the digest of the submission that is in the sum
+    digest: str  # SHA-256 of all that the file says
+    signature: str  # of kind and digest
+
+    @staticmethod
+    def entry(
+        round_id: str, coordinator: Mapping[str, str], submissions: Mapping[str, str]
+    ) -> dict[str, Any]:
+        """Return what the manifest says of it, under the digest that is signed."""
+        entry = {"coordinator": dict(coordinator), "submissions": dict(submissions)}
+        return {"result": {"round_id": round_id, **entry}}
+
+    @classmethod
+    def from_file(cls, content: files.Content) -> "Seal | None":
+        """Return the seal of a file, or None if nobody signed it.
+
+        Raises `PlanError` if there is one that does not hold, or a part of one, and
+        `MissingExtraError` if pyca/cryptography is not installed to check it.
+        """
+        entry, signature = content.manifest.get("result"), content.signature
+        if entry is None and signature is None:
+            return None
+        if entry is None or not _well_formed(entry) or not isinstance(signature, str):
+            raise PlanError(
+                "the file is signed in part only: its signature, or what it signs, was cut off or "
+                "edited; get the result again from the coordinator"
+            )
+        card = entry["coordinator"]
+        whole = signatures.of_card(card["name"], card["signing"], card["masking"])
+        if not signatures.verifies(card["signing"], card["signature"], whole):
+            raise PlanError(
+                f"the card of {card['name']!r} was edited, or its keys do not belong together: get "
+                "the result again from the coordinator"
+            )
+        message = signatures.of_file(content.kind, content.digest)
+        if not signatures.verifies(card["signing"], signature, message):
+            raise PlanError(
+                f"the signature is not that of {card['name']!r}: the file was forged or edited; "
+                "get the result again from the coordinator"
+            )
+        return cls(entry["round_id"], card, entry["submissions"], content.digest, signature)
+
+    def sign(self, kind: str, digest: str) -> str:
+        """Return the signature, for `hushtable.files.pack`, if it is of what is to be written."""
+        if digest != self.digest:
+            raise FileError(
+                f"the {kind} is not, to the bit, what {self.coordinator['name']!r} signed: copy "
+                "the signed file, or write this one without its seal"
+            )
+        return self.signature
+
+
+def write(
+    path: "str | PathLike[str]",
+    kind: str,
+    entries: dict[str, Any],
+    arrays: files.Arrays,
+    seal: Seal | None,
+) -> None:
+    """Write a file that may have a seal, as `hushtable.files.write` does."""
+    if seal is None:
+        files.write(path, kind, entries, arrays)
+        return
+    signed = Seal.entry(seal.round_id, seal.coordinator, seal.submissions)
+    content = files.pack(kind, entries | signed, arrays, seal.sign)
+    files.write_bytes(path, content, private=not files.travels(kind, entries))
+
+
+def _well_formed(entry: Any) -> bool:
+    if not isinstance(entry, dict) or set(entry) != _KEYS:
+        return False
+    card, submissions = entry["coordinator"], entry["submissions"]
+    return (
+        isinstance(card, dict)
+        and isinstance(card.get("name"), str)
+        and isinstance(card.get("signature"), str)
+        and all(is_digest(card.get(key)) for key in ("signing", "masking"))
+        and isinstance(submissions, dict)
+        and len(submissions) > 0
+        and all(map(is_digest, (entry["round_id"], *submissions.values())))
+    )

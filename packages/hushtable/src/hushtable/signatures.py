@@ -1,0 +1,45 @@
+"""Signatures: Ed25519 (RFC 8032) over what a file says, checked with a public key alone."""
+
+import hashlib
+
+import rfc8785
+
+from hushtable.errors import MissingExtraError
+
+
+def of_file(kind: str, digest: str) -> bytes:
+    """Return what is signed of a file: its kind, and the digest of all that it says."""
+    return f"hushtable {kind}:{digest}".encode()
+
+
+def of_card(name: str, signing: str, masking: str) -> bytes:
+    """Return what is signed of a card: a name, and the public keys to sign and to mask with."""
+    return b"hushtable card:" + rfc8785.dumps([name, signing, masking])
+
+
+def fingerprint(signing: str, masking: str) -> str:
+    """Return 32 digits of a SHA-256 of somebody's public keys, which two people compare."""
+    return grouped(hashlib.sha256(bytes.fromhex(signing + masking)).hexdigest()[:32])
+
+
+def grouped(digits: str) -> str:
+    """Return digits in groups of four."""
+    return " ".join(digits[k : k + 4] for k in range(0, len(digits), 4))
+
+
+def verifies(key: str, signature: str, message: bytes) -> bool:
+    """Whether a signature, 128 hexadecimal digits, is that of a message by an Ed25519 public key.
+
+    The key has 64 hexadecimal digits. Raises `MissingExtraError` without pyca/cryptography.
+    """
+    try:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    except ImportError:
+        raise MissingExtraError("a signed file", "cryptography", "federation") from None
+    try:
+        public = Ed25519PublicKey.from_public_bytes(bytes.fromhex(key))
+        public.verify(bytes.fromhex(signature), message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True

@@ -1,0 +1,429 @@
+"""Every command's way to success, for people and for machines."""
+
+import contextlib
+import gc
+import os
+import subprocess
+import sys
+import tomllib
+import tracemalloc
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import hushtable
+from cli_helpers import contents
+from hushtable import (
+    ACE,
+    Feature,
+    HushTable,
+    HushTableError,
+    LSHiTables,
+    Plan,
+    RotatedRSHash,
+    RSHash,
+    Schema,
+    Sketch,
+    files,
+)
+from hushtable.cli import _progress
+from hushtable.scores.scorer import Scorer
+
+
+def test_help(run):
+    assert run("--help") == run()
+    assert "\n  fit      Fit a detector" in run("-h").out
+    assert "Example:\n    hushtable plan draft" in run("plan", "draft", "-h").out
+
+
+def test_version(run):
+    assert run("--version").out == f"hushtable {hushtable.__version__}\n"
+
+
+# --- fit --------------------------------------------------------------------------------------
+
+
+def test_fit_is_the_estimator(run, site, tmp_path):
+    result = run("fit", site / "rows.csv", "--seed", 3, "--tables", 7, "-o", tmp_path / "m.hush")
+    assert result.code == 0
+    assert "Fitted HushTable to 400 rows: 7 tables" in result.out
+    assert "2 columns are numeric, 1 categorical." in result.out
+    expected = HushTable(n_tables=7, random_state=3).fit(site / "rows.csv")
+    model = hushtable.load(tmp_path / "m.hush")
+    assert model.sketch_ == expected.sketch_
+    assert model.offset_ == expected.offset_
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "parameters"),
+    [
+        ([], HushTable, {"n_tables": 100, "passes": "auto", "novelty": False}),
+        (["--passes", 1], HushTable, {"passes": 1}),
+        (["--novelty"], HushTable, {"passes": "auto", "novelty": True}),
+        (["--passes", 2], HushTable, {"passes": 2}),
+        (["--contamination", 0.05], HushTable, {"contamination": 0.05}),
+        (["--detector", "lsh-itables"], LSHiTables, {"n_tables": 100, "max_samples": 1000}),
+        (["--detector", "lsh-itables", "--contamination", 0.1], LSHiTables, {}),
+        (["--detector", "rs-hash"], RSHash, {"max_samples": 1000}),
+        (["--detector", "rotated-rs-hash"], RotatedRSHash, {"max_samples": 1000}),
+        (["--detector", "ace", "--contamination", 0.1], ACE, {"n_bits": 15}),
+        (["--threads", 1, "--columns", "income,age"], HushTable, {"n_jobs": 1}),
+    ],
+)
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_fit_options(run, site, tmp_path, monkeypatch, options, kind, parameters, suffix):
+    data = tmp_path / f"rows{suffix}"
+    if suffix == ".parquet":
+        pq.write_table(pyarrow.csv.read_csv(site / "rows.csv"), data)
+    else:
+        data.write_bytes((site / "rows.csv").read_bytes())
+    watches = []
+
+    class Kept(_progress.Watch):
+        def __init__(self, reader, passes, bar=None):
+            super().__init__(reader, passes, bar)
+            watches.append((self, passes))
+
+    monkeypatch.setattr(_progress, "Watch", Kept)
+    result = run("fit", data, *options, "-o", tmp_path / "m.hush", "--json")
+    assert result.code == 0, result.err
+    model = hushtable.load(tmp_path / "m.hush")
+    assert type(model) is kind
+    assert model.get_params().items() >= parameters.items()
+    facts = result.json
+    assert facts["rows"] == 400
+    assert facts["features"] == model.n_features_in_
+    assert facts["offset"] == model.offset_
+    assert facts["plan_id"] == model.plan_.plan_id
+    assert facts["tally"]["age"] == {"missing": 8, "outside": 0}
+    # What the progress bar promises ("Pass 1 of 3") is what happens.
+    ((watch, passes),) = watches
+    assert watch.passes == passes
+
+
+def test_columns_by_name(run, site, tmp_path):
+    def names(*options):
+        assert run("fit", data, *options, "-o", tmp_path / "m.hush").code == 0
+        return hushtable.load(tmp_path / "m.hush").plan_.schema.names
+
+    data = tmp_path / "odd.csv"
+    data.write_text('id,"a,b",c\n1,2,x\n2,3,y\n3,4,x\n')
+    assert names("--drop", "id") == ["a,b", "c"]
+    assert names("--drop", "id, c") == ["a,b"]
+    assert names("--columns", 'c,"a,b"') == ["c", "a,b"]
+
+
+# --- score ------------------------------------------------------------------------------------
+
+
+def test_scores_name_the_columns_outside(run, site, tmp_path):
+    names = hushtable.load(site / "model.hush").plan_.schema.names
+    table = pyarrow.csv.read_csv(site / "rows.csv").slice(0, 3)
+    far = pa.array([1e9 if i == 1 else 0.0 for i in range(3)])
+    numeric = next(n for n in names if pa.types.is_floating(table.schema.field(n).type))
+    table = table.set_column(table.schema.get_field_index(numeric), numeric, far)
+    pyarrow.csv.write_csv(table, tmp_path / "new.csv")
+    out = tmp_path / "scores.parquet"
+    result = run("score", tmp_path / "new.csv", "--model", site / "model.hush", "-o", out, "--json")
+    assert result.code == 0, result.err
+    assert numeric in pq.read_table(out)["outside"][1].as_py()
+    lowest = result.json["lowest"][0]
+    assert lowest["row"] == 1
+    assert numeric in lowest["outside"]
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_score_writes_row_score_outlier(run, site, tmp_path, suffix):
+    out = tmp_path / f"scores{suffix}"
+    result = run("score", site / "rows.csv", "--model", site / "model.hush", "-o", out)
+    assert result.code == 0
+    table = pq.read_table(out) if suffix == ".parquet" else pyarrow.csv.read_csv(out)
+    assert table.schema.names == ["row", "score", "outlier", "outside"]
+    kind = "string" if suffix == ".parquet" else "null"  # of a CSV file, as nothing is outside
+    assert [str(one) for one in table.schema.types] == ["int64", "double", "bool", kind]
+    model = hushtable.load(site / "model.hush")
+    scores = model.score_samples(site / "rows.csv")
+    np.testing.assert_array_equal(table["row"], np.arange(400))
+    np.testing.assert_array_equal(table["score"], scores)
+    np.testing.assert_array_equal(table["outlier"], model.predict(site / "rows.csv") == -1)
+    assert f"Scored 400 rows: {(scores < model.offset_).sum()} outliers" in result.out
+    assert "\n  7 " in result.out, "the outlier is not among the lowest"
+
+
+def test_score_by_a_merged_sketch(run, site, tmp_path):
+    merged = tmp_path / "all.hush"
+    assert run("merge", site / "a.sketch.hush", site / "b.sketch.hush", "-o", merged).code == 0
+    facts = run(
+        "score", site / "rows.csv", "--model", merged, "-o", tmp_path / "s.parquet", "--json"
+    ).json
+    scorer = Scorer(hushtable.load(merged))
+    scores = scorer.score(site / "rows.csv")
+    np.testing.assert_array_equal(pq.read_table(tmp_path / "s.parquet")["score"], scores)
+    assert facts["offset"] == scorer.auto_offset()
+    assert facts["outliers"] == (scores < scorer.auto_offset()).sum()
+    assert facts["rows"] == 400
+    lowest = np.argsort(scores, kind="stable")[:5]
+    assert [line["row"] for line in facts["lowest"]] == lowest.tolist()
+    assert [line["score"] for line in facts["lowest"]] == scores[lowest].tolist()
+
+
+def test_lowest_scores_over_many_batches_and_ties(run, site, tmp_path):
+    """Equal rows tie; the earlier one comes first, whichever batch it is in."""
+    rows = pyarrow.csv.read_csv(site / "rows.csv")
+    pq.write_table(pa.concat_tables([rows] * 120), tmp_path / "long.parquet")
+    result = run(
+        "score", tmp_path / "long.parquet", "--model", site / "model.hush",
+        "-o", tmp_path / "s.csv", "--json",
+    )  # fmt: skip
+    assert [line["row"] for line in result.json["lowest"]] == [7, 407, 807, 1207, 1607]
+    assert result.json["rows"] == 48_000
+
+
+def test_score_counts_missing_and_outside(run, site, tmp_path):
+    data = tmp_path / "new.csv"
+    data.write_text("age,income,ward\n,1000,north\n130,1000,west\n50,900000,south\n")
+    options = ["score", data, "--model", site / "a.sketch.hush", "-o", tmp_path / "s.csv"]
+    assert run(*options, "--json").json["tally"] == {
+        "age": {"missing": 1, "outside": 1},
+        "income": {"missing": 0, "outside": 1},
+        "ward": {"missing": 0, "outside": 1},
+    }
+    lines = [line.split() for line in run(*options).out.splitlines()]
+    assert ["age", "1", "1"] in lines
+    assert ["ward", "0", "1"] in lines
+
+
+def test_score_of_a_second_pass(run, site, tmp_path):
+    model = tmp_path / "m.hush"
+    assert run("fit", site / "rows.csv", "--passes", 2, "-o", model).code == 0
+    assert run("score", site / "rows.csv", "--model", model, "-o", tmp_path / "s.csv").code == 0
+    scores = hushtable.load(model).score_samples(site / "rows.csv")
+    np.testing.assert_array_equal(pyarrow.csv.read_csv(tmp_path / "s.csv")["score"], scores)
+    shown = run("inspect", model)
+    assert "in the second pass, 400 in the first" in shown.out
+
+
+# --- plan -------------------------------------------------------------------------------------
+
+
+def test_draft_holds_names_and_kinds_only(run, tmp_path):
+    names = ['a "quoted" \\ name', "tab\tand\x7f", "größe 😀", "seen", "ward", "smokes"]
+    columns = [
+        pa.array([1.25, 77.125]),
+        pa.array([3, 4]),
+        pa.array([5.5, 6.5]),
+        pa.array([0, 1], pa.timestamp("s")),
+        pa.array(["secret", "words"]),
+        pa.array([True, False]),
+    ]
+    pq.write_table(pa.table(columns, names=names), tmp_path / "rows.parquet")
+    printed = run("plan", "draft", tmp_path / "rows.parquet")
+    assert printed.code == 0
+    features = tomllib.loads(printed.out)["feature"]
+    assert [feature["name"] for feature in features] == names
+    kinds = ["numeric"] * 4 + ["categorical", "numeric"]
+    assert [feature["kind"] for feature in features] == kinds
+    assert all(set(feature) == {"name", "kind"} for feature in features)
+    assert not any(value in printed.out for value in ("77.125", "1.25", "secret", "words"))
+
+    out = tmp_path / "schema.toml"
+    assert run("plan", "draft", tmp_path / "rows.parquet", "-o", out).code == 0
+    assert out.read_text(encoding="utf-8") == printed.out
+    facts = run("plan", "draft", tmp_path / "rows.parquet", "--json").json
+    assert facts["toml"] == printed.out
+    assert facts["schema"] is None
+    with pytest.raises(HushTableError, match="low and high not given"):
+        Schema.from_toml(out)
+
+
+def test_draft_becomes_a_schema_once_filled_in(run, site, tmp_path):
+    out = tmp_path / "schema.toml"
+    assert run("plan", "draft", site / "rows.csv", "-o", out, "--drop", "age").code == 0
+    filled = (
+        out.read_text()
+        .replace("# low = \n", "low = 0\n")
+        .replace("# high = \n", "high = 1e6\n")
+        .replace("# categories = []", 'categories = ["north", "south"]')
+    )
+    out.write_text(filled)
+    assert Schema.from_toml(out).names == ["income", "ward"]
+    assert run("plan", "draw", out, "-o", tmp_path / "p.hush").code == 0
+
+
+def test_draw_is_plan_draw(run, site, tmp_path):
+    schema = Schema.from_toml(site / "schema.toml")
+    out = tmp_path / "p.hush"
+
+    def drawn(*options):
+        facts = run("plan", "draw", site / "schema.toml", "-o", out, "--json", *options).json
+        assert facts["plan_id"] == hushtable.load(out).plan_id
+        return facts
+
+    assert drawn("--seed", 5)["plan_id"] == Plan.draw(schema, random_state=5).plan_id
+    lsh = Plan.draw(schema, detector="lsh_itables", n_tables=9, random_state=5)
+    facts = drawn("--seed", 5, "--detector", "lsh-itables", "--tables", 9)
+    assert facts["plan_id"] == lsh.plan_id
+    assert not facts["data_dependent"]
+    marginals = hushtable.load(site / "marginals.sketch.hush")
+    refined = Plan.draw(schema, marginals=marginals, random_state=5)
+    facts = drawn("--seed", 5, "--marginals", site / "marginals.sketch.hush")
+    assert facts["plan_id"] == refined.plan_id
+    assert facts["data_dependent"]
+    text = run("plan", "draw", site / "schema.toml", "-o", out)
+    assert "depends on no data" in text.out
+    assert f"hushtable sketch DATA --plan {out}" in text.out
+
+
+def test_marginals_is_plan_marginals(run, site, tmp_path):
+    out = tmp_path / "m.hush"
+    facts = run("plan", "marginals", site / "schema.toml", "-o", out, "--json").json
+    expected = Plan.marginals(Schema.from_toml(site / "schema.toml"))
+    assert facts["plan_id"] == hushtable.load(out).plan_id == expected.plan_id
+    assert facts["detector"] == "marginals"
+
+
+# --- sketch, merge, inspect -------------------------------------------------------------------
+
+
+def test_sketch_is_sketch_from_data(run, site, tmp_path):
+    out = tmp_path / "s.hush"
+    result = run("sketch", site / "rows.csv", "--plan", site / "plan.hush", "-o", out)
+    assert result.code == 0
+    assert "Counted 400 rows" in result.out
+    assert "not private" in result.out
+    plan = hushtable.load(site / "plan.hush")
+    assert hushtable.load(out) == Sketch.from_data(plan, site / "rows.csv")
+    facts = run("sketch", site / "rows.csv", "--plan", site / "plan.hush", "-o", out, "--json").json
+    assert facts["rows"] == 400
+    assert facts["plan_id"] == plan.plan_id
+    assert facts["tally"] == {"age": {"missing": 8, "outside": 0}}
+
+
+def test_merged_parts_are_the_whole(run, site, tmp_path):
+    head, *lines = (site / "rows.csv").read_text().splitlines(keepends=True)
+    parts = [lines[:1], lines[1:150], lines[150:]]
+    for i, part in enumerate(parts):
+        (tmp_path / f"{i}.csv").write_text(head + "".join(part))
+        plan = ["--plan", site / "plan.hush"]
+        assert run("sketch", tmp_path / f"{i}.csv", *plan, "-o", tmp_path / f"{i}.hush").code == 0
+    inputs = [tmp_path / f"{i}.hush" for i in (2, 0, 1)]
+    result = run("merge", *inputs, "-o", tmp_path / "all.hush")
+    assert result.code == 0
+    assert ["sum", "400"] in [line.split() for line in result.out.splitlines()]
+    whole = contents(site)["a.sketch.hush"]
+    assert (tmp_path / "all.hush").read_bytes() == whole
+    facts = run("merge", *inputs, "-o", tmp_path / "all.hush", "--json").json
+    assert [line["rows"] for line in facts["inputs"]] == [250, 1, 149]
+    assert facts["rows"] == 400
+    assert facts["alike"] == []
+
+
+def test_merging_holds_one_file_at_a_time(run, tmp_path):
+    """Twenty sketches take no more memory than their sum and the file that is being read."""
+    schema = Schema([Feature.numeric("x", low=0, high=1)])
+    plan = Plan.draw(schema, random_state=0, n_tables=100, n_cells=256, min_depth=8, max_depth=8)
+    inputs = [tmp_path / f"{i}.hush" for i in range(20)]
+    for i, path in enumerate(inputs):
+        Sketch.from_data(plan, np.full((i + 1, 1), 0.5)).save(path)
+    assert run("merge", *inputs[:2], "-o", tmp_path / "two.hush").code == 0  # imports and caches
+    peaks = []
+    for few in (inputs[:2], inputs):
+        gc.collect()
+        tracemalloc.start()
+        assert run("merge", *few, "-o", tmp_path / "all.hush").code == 0
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] - peaks[0] < 5 * 8 * plan.family.n_cells
+    assert hushtable.load(tmp_path / "all.hush").n_rows == 210
+
+
+def test_merge_of_one_is_itself(run, site, tmp_path):
+    assert run("merge", site / "a.sketch.hush", "-o", tmp_path / "all.hush").code == 0
+    assert (tmp_path / "all.hush").read_bytes() == (site / "a.sketch.hush").read_bytes()
+
+
+def test_merge_points_out_equal_counts(run, site, tmp_path):
+    copy = tmp_path / "copy.hush"
+    copy.write_bytes((site / "a.sketch.hush").read_bytes())
+    result = run("merge", site / "a.sketch.hush", copy, "-o", tmp_path / "all.hush")
+    assert result.code == 0
+    assert "are they the same rows?" in result.out
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "detector", "rows"),
+    [
+        ("plan.hush", "plan", "hushtable", None),
+        ("marginals.hush", "plan", "marginals", None),
+        ("a.sketch.hush", "sketch", "hushtable", 400),
+        ("marginals.sketch.hush", "sketch", "marginals", 400),
+        ("model.hush", "detector", "hushtable", 400),
+    ],
+)
+def test_inspect(run, site, name, kind, detector, rows):
+    facts = run("inspect", site / name, "--json").json
+    counted = facts.get("rows_first_pass", facts.get("rows"))
+    assert (facts["kind"], facts["detector"], counted) == (kind, detector, rows)
+    assert facts["protocol"] == files.PROTOCOL
+    assert facts["writer"] == {"hushtable": hushtable.__version__}
+    assert [feature["name"] for feature in facts["features"]] == ["age", "income", "ward"]
+    assert facts["data_dependent"] == (kind == "detector")
+    text = run("inspect", site / name)
+    assert text.code == 0
+    assert facts["plan_id"] in text.out
+    read_off = kind == "detector"
+    assert ("2 categories read off rows" if read_off else "2 categories: north, south") in text.out
+    assert ("Values of rows" in text.out) == read_off
+    assert facts["texts"] == ({"ward": 2} if read_off else {})
+    if rows:
+        assert facts["features"][0]["missing"] == 8
+        assert "Rows counted " in text.out
+        assert f"{counted}{' in the first' * (kind == 'detector')}\n" in text.out
+    if kind == "detector":
+        assert facts["offset"] == hushtable.load(site / name).offset_
+
+
+def test_inspect_caps_long_lists_and_shows_no_control_characters(run, tmp_path):
+    names = [f"x{j}" for j in range(99)] + ["\x1b[31mred"]
+    table = "".join(
+        f'[[feature]]\nname = "{name}"\nkind = "numeric"\nlow = 0\nhigh = 1\n'
+        for name in names[:-1]
+    )
+    table = '[[feature]]\nname = "\\u001b[31mred"\nkind = "numeric"\nlow = 0\nhigh = 1\n' + table
+    (tmp_path / "s.toml").write_text(table)
+    assert run("plan", "draw", tmp_path / "s.toml", "-o", tmp_path / "p.hush").code == 0
+    text = run("inspect", tmp_path / "p.hush").out
+    assert "and 60 more" in text
+    assert "\x1b" not in text
+    assert len(run("inspect", tmp_path / "p.hush", "--json").json["features"]) == 100
+
+
+# --- progress ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("options", "bar"), [([], True), (["--json"], False)])
+def test_progress_bar_on_a_terminal(site, tmp_path, options, bar):
+    import pty
+
+    ours, theirs = pty.openpty()
+    arguments = ["score", site / "rows.csv", "--model", site / "model.hush", *options]
+    done = subprocess.run(
+        [sys.executable, "-m", "hushtable.cli", *arguments, "-o", tmp_path / "s.csv"],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+        check=True,
+    )
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):  # which is how a terminal says that it was closed
+        while chunk := os.read(ours, 65_536):
+            shown += chunk
+    os.close(ours)
+    assert (b"400 rows" in shown) == bar, shown
+    assert b"400" in done.stdout
+    if not bar:
+        assert shown == b""

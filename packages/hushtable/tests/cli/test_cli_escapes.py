@@ -1,0 +1,162 @@
+"""No command prints what a terminal would obey, whatever file it comes from."""
+
+import csv
+import io
+import json
+import sys
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli_helpers import trust
+from hushtable.cli._escaping import escaped, escaping, plain_stream
+from hushtable.data import Schema
+
+#: Erase the screen, hide, ring, go back, the one-character form of ESC [, turn the direction.
+ODD = ("\x1b[2J\x1b[8m", "\x07\x08", "\x9b2J", "\u202eevil\u202c", "\x7f", "\r")
+AGE, WARD, TITLE = f"age{ODD[0]}", f"ward{ODD[3]}", f"March{''.join(ODD)}"
+NORTH, SOUTH = f"north{ODD[2]}", f"south{ODD[1]}"
+ID = f"id{ODD[4]}"
+
+
+def obeyed(text):
+    """Return the characters of a text that a terminal obeys, those of its lines aside."""
+    return {c for c in text if unicodedata.category(c) in ("Cc", "Cf") and c not in "\n\t"}
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory):
+    """Rows, schema, and two sites with keys, where every name that others may choose is odd."""
+    here = tmp_path_factory.mktemp("odd")
+    schema = [
+        {"name": AGE, "kind": "numeric", "low": 0, "high": 120},
+        {"name": WARD, "kind": "categorical", "categories": [NORTH, SOUTH]},
+    ]
+    tables = (
+        "\n".join(f"{key} = {json.dumps(value)}" for key, value in one.items()) for one in schema
+    )
+    text = "\n".join(f"[[feature]]\n{table}\n" for table in tables).replace("\x7f", "\\u007f")
+    (here / "schema.toml").write_text(text, encoding="utf-8")
+    rng = np.random.default_rng(0)
+    for name in ("east", "west"):
+        with (here / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+            out = csv.writer(file)
+            out.writerow([ID, AGE, WARD])
+            for k in range(300):
+                ward = "unknown\x1b[0m" if k == 3 else (NORTH, SOUTH)[int(rng.random() < 0.4)]
+                out.writerow([f"P{k}{ODD[k % 5]}", f"{rng.integers(20, 80)}", ward])
+    return here
+
+
+def commands(odd):
+    """Return command lines, each of files that those before it wrote; all print for people."""
+    data, model = odd / "east.csv", odd / "m.hush"
+    fit = ("fit", data, "--drop", ID, "--seed", 0)
+    top = ("score", data, "--model", model, "--id", ID, "--top", 5)
+    asks = ("round", "open", odd / "p.hush", odd / "east.card", odd / "west.card")
+    known = trust(odd, "lead", "east", "west")
+    sites = [site for one in ("east", "west") for site in (
+        ("round", "show", odd / "r.hush", "--key", odd / f"{one}.key"),
+        ("round", "submit", odd / "r.hush", odd / f"{one}.csv", "--key", odd / f"{one}.key",
+         "--yes", *known, "-o", odd / f"{one}.submission"),
+        ("round", "book", odd / f"{one}.book"),
+    )]  # fmt: skip
+    return [
+        ("plan", "draft", data),
+        ("plan", "draft", data, "-o", odd / "draft.toml"),
+        ("plan", "check", odd / "schema.toml", data),
+        (*fit, "-o", model),
+        ("inspect", model),
+        ("score", data, "--model", model, "--explain", "-o", odd / "s.csv"),
+        *((*top, "-o", odd / f"t.{end}") for end in ("csv", "xlsx", "html", "parquet")),
+        ("report", model, data, "-o", odd / "report.html", "--values"),
+        ("report", model, data, "-o", odd / "report.html"),
+        ("plan", "draw", odd / "schema.toml", "--seed", 1, "--tables", 5, "-o", odd / "p.hush"),
+        ("plan", "marginals", odd / "schema.toml", "-o", odd / "q.hush"),
+        ("inspect", odd / "p.hush"),
+        ("sketch", data, "--plan", odd / "p.hush", "-o", odd / "a.sketch.hush"),
+        ("sketch", odd / "west.csv", "--plan", odd / "p.hush", "-o", odd / "b.sketch.hush"),
+        ("merge", odd / "a.sketch.hush", odd / "b.sketch.hush", "-o", odd / "ab.sketch.hush"),
+        ("drift", odd / "a.sketch.hush", odd / "b.sketch.hush"),
+        ("release", odd / "a.sketch.hush", "--epsilon", 1, "-o", odd / "a.release"),
+        ("inspect", odd / "a.release"),
+        ("export", model, "-o", odd / "m.json"),
+        ("learn", model, odd / "verdicts.csv", "--rows", data, "--id", ID, "-o", odd / "l.hush"),
+        ("learn", model, odd / "wrong.csv", "--rows", data, "--id", ID, "-o", odd / "l.hush"),
+        ("watch", odd / "in", "--model", model, "-o", odd / "out"),
+        *(("round", "keygen", odd / one, *rest) for one, *rest in (
+            ("lead",), ("east", "--cap", 9, "--persons", "affirmed"),
+            ("west", "--cap", 9, "--persons", "affirmed"),
+        )),
+        (*asks, "--key", odd / "lead.key", "--epsilon", 1, "--title", TITLE, "-o", odd / "r.hush"),
+        ("inspect", odd / "r.hush"),
+        ("round", "show", odd / "r.hush"),
+        *sites,
+        ("round", "status", odd / "r.hush"),
+        ("round", "collect", odd / "r.hush", odd / "east.submission", odd / "west.submission",
+         "--key", odd / "lead.key", "-o", odd / "all.hush"),
+        ("round", "verify", odd / "all.hush", "--book", odd / "east.book"),
+        ("round", "sync", odd / "box", "--key", odd / "lead.key", "--post", odd / "r.hush"),
+        ("round", "status", odd / "box"),
+        ("round", "sync", odd / "box", "--key", odd / "east.key"),
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_no_command_prints_what_a_terminal_obeys(odd, run, monkeypatch):
+    monkeypatch.chdir(odd)
+    (odd / "box").mkdir()
+    (odd / "in").mkdir()
+    (odd / "in" / "new.csv").write_text((odd / "west.csv").read_text())
+    for name, value in (("verdicts", f"P7{ODD[2]}"), ("wrong", "P0\x1b[1m")):
+        (odd / f"{name}.csv").write_text(f"{ID},verdict\n{value},outlier\n")
+    failed = {}
+    for line in commands(Path()):
+        done = run(*line)
+        assert not obeyed(done.out + done.err), (line, obeyed(done.out + done.err))
+        if done.code:
+            failed[str(line[2])] = done.err
+    assert failed.keys() == {"wrong.csv"}, failed
+
+
+def test_a_draft_on_standard_output_is_read_back(odd, run, tmp_path):
+    (tmp_path / "draft.toml").write_text(run("plan", "draft", odd / "east.csv").out)
+    names = [
+        line for line in (tmp_path / "draft.toml").read_text().splitlines() if "name =" in line
+    ]
+    assert not obeyed("".join(names))
+    (tmp_path / "odd.toml").write_text("\n".join(
+        f"[[feature]]\n{name}\nkind = 'numeric'\nlow = 0\nhigh = 1" for name in names
+    ))  # fmt: skip
+    assert {AGE, WARD} <= {*Schema.from_toml(tmp_path / "odd.toml").names}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *map(chr, range(32)),
+        *map(chr, range(127, 160)),
+        *"\u202a\u202e\u2066\u2069\u200f\u2028\ud800\ufeff",
+    ],
+)
+def test_each_character_that_a_terminal_obeys(odd):
+    assert escaped(odd, kept="").isascii()
+    assert escaped(odd, kept="").isprintable()
+
+
+def test_letters_of_all_languages_are_printed_as_they_are():
+    for text in ("Größe", "体温", "العمر", "m²", "10\xa0000", "°C", "\t1\n", "🌡"):
+        assert escaped(text) == text
+
+
+def test_the_stream_is_the_one_that_there_was(monkeypatch):
+    plain = io.StringIO()
+    monkeypatch.setattr(sys, "stdout", plain)
+    with escaping():
+        assert plain_stream() is plain
+        print("a\x1b[2J", end="")
+        assert not sys.stdout.isatty()
+    assert plain.getvalue() == "a\\x1b[2J"
+    assert sys.stdout is plain

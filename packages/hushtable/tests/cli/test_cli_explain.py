@@ -1,0 +1,125 @@
+"""``hushtable score --explain``: columns that agree with the library, and reasons in words."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+import hushtable
+from cli_helpers import do
+
+
+@pytest.fixture
+def explained(run, site, tmp_path):
+    """Score the site's rows with explanations; return the result and the table."""
+
+    def explained(*options, model="model.hush", suffix=".parquet"):
+        out = tmp_path / f"scores{suffix}"
+        arguments = ("score", site / "rows.csv", "--model", site / model, "--explain", "-o", out)
+        result = run(*arguments, *options)
+        assert result.code == 0, result.err
+        return result, pq.read_table(out) if suffix == ".parquet" else pyarrow.csv.read_csv(out)
+
+    return explained
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_columns_are_the_librarys_shares(explained, site, suffix):
+    _, table = explained(suffix=suffix)
+    assert table.schema.names[3:] == [
+        "outside", "reason_1", "share_1", "reason_2", "share_2", "reason_3", "share_3",
+    ]  # fmt: skip
+    model = hushtable.load(site / "model.hush")
+    shares = model.explain(site / "rows.csv")
+    np.testing.assert_array_equal(table["score"], model.score_samples(site / "rows.csv"))
+    order, names = np.argsort(-shares, axis=1, kind="stable"), model.feature_names_in_
+    for k in range(3):
+        best = np.take_along_axis(shares, order[:, [k]], axis=1)[:, 0]
+        named = [name if s > 0 else None for name, s in zip(names[order[:, k]], best, strict=True)]
+        found = table[f"reason_{k + 1}"].to_pylist()
+        assert [name or None for name in found] == named
+        assert table[f"share_{k + 1}"].to_pylist() == [s if s > 0 else None for s in best]
+
+
+def test_the_lowest_rows_are_explained_in_words(explained, site):
+    facts = explained("--json")[0].json
+    first = facts["lowest"][0]
+    assert first["row"] == 7
+    assert {reason["feature"] for reason in first["reasons"][:2]} == {"age", "income"}
+    assert "income 199999" in [reason["words"] for reason in first["reasons"]]
+    out = explained()[0].out
+    assert "Row 7: " in out
+    assert "reason_3, share_3" in out
+
+
+def test_marginals_say_how_far_out_a_value_lies(explained, site):
+    marginals = ("--marginals", site / "marginals.sketch.hush")
+    words = [
+        reason["words"]
+        for line in explained(*marginals, "--json")[0].json["lowest"]
+        for reason in line["reasons"]
+    ]
+    assert "income 199999 is above 99.7% of the merged rows" in words  # 399 of 400
+    assert "age is missing, as in 2% of the merged rows" in words
+    assert any(text.startswith("ward ") and text.endswith("of the merged rows") for text in words)
+
+
+def test_released_marginals_do_too(explained, site, tmp_path):
+    released = tmp_path / "marginals.release.hush"
+    do("release", site / "marginals.sketch.hush", "--epsilon", 20, "-o", released)
+    facts = explained("--marginals", released, "--json")[0].json
+    words = [reason["words"] for line in facts["lowest"] for reason in line["reasons"]]
+    assert any(text.startswith("income 199999 is above 9") for text in words)
+
+
+def test_low_values_unseen_categories_and_units(run, site, tmp_path):
+    model = ("--model", site / "a.sketch.hush", "--marginals", site / "marginals.sketch.hush")
+    data = tmp_path / "odd.csv"
+    data.write_text("age,income,ward\n0,20000,north\n40,20000,west\n")
+    result = run("score", data, *model, "--explain", "-o", tmp_path / "s.csv", "--json")
+    assert result.code == 0, result.err
+    words = {
+        line["row"]: [reason["words"] for reason in line["reasons"]]
+        for line in result.json["lowest"]
+    }
+    assert words[0][0] == "age 0 year is below 98% of the merged rows"
+    assert words[1][0] == "ward west, none of the plan's categories"
+
+
+def test_batches_and_threads_change_nothing(run, site, tmp_path):
+    rows = pyarrow.csv.read_csv(site / "rows.csv")
+    pq.write_table(pa.concat_tables([rows] * 120), tmp_path / "long.parquet")
+    tables = []
+    for threads in (1, 2):
+        result = run(
+            "score", tmp_path / "long.parquet", "--model", site / "model.hush", "--explain",
+            "--threads", threads, "-o", tmp_path / "s.parquet", "--json",
+        )  # fmt: skip
+        lowest = result.json["lowest"]
+        assert [line["row"] for line in lowest] == [7, 407, 807, 1207, 1607]
+        assert all(line["reasons"] == lowest[0]["reasons"] for line in lowest)
+        tables.append(pq.read_table(tmp_path / "s.parquet"))
+    assert tables[0].equals(tables[1])
+    head = tables[0].drop_columns("row")
+    assert head[:400].equals(head[-400:])
+
+
+def test_what_cannot_be_explained_is_refused(refused, site, tmp_path):
+    out = tmp_path / "s.csv"
+    base = ("score", site / "rows.csv", "-o", out, "--model")
+    marginals = ("--marginals", site / "marginals.sketch.hush")
+    refused(*base, site / "model.hush", *marginals, says="give --explain with it", code=2)
+    wrong = ("--explain", "--marginals", site / "a.sketch.hush")
+    refused(*base, site / "model.hush", *wrong, says="--marginals takes")
+    ace = tmp_path / "ace.hush"
+    do("fit", site / "rows.csv", "--detector", "ace", "-o", ace)
+    refused(*base, ace, "--explain", says="need HushTable or LSHiTables", code=2)
+    other = tmp_path / "other.toml"
+    other.write_text((site / "schema.toml").read_text().replace('"age"', '"years"'))
+    plan, counts = tmp_path / "plan.hush", tmp_path / "counts.hush"
+    do("plan", "marginals", other, "-o", plan)
+    data = tmp_path / "years.csv"
+    data.write_text((site / "rows.csv").read_text().replace("age,", "years,", 1))
+    do("sketch", data, "--plan", plan, "-o", counts)
+    refused(*base, site / "model.hush", "--explain", "--marginals", counts, says="not of the model")

@@ -1,0 +1,193 @@
+"""Damaged, foreign and mismatched .hush files, through the command line."""
+
+import json
+
+import pytest
+
+from cli_helpers import contents
+from hushtable import Sketch, files, load
+
+
+@pytest.fixture
+def users(site, tmp_path, old):
+    """For each kind of file, the commands that read it; FILE stands for its path."""
+    scores = tmp_path / "old.csv"
+    scores.write_bytes(b"precious")
+    rows = site / "rows.csv"
+    return {
+        "plan.hush": [
+            ["sketch", rows, "--plan", "FILE", "-o", old],
+            ["plan", "check", "FILE", rows],
+            ["inspect", "FILE"],
+        ],
+        "a.sketch.hush": [
+            ["merge", site / "b.sketch.hush", "FILE", "-o", old],
+            ["merge", "FILE", "-o", old],
+            ["score", rows, "--model", "FILE", "-o", scores],
+            ["inspect", "FILE"],
+        ],
+        "marginals.sketch.hush": [
+            ["plan", "draw", site / "schema.toml", "--marginals", "FILE", "-o", old],
+            ["inspect", "FILE"],
+        ],
+        "model.hush": [
+            ["score", rows, "--model", "FILE", "-o", scores],
+            ["inspect", "FILE"],
+        ],
+    }
+
+
+KINDS = ["plan.hush", "a.sketch.hush", "marginals.sketch.hush", "model.hush"]
+
+
+def put(command, path):
+    return [path if argument == "FILE" else argument for argument in command]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_truncated(refused, site, users, tmp_path, name):
+    whole = (site / name).read_bytes()
+    path = tmp_path / "short.hush"
+    for length in (0, 5, 100, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        for command in users[name]:
+            says = ["short.hush: not a .hush file, or a truncated one", "get it again"]
+            refused(*put(command, path), says=says)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_edited(refused, site, users, tmp_path, name):
+    """Flip one bit at a time: in the manifest, in its digest, in each array."""
+    whole = (site / name).read_bytes()
+    header = 8 + int.from_bytes(whole[:8], "little")
+    places = [
+        whole.index(b"seed" if b"seed" in whole[:header] else b"low"),
+        whole.index(b"numeric") + 1,
+        whole.index(b"sha256") + 15,
+        whole.index(b'digest\\"') + 14,
+        header,
+        (header + len(whole)) // 2,
+        len(whole) - 8,
+    ]
+    path = tmp_path / "edited.hush"
+    for place in places:
+        edited = bytearray(whole)
+        edited[place] ^= 1
+        path.write_bytes(edited)
+        for command in users[name]:
+            refused(*put(command, path), says=["edited.hush: ", "get "])
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_future_protocol(refused, site, users, tmp_path, monkeypatch, name):
+    content = files.read(site / name)
+    manifest = dict(content.manifest)
+    for key in ("protocol", "kind", "arrays", "digest", "writer"):
+        manifest.pop(key)
+    path = tmp_path / "future.hush"
+    with monkeypatch.context() as later:
+        later.setattr(files, "PROTOCOL", files.PROTOCOL + 1)
+        files.write(path, content.kind, manifest, content.arrays)
+    for command in users[name]:
+        says = [f"protocol {files.PROTOCOL + 1}", "pip install -U hushtable"]
+        refused(*put(command, path), says=says)
+
+
+def test_not_a_hush_file(refused, site, users, tmp_path):
+    for name, text in (("text.hush", b"a,b\n1,2\n"), ("missing.hush", None)):
+        path = tmp_path / name
+        if text is not None:
+            path.write_bytes(text)
+        for commands in users.values():
+            for command in commands:
+                says = "not a .hush file" if text else "missing.hush: No such file or directory"
+                refused(*put(command, path), says=[name, says])
+
+
+@pytest.mark.parametrize(
+    ("command", "given", "says"),
+    [
+        ("sketch", "a.sketch.hush", "holds a sketch: give a plan"),
+        ("sketch", "model.hush", "holds a detector: give a plan"),
+        ("score", "plan.hush", "holds a plan: give a model"),
+        ("score", "marginals.sketch.hush", "holds marginals, which do not score"),
+        ("merge", "plan.hush", "holds a plan: give a sketch"),
+        ("merge", "model.hush", "holds a detector: give a sketch"),
+        ("draw", "plan.hush", "holds a plan: give a sketch"),
+        ("draw", "a.sketch.hush", "marginals were counted under another plan"),
+    ],
+)
+def test_another_kind_than_needed(refused, site, tmp_path, old, command, given, says):
+    rows, scores, file = site / "rows.csv", tmp_path / "scores.csv", site / given
+    refused(
+        *{
+            "sketch": ["sketch", rows, "--plan", file, "-o", old],
+            "score": ["score", rows, "--model", file, "-o", scores],
+            "merge": ["merge", site / "a.sketch.hush", file, "-o", old],
+            "draw": ["plan", "draw", site / "schema.toml", "--marginals", file, "-o", old],
+        }[command],
+        says=says,
+    )
+
+
+def test_a_model_whose_threshold_is_no_number(refused, site, tmp_path):
+    content = files.read(site / "model.hush")
+    sketch = content.build(Sketch.from_file)
+    for offset in (None, "1", True, [1.0]):
+        entries, arrays = sketch.entries()
+        files.write(tmp_path / "m.hush", "detector", entries | {"offset": offset}, arrays)
+        arguments = ["score", site / "rows.csv", "--model", tmp_path / "m.hush"]
+        says = ["m.hush: the threshold is not a number", "get the file again"]
+        refused(*arguments, "-o", tmp_path / "s.csv", says=says)
+
+
+def test_a_sketch_that_calls_itself_a_release_is_refused(refused, site, tmp_path, old):
+    sketch = load(site / "a.sketch.hush")
+    files.write(tmp_path / "r.hush", "release", *sketch.entries())
+    refused("merge", tmp_path / "r.hush", "-o", old, says="holds no release")
+    refused("inspect", tmp_path / "r.hush", says="r.hush")
+
+
+# --- plans that differ ------------------------------------------------------------------------
+
+
+def test_other_hash_functions(refused, site, old):
+    first, other = site / "a.sketch.hush", site / "other.sketch.hush"
+    says = [f"{other} was counted under another plan than {first}", "other hash functions"]
+    refused("merge", first, site / "b.sketch.hush", other, "-o", old, says=says)
+
+
+def test_another_kind_of_plan(refused, site, old):
+    says = ["marginals.sketch.hush was counted under another plan", "detector 'marginals'"]
+    refused("merge", site / "a.sketch.hush", site / "marginals.sketch.hush", "-o", old, says=says)
+
+
+@pytest.mark.parametrize(
+    ("old_text", "new_text", "says"),
+    [
+        ("high = 120", "high = 130", ["feature 'age'", "'high': 130.0", "'high': 120.0"]),
+        ('"south"]', '"west"]', ["feature 'ward'", "'west'", "'south'"]),
+        ('name = "income"', 'name = "wage"', ["features ['age', 'wage', 'ward']", "'income'"]),
+        ('unit = "year"', 'unit = "month"', ["feature 'age'", "'month'", "'year'"]),
+    ],
+)
+def test_other_schema(run, refused, site, tmp_path, old, old_text, new_text, says):
+    schema = tmp_path / "schema.toml"
+    schema.write_text((site / "schema.toml").read_text().replace(old_text, new_text))
+    plan, sketch = tmp_path / "plan.hush", tmp_path / "far.hush"
+    rows = tmp_path / "rows.csv"
+    rows.write_text((site / "rows.csv").read_text().replace("income", "wage", "wage" in new_text))
+    assert run("plan", "draw", schema, "--seed", 1, "-o", plan).code == 0
+    assert run("sketch", rows, "--plan", plan, "-o", sketch).code == 0
+    refused("merge", site / "a.sketch.hush", sketch, "-o", old, says=["far.hush", *says])
+    marginals = site / "marginals.sketch.hush"
+    says = ["the marginals were counted under another plan", *says]
+    refused("plan", "draw", schema, "--marginals", marginals, "-o", old, says=says)
+
+
+def test_failures_leave_nothing_behind(run, site, tmp_path, old):
+    """What a shell sees after a refused merge: the old file, no part of a new one."""
+    result = run("merge", site / "a.sketch.hush", site / "plan.hush", "-o", old, "--json")
+    assert result.code == 1
+    assert json.loads(result.out)["kind"] == "FileError"
+    assert contents(tmp_path) == {"old.hush": b"precious"}

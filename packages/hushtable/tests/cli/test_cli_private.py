@@ -1,0 +1,337 @@
+"""Private release on the command line: two rounds at two sites, and what is refused."""
+
+import json
+import sys
+
+import pyarrow.csv
+import pytest
+import rfc8785
+import safetensors.numpy
+
+from cli_helpers import SCHEMA, do, write_rows
+from hushtable import files, header
+
+TERMS = ("--epsilon", 1, "--expected-rows", 20_000)
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory):
+    """Two sites after two rounds: every file that they and the coordinator have."""
+    here = tmp_path_factory.mktemp("sites")
+    schema = here / "schema.toml"
+    schema.write_text(SCHEMA)
+    do("plan", "marginals", schema, *TERMS, "-o", here / "first.plan.hush")
+    for seed, name in enumerate(("north", "south")):
+        rows = write_rows(here / f"{name}.csv", 9_000, seed)
+        first = here / f"{name}.first.sketch.hush"
+        do("sketch", rows, "--plan", here / "first.plan.hush", "-o", first)
+        do("release", first, "--epsilon", 1, "-o", here / f"{name}.first.hush")
+    firsts = [here / "north.first.hush", here / "south.first.hush"]
+    do("merge", *firsts, "-o", here / "marginals.hush")
+    marginals = ("--marginals", here / "marginals.hush")
+    do("plan", "draw", schema, *marginals, *TERMS, "--seed", 1, "-o", here / "plan.hush")
+    for name in ("north", "south"):
+        sketch = here / f"{name}.sketch.hush"
+        do("sketch", here / f"{name}.csv", "--plan", here / "plan.hush", "-o", sketch)
+        do("release", sketch, "--epsilon", 1, "-o", here / f"{name}.hush")
+    do("merge", here / "north.hush", here / "south.hush", "-o", here / "all.hush")
+    return here
+
+
+# --- two rounds, end to end ---------------------------------------------------------------------
+
+
+def test_the_total_of_both_rounds_is_epsilon(run, sites):
+    facts = run("inspect", sites / "all.hush", "--json").json
+    ledger = facts["ledger"]
+    assert facts["kind"] == "release"
+    assert 0.9999 < ledger["epsilon"] <= 1.0
+    assert ledger["delta"] == 1e-6
+    assert [spent["what"] for spent in ledger["behind_plan"]] == ["marginals"]
+    assert len(ledger["shares"]) == 2
+    assert facts["words"][0].startswith("Adding or removing one record changes the probability")
+    assert not facts["data_dependent"]
+
+
+def test_a_release_can_be_signed(run, sites):
+    out = run("inspect", sites / "all.hush").out
+    folded = " ".join(out.split())
+    assert (
+        "Adding or removing one record changes the probability of anything that this file shows by "
+        "at most a factor e^1.0, plus 1e-06." in folded
+    )
+    assert "That is the total over all 200 tables and the earlier releases" in folded
+    assert "for one at 2 sites the factor is e^1.4" in folded
+    assert "May leave yes" in folded
+    assert "opendp" in folded
+    assert max(map(len, out.splitlines())) <= 100
+
+
+def test_a_sketch_may_not_leave(run, sites):
+    out = run("inspect", sites / "north.sketch.hush").out
+    assert "no: it holds exact counts" in " ".join(out.split())
+
+
+def test_a_detector_made_from_a_release_may_not_leave(run, sites, tmp_path):
+    from hushtable import HushTable, load
+
+    HushTable.from_counts(load(sites / "all.hush")).save(tmp_path / "d.hush")
+    out = " ".join(run("inspect", tmp_path / "d.hush").out.split())
+    assert "May leave no: its threshold may come from local rows" in out
+    assert "What this costs a person" in out
+
+
+def test_a_private_plan_says_what_it_is_for(run, sites):
+    out = " ".join(run("inspect", sites / "plan.hush").out.split())
+    assert "Laid out for epsilon 1, delta 1e-06, 20,000 rows" in out
+    assert "through private releases only" in out
+
+
+def test_release_says_what_may_leave(run, sites, tmp_path):
+    out = run("release", sites / "north.sketch.hush", "--epsilon", 2, "-o", tmp_path / "r.hush").out
+    assert "this file may leave the site" in out
+    assert "north.sketch.hush may not" in out
+    assert "e^2.0" in out
+    facts = run(
+        "release", sites / "north.sketch.hush", "--epsilon", 2, "-o", tmp_path / "r.hush", "--json"
+    ).json
+    assert 1.999 < facts["epsilon"] <= 2.0
+    assert facts["cells"] == 12_800
+
+
+def test_rows_score_against_the_merged_release(run, sites, tmp_path):
+    facts = run(
+        "score", sites / "north.csv", "--model", sites / "all.hush",
+        "-o", tmp_path / "s.csv", "--json",
+    ).json  # fmt: skip
+    assert facts["lowest"][0]["row"] == 7
+    assert 0 < facts["outliers"] < 2_000
+    out = run(
+        "score", sites / "north.csv", "--model", sites / "all.hush", "-o", tmp_path / "s.csv"
+    ).out
+    assert "the model's privacy does not cover them" in out
+
+
+def test_a_share_of_the_rows_can_be_flagged(run, sites, tmp_path):
+    facts = run(
+        "score", sites / "north.csv", "--model", sites / "all.hush",
+        "--contamination", 0.01, "-o", tmp_path / "s.csv", "--json",
+    ).json  # fmt: skip
+    assert facts["outliers"] == pytest.approx(90, abs=3)
+
+
+def test_a_drowned_threshold_is_not_told(run, sites, tmp_path):
+    schema, plan = sites / "schema.toml", tmp_path / "p.hush"
+    do("plan", "draw", schema, "--epsilon", 0.01, "--expected-rows", 9_000, "-o", plan)
+    do("sketch", sites / "north.csv", "--plan", plan, "-o", tmp_path / "s.hush")
+    do("release", tmp_path / "s.hush", "--epsilon", 0.001, "-o", tmp_path / "r.hush")
+    scores = tmp_path / "s.csv"
+    for _ in range(20):  # one release in a hundred leaves a threshold by luck
+        facts = run(
+            "score", sites / "north.csv", "--model", tmp_path / "r.hush", "-o", scores, "--json"
+        ).json
+        if facts["offset"] is None:
+            break
+        do("release", tmp_path / "s.hush", "--epsilon", 0.001, "-o", tmp_path / "r.hush")
+    assert facts["offset"] is None
+    assert facts["outliers"] is None
+    assert pyarrow.csv.read_csv(scores)["outlier"].null_count == 9_000
+    out = run("score", sites / "north.csv", "--model", tmp_path / "r.hush", "-o", scores).out
+    assert "--contamination 0.05" in out
+    share = ("--contamination", 0.1)
+    facts = run(
+        "score", sites / "north.csv", "--model", tmp_path / "r.hush", *share, "-o", scores, "--json"
+    ).json
+    assert facts["outliers"] == pytest.approx(900, abs=20)
+
+
+def test_one_round_points_to_the_second(run, sites, tmp_path):
+    out = run("plan", "draw", sites / "schema.toml", *TERMS, "-o", tmp_path / "p.hush").out
+    assert "A first round for the marginals would pay" in out
+    assert "Expect to lose less than 0.1 points" in out
+    few = ("--epsilon", 0.1, "--expected-rows", 100)
+    out = run("plan", "draw", sites / "schema.toml", *few, "-o", tmp_path / "p.hush").out
+    assert "no accuracy is promised" in out
+    assert "would pay" not in out
+    again = tmp_path / "again.hush"
+    facts = run("plan", "draw", sites / "schema.toml", *few, "-o", again, "--json").json
+    assert facts["expectation"]["mostly_noise"]
+    assert facts["expectation"]["loss"] == facts["expected_loss"] > 10
+    assert facts["expectation"]["helps"] == {"rows": 1200, "epsilon": 1.4}
+    assert facts["expectation"]["early"] is None
+
+
+def test_ranges_are_narrowed_in_a_round_of_their_own(run, sites, tmp_path):
+    loose = tmp_path / "loose.toml"
+    loose.write_text(SCHEMA.replace("high = 120", "high = 5000"))
+    terms = ("--epsilon", 3, "--expected-rows", 20_000)
+    do("plan", "ranges", loose, *terms, "-o", tmp_path / "r.plan.hush")
+    do("sketch", sites / "north.csv", "--plan", tmp_path / "r.plan.hush", "-o", tmp_path / "s.hush")
+    do("release", tmp_path / "s.hush", "--epsilon", 3, "-o", tmp_path / "r.hush")
+    ranges = ("--ranges", tmp_path / "r.hush")
+    facts = run("plan", "draw", loose, *ranges, *terms, "-o", tmp_path / "p.hush", "--json").json
+    assert [spent["what"] for spent in facts["behind"]] == ["ranges"]
+    features = run("inspect", tmp_path / "p.hush", "--json").json["features"]
+    assert features[0]["high"] < 500
+    do("plan", "marginals", loose, *ranges, *terms, "-o", tmp_path / "m.hush")
+
+
+def test_earlier_releases_count(run, sites, tmp_path):
+    sketch = sites / "north.sketch.hush"
+    do("release", sketch, "--epsilon", 0.5, "-o", tmp_path / "a.hush")
+    after = ("--after", tmp_path / "a.hush")
+    facts = run("release", sketch, "--epsilon", 1, *after, "-o", tmp_path / "b.hush", "--json").json
+    assert 0.9999 < facts["epsilon"] <= 1.0
+    assert "hushtable" in run("inspect", tmp_path / "b.hush").out
+
+
+def test_the_papers_mechanism_states_the_true_total(run, sites, tmp_path):
+    plan = tmp_path / "p.hush"
+    do("plan", "draw", sites / "schema.toml", "--detector", "lsh-itables", "-o", plan)
+    do("sketch", sites / "north.csv", "--plan", plan, "-o", tmp_path / "s.hush")
+    mechanism = ("--mechanism", "laplace-per-table")
+    out = tmp_path / "r.hush"
+    facts = run(
+        "release", tmp_path / "s.hush", "--epsilon", 0.01, *mechanism, "-o", out, "--json"
+    ).json
+    assert facts["epsilon"] == pytest.approx(1.0)
+    assert facts["delta"] == 0.0
+
+
+# --- refusals -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", ["0", "-1", "nan", "inf", "1e9"])
+def test_a_useless_epsilon_is_refused(refused, sites, old, epsilon):
+    refused(
+        "release", sites / "north.sketch.hush", f"--epsilon={epsilon}", "-o", old, says="epsilon="
+    )
+
+
+@pytest.mark.parametrize("delta", ["0", "-1e-6", "nan", "1", "0.001"])
+def test_a_useless_delta_is_refused(refused, sites, old, delta):
+    sketch = sites / "north.sketch.hush"
+    refused("release", sketch, "--epsilon=1", f"--delta={delta}", "-o", old, says="delta=")
+
+
+def test_an_epsilon_that_is_no_number_is_wrong_usage(refused, sites, old):
+    sketch = sites / "north.sketch.hush"
+    refused("release", sketch, "--epsilon", "one", "-o", old, code=2, says="valid number")
+    refused("release", sketch, "-o", old, code=2, says="--epsilon")
+
+
+def test_an_exhausted_budget_is_refused(refused, sites, old):
+    sketch, after = sites / "north.sketch.hush", ("--after", sites / "north.hush")
+    says = "is exhausted"
+    refused("release", sketch, "--epsilon", 1, *after, "-o", old, says=says)
+
+
+def test_a_release_is_not_released_again(refused, sites, old):
+    refused("release", sites / "north.hush", "--epsilon", 1, "-o", old, says="is a release already")
+
+
+@pytest.mark.parametrize("name", ["plan.hush", "schema.toml"])
+def test_only_a_sketch_is_released(refused, sites, old, name):
+    refused("release", sites / name, "--epsilon", 1, "-o", old, says=name)
+
+
+def test_a_raw_sketch_is_no_earlier_release(refused, sites, old):
+    sketch = sites / "north.sketch.hush"
+    after = ("--after", sites / "south.sketch.hush")
+    refused("release", sketch, "--epsilon", 1, *after, "-o", old, says="a release is needed")
+
+
+def test_sketches_and_releases_do_not_merge(refused, sites, old):
+    for pair in (("north.hush", "south.sketch.hush"), ("south.sketch.hush", "north.hush")):
+        paths = [sites / name for name in pair]
+        says = ["south.sketch.hush is a raw sketch", "release the sketch first"]
+        refused("merge", *paths, "-o", old, says=says)
+
+
+def test_releases_of_different_plans_do_not_merge(refused, sites, old):
+    pair = sites / "north.hush", sites / "north.first.hush"
+    refused("merge", *pair, "-o", old, says="another plan")
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        (("--adjacency", "replace-one"), "different adjacencies"),
+        (("--rows-per-person", 2), "different privacy units"),
+        (("--mechanism", "discrete-laplace"), "different mechanisms"),
+    ],
+)
+def test_releases_under_different_terms_do_not_merge(refused, site, tmp_path, old, option, says):
+    sketch = site / "a.sketch.hush"
+    do("release", sketch, "--epsilon", 1, "-o", tmp_path / "a.hush")
+    do("release", sketch, "--epsilon", 1, *option, "-o", tmp_path / "b.hush")
+    refused("merge", tmp_path / "a.hush", tmp_path / "b.hush", "-o", old, says=says)
+
+
+def test_a_copy_of_a_release_does_not_merge(refused, sites, tmp_path, old):
+    (tmp_path / "copy.hush").write_bytes((sites / "north.hush").read_bytes())
+    pair = sites / "north.hush", tmp_path / "copy.hush"
+    refused("merge", *pair, "-o", old, says="counted twice")
+
+
+def test_ranges_read_off_rows_are_refused(refused, site, tmp_path, old):
+    from hushtable import load
+
+    load(site / "model.hush").sketch_.save(tmp_path / "s.hush")
+    refused("release", tmp_path / "s.hush", "--epsilon", 1, "-o", old, says="read off the data")
+
+
+def test_raw_marginals_are_refused(refused, site, tmp_path, old):
+    marginals = ("--marginals", site / "marginals.sketch.hush")
+    schema = site / "schema.toml"
+    refused("plan", "draw", schema, *marginals, *TERMS, "-o", old, says="release them first")
+    do("plan", "draw", schema, *marginals, "-o", tmp_path / "p.hush")
+    do("sketch", site / "rows.csv", "--plan", tmp_path / "p.hush", "-o", tmp_path / "s.hush")
+    refused("release", tmp_path / "s.hush", "--epsilon", 1, "-o", old, says="exact counts")
+
+
+def test_expected_rows_and_epsilon_go_together(refused, site, old):
+    schema = site / "schema.toml"
+    refused("plan", "draw", schema, "--epsilon", 1, "-o", old, code=2, says="expected_rows")
+    refused("plan", "draw", schema, "--expected-rows", 9, "-o", old, code=2, says="give epsilon")
+
+
+def test_first_rounds_that_do_not_pay_are_refused(refused, site, old):
+    few = ("--epsilon", 0.1, "--expected-rows", 100)
+    schema = site / "schema.toml"
+    refused("plan", "marginals", schema, *few, "-o", old, says="draw the plan in one round")
+    refused("plan", "ranges", schema, *few, "-o", old, says="ranges cannot be found privately")
+
+
+def test_ranges_of_another_schema_are_refused(refused, sites, tmp_path, old):
+    other = tmp_path / "other.toml"
+    other.write_text(SCHEMA.replace("high = 120", "high = 130"))
+    ranges = ("--ranges", sites / "north.hush")
+    refused("plan", "draw", other, *ranges, *TERMS, "-o", old, says="ranges of another schema")
+
+
+def test_marginals_do_not_score(refused, sites, tmp_path):
+    model = ("--model", sites / "marginals.hush")
+    out = tmp_path / "s.csv"
+    refused("score", sites / "north.csv", *model, "-o", out, says="holds marginals")
+
+
+@pytest.mark.parametrize("honest", [False, True])
+def test_a_hand_edited_ledger_is_refused(refused, sites, tmp_path, old, honest):
+    content = files.read(sites / "north.hush")
+    manifest = json.loads(json.dumps(content.manifest))
+    manifest["ledger"]["epsilon"] = 0.1
+    if honest:  # also the file's own digest was made to fit
+        manifest["digest"] = header.digest(manifest)
+    text = rfc8785.dumps(manifest).decode()
+    edited = tmp_path / "edited.hush"
+    edited.write_bytes(safetensors.numpy.save(content.arrays, metadata={"hushtable": text}))
+    says = "states epsilon 0.1" if honest else "edited after the file was written"
+    for command in (("inspect", edited), ("merge", edited, "-o", old)):
+        refused(*command, says=says)
+
+
+def test_a_missing_opendp_names_the_extra(refused, sites, old, monkeypatch):
+    monkeypatch.setitem(sys.modules, "opendp.prelude", None)
+    sketch = sites / "north.sketch.hush"
+    refused("release", sketch, "--epsilon", 1, "-o", old, says="pip install 'hushtable[private]'")

@@ -1,0 +1,296 @@
+"""``hushtable report``: from files to one page, and what is refused before anything is read."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+from pyarrow import csv
+
+from cli_helpers import allow_no_masks, do, trust, write_rows
+from hushtable import load
+from hushtable.scores.scorer import Scorer
+
+
+@pytest.fixture(scope="module")
+def consortium(tmp_path_factory, site):
+    """Folder with three sites' releases and rounds, with masks, without, and hidden."""
+    here = tmp_path_factory.mktemp("consortium")
+    plan = here / "plan.hush"
+    do("plan", "draw", site / "schema.toml", "--tables", 5, "--seed", 1, "-o", plan)
+    do("plan", "hide", plan, "-o", here / "layout.hush")
+    plan.chmod(0o600)
+    names, parts = ("east", "north", "south"), here / "parts"
+    parts.mkdir()
+    for seed, name in enumerate(names):
+        write_rows(here / f"{name}.csv", 200, seed)
+        do("round", "keygen", name, "--cap", 9, "--persons", "1", "--folder", here)
+        do("sketch", here / f"{name}.csv", "--plan", plan, "-o", here / f"{name}.sketch.hush")
+        do("release", here / f"{name}.sketch.hush", "--epsilon", 2, "-o", parts / f"{name}.hush")
+    do("merge", *sorted(parts.iterdir()), "-o", here / "merged.hush")
+    do("round", "keygen", "lead", "--folder", here)
+    allow_no_masks(here, *names)
+    cards = [here / f"{name}.card" for name in names]
+    for kind, counted, options in (
+        ("masked", plan, []),
+        ("open", plan, ["--no-masks"]),
+        ("hidden", here / "layout.hush", []),
+    ):
+        asked = here / f"{kind}.round.hush"
+        do("round", "open", counted, *cards, "--key", here / "lead.key", "--epsilon", 1,
+           *options, "--title", "<b>spring</b>", "-o", asked)  # fmt: skip
+        (here / kind).mkdir()
+        for name in names:
+            extra = ["--plan", plan] if kind == "hidden" else []
+            do("round", "submit", asked, here / f"{name}.csv", "--key", here / f"{name}.key",
+               "--yes", *trust(here, "lead", *names), *extra,
+               "-o", here / kind / f"{name}.hush")  # fmt: skip
+        do("round", "collect", asked, *sorted((here / kind).iterdir()),
+           "-o", here / f"{kind}.result.hush")  # fmt: skip
+    do("round", "model", here / "masked.result.hush", "--book", here / "north.book",
+       "-o", here / "local.hush")  # fmt: skip
+    return here
+
+
+@pytest.fixture
+def report(run, tmp_path):
+    """Run the command; return its JSON and the page."""
+
+    def report(*arguments):
+        page = tmp_path / "report.html"
+        text = run("report", *arguments, "-o", page)
+        assert text.code == 0, text.err
+        assert f"Wrote {page}" in text.out
+        html = page.read_text(encoding="utf-8")
+        facts = run("report", *arguments, "-o", page, "--json").json
+        assert facts["report"] == str(page)
+        return facts, html
+
+    return report
+
+
+def test_a_model_and_its_rows(report, site):
+    facts, html = report(site / "model.hush", site / "rows.csv", "--rows", 3)
+    model = load(site / "model.hush")
+    scores = model.score_samples(site / "rows.csv")
+    assert facts["sections"] == ["scores", "features"]
+    assert len(facts["reasons_to_stay"]) == 3
+    # Of the rows that the model counted, drift is none.
+    assert facts["drift"]["overall"] < 0.0 < facts["drift"]["by_chance_up_to"]
+    assert facts["drift"]["features_beyond_chance"] == []
+    assert f">{(scores < model.offset_).sum()} (" in html
+    shares = model.explain(site / "rows.csv")
+    for row in np.argsort(scores, kind="stable")[:3]:
+        best = model.feature_names_in_[shares[row].argmax()]
+        why = html.partition(f"><span>{row}</span></th>")[2].partition("</li>")[0]
+        assert f"<strong>{best}</strong>" in why
+        assert f'<span class="bits">{shares[row].max():.2f}</span>' in why
+        assert f"{scores[row]:.4f}" in html
+
+
+def test_ids_and_values_only_where_asked(report, run, site, tmp_path):
+    rows = csv.read_csv(site / "rows.csv")
+    names = [f"00{i}" for i in range(len(rows))]
+    table = rows.append_column("nr", [names]).append_column("seen", [["1 May"] * len(rows)])
+    csv.write_csv(table, tmp_path / "rows.csv")
+    data = [site / "model.hush", tmp_path / "rows.csv", "--drop", "nr,seen", "--rows", 3]
+    _, html = report(*data)
+    assert "1 May" not in html
+    facts, html = report(*data, "--id", "nr", "--keep", "seen,ward", "--values")
+    assert (
+        "It shows values of these rows: nr, seen, ward and the values that lower their scores."
+        in facts["reasons_to_stay"]
+    )
+    scores = load(site / "model.hush").score_samples(site / "rows.csv")
+    for row in np.argsort(scores, kind="stable")[:3].tolist():
+        # As they are in the data, zeros and all.
+        line = html.partition(f"<span>00{row}</span></th>")[2].partition("</tr>")[0]
+        assert f"<span>{row}</span></td>" in line
+        assert "<span>1 May</span></td>" in line
+        assert f"<span>{table['ward'][row].as_py() or ''}</span></td>" in line
+        assert '<svg viewBox="0 0 340 60"' in line
+    for options, code, words in (
+        (["--id", "nr"], 2, "give --rows"),
+        (["--rows", 1, "--id", "nr", "--keep", "nr"], 2, "name a column twice"),
+        (["--rows", 1, "--keep", "age,name"], 1, "has no column ['name']"),
+    ):
+        refused = run("report", *data[:4], *options, "-o", tmp_path / "no.html")
+        assert refused.code == code
+        assert words in refused.err
+    assert not (tmp_path / "no.html").exists()
+
+
+def test_ranks_among_all_rows(report, run, site, tmp_path):
+    plan, counts = tmp_path / "ranks.plan.hush", tmp_path / "ranks.hush"
+    do("plan", "ranks", site / "model.hush", "-o", plan)
+    do("sketch", site / "rows.csv", "--plan", plan, "-o", counts)
+    _, html = report(site / "model.hush", site / "rows.csv", "--rows", 3, "--ranks", counts)
+    asked = (site / "rows.csv", "--model", site / "model.hush", "--ranks", counts)
+    lowest = run("score", *asked, "-o", tmp_path / "scores.csv", "--json").json["lowest"]
+    for one in lowest[:3]:
+        low, high = one["between"]
+        assert f">{one['rank']:.2%}<" in html
+        assert f">{low:.2%} and {high:.2%}<" in html
+    assert "are below the threshold" in html
+
+
+def test_a_model_alone(report, site):
+    facts, html = report(site / "model.hush")
+    assert facts["sections"] == ["features"]
+    assert facts["drift"] is None
+    assert "no rows were given" in html
+    assert f"{load(site / 'model.hush').offset_:.4g} bits: rows below are outliers" in html
+
+
+def test_marginals(report, site):
+    facts, html = report(site / "marginals.sketch.hush")
+    assert facts["sections"] == ["features"]
+    assert html.count("<svg") == 3
+    assert "Histogram of ward" in html
+
+
+def test_a_share_and_columns(report, site, tmp_path):
+    wide = tmp_path / "wide.csv"
+    lines = (site / "rows.csv").read_text().splitlines()
+    wide.write_text("\n".join(f"{i or 'id'},{line}" for i, line in enumerate(lines)) + "\n")
+    _, html = report(site / "model.hush", wide, "--contamination", 0.05, "--drop", "id")
+    assert "20 (5.00%)" in html
+
+
+def test_a_merged_release_and_its_parts(report, consortium, tmp_path):
+    parts = consortium / "parts"
+    _, html = report(consortium / "merged.hush", "--parts", parts / "[ns]o*.hush")
+    assert "✗ fails:" in html  # east was left out
+    total = tmp_path / "merged.hush"
+    total.write_bytes((consortium / "merged.hush").read_bytes())
+    for part in parts.iterdir():
+        (tmp_path / part.name).write_bytes(part.read_bytes())
+    # The sum in the same folder is not taken for a part.
+    facts, html = report(total, "--parts", tmp_path)
+    assert facts["sections"] == ["features", "privacy", "sites"]
+    assert "✓ holds:" in html
+    assert "✗" not in html
+    for name in ("east", "north", "south"):
+        assert f'<td class="number">{load(parts / f"{name}.hush").n_rows:,}</td>' in html
+
+
+@pytest.mark.parametrize("kind", ["masked", "open", "hidden"])
+def test_a_round(report, consortium, kind):
+    result, asked = consortium / f"{kind}.result.hush", consortium / f"{kind}.round.hush"
+    facts, html = report(result, "--round", asked, "--parts", consortium / kind)
+    privacy = ["privacy", "sites"]
+    assert facts["sections"] == (privacy if kind == "hidden" else ["features", *privacy])
+    assert facts["reasons_to_stay"] == []
+    assert html.count("✓ holds:") == 3
+    assert "to the bit" in html
+    assert ("rows, estimated" in html) == (kind == "open")
+    assert "&lt;b&gt;spring&lt;/b&gt;" in html
+    assert "<b>" not in html
+    assert ("No hash function" in html) == (kind == "hidden")
+
+
+def test_a_round_with_a_late_site_and_a_broken_file(report, consortium, tmp_path):
+    sent = tmp_path / "sent"
+    sent.mkdir()
+    for name in ("east", "north"):
+        (sent / f"{name}.hush").write_bytes((consortium / "open" / f"{name}.hush").read_bytes())
+    (sent / "again.hush").write_bytes((sent / "north.hush").read_bytes())
+    (sent / "south.hush").write_bytes((consortium / "open" / "south.hush").read_bytes()[:900])
+    result = consortium / "open.result.hush"
+    asked = consortium / "open.round.hush"
+    _, html = report(result, "--round", asked, "--parts", sent)
+    assert "Missing: south." in html
+    assert "Refused" in html
+    assert "repeats the submission of north" in html
+    assert str(tmp_path) not in html
+    assert "✗ fails:</span> The sum of the submissions that are in is not open.result.hush" in html
+    # Under masks there is no sum without all.
+    east = consortium / "masked" / "east.hush"
+    masked = ["--round", consortium / "masked.round.hush", "--parts", east]
+    _, html = report(consortium / "masked.result.hush", *masked)
+    assert "The sum could not be made again" in html
+
+
+def test_a_local_model(report, consortium):
+    facts, html = report(consortium / "local.hush", consortium / "north.csv")
+    assert facts["sections"] == ["scores", "features", "privacy"]
+    assert any("must not leave" in reason for reason in facts["reasons_to_stay"])
+    assert "a local model mixes exact counts with noised ones" in html
+
+
+def test_no_threshold_in_the_noise(report, consortium, monkeypatch):
+    # Now and then noise alone leaves one: what is written without is not left to chance.
+    monkeypatch.setattr(Scorer, "auto_offset", lambda _: float("nan"))
+    _, html = report(consortium / "parts" / "east.hush", consortium / "east.csv")
+    assert "leaves no threshold to be derived" in html
+    assert ">nan" not in html
+
+
+def test_refused(refused, site, consortium, tmp_path, old):
+    page = tmp_path / "r.html"
+    model, rows = site / "model.hush", site / "rows.csv"
+    refused("report", model, "-o", tmp_path / "r.pdf", code=2, says="ends in .html")
+    refused("report", model, "-o", tmp_path / "none" / "r.html", says="no folder")
+    refused("report", model, "-o", page, "--rows", 3, code=2, says="give DATA after MODEL")
+    refused("report", model, "-o", page, "--ranks", model, code=2, says="give DATA after MODEL")
+    refused("report", model, rows, "-o", page, "--contamination", 2, code=2, says="at most 0.5")
+    refused("report", model, "-o", page, "--round", model, code=2, says="give --parts")
+    refused("report", model, "-o", page, "--parts", tmp_path / "x*", says="no such file")
+    refused("report", old, "-o", page, says="not a .hush file")
+    refused("report", site / "plan.hush", "-o", page, says="holds a plan")
+    marginals = site / "marginals.sketch.hush"
+    refused("report", model, rows, "-o", page, "--ranks", marginals, says="ranks need counts")
+    refused("report", marginals, rows, "-o", page, code=2, says="scores no rows")
+    result, masked = consortium / "masked.result.hush", consortium / "masked.round.hush"
+    sent = consortium / "masked"
+    hidden = consortium / "hidden.result.hush"
+    refused("report", hidden, "-o", page, "--parts", sent, code=2, says="give --round")
+    refused("report", hidden, "-o", page, "--parts", sent, "--round", masked, code=2,
+            says="not the result of round")  # fmt: skip
+    refused("report", consortium / "local.hush", "-o", page, "--parts", sent, code=2,
+            says="is a local model")  # fmt: skip
+    refused("report", model, "-o", page, "--parts", sent, "--round", masked, code=2,
+            says="holds exact counts")  # fmt: skip
+    refused("report", result, "-o", page, "--parts", site / "a.sketch.hush", code=2,
+            says="not of one kind")  # fmt: skip
+
+
+def test_an_old_page_survives(run, site, tmp_path, monkeypatch):
+    page = tmp_path / "r.html"
+    page.write_text("precious")
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    result = run("report", site / "model.hush", "-o", page)
+    assert result.code == 1
+    assert "pip install 'hushtable[report]'" in result.err
+    assert page.read_text() == "precious"
+
+
+def test_the_demo_leaves_a_report(run, tmp_path):
+    page = tmp_path / "demo.html"
+    facts = run("demo", "--report", page, "--json").json
+    assert facts["report"] == str(page)
+    html = page.read_text(encoding="utf-8")
+    assert "Three hospitals: report for the Cancer centre" in html
+    assert "✓ holds:" in html
+    for hospital in facts["hospitals"]:
+        assert hospital["hospital"] in html
+    assert f"Wrote {page}" in run("demo", "--report", page).out
+
+
+def test_the_report_says_of_each_value_what_the_list_says(run, report, site, tmp_path):
+    listed = tmp_path / "top.csv"
+    asked = (site / "rows.csv", "--model", site / "model.hush", "--top", 20, "-o", listed)
+    assert run("score", *asked).code == 0
+    _, html = report(site / "model.hush", site / "rows.csv", "--rows", 20, "--values")
+    text = re.sub(r"<[^>]*>", "", html)
+    said = [
+        words for line in csv.read_csv(listed)["words"].to_pylist() for words in line.split("; ")
+    ]
+    assert len(said) > 20
+    named = [words for words in said if words in text]
+    assert len(named) > 0.7 * len(said)  # the report leaves out what stands out no more than others
+    for words in set(said) - set(named):
+        # Then it says nothing else of the value either.
+        value = re.match(r"\w+ \S+?(?=[,: ]|$)", words)[0]
+        assert f"{value}:" not in text
+        assert f"{value}," not in text

@@ -1,0 +1,169 @@
+"""Scoring into a folder: a file for each, resumable, nothing lost."""
+
+import json
+import os
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import csv
+
+import hushtable
+from cli_helpers import contents, write_rows
+
+
+@pytest.fixture
+def lake(tmp_path):
+    """Return a folder of three files of rows, one of them deeper, Parquet and CSV."""
+    (tmp_path / "lake" / "deep").mkdir(parents=True)
+    for name, n_rows in (("a", 120), ("deep/a", 80), ("b", 50)):
+        rows = write_rows(tmp_path / "lake" / f"{name}.csv", n_rows, seed=n_rows)
+        if name != "b":
+            pq.write_table(csv.read_csv(rows), rows.with_suffix(".parquet"))
+            rows.unlink()
+    return tmp_path / "lake"
+
+
+@pytest.fixture
+def score(run, site, lake):
+    def score(*options, model="model.hush", rows=lake, out=lake.parent / "scores"):
+        return run("score", rows, "--model", site / model, "-o", out, *options)
+
+    return score
+
+
+def changed(folder):
+    return {path.name: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}
+
+
+def test_every_file_has_its_scores(score, site, lake, tmp_path):
+    result = score("--threads", 3)
+    assert (result.code, result.err) == (0, "")
+    assert "Scored 250 rows" in result.out
+    assert f"Wrote 3 files in {tmp_path / 'scores'}" in result.out
+    model = hushtable.load(site / "model.hush")
+    names = {"a.parquet": "a", "deep/a.parquet": "deep/a", "b.csv": "b"}
+    assert set(contents(tmp_path / "scores")) == {f"{n}.scores.parquet" for n in names.values()}
+    lowest = []
+    for source, name in names.items():
+        table = pq.read_table(tmp_path / "scores" / f"{name}.scores.parquet")
+        scores = model.score_samples(lake / source)
+        np.testing.assert_array_equal(table["score"], scores)
+        np.testing.assert_array_equal(table["row"], np.arange(len(scores)))
+        np.testing.assert_array_equal(table["outlier"], scores < model.offset_)
+        lowest += [(score, str(lake / source), row) for row, score in enumerate(scores)]
+    facts = json.loads(score("--json", out=tmp_path / "again").out)
+    assert (facts["rows"], facts["files_kept"]) == (250, 0)
+    found = [(line["score"], line["file"], line["row"]) for line in facts["lowest"]]
+    assert found == sorted(lowest)[:5]
+
+
+def test_what_is_done_is_not_done_again(score, lake, tmp_path):
+    assert score().code == 0
+    before = changed(tmp_path / "scores")
+    result = score()
+    assert result.code == 0
+    assert "left as they are: 3 files" in result.out
+    assert "No other row is to be scored" in result.out
+    (tmp_path / "scores" / "deep" / "a.scores.parquet").unlink()
+    write_rows(lake / "b.csv", 60, seed=9)  # its scores are out of date
+    facts = json.loads(score("--json").out)
+    assert (facts["rows"], facts["files_kept"]) == (140, 1)
+    after = changed(tmp_path / "scores")
+    assert after["a.scores.parquet"] != before["a.scores.parquet"]  # the deeper one has its name
+    assert after["b.scores.parquet"] > before["b.scores.parquet"]
+    assert len(pq.read_table(tmp_path / "scores" / "b.scores.parquet")) == 60
+
+
+def test_a_failure_keeps_whole_files_and_the_next_call_goes_on(score, lake, tmp_path):
+    good = (lake / "b.csv").read_bytes()
+    (lake / "b.csv").write_text("age,income,ward\n40,inf,north\n")
+    result = score("--threads", 1)
+    assert result.code == 1
+    assert "'inf' in line 2 of" in result.err
+    assert set(contents(tmp_path / "scores")) == {"a.scores.parquet"}  # and nothing half written
+    (lake / "b.csv").write_bytes(good)
+    facts = json.loads(score("--json").out)
+    assert (facts["rows"], facts["files_kept"]) == (130, 1)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_ctrl_c_leaves_whole_files_only(score, tmp_path, monkeypatch, threads):
+    from hushtable.cli import _score_files
+
+    write = _score_files.write_scores
+    begun = []
+
+    def interrupted(path, *others):
+        begun.append(path)
+        if len(begun) == 2:
+            raise KeyboardInterrupt
+        write(path, *others)
+
+    monkeypatch.setattr(_score_files, "write_scores", interrupted)
+    result = score("--threads", threads)
+    assert result.code == 130
+    assert all(name.endswith(".scores.parquet") for name in contents(tmp_path / "scores"))
+    monkeypatch.undo()
+    assert score().code == 0
+    assert len(contents(tmp_path / "scores")) == 3
+
+
+def test_an_empty_file_has_no_scores(score, lake, tmp_path):
+    pq.write_table(pq.read_table(lake / "a.parquet")[:0], lake / "none.parquet")
+    assert score().code == 0
+    assert len(pq.read_table(tmp_path / "scores" / "none.scores.parquet")) == 0
+
+
+def test_nothing_of_others_is_lost(score, lake, site, tmp_path):
+    assert score().code == 0
+    before = contents(tmp_path / "scores")
+    result = score(model="a.sketch.hush")
+    assert result.code == 2
+    assert "scores by another model or threshold" in result.err
+    assert contents(tmp_path / "scores") == before
+    for content in (b"precious", (lake / "a.parquet").read_bytes()):
+        (tmp_path / "scores" / "b.scores.parquet").write_bytes(content)
+        result = score()
+        assert result.code == 2
+        assert "is no file of scores" in result.err
+        assert (tmp_path / "scores" / "b.scores.parquet").read_bytes() == content
+
+
+def test_what_is_refused(score, lake, tmp_path):
+    before = contents(tmp_path)
+    for options, message, code in (
+        ({"out": lake}, "where rows are read from", 2),
+        ({"out": lake / "deep"}, "where rows are read from", 2),
+        ({"out": tmp_path / "no" / "scores"}, "make it first", 1),
+        ({"out": tmp_path / "scores.txt"}, "ends in .parquet or .csv, or a folder", 2),
+    ):
+        result = score(**options)
+        assert (result.code, message in result.err) == (code, True), result.err
+    result = score("--contamination", "0.1")
+    assert result.code == 2
+    assert "--contamination and --count need all scores" in result.err
+    write_rows(lake / "a.csv", 30)  # beside a.parquet
+    result = score()
+    assert result.code == 2
+    assert "same name" in result.err
+    (lake / "a.csv").unlink()
+    assert contents(tmp_path) == before
+
+
+def test_columns_are_compared_before_the_first_file_is_scored(score, lake, tmp_path):
+    (lake / "z.csv").write_text("age,ward\n40,north\n")
+    result = score()
+    assert result.code == 1
+    assert "z.csv" in result.err
+    assert not (tmp_path / "scores").exists()
+
+
+def test_a_folder_that_cannot_be_written(score, tmp_path, monkeypatch):
+    (tmp_path / "scores").mkdir()
+    # Permissions do not bind root.
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    result = score()
+    assert result.code == 1
+    assert "scores is read-only: use another folder" in result.err
+    assert contents(tmp_path / "scores") == {}

@@ -1,0 +1,224 @@
+"""The page as people see it: opened, clicked through and printed in Chromium."""
+
+import io
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+import chromium
+from hushtable.report.page import page
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        chromium.found() is None, reason="no Chromium here: apt-get install chromium"
+    ),
+]
+
+PHONE, DESK = 390, 1280
+
+#: The least contrast of a text with what is behind it, over all texts that are shown.
+CONTRAST = """(() => {
+    const light = (colour) => {
+        const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map((part) => {
+            const x = part / 255;
+            return x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4;
+        });
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const paper = (element) => {
+        for (let e = element; e; e = e.parentElement) {
+            const colour = getComputedStyle(e).backgroundColor;
+            if (colour !== "rgba(0, 0, 0, 0)") return colour;
+        }
+        return "rgb(255, 255, 255)";
+    };
+    let least = 21;
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+        const element = walker.currentNode.parentElement;
+        if (!walker.currentNode.data.trim() || !element.getClientRects().length) continue;
+        const style = getComputedStyle(element);
+        const ink = element.closest("svg") ? style.fill : style.color;
+        const [low, high] = [light(ink), light(paper(element))].sort((a, b) => a - b);
+        least = Math.min(least, (high + 0.05) / (low + 0.05));
+    }
+    return least;
+})()"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    with chromium.Chromium(tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory, of_everything):
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    path.write_text(page(of_everything), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def marginals_file(tmp_path_factory, of_marginals):
+    path = tmp_path_factory.mktemp("marginals") / "report.html"
+    path.write_text(page(of_marginals), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def values_file(tmp_path_factory, of_values):
+    path = tmp_path_factory.mktemp("values") / "report.html"
+    path.write_text(page(of_values), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def _quiet(browser, file, marginals_file, values_file):
+    """No test may leave a complaint in the console, or make the page ask for anything."""
+    browser.complaints.clear()
+    browser.asked.clear()
+    yield
+    assert browser.complaints == []
+    assert set(browser.asked) <= {
+        file.as_uri(),
+        marginals_file.as_uri(),
+        values_file.as_uri(),
+        "data:,",
+    }
+
+
+@pytest.mark.parametrize("width", [PHONE, DESK])
+@pytest.mark.parametrize("dark", [False, True])
+def test_looks(browser, file, width, dark):
+    browser.show(file, width, dark=dark)
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run(CONTRAST) >= 4.5
+    picture = imread(io.BytesIO(browser.picture()))[..., :3]
+    assert picture.shape[1] >= width - 20
+    paper = picture[2, 2]
+    assert (paper.mean() < 0.2) == dark
+    written = (np.abs(picture - paper) > 0.3).any(axis=(1, 2))
+    assert written.mean() > 0.3, "hardly anything on the page"
+    # Bars and curves are there, in the colours of the page.
+    sizes = browser.run(
+        "[...document.querySelectorAll('svg')].map((s) => [s.clientWidth, s.clientHeight])"
+    )
+    assert len(sizes) == 3
+    assert all(w > 250 and h > 80 for w, h in sizes)
+    fills = browser.run(
+        "[...document.querySelectorAll('svg path')].map((p) => getComputedStyle(p).fill)"
+    )
+    expected = "rgb(108, 178, 240)" if dark else "rgb(31, 111, 178)"
+    assert expected in fills
+
+
+@pytest.mark.parametrize(("width", "across"), [(PHONE, 1), (DESK, 3)])
+@pytest.mark.parametrize("dark", [False, True])
+def test_histograms_stand_side_by_side(browser, marginals_file, width, across, dark):
+    browser.show(marginals_file, width, dark=dark)
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run(CONTRAST) >= 4.5
+    lefts = browser.run(
+        "[...document.querySelectorAll('.small figure')]"
+        ".map((f) => Math.round(f.getBoundingClientRect().left))"
+    )
+    assert len(lefts) == 4
+    assert len(set(lefts)) == across
+
+
+def test_reasons_stand_beside_their_rows(browser, file):
+    browser.show(file, DESK)
+    cells = browser.run(
+        "[...document.querySelectorAll('[aria-label^=\"Rows with\"] td:last-child')]"
+        ".map((cell) => [cell.textContent, getComputedStyle(cell).textAlign])"
+    )
+    assert len(cells) == 5
+    assert all(align == "left" for _, align in cells)
+    assert any("bits below a typical score" in text for text, _ in cells)
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_rows_are_cards_on_a_phone(browser, values_file, dark):
+    browser.show(values_file, PHONE, dark=dark)
+    assert browser.run("document.documentElement.scrollWidth") <= PHONE
+    assert browser.run(CONTRAST) >= 4.5
+    # Nothing is cut off, and nothing has to be scrolled to.
+    region = "document.querySelector('[aria-label^=\"Rows with\"]')"
+    assert browser.run(f"{region}.scrollWidth <= {region}.clientWidth")
+    edges = browser.run(
+        f"[...{region}.querySelectorAll('tbody *')].map((e) => e.getBoundingClientRect().right)"
+    )
+    assert len(edges) > 50
+    assert max(edges) <= PHONE - 16
+    # A line has the header that stands above the column on a desk.
+    labels = browser.run(
+        f"[...{region}.querySelectorAll('tr:nth-child(1) [data-label]')]"
+        ".map((e) => getComputedStyle(e, '::before').content)"
+    )
+    assert labels == ['"nr"', '"row"', '"ward"', '"score"', '"standard error"']
+    browser.show(values_file, DESK)
+    displays = browser.run(
+        f"[...{region}.querySelectorAll('tbody tr')].map((e) => getComputedStyle(e).display)"
+    )
+    assert displays == ["table-row"] * 3
+
+
+def test_bars_of_all_rows_have_one_scale(browser, values_file):
+    for width in (PHONE, DESK):
+        browser.show(values_file, width)
+        bars = browser.run(
+            "[...document.querySelectorAll('.measure')].map((e) => [+e.textContent, "
+            "e.querySelector('.bar').getBoundingClientRect().width])"
+        )
+        per_bit = [pixels / bits for bits, pixels in bars if bits > 0.2]
+        assert len(per_bit) > 3
+        assert max(per_bit) < 1.03 * min(per_bit)
+
+
+def test_clicking_through(browser, file):
+    browser.show(file, DESK, height=700)
+    links = browser.run("[...document.querySelectorAll('nav a')].map((a) => a.hash)")
+    assert links == ["#scores", "#features", "#privacy", "#sites", "#file", "#left-out"]
+    browser.run("document.documentElement.style.scrollBehavior = 'auto'")
+    for link in links:
+        browser.click(f"nav a[href='{link}']")
+        assert browser.run("location.hash") == link
+        top = browser.run(f"document.querySelector('{link}').getBoundingClientRect().top")
+        assert -5 <= top < 700, link
+    assert browser.run("document.querySelector('details').open") is False
+    browser.click("summary")
+    assert browser.run("document.querySelector('details').open") is True
+    assert browser.run("document.querySelector('details table').clientHeight") > 100
+    browser.click("summary")
+    assert browser.run("document.querySelector('details').open") is False
+
+
+def test_keyboard_reaches_all_that_can_be_clicked(browser, file):
+    browser.show(file, DESK)
+    reached = set()
+    for _ in range(30):
+        browser.press_tab()
+        reached.add(browser.run("document.activeElement.outerHTML.slice(0, 60)"))
+    clickable = browser.run(
+        "[...document.querySelectorAll('a, summary')].map((e) => e.outerHTML.slice(0, 60))"
+    )
+    assert set(clickable) <= reached
+
+
+def test_nothing_of_a_name_runs(browser, file):
+    browser.show(file, DESK)
+    assert browser.run("document.scripts.length") == 0
+    assert browser.run("document.images.length") == 0
+    assert browser.run("document.body.textContent.includes('<script>alert(1)</script>')")
+
+
+def test_paper(browser, file):
+    """Print is dark on light, even where the screen is dark, with all numbers and no links."""
+    browser.show(file, DESK, dark=True, media="print")
+    assert browser.run("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert browser.run("getComputedStyle(document.querySelector('nav')).display") == "none"
+    assert browser.run("document.querySelector('details table').checkVisibility()")
+    assert browser.printed().startswith(b"%PDF")

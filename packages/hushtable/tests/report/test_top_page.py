@@ -1,0 +1,32 @@
+"""The page of the lowest rows as people see it: on a phone and on a desk."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import chromium
+from hushtable import HushTable
+from hushtable.data.readers import as_reader
+from hushtable.report.top import page
+from hushtable.scores.outliers import find_outliers
+from hushtable.scores.scorer import Scorer
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(chromium.found() is None, reason="no Chromium here")
+@pytest.mark.parametrize("dark", [False, True])
+def test_cards_on_a_phone_and_a_table_on_a_desk(dark, rng, tmp_path):
+    rows = pd.DataFrame(rng.normal(size=(300, 4)), columns=["a", "b", "c" * 60, "d"])
+    rows["ward"] = np.repeat(["a ward with a long name, and more", "x" * 80, "south"], 100)
+    detector = HushTable(random_state=0).fit(rows)
+    found = find_outliers(Scorer(detector.sketch_), as_reader(rows), 20, keep=("ward",))
+    path = tmp_path / "top.html"
+    path.write_text(page(found, "m.hush", "rows.csv", "bits"))
+    with chromium.Chromium(tmp_path / "profile") as browser:
+        for width, shown in ((390, "none"), (1280, "table-header-group")):
+            browser.show(path, width, dark=dark)
+            assert browser.run("document.documentElement.scrollWidth") <= width
+            head = "getComputedStyle(document.querySelector('thead')).display"
+            assert browser.run(head) == shown
+        assert browser.complaints == []
+        assert browser.asked == [path.as_uri()] * 2

@@ -1,0 +1,271 @@
+"""Every line of bad input, through Python: a clear error, and nothing lost."""
+
+import gzip
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from hushtable import (
+    ACE,
+    Feature,
+    HushTable,
+    HushTableError,
+    LSHiTables,
+    Plan,
+    RSHash,
+    Schema,
+    Sketch,
+)
+from hushtable.data import check_rows
+from hushtable.errors import DataError, DataTypeError
+from hushtable_connect.engines.work import count
+
+DETECTORS = [ACE, HushTable, LSHiTables, RSHash]
+
+
+@pytest.fixture
+def plan():
+    return Plan.draw(
+        Schema((
+            Feature.numeric("age", low=0, high=120),
+            Feature.categorical("ward", ["north", "south"]),
+        )),
+        n_tables=4,
+        random_state=0,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def fine():
+    return pd.DataFrame({"age": [30.0, 40.0, 50.0], "ward": ["north", "south", "north"]})
+
+
+def csv(tmp_path, text, name="a.csv"):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("make", DETECTORS)
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is empty"),
+        ("a,b\n", "no rows"),
+        ("a,b\n1,2\n", "1 sample"),
+        ("a,b\n1,2\n3\n", "line 3 has 1 field, 2 are needed"),
+        ("a,b\n1,inf\n2,3\n", "'inf' in line 2"),
+        ("a,b\n1,\n2,\n", "b: it is missing in every row\nAdd: --drop b"),
+        ("a,a\n1,2\n3,4\n", "'a' is listed twice"),
+        ("a,,c\n1,2,3\n3,4,5\n", "line 1 has no name for column 2"),
+        (b"a,b\n" + b"1,2\n" * 20_000 + b"1,\xff\n", "line 20002 is not UTF-8.*--encoding"),
+        (b"a,Gr\x94\xe1e\n1,2\n3,4\n", "its encoding is in doubt"),
+        (b"\x00\x01\x02\x03", "line 1 holds a NUL byte"),
+    ],
+)
+def test_files_that_cannot_be_fitted(make, tmp_path, text, message):
+    with pytest.raises(DataError, match=message):
+        make().fit(csv(tmp_path, text))
+
+
+def test_paths_that_are_not_there(tmp_path):
+    for path in ("none.csv", "none*.csv", "."):
+        with pytest.raises(DataError, match=r"no such file|no CSV or Parquet"):
+            HushTable().fit(tmp_path / path)
+    with pytest.raises(DataError, match="ends in"):
+        HushTable().fit(csv(tmp_path, "a\n1\n", "a.doc"))
+    with pytest.raises(DataError, match="not a Parquet file"):
+        HushTable().fit(csv(tmp_path, "a\n1\n", "a.parquet"))
+    pq.write_table(pa.table({"a": [1.0, 2.0]}), tmp_path / "b.parquet")
+    (tmp_path / "b.parquet").write_bytes((tmp_path / "b.parquet").read_bytes()[:-40])
+    with pytest.raises(DataError, match=r"b\.parquet"):
+        HushTable().fit(tmp_path / "b.parquet")
+
+
+@pytest.mark.parametrize(("path", "message"), [("a" * 5_000, "too long"), ("a\0b", "no such")])
+def test_paths_that_no_file_has(path, message):
+    with pytest.raises(DataError, match=f"{message}.*: check the path"):
+        HushTable().fit(path)
+
+
+def test_a_damaged_archive(tmp_path):
+    path = tmp_path / "a.csv.gz"
+    path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 100_000)[:-200])
+    with pytest.raises(DataError, match=r"a\.csv\.gz"):
+        HushTable().fit(path)
+
+
+def test_files_of_a_folder_that_do_not_match(tmp_path):
+    csv(tmp_path, "a,b\n1,2\n", "1.csv")
+    csv(tmp_path, "a,c\n1,2\n", "2.csv")
+    with pytest.raises(DataError, match=r"only there \['c'\], missing \['b'\]"):
+        HushTable().fit(tmp_path)
+    csv(tmp_path, "b,a\n20,3\n", "2.csv")  # in another order: that of the first file counts
+    schema = HushTable(n_tables=2).fit(tmp_path).plan_.schema
+    assert [(f.name, f.low, f.high) for f in schema.features] == [("a", 1, 3), ("b", 2, 20)]
+    for one, other in (("1", "x"), ("x", "1")):
+        csv(tmp_path, f"a,b\n{one},2\n", "1.csv")
+        csv(tmp_path, f"a,b\n{other},2\n", "2.csv")
+        with pytest.raises(DataError, match=r"a: 1 numbers and 'x' in line 2 of .*csv"):
+            HushTable().fit(tmp_path)
+
+
+def test_text_far_down_in_a_column_of_numbers(tmp_path):
+    lines = ["a"] + ["1"] * 3_000_000 + ["oops"]
+    with pytest.raises(DataError, match="oops"):
+        HushTable().fit(csv(tmp_path, "\n".join(lines)))
+
+
+@pytest.mark.parametrize("make", DETECTORS)
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.empty((0, 3)), "0 sample"),
+        (np.empty((3, 0)), "0 feature"),
+        (np.zeros((1, 3)), "1 sample"),
+        (np.zeros(3), "Expected 2D"),
+        (np.zeros((2, 2, 2)), "Expected 2D"),
+        (np.array([[1.0, np.inf], [2.0, 3.0]]), "infinity: feature 'x1' in row 0"),
+        (np.array([[1.0, 0], [-np.inf, 3.0]]), "infinity: feature 'x0' in row 1"),
+        (np.array([[1.0, np.nan], [2.0, np.nan]]), "x1: it is missing in every row"),
+        (np.array([[1, 2**53 + 1], [1, 1]]), r"2\*\*53"),
+        (np.array([[1, -(2**63)], [1, 1]]), r"-9223372036854775808.*2\*\*53"),
+        (np.array([[1, 2**64 - 1], [1, 1]], np.uint64), r"2\*\*53"),
+        (np.array([[-1e308], [1e308]]), "finite"),
+        (np.array([[1j], [2]]), "Complex"),
+        ([[1, 2], [3]], "rows and columns"),
+        (pa.table({"a": pa.array([[1], [2]])}), "type list"),
+        (pd.DataFrame(), "0 feature"),
+        (pd.DataFrame({"a": [1, 2**60]}), r"2\*\*53"),
+    ],
+)
+def test_rows_in_memory_that_cannot_be_fitted(make, X, message):
+    with pytest.raises(DataError, match=message):
+        make().fit(X)
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.array([[1, "a"], ["b", 2]], dtype=object),
+        np.array([[1, {"a": 1}], [2, 3]], dtype=object),
+        pd.DataFrame({"a": [1, "b"]}),
+        pd.DataFrame({"a": [1.0, 2.0], 3: [1.0, 2.0]}),
+    ],
+)
+def test_types_that_are_not_taken(X):
+    with pytest.raises(DataTypeError):
+        HushTable().fit(X)
+
+
+def test_large_integers_that_a_float_holds_are_fine():
+    HushTable(n_tables=2).fit(np.array([[2**53], [-(2**53)]]))
+
+
+def test_too_many_categories():
+    names = pd.DataFrame({"name": [f"patient {i}" for i in range(10_001)]})
+    with pytest.raises(DataError, match="name: more than 10,000 different texts\nAdd: --drop name"):
+        HushTable().fit(names)
+
+
+def test_rows_that_do_not_fit_the_plan(plan, fine):
+    Sketch.from_data(plan, fine)
+    for rows, message in [
+        (fine[["age"]], r"no column \['ward'\]"),
+        (fine.rename(columns={"age": "Age"}), r"no column \['age'\].*other columns are \['Age'\]"),
+        (fine.assign(age="old"), "'age': 'old' in row 0 is no number"),
+        (fine.assign(age=[1.0, np.inf, 2.0]), "infinity: feature 'age' in row 1"),
+        (fine.iloc[:0], "no rows"),
+        (fine.assign(ward=pd.to_datetime(["2024-01-01"] * 3)), None),
+    ]:
+        if message is None:
+            # A date is text that is none of the categories.
+            assert Sketch.from_data(plan, rows).outside() == {"ward": 3}
+            continue
+        with pytest.raises(DataError, match=message):
+            Sketch.from_data(plan, rows)
+
+
+def test_columns_match_by_name(plan, fine):
+    expected = Sketch.from_data(plan, fine)
+    for rows in (fine[["ward", "age"]], fine.assign(x="further")[["x", "ward", "age"]]):
+        assert Sketch.from_data(plan, rows) == expected
+
+
+def test_what_is_counted_rather_than_refused(plan, fine):
+    one = Sketch.from_data(plan, fine.iloc[:1])
+    assert one.n_rows == 1
+    missing = Sketch.from_data(plan, fine.assign(age=np.nan, ward=None))
+    assert missing.tally[:, 0].tolist() == [3, 3]
+    outside = Sketch.from_data(plan, fine.assign(age=[-1.0, 500.0, 50.0], ward="west"))
+    assert outside.outside() == {"age": 2, "ward": 3}
+
+
+def test_a_failed_fit_leaves_the_old_one(X):
+    detector = HushTable(random_state=0).fit(X)
+    before = detector.score_samples(X)
+    bad = X.copy()
+    bad[400, 2] = np.inf
+    with pytest.raises(HushTableError):
+        detector.partial_fit(bad)
+    with pytest.raises(HushTableError):
+        detector.fit(bad)
+    assert (detector.score_samples(X) == before).all()
+
+
+def test_errors_are_of_one_family_and_of_the_expected_kind():
+    with pytest.raises(ValueError, match="0 feature") as caught:
+        HushTable().fit(np.empty((3, 0)))
+    assert isinstance(caught.value, HushTableError)
+    with pytest.raises(TypeError):
+        HushTable().fit(pd.DataFrame({"a": [1, "b"]}))
+
+
+# --- where a value is -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lake(tmp_path):
+    """Return a folder of three files, the second of which holds an infinity, and a plan."""
+    rng = np.random.default_rng(0)
+    for part in range(3):
+        columns = {name: rng.normal(size=50) for name in ("a", "b")}
+        if part == 1:
+            columns["b"][7] = np.inf
+        pq.write_table(pa.table(columns), tmp_path / f"part-{part}.parquet")
+    schema = Schema([Feature.numeric(name, low=-9, high=9) for name in ("a", "b")])
+    return tmp_path, Plan.draw(schema, n_tables=5, random_state=0)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("what", ["fit", "sketch", "score", "list", "check", "verdicts"])
+def test_an_infinity_names_its_file(lake, what, threads):
+    folder, plan = lake
+    clean = HushTable(n_tables=5, random_state=0).fit(f"{folder}/part-0.parquet")
+    clean.set_params(n_jobs=threads)
+    calls = {
+        "fit": lambda: HushTable(n_jobs=threads).fit(str(folder)),
+        "sketch": lambda: Sketch.from_data(plan, str(folder), n_jobs=threads),
+        "score": lambda: clean.score_samples(str(folder)),
+        "list": lambda: clean.outliers(str(folder)),
+        "check": lambda: check_rows(plan.schema, str(folder), n_jobs=threads),
+        "verdicts": lambda: clean.learn(str(folder), np.ones(150, int)),
+    }
+    where = rf"feature 'b' in row 7 of {re.escape(str(folder))}/part-1\.parquet; needs finite"
+    with pytest.raises(DataError, match=where):
+        calls[what]()
+
+
+def test_an_infinity_in_one_file_names_it_and_survives_another_process(lake):
+    folder, plan = lake
+    with pytest.raises(DataError, match=r"'b' in row 7 of .*part-1\.parquet") as caught:
+        count(plan, f"{folder}/part-1.parquet")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
+    with pytest.raises(DataError, match=r"feature 'b' in row 0; needs"):
+        count(plan, pa.table({"a": [0.0], "b": [-np.inf]}))

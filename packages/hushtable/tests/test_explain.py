@@ -1,0 +1,256 @@
+"""Explanations: the kernel against the oracle, shares that add up, and culprits that are found."""
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from hushtable import (
+    ACE,
+    Feature,
+    HushTable,
+    LocalModel,
+    LSHiTables,
+    Plan,
+    RSHash,
+    Schema,
+    Sketch,
+)
+from hushtable.data.encoding import Encoder
+from hushtable.errors import DataError, UsageError
+from hushtable.kernels import _gains
+from hushtable.scores.explain import RARE, Explainer
+from hushtable.scores.scorer import Scorer
+from strategies import as_table, schemas_and_rows
+
+DRAWS = {
+    "lsh_itables": {"detector": "lsh_itables", "n_tables": 5},
+    "shallow": {"n_tables": 6, "min_depth": 1, "max_depth": 5, "n_cells": 64},
+    "folded": {"n_tables": 5, "n_cells": 16},
+    "deep": {"n_tables": 3, "min_depth": 17, "max_depth": 32, "n_cells": 2},
+}
+
+
+def sketched(draw, schema, rows, seed):
+    plan = Plan.draw(schema, random_state=seed, **DRAWS[draw])
+    return Sketch.from_data(plan, as_table(schema, rows))
+
+
+def planted(n=2000, d=6, seed=0):
+    """Normal rows, and the first ten with a feature each that is far off."""
+    X = np.random.default_rng(seed).normal(size=(n, d))
+    guilty = np.arange(10) % d
+    X[np.arange(10), guilty] = 9.0
+    return X, guilty
+
+
+# --- the kernel -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+@settings(max_examples=25)
+@given(data=schemas_and_rows(), seed=st.integers(0, 99), rare=st.sampled_from([0.3, 1.0]))
+def test_gains_equal_the_oracles(draw, data, seed, rare):
+    schema, rows = data
+    sketch = sketched(draw, schema, rows, seed)
+    values, offsets = Scorer(sketch).values, sketch.plan.family.offsets
+    limits = np.array(
+        [np.quantile(values[a:b], rare) + (rare == 1.0) for a, b in itertools.pairwise(offsets)]
+    )
+    codes = Encoder(schema).encode(as_table(schema, rows).to_batches()[0])
+    totals, gains = sketch.plan.family.gaining(values, limits)(codes)
+    assert gains.tolist() == [naive.gains(sketch.plan, values, limits, row) for row in rows]
+    assert totals.tolist() == sketch.plan.family.sum(codes, values).tolist()
+
+
+def test_blocks_of_any_length(rng):
+    X = rng.random((2 * _gains.ROWS + 1, 3))
+    detector = HushTable(n_tables=5, random_state=0).fit(X)
+    whole = detector.explain(X)
+    for n in (1, 2, _gains.ROWS - 1, _gains.ROWS, _gains.ROWS + 1):
+        assert np.array_equal(detector.explain(X[:n]), whole[:n])
+
+
+# --- shares -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+@settings(max_examples=25)
+@given(data=schemas_and_rows(), seed=st.integers(0, 99))
+def test_shares_add_up_to_what_a_score_falls_short_of(draw, data, seed):
+    schema, rows = data
+    sketch = sketched(draw, schema, rows, seed)
+    scorer, table = Scorer(sketch), as_table(schema, rows)
+    scores, shares = scorer.score(table), Explainer(scorer).explain(table)
+    # These rows are the counted ones, at the ranges' ends: their mean is the typical score.
+    typical = np.mean(list(scorer.batches(table, lambda codes, _: scorer.scoring.clipped(codes))))
+    np.testing.assert_allclose(shares.sum(axis=1), typical - scores, atol=1e-9)
+
+
+def test_shares_have_the_order_of_the_gains():
+    X, _ = planted()
+    X[10:20, :3] = 8.0  # three guilty features at once
+    detector = HushTable(random_state=0).fit(X)
+    explainer = Explainer(detector._scorer)
+    shares = detector.explain(X)
+    _, gains = explainer._gains(Encoder(detector.plan_.schema).encode(X))
+    # Rounding may part two equal gains, so that the order alone is no exact test.
+    order = np.argsort(gains, axis=1)
+    assert (np.diff(np.take_along_axis(shares, order, axis=1), axis=1) >= -1e-12).all()
+    short = detector.score_samples(X) < explainer.typical
+    more = gains.sum(axis=1) / 100 < explainer.typical - detector.score_samples(X)
+    assert (shares[short & more] >= 0.0).all()
+
+
+@pytest.mark.parametrize("second", [False, True])
+def test_typical_score_is_the_mean_of_the_counted_rows(rng, second):
+    X = rng.normal(size=(500, 4))
+    detector = HushTable(n_tables=20, passes=2 if second else 1, random_state=0).fit(X)
+    scores = detector.score_samples(X)
+    assert Explainer(detector._scorer).typical == pytest.approx(scores.mean(), abs=1e-9)
+    np.testing.assert_allclose(detector.explain(X).sum(axis=1), scores.mean() - scores, atol=1e-9)
+
+
+@pytest.mark.parametrize("make", [HushTable, LSHiTables])
+def test_the_guilty_feature_is_on_top(make):
+    X, guilty = planted()
+    shares = make(random_state=0).fit(X).explain(X)
+    assert np.array_equal(shares[:10].argmax(axis=1), guilty)
+
+
+def test_merged_sites_explain_as_one_place_does():
+    X, _ = planted()
+    schema = Schema(tuple(Feature.numeric(f"x{j}", low=-9, high=9) for j in range(6)), named=False)
+    plan = Plan.draw(schema, random_state=0)
+    halves = Sketch.from_data(plan, X[::2]) + Sketch.from_data(plan, X[1::2])
+    whole = HushTable.from_counts(Sketch.from_data(plan, X)).explain(X)
+    assert np.array_equal(HushTable.from_counts(halves).explain(X), whole)
+
+
+def test_a_release_finds_the_guilty_feature():
+    pytest.importorskip("opendp")
+    X, guilty = planted(n=10_000)
+    schema = Schema(tuple(Feature.numeric(f"x{j}", low=-9, high=9) for j in range(6)), named=False)
+    plan = Plan.draw(schema, random_state=0, epsilon=1.0, expected_rows=10_000)
+    detector = HushTable.from_counts(Sketch.from_data(plan, X).release(1.0))
+    shares = detector.explain(X)
+    assert (shares[:10].argmax(axis=1) == guilty).sum() >= 9
+    scorer = detector._scorer
+    typical = Explainer(scorer).typical
+    np.testing.assert_allclose(shares.sum(axis=1), typical - detector.score_samples(X), atol=1e-9)
+    # Estimated from the noised counts, it is close to the rows' own mean.
+    assert typical == pytest.approx(detector.score_samples(X).mean(), abs=0.1)
+
+
+def test_a_local_model_explains_between_exact_and_released():
+    pytest.importorskip("opendp")
+    X, guilty = planted(n=4000)
+    schema = Schema(tuple(Feature.numeric(f"x{j}", low=-9, high=9) for j in range(6)), named=False)
+    plan = Plan.draw(schema, random_state=0, epsilon=5.0, expected_rows=4000, sites=2)
+    mine, theirs = Sketch.from_data(plan, X[:2000]), Sketch.from_data(plan, X[2000:])
+    sent = mine.release(5.0)
+    local = LocalModel.of(sent + theirs.release(5.0), sent.release_id, sent.counts, mine.counts)
+    detector = HushTable.from_counts(local)
+    shares = detector.explain(X)
+    assert (shares[:10].argmax(axis=1) == guilty).sum() >= 9
+    typical = Explainer(detector._scorer).typical
+    np.testing.assert_allclose(shares.sum(axis=1), typical - detector.score_samples(X), atol=1e-9)
+
+
+def test_categories_and_missing_values_are_explained(rng):
+    n = 1000
+    table = pa.table(
+        {
+            "number": rng.normal(size=n),
+            "colour": rng.choice(["red", "blue"], n),
+            "gap": rng.normal(size=n),
+        }
+    )
+    odd = pa.table({"number": [0.0, 0.0], "colour": ["green", "red"], "gap": [0.0, None]})
+    for make in (HushTable, LSHiTables):
+        detector = make(n_tables=400, random_state=0).fit(table)
+        shares = detector.explain(odd)
+        assert shares.argmax(axis=1).tolist() == [1, 2], make
+
+
+def test_a_feature_that_never_varies_has_no_share(rng):
+    X = np.column_stack([rng.normal(size=300), np.full(300, 7.0)])
+    for make in (HushTable, LSHiTables):
+        shares = make(random_state=0).fit(X).explain(X)
+        assert (shares[:, 1] == 0.0).all()
+        assert shares[:, 0].any()
+
+
+def test_where_no_feature_varies_the_shares_are_zero():
+    X = np.full((50, 3), 2.0)
+    assert (LSHiTables(random_state=0).fit(X).explain(X) == 0.0).all()
+
+
+@pytest.mark.parametrize("make", [HushTable, LSHiTables])
+def test_threads_types_and_order_change_nothing(rng, make):
+    X = rng.normal(size=(20_000, 4)).astype(np.float32)
+    X[rng.random(X.shape) < 0.05] = np.nan
+    detector = make(n_tables=20, random_state=0).fit(X)
+    expected = detector.explain(X)
+    for other in (X.astype(np.float64), np.asfortranarray(X)):
+        assert np.array_equal(detector.explain(other), expected)
+    assert np.array_equal(detector.explain(X[::-1]), expected[::-1])
+    assert np.array_equal(detector.set_params(n_jobs=2).explain(X), expected)
+
+
+def test_rows_of_unknown_number_are_explained_too(rng):
+    X = rng.normal(size=(500, 2))
+    detector = HushTable(n_tables=10, random_state=0).fit(pa.table({"a": X[:, 0], "b": X[:, 1]}))
+    table = pa.table({"a": X[:, 0], "b": X[:, 1]})
+    stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=100))
+    assert np.array_equal(detector.explain(stream), detector.explain(table))
+
+
+# --- importances ----------------------------------------------------------------------------
+
+
+def test_importances_are_the_mean_sizes_of_the_shares():
+    X, _ = planted()
+    detector = HushTable(random_state=0).fit(X)
+    expected = np.abs(detector.explain(X)).mean(axis=0)
+    np.testing.assert_allclose(detector.importances(X), expected, rtol=1e-12)
+    assert detector.importances(X[:1]).argmax() == 0  # its guilty feature
+
+
+# --- bad input ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["explain", "importances"])
+@pytest.mark.parametrize("make", [ACE, RSHash])
+def test_tables_that_do_not_tell_features_apart(rng, make, method):
+    X = rng.normal(size=(100, 3))
+    detector = make(n_tables=5, random_state=0).fit(X)
+    with pytest.raises(UsageError, match="need HushTable or LSHiTables"):
+        getattr(detector, method)(X)
+
+
+@pytest.mark.parametrize("method", ["explain", "importances"])
+def test_bad_rows(rng, method):
+    explain = getattr(HushTable(n_tables=5, random_state=0).fit(rng.random((50, 3))), method)
+    with pytest.raises(DataError, match="expecting 3 features"):
+        explain(rng.random((5, 2)))
+    with pytest.raises(DataError, match="infinity"):
+        explain(np.full((1, 3), np.inf))
+    with pytest.raises(DataError):
+        explain(np.empty((0, 3)))
+
+
+def test_rare_cells_hold_a_small_share_of_the_rows(rng):
+    from hushtable.scores.explain import rare_below
+
+    X = rng.normal(size=(5000, 4))
+    scorer = HushTable(random_state=0).fit(X)._scorer
+    counts, offsets = scorer.row_counts, scorer.plan.family.offsets
+    for limit, (a, b) in zip(rare_below(scorer), itertools.pairwise(offsets), strict=True):
+        rare = scorer.values[a:b] < limit
+        assert counts[a:b][rare].sum() <= RARE * len(X)
+        assert counts[a:b][scorer.values[a:b] <= limit].sum() > RARE * len(X)

@@ -1,0 +1,285 @@
+"""The paper's other families: grids on subspaces, p-stable projections, signs of projections."""
+
+import dataclasses
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import naive
+from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.errors import PlanError, UsageError
+from hushtable.kernels import LEVELS
+from hushtable.plans.families import FAMILIES, family_from_content
+from hushtable.scores.scorer import Scorer
+from strategies import plans_of_every_kind, tampered
+
+PAPERS = ("ace", "rotated_rs_hash", "rs_hash")
+
+
+def unit_schema(d):
+    return Schema(tuple(Feature.numeric(f"x{j}", low=0, high=1) for j in range(d)))
+
+
+def draw(schema, detector, **parameters):
+    return Plan.draw(schema, detector=detector, random_state=0, **parameters)
+
+
+def products(plan, X):
+    """The product of each row's vector with each function's weights, in whole numbers."""
+    vectors = np.array([naive.vector(plan, row) for row in X.tolist()])
+    return vectors @ plan.family.weight.T.astype(np.int64)
+
+
+# --- RS-Hash ----------------------------------------------------------------------------------
+
+
+def test_grids_are_sections_3_1s():
+    """Distinct features in a table; l as LSHiTables' but at most d; shifts below widths."""
+    plan = draw(unit_schema(5), "rs_hash", n_tables=500)
+    family = plan.family
+    assert (family.n_tables, family.n_histograms, family.n_cells) == (500, 2000, 2_000_000)
+    ends = np.cumsum(family.depth, dtype=int)
+    tables = np.split(family.feature, ends[:-1])
+    assert all(len(set(table)) == len(table) for table in tables)
+    assert (family.depth.min(), family.depth.max()) == (2, 5)
+    first = np.concatenate([[0], ends[:-1]])
+    # One f a table: from 1 / sqrt(1000) to 1 - 1 / sqrt(1000).
+    f = family.width[first] / LEVELS
+    assert all(len(set(table)) == 1 for table in np.split(family.width, ends[:-1]))
+    assert 0.031 < f.min() < 0.04
+    assert 0.96 < f.max() < 0.969
+    assert stats.kstest(f, stats.uniform(0.0316, 0.9368).cdf).pvalue > 1e-4
+    assert (family.shift < family.width).all()
+    assert stats.kstest(family.shift / family.width, "uniform").pvalue > 1e-4
+
+
+def test_constant_features_are_left_out_of_grids():
+    constant = Feature.numeric("c", low=2, high=2)
+    schema = Schema((*unit_schema(2).features, constant))
+    assert set(draw(schema, "rs_hash").family.feature) == {0, 1}
+    assert set(draw(Schema((constant,)), "rs_hash").family.feature) == {0}
+
+
+@pytest.mark.slow
+def test_places_by_multiplication_are_places_by_division():
+    """What the kernel's float32 product rests on: every width, both sides of each edge."""
+    for width in range(2, LEVELS + 1):
+        inverse = np.float32((1 + 2.0**-20) / width)
+        edges = np.arange(1, (2 * LEVELS) // width + 2) * width
+        x = np.concatenate([edges - 1, edges])
+        x = x[x < LEVELS + width]
+        places = (x.astype(np.float32) * inverse).astype(np.int32)
+        assert (places == x // width).all(), width
+
+
+def test_least_of_four_histograms_is_an_upper_bound_on_the_count(rng):
+    """CountMin: never below the rows in the same places, and rarely above."""
+    X = rng.random((400, 3))
+    plan = draw(unit_schema(3), "rs_hash", n_tables=30)
+    sketch = Sketch.from_data(plan, X)
+    family, h, excess = plan.family, 0, []
+    codes = np.array([[naive.code(plan.schema.features[0], x) for x in row] for row in X])
+    for t, depth in enumerate(map(int, family.depth)):
+        at = slice(h, h + depth)
+        places = (codes[:, family.feature[at]] - 1 + family.shift[at]) // family.width[at]
+        _, which, rows = np.unique(places, axis=0, return_inverse=True, return_counts=True)
+        cells = np.array([naive.count_min_cells(family, t, (p + 1).tolist()) for p in places])
+        least = sketch.counts[cells].min(axis=1)
+        excess += (least - rows[which.ravel()]).tolist()
+        h += depth
+    assert min(excess) == 0
+    assert np.mean(np.array(excess) > 0) < 0.02
+
+
+# --- rotated RS-Hash: the paper's identity ----------------------------------------------------
+
+
+def test_rs_hash_of_rotated_rows_is_random_projection_lsh(rng):
+    """Section 3.1: floor(((x.a - min') / (max' - min') + alpha) / f), with w = f (max' - min')
+    and b = alpha (max' - min'), is floor((x.a + b - min') / w), which is h_{a,b} up to a shift.
+    """
+    X = rng.random((60, 4))
+    plan = draw(unit_schema(4), "rotated_rs_hash", n_tables=40)
+    rotated, family = products(plan, X), plan.family
+    low, w, b = rotated.min(axis=0), family.width, family.shift % family.width
+    for h, spread in enumerate(np.ptp(rotated, axis=0).tolist()):
+        f, alpha = Fraction(int(w[h]), spread), Fraction(int(b[h]), spread)
+        places = [(Fraction(int(x - low[h]), spread) + alpha) / f for x in rotated[:, h]]
+        assert list(map(math.floor, places)) == ((rotated[:, h] + b[h] - low[h]) // w[h]).tolist()
+    # The family itself, shifted by min', counts together the rows that RS-Hash does.
+    shift = (b - low) % w - (-family._reach // w) * w
+    plan = dataclasses.replace(plan, family=dataclasses.replace(family, shift=shift))
+    scores = Scorer(Sketch.from_data(plan, X)).score(X) * family.n_tables
+    grids = np.split((rotated + b - low) // w, np.cumsum(family.depth, dtype=int)[:-1], axis=1)
+    expected = np.zeros(len(X))
+    for grid in grids:
+        _, which, rows = np.unique(grid, axis=0, return_inverse=True, return_counts=True)
+        expected += np.log2(rows[which.ravel()])
+    assert (scores >= expected - 1e-4).all()  # a CountMin sketch may count more
+    assert (scores - expected).mean() < 0.01 * expected.mean()
+
+
+@pytest.mark.parametrize("d", [1, 2, 20])
+def test_collision_rate_of_projections(rng, d):
+    """P[h(x) = h(q)] = E max(0, 1 - |u.(x - q)| / f), u uniform on the sphere."""
+    plan = draw(unit_schema(d), "rotated_rs_hash", n_tables=600)
+    family = plan.family
+    f = family.width / (np.linalg.norm(family.weight.astype(float), axis=1) * 2 * LEVELS)
+    assert 0.03 < f.min() < f.max() < 0.97
+    quantiles = (np.arange(2000) + 0.5) / 2000
+    u = np.sqrt(stats.beta(0.5, (d - 1) / 2).ppf(quantiles)) if d > 1 else np.ones(1)
+    for _ in range(5):
+        x, q = rng.random((2, d))
+        place = (products(plan, np.stack([x, q])) + family.shift) // family.width
+        same = place[0] == place[1]
+        distance = np.linalg.norm(x - q)
+        expected = np.maximum(0, 1 - distance * u / f[:, np.newaxis]).mean()
+        assert abs(same.mean() - expected) < 4.5 * np.sqrt(0.25 / len(f))
+
+
+# --- ACE --------------------------------------------------------------------------------------
+
+
+def test_collision_rate_of_signs_is_that_of_the_angle(rng):
+    """P[h(x) = h(q)] = 1 - angle / pi (Charikar), in the rows' own units and from their origin."""
+    ranges = [(100.0, 130.0), (-2.0, 40.0), (-30.0, 5.0)]
+    features = (Feature.numeric(f"x{j}", low=a, high=b) for j, (a, b) in enumerate(ranges))
+    plan = draw(Schema(tuple(features)), "ace", n_tables=600)
+    low, high = np.array(ranges).T
+    for _ in range(10):
+        x, q = rng.uniform(low, high, size=(2, 3))
+        signs = products(plan, np.stack([x, q])) >= plan.family.cut
+        angle = math.acos(x @ q / (np.linalg.norm(x) * np.linalg.norm(q)))
+        expected = 1 - angle / math.pi
+        error = math.sqrt(expected * (1 - expected) / 9000)
+        assert abs((signs[0] == signs[1]).mean() - expected) < 4.5 * error + 1e-3
+
+
+def test_counts_of_cells_are_aces_score(rng):
+    X = rng.normal(size=(200, 3))
+    schema = Schema(tuple(Feature.numeric(f"x{j}", low=-5, high=5) for j in range(3)))
+    plan = draw(schema, "ace", n_tables=7, n_bits=3)
+    sketch = Sketch.from_data(plan, X)
+    own = [[sketch.counts[cell] for cell in naive.cells(plan, row)] for row in X.tolist()]
+    np.testing.assert_array_equal(Scorer(sketch).score(X), np.mean(own, axis=1))
+
+
+@pytest.mark.parametrize(
+    "feature",
+    [
+        Feature.numeric("x", low=-1e308, high=0.7e308),
+        Feature.numeric("x", low=1e-300, high=1.5e-300),
+        Feature.numeric("x", low=1e9, high=1e9 + 1e-6),
+        Feature.numeric("x", low=5, high=5),
+        Feature.numeric("x", low=0, high=0),
+    ],
+    ids=["huge", "tiny", "far", "constant", "zero"],
+)
+@pytest.mark.parametrize("detector", PAPERS)
+def test_ranges_of_any_size(feature, detector):
+    for features in ((feature,), (feature, Feature.numeric("y", low=0, high=1))):
+        plan = draw(Schema(features), detector, n_tables=5)
+        row = [feature.low, 0.5][: len(features)]
+        sketch = Sketch.from_data(plan, np.array([row, row]))
+        assert sketch.counts.sum() == 2 * plan.family.n_histograms
+
+
+# --- categories and missing values -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("detector", ["ace", "rotated_rs_hash"])
+def test_categories_are_a_range_apart_and_missing_values_in_the_middle(detector):
+    names = [f"c{j}" for j in range(60)]
+    plan = draw(Schema((Feature.categorical("c", names),)), detector, n_tables=2)
+    corners = np.array([naive.vector(plan, [name]) for name in [*names, "unseen"]], float)
+    distances = [math.dist(a, b) / (2 * LEVELS) for i, a in enumerate(corners) for b in corners[:i]]
+    # Half of 16 edges differ in the mean: the mean square is 1.
+    assert np.mean(np.square(distances)) == pytest.approx(1, abs=0.05)
+    assert naive.vector(plan, [None]) == [0] * 16
+
+
+def test_every_category_has_a_place_of_its_own_grid():
+    plan = draw(Schema((Feature.categorical("c", ["a", "b"]),)), "rs_hash", n_tables=400)
+    sketch = Sketch.from_data(plan, [["a"], ["b"]])
+    apart = np.array([(c == 1).sum() / 2 == 4 for c in sketch.counts.reshape(400, -1)])
+    # Apart but for tables whose places are few: f is uniform, 1 + floor(1 / f) places.
+    places = LEVELS // plan.family.width + 1
+    assert apart.mean() == pytest.approx((1 - 1 / places).mean(), abs=0.08)
+
+
+# --- refusals ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("detector", "parameters", "message"),
+    [
+        ("ace", {"n_bits": 0}, "n_bits=0"),
+        ("ace", {"n_bits": 17}, "n_bits=17"),
+        ("ace", {"max_samples": 10}, "max_samples"),
+        ("rs_hash", {"max_samples": 65_537}, "max_samples=65537"),
+        ("rotated_rs_hash", {"n_tables": 0}, "n_tables=0"),
+    ],
+)
+def test_wrong_parameters(detector, parameters, message):
+    with pytest.raises(UsageError, match=message):
+        draw(unit_schema(2), detector, **parameters)
+
+
+BROKEN = [
+    ("rs_hash", "depth", lambda a: a[:-1], "has shape"),
+    ("rs_hash", "shift", lambda a: a + LEVELS, "beyond its width"),
+    ("rs_hash", "multiplier", lambda a: a - 1, "even multiplier"),
+    ("rotated_rs_hash", "weight", lambda a: a.ravel(), "2 dimension"),
+    ("rotated_rs_hash", "depth", lambda a: a[:0], "depth has shape"),
+    ("rotated_rs_hash", "shift", lambda a: a * 0, "sums below 0"),
+    ("rotated_rs_hash", "shift", lambda a: a + 2**52, "shift must be from 0 to"),
+    ("rotated_rs_hash", "width", lambda a: a * 0 + 1, "places"),
+    ("rotated_rs_hash", "multiplier", lambda a: a - 1, "even multiplier"),
+    ("ace", "cut", lambda a: a * 0 + 2**60, "cut must be from -9"),
+    ("ace", "depth", lambda a: np.full(len(a) // 3, 45, np.uint8), "depth must be from 1 to 16"),
+]
+
+
+def test_no_array_of_any_family_is_used_unchecked(monkeypatch):
+    schema = Schema((*unit_schema(1).features, Feature.categorical("c", ["a", "b"])))
+    plans = plans_of_every_kind(schema, np.array([[0.5, "a"], [0.7, "b"]], object))
+    for family in FAMILIES.values():
+        for method in ("count", "count_pairs", "sum", "summing"):
+            monkeypatch.setattr(family, method, lambda *_: pytest.fail("it was used"))
+    for plan in plans.values():
+        family = plan.family
+        for name, array in tampered(family):
+            with pytest.raises(PlanError, match="hash functions"):
+                type(family).from_content(
+                    schema, family.parameters(), family.arrays() | {name: array}
+                )
+
+
+@pytest.mark.parametrize(("detector", "key", "change", "message"), BROKEN)
+def test_impossible_arrays_are_refused(detector, key, change, message):
+    family = draw(unit_schema(2), detector, n_tables=6).family
+    arrays = family.arrays() | {key: change(family.arrays()[key])}
+    with pytest.raises(PlanError, match=message):
+        family_from_content(family.name, family.parameters(), arrays, unit_schema(2))
+
+
+@pytest.mark.parametrize("detector", ["rs_hash", "rotated_rs_hash"])
+@pytest.mark.parametrize("change", [{"sketch_rows": 0}, {"cells": 1}, {"cells": 1 << 17}])
+def test_impossible_sketches_are_refused(detector, change):
+    family = draw(unit_schema(2), detector, n_tables=3).family
+    with pytest.raises(PlanError, match="needs a whole number from"):
+        family_from_content(
+            family.name, family.parameters() | change, family.arrays(), unit_schema(2)
+        )
+
+
+def test_weights_too_large_for_exact_products_are_refused():
+    schema = unit_schema(600)
+    family = draw(schema, "ace", n_tables=1).family
+    arrays = family.arrays()
+    arrays["weight"] = np.full(arrays["weight"].shape, 2**31 - 1, np.int32)
+    with pytest.raises(PlanError, match="too large"):
+        family_from_content(family.name, {}, arrays, schema)

@@ -1,0 +1,361 @@
+"""Kernels against the naive oracle: equal, not close."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from hushtable import Feature, Plan, Schema, Sketch, kernels
+from hushtable.data.encoding import Codes, Encoder
+from hushtable.errors import DataError
+from hushtable.kernels import BLOCK, LEVELS
+from hushtable.plans.families import RandomFeature
+from hushtable.plans.families._joined import JOINED_ROWS
+from hushtable.plans.families._ranked import RANKED_ROWS, Ranked
+from hushtable.scores.scorer import Scorer
+from strategies import as_table, schemas_and_rows
+
+pytestmark = pytest.mark.usefixtures("each_build")
+#: Each build and each draw has its own.
+few = settings(max_examples=25)
+
+DRAWS = {
+    "lsh_itables": {"detector": "lsh_itables", "n_tables": 5},
+    "shallow": {"n_tables": 6, "min_depth": 1, "max_depth": 5, "n_cells": 64},
+    "folded": {"n_tables": 5, "n_cells": 16},
+    "deep": {"n_tables": 3, "min_depth": 17, "max_depth": 32, "n_cells": 2},
+    "rs_hash": {"detector": "rs_hash", "n_tables": 5},
+    "rotated_rs_hash": {"detector": "rotated_rs_hash", "n_tables": 5},
+    "ace": {"detector": "ace", "n_tables": 5, "n_bits": 6},
+}
+
+
+def papers(c, n):
+    return np.log2(max(c, 1))
+
+
+def smoothed(c, n):
+    return np.log2(c + 0.05 * n)
+
+
+SCORES = {
+    "lsh_itables": papers,
+    "shallow": smoothed,
+    "folded": smoothed,
+    "deep": smoothed,
+    "rs_hash": papers,
+    "rotated_rs_hash": papers,
+    "ace": lambda c, n: c,
+}
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+@few
+@given(data=schemas_and_rows(), seed=st.integers(0, 99))
+def test_counts_equal_the_oracles(draw, data, seed):
+    schema, rows = data
+    plan = Plan.draw(schema, random_state=seed, **DRAWS[draw])
+    sketch = Sketch.from_data(plan, as_table(schema, rows))
+    assert sketch.counts.tolist() == naive.count(plan, rows)
+
+
+@pytest.mark.parametrize("draw", [*DRAWS, "marginals"])
+@few
+@given(data=schemas_and_rows(), seed=st.integers(0, 99))
+def test_samples_of_all_rows_count_all_rows(draw, data, seed):
+    """Samples go through a kernel of their own."""
+    schema, rows = data
+    plan = (
+        Plan.marginals(schema)
+        if draw == "marginals"
+        else Plan.draw(schema, random_state=seed, **DRAWS[draw])
+    )
+    table = as_table(schema, rows)
+    sampled = Sketch.from_data(plan, table, max_samples=1000, random_state=0)
+    assert sampled.counts.tolist() == Sketch.from_data(plan, table).counts.tolist()
+
+
+@given(data=schemas_and_rows())
+def test_marginal_counts_equal_the_oracles(data):
+    schema, rows = data
+    plan = Plan.marginals(schema)
+    sketch = Sketch.from_data(plan, as_table(schema, rows))
+    assert sketch.counts.tolist() == naive.count(plan, rows)
+
+
+@pytest.mark.parametrize("draw", DRAWS)
+@few
+@given(data=schemas_and_rows(), seed=st.integers(0, 99))
+def test_scores_equal_the_oracles(draw, data, seed):
+    schema, rows = data
+    plan = Plan.draw(schema, random_state=seed, **DRAWS[draw])
+    table = as_table(schema, rows)
+    sketch = Sketch.from_data(plan, table)
+
+    def exact(count):
+        return np.rint(SCORES[draw](count, len(rows)) * 2**20) / 2**20
+
+    expected = naive.scores_with_margin(plan, sketch.counts.tolist(), rows, exact)
+    assert Scorer(sketch).score(table).tolist() == expected
+
+
+@given(data=schemas_and_rows(), seed=st.integers(0, 99))
+def test_second_pass_counts_the_denser_rows(data, seed):
+    schema, rows = data
+    plan = Plan.draw(schema, random_state=seed, n_tables=4, n_cells=16)
+    table = as_table(schema, rows)
+    first = Sketch.from_data(plan, table)
+    second = Sketch.from_data(plan.second_pass(first), table)
+
+    def exact(count):
+        return np.rint(np.log2(count + 1.0) * 2**20) / 2**20
+
+    each = naive.scores(plan, first.counts.tolist(), rows, exact)
+    # Whole numbers: the mean over the rows is compared without rounding.
+    units = [round(s * plan.family.n_tables * 2**20) for s in each]
+    dense = [row for row, u in zip(rows, units, strict=True) if u * len(rows) >= sum(units)]
+    assert second.counts.tolist() == naive.count(plan, dense)
+    assert 0 < second.n_rows <= len(rows)
+
+
+def test_threshold_of_the_second_pass_needs_counts_only():
+    # The rows' mean of S1 is the cells' mean of log2(c + 1), weighted by the counts.
+    X = np.random.default_rng(0).normal(size=(300, 3))
+    schema = Schema(tuple(Feature.numeric(f"x{j}", low=-4, high=4) for j in range(3)))
+    plan = Plan.draw(schema, n_tables=10, random_state=0)
+    counts = Sketch.from_data(plan, X).counts
+    each = naive.scores(plan, counts.tolist(), X.tolist(), lambda c: np.log2(c + 1))
+    from_counts = (counts * np.log2(counts + 1)).sum() / (10 * len(X))
+    assert np.mean(each) == pytest.approx(from_counts, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "detector", ["ace", "hushtable", "lsh_itables", "rotated_rs_hash", "rs_hash"]
+)
+def test_blocks_of_any_length(rng, detector, each_build):
+    # Lengths around the block's and the batches' sizes, where loops have their ends.
+    if each_build != "compiled" and detector in ("ace", "rotated_rs_hash"):
+        pytest.skip("these kernels need BLAS, and are not built")
+    schema = Schema((Feature.numeric("x", low=0, high=1), Feature.numeric("y", low=0, high=1)))
+    plan = Plan.draw(schema, detector=detector, n_tables=7, random_state=1)
+    X = rng.random((2 * BLOCK + 1, 2))
+    expected, before = np.zeros(plan.family.n_cells, np.int64), 0
+    for n in (1, 2, 3, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 1):
+        counts = np.zeros(plan.family.n_cells, np.int64)
+        plan.family.count(Encoder(schema).encode(X[:n]), counts)
+        expected += naive.count(plan, X[before:n].tolist())
+        np.testing.assert_array_equal(counts, expected, err_msg=str(n))
+        before = n
+
+
+def test_levels_are_monotone_and_reach_both_ends():
+    schema = Schema((Feature.numeric("x", low=-1, high=3),))
+    x = np.sort(np.concatenate([[-1.0, 3.0, -9.0, 9.0], np.linspace(-1, 3, 10_001)]))
+    codes = Encoder(schema).encode(x[:, np.newaxis]).codes[0]
+    assert (np.diff(codes.astype(int)) >= 0).all()
+    assert (codes[0], codes[-1]) == (1, LEVELS)
+
+
+@pytest.mark.parametrize("bins", [2**k for k in range(1, 9)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_code_has_the_cell_that_division_gives(bins, weighted):
+    """The kernel multiplies in float32: tried on all codes that there are."""
+    codes = np.arange(LEVELS + 1, dtype=np.uint16)[np.newaxis]
+    width = LEVELS // bins
+    offsets, widths = np.array([0, bins + 1]), np.array([width])
+    weights = np.arange(LEVELS + 1) % 5 if weighted else np.empty(0, np.int64)
+    counts = np.zeros(bins + 1, np.int64)
+    kernels.count_equi_width(codes, widths, offsets, weights, counts)
+    cells = np.where(codes[0] == 0, bins, (codes[0].astype(np.int64) - 1) // width)
+    expected = np.bincount(cells, weights if weighted else None, bins + 1)
+    np.testing.assert_array_equal(counts, expected)
+
+
+def test_every_category_has_a_cell_of_its_own():
+    codes = np.arange(10_002, dtype=np.uint16)[np.newaxis]
+    counts = np.zeros(10_002, np.int64)
+    kernels.count_equi_width(
+        codes, np.array([1]), np.array([0, 10_002]), np.empty(0, np.int64), counts
+    )
+    assert (counts == 1).all()
+
+
+def random_feature(cuts, depth, n_features=3, max_cells=256):
+    """Tables on numeric features in turn, ``depth`` functions each."""
+    cuts = np.asarray(cuts, np.uint16)
+    n = len(cuts)
+    rng = np.random.default_rng(n)
+    return RandomFeature(
+        schema=Schema(tuple(Feature.numeric(f"x{j}", low=0, high=1) for j in range(n_features))),
+        depth=np.asarray(depth, np.uint8),
+        feature=(np.arange(n) % n_features).astype(np.uint16),
+        cut=cuts,
+        missing=rng.integers(0, 2, n).astype(np.uint8),
+        subsets=np.empty(0, np.uint8),
+        max_cells=max_cells,
+    )
+
+
+# 300 and 1,200 cuts a feature: in one table of ranks, and in five.
+@pytest.mark.parametrize("functions", [900, 3600])
+def test_ranks_stand_for_every_code(rng, functions):
+    cuts = rng.integers(2, LEVELS + 1, functions)
+    cuts[:6] = [2, 2, 2, LEVELS, LEVELS, LEVELS]
+    family = random_feature(cuts, [15] * (functions // 15))
+    plain = family._apart.functions[True]
+    ranked = Ranked.of(family.feature, plain)
+    every = np.tile(np.arange(1 << 16, dtype=np.uint16), (6, 1))
+    ranks, (first, rows, of_cuts, *_) = ranked.arguments(Codes(every, np.zeros((3, 2), np.int64)))
+    last = first[1:, np.newaxis] - np.arange(15, 0, -1)  # the functions of a table end it
+    for h, at in enumerate(last.ravel()):
+        assert ((ranks[rows[at]] >= of_cuts[at]) == (every[0] >= cuts[h])).all()
+    filled = np.delete(np.arange(first[-1]), last.ravel())
+    assert (of_cuts[filled] > ranks.max()).all()
+
+
+@pytest.mark.parametrize("some_missing", [False, True])
+@pytest.mark.parametrize(("cells", "low"), [(256, 1), (2, 17), (1 << 16, 1)])
+@pytest.mark.parametrize("n", [JOINED_ROWS, BLOCK + 1, 2 * BLOCK - 1])
+def test_ranks_change_no_count_and_no_sum(rng, n, cells, low, some_missing):
+    depth = rng.integers(low, 33 if cells < 1 << 16 else 17, 40)
+    family = random_feature(rng.integers(2, LEVELS + 1, depth.sum()), depth, max_cells=cells)
+    codes = rng.integers(1, LEVELS + 1, (3, n)).astype(np.uint16)
+    if some_missing:
+        gone = rng.random((3, n)) < 0.1
+        codes = np.concatenate([np.where(gone, 0, codes), np.where(gone, 65_535, codes)])
+    codes = Codes(codes.astype(np.uint16), np.zeros((3, 2), np.int64))
+    assert codes.some_missing == some_missing
+    by_ranks, by_codes = np.zeros((2, family.n_cells), np.int64)
+    family._joined.arguments(codes.take(np.arange(RANKED_ROWS) % n))  # a full batch comes first
+    family.count(codes, by_ranks)
+    assert family._joined.arguments(codes)[0].dtype == np.int8
+    family.count(codes, by_codes, np.ones(n, np.int64))
+    assert (by_ranks == by_codes).all()
+    values = np.rint(rng.normal(size=family.n_cells) * 2**20) / 2**20
+    assert (family.summing(values)(codes) == family.sum(codes, values)).all()
+
+
+def test_ranks_need_many_numeric_functions_of_each_feature():
+    numbers = [Feature.numeric(f"x{j}", low=0, high=1) for j in range(36)]
+    words = Feature.categorical("c", ["a", "b"])
+    for features, ranked in (
+        (numbers[:10], True),
+        (numbers, False),
+        ([*numbers[:9], words], False),
+    ):
+        layout = Plan.draw(Schema(tuple(features)), n_tables=100, random_state=0).family._joined
+        many = np.ones((len(features), RANKED_ROWS), np.uint16)
+        full = Codes(many, np.zeros((len(features), 2), np.int64))
+        few = full.take(np.arange(JOINED_ROWS))
+        assert layout.arguments(few)[0] is few.codes  # not before there is a full batch
+        for codes in (full, few):
+            assert (layout.arguments(codes)[0].dtype == np.int8) == ranked
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 1000])
+@pytest.mark.parametrize("columns", [48, 127, 128, 129, 256])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_many_columns_are_encoded_as_few(rng, n, columns, dtype):
+    X = rng.normal(size=(n, columns)).astype(dtype)
+    X[rng.random(X.shape) < 0.01] = np.nan
+    low, high = np.full(columns, -2.0), np.linspace(1.0, 3.0, columns)
+    low[3] = high[3] = 0.5
+    scale = np.where(high > low, LEVELS / np.where(high > low, high - low, 1.0), 0.0)
+    found = []
+    for encode in (kernels.encode, kernels.encode_wide):
+        codes, tally = np.empty((columns, n), np.uint16), np.zeros((columns, 2), np.int64)
+        assert encode(X, low, high, scale, codes, tally) == (-1, -1)
+        found.append((codes, tally))
+    for few, many in zip(*found, strict=True):
+        np.testing.assert_array_equal(few, many)
+    X[n // 2, 40] = np.inf
+    row_and_column = kernels.encode_wide(X, low, high, scale, codes, tally)
+    assert row_and_column == (n // 2, 40)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 1000])
+@pytest.mark.parametrize("columns", [16, 127, 128, 129, 300])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_numbers_are_counted_as_their_codes(rng, n, columns, dtype, order):
+    X = rng.normal(size=(n, columns)).astype(dtype, order=order)
+    X[rng.random(X.shape) < 0.01] = np.nan
+    low, high = np.full(columns, -2.0), np.linspace(1.0, 3.0, columns)
+    low[3] = high[3] = 0.5
+    schema = Schema(
+        Feature.numeric(f"x{j}", low=a, high=b)
+        for j, (a, b) in enumerate(zip(low, high, strict=True))
+    )
+    family, encoder = Plan.marginals(schema).family, Encoder(schema)
+    codes = encoder.encode(X)
+    expected = np.zeros(family.n_cells, np.int64)
+    family.count(codes, expected)
+    counts, tally = np.zeros_like(expected), np.zeros((columns, 2), np.int64)
+    assert encoder.scan(X, 0, family.counting_numbers(), counts, tally)
+    np.testing.assert_array_equal(counts, expected)
+    np.testing.assert_array_equal(tally, codes.tally)
+    X[n // 2, 11] = -np.inf
+    with pytest.raises(DataError, match=rf"'x11' in row {5 + n // 2};"):
+        encoder.scan(X, 5, family.counting_numbers(), counts, tally)
+
+
+@pytest.mark.parametrize("ends", [(-0.1, 0.1), (-1e300, 1e300), (0.1, 1e300), (-1e-50, 1e-50)])
+def test_ends_that_no_float32_holds_are_kept_to(ends):
+    low, high = (np.full(48, end) for end in ends)
+    with np.errstate(over="ignore", under="ignore"):
+        x = np.float32([*ends, 0.0, 1e-45, -1e-45, 3e38, -3e38])
+    x = x[np.isfinite(x)]
+    x = np.concatenate([x, np.nextafter(x, np.float32(-1)), np.nextafter(x, np.float32(1))])
+    outside = int(((x.astype(np.float64) < ends[0]) | (x.astype(np.float64) > ends[1])).sum())
+    tally = np.zeros((48, 2), np.int64)
+    for value in x:  # one row at a time: a neighbour outside would have all looked at
+        X, codes = np.full((1, 48), value), np.empty((48, 1), np.uint16)
+        kernels.encode_wide(X, low, high, LEVELS / (high - low), codes, tally)
+    np.testing.assert_array_equal(tally, [[0, outside]] * 48)
+
+
+@pytest.mark.parametrize("bins", [2**k for k in range(1, 9)])
+def test_every_level_is_counted_in_the_cell_that_division_gives(bins):
+    levels = np.arange(LEVELS)
+    X = (levels + 0.5)[:, np.newaxis]
+    ends = np.zeros(1), np.full(1, float(LEVELS)), np.ones(1)
+    counts, tally = np.zeros(bins + 1, np.int64), np.zeros((1, 2), np.int64)
+    widths, offsets = np.array([LEVELS // bins]), np.array([0, bins + 1])
+    kernels.count_numbers_equi_width(X, *ends, widths, offsets, counts, tally)
+    expected = np.bincount(levels // (LEVELS // bins), minlength=bins + 1)
+    np.testing.assert_array_equal(counts, expected)
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 1023, 1024, 1027])
+@pytest.mark.parametrize("columns", [1, 2, 100])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_ranges_are_the_least_and_the_largest(rng, n, columns, dtype):
+    X = rng.normal(size=(n, columns)).astype(dtype)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    low, high = np.full(columns, np.inf), np.full(columns, -np.inf)
+    low[0], high[0] = -1e-300, 1e-300  # of rows before: no float32 holds them
+    expected = np.fmin(low, np.fmin.reduce(X)), np.fmax(high, np.fmax.reduce(X))
+    assert kernels.column_ranges(X, low, high) == (-1, -1)
+    np.testing.assert_array_equal([low, high], expected)
+    X[n - 1, -1] = np.inf
+    assert kernels.column_ranges(X, low, high) == (n - 1, columns - 1)
+
+
+@pytest.mark.parametrize("kept", [0, 1, 500])
+def test_rows_are_taken_out_of_codes(rng, kept):
+    codes = rng.integers(0, 1 << 16, (5, 1000)).astype(np.uint16)
+    rows = np.sort(rng.permutation(1000)[:kept])
+    taken = np.empty((5, kept), np.uint16)
+    kernels.take_rows(codes, rows, taken)
+    np.testing.assert_array_equal(taken, codes[:, rows])
+
+
+@pytest.mark.parametrize("draw", ["lsh_itables", "folded", "deep"])
+def test_few_rows_are_summed_as_many(rng, draw):
+    X = rng.random((50, 4))
+    schema = Schema(tuple(Feature.numeric(f"x{j}", low=0, high=1) for j in range(4)))
+    scorer = Scorer(Sketch.from_data(Plan.draw(schema, random_state=0, **DRAWS[draw]), X))
+    expected = scorer.score(X)
+    for n in range(1, 7):
+        np.testing.assert_array_equal(scorer.score(X[:n]), expected[:n])

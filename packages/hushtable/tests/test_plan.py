@@ -1,0 +1,107 @@
+"""Plans: what they are named by, what they say of each other, what they depend on."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.errors import PlanError, UsageError
+from hushtable.plans.draws import DRAWS, detectors
+from hushtable.plans.manifest import manifest_schema
+from hushtable_federation.layout import Layout
+from places import DOCS
+from strategies import plans_of_every_kind
+
+PUBLIC = Schema((Feature.numeric("x", low=0, high=1), Feature.categorical("c", ["a", "b"])))
+ROWS = np.array([[0.1, "a"], [0.9, "b"], [None, "a"]], dtype=object)
+
+
+def test_a_public_plan_depends_on_the_schema_and_the_seed_only():
+    plan = Plan.draw(PUBLIC, random_state=1)
+    assert not plan.data_dependent
+    assert not Plan.marginals(PUBLIC).data_dependent
+    Sketch.from_data(plan, ROWS)
+    assert plan.plan_id == Plan.draw(PUBLIC, random_state=1).plan_id
+
+
+def test_what_comes_from_data_says_so():
+    inferred = dataclasses.replace(PUBLIC, public=False)
+    assert Plan.draw(inferred, random_state=1).data_dependent
+    assert Plan.marginals(inferred).data_dependent
+    marginals = Sketch.from_data(Plan.marginals(PUBLIC), ROWS)
+    refined = Plan.draw(PUBLIC, marginals=marginals, random_state=1)
+    assert refined.data_dependent
+    plan = Plan.draw(PUBLIC, random_state=1)
+    assert plan.second_pass(Sketch.from_data(plan, ROWS)).data_dependent
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Schema((Feature.numeric("y", low=0, high=1), PUBLIC.features[1])),
+        Schema((Feature.numeric("x", low=0, high=1, unit="m"), PUBLIC.features[1])),
+        Schema((PUBLIC.features[0], Feature.categorical("c", ["b", "a"]))),
+        dataclasses.replace(PUBLIC, public=False),
+        dataclasses.replace(PUBLIC, named=False),
+    ],
+)
+def test_every_part_of_the_schema_is_in_the_id(other):
+    mine, theirs = (Plan.draw(schema, random_state=1) for schema in (PUBLIC, other))
+    assert mine.plan_id != theirs.plan_id
+    assert mine.difference(theirs) != "nothing"
+    assert mine.difference(mine) == "nothing"
+
+
+def test_plans_do_not_change():
+    plan = Plan.draw(PUBLIC, random_state=1)
+    second = plan.second_pass(Sketch.from_data(plan, ROWS))
+    for array in (*plan.family.arrays().values(), second.first_counts):
+        with pytest.raises(ValueError, match="read-only"):
+            array[:1] = 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        plan.detector = "other"
+
+
+def test_rounds_that_do_not_fit_are_refused():
+    plan = Plan.draw(PUBLIC, random_state=1)
+    counts = Sketch.from_data(plan, ROWS)
+    with pytest.raises(PlanError, match=r"counted under another plan.*'marginals'"):
+        Plan.draw(PUBLIC, marginals=counts)
+    marginals = Sketch.from_data(Plan.marginals(PUBLIC), ROWS)
+    with pytest.raises(UsageError, match="takes no marginals"):
+        Plan.draw(PUBLIC, detector="lsh_itables", marginals=marginals)
+    with pytest.raises(PlanError, match="first pass has another plan"):
+        Plan.draw(PUBLIC, random_state=2).second_pass(counts)
+    with pytest.raises(PlanError, match="counted no rows"):
+        plan.second_pass(Sketch.zero(plan))
+    second = plan.second_pass(counts)
+    with pytest.raises(UsageError, match="a third gains nothing"):
+        second.second_pass(Sketch.from_data(second, ROWS))
+
+
+def test_a_purpose_follows_from_the_name():
+    plans = plans_of_every_kind(PUBLIC, ROWS)
+    for name, plan in plans.items():
+        assert plan.purpose is DRAWS[name].purpose
+        assert plan.purpose.scores_rows == (name in detectors())
+        assert Layout.of(plan).purpose is plan.purpose if not plan.data_dependent else True
+    shares = {name: plan.share_of_budget for name, plan in plans.items()}
+    assert {name for name, share in shares.items() if share} == {"gate", "marginals", "ranges"}
+
+
+def test_the_published_schema_has_every_registered_family():
+    path = DOCS / "hush-manifest-1.schema.json"
+    published = json.loads(path.read_text())
+    assert manifest_schema(published) == published
+    del published["$defs"]["tables"]["oneOf"][0], published["$defs"]["plan"]["properties"]["family"]
+    with pytest.raises(KeyError):  # it makes the branches, not the rest
+        manifest_schema(published)
+
+
+def test_a_plan_says_what_it_is():
+    plan = Plan.draw(PUBLIC, n_tables=3, random_state=1)
+    assert repr(plan) == (
+        "Plan('hushtable', 2 features, 3 tables, 768 cells, " + f"plan_id={plan.plan_id[:12]!r})"
+    )

@@ -1,0 +1,460 @@
+"""Verdicts: counted, added, forgotten, saved; what they do to scores, ranks and thresholds."""
+
+import copy
+import itertools
+import json
+import math
+import pickle
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hushtable import (
+    ACE,
+    Feature,
+    HushTable,
+    LSHiTables,
+    Plan,
+    RSHash,
+    Schema,
+    Sketch,
+    Verdicts,
+    load,
+)
+from hushtable.cli import main
+from hushtable.counts.learned import LearnedModel
+from hushtable.errors import DataError, PlanError, UsageError
+from hushtable.scores import Explainer, Ranks, Scorer
+from hushtable.scores.outliers import AMONG
+from hushtable_connect.engines.work import counts_of
+
+N = 600
+
+
+def rows(seed=0):
+    """Normal rows of 4 columns; the first 30 are high in the first, the next 30 in the second."""
+    X = np.random.default_rng(seed).normal(size=(N, 4))
+    X[:30, 0] += 3.0
+    X[30:60, 1] += 3.0
+    return X
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return HushTable(random_state=0).fit(rows())
+
+
+@pytest.fixture
+def detector(fitted):
+    return copy.deepcopy(fitted)
+
+
+def some(seed=1, n=20):
+    """Some rows with verdicts."""
+    X = rows()
+    at = np.random.default_rng(seed).permutation(N)[:n]
+    return X[at], (at < 30).astype(int)
+
+
+# --- counts ---------------------------------------------------------------------------------------
+
+
+@settings(max_examples=20, deadline=None)
+@given(data=st.data(), n=st.integers(1, 40))
+def test_verdicts_of_several_sites_give_the_same_bits(fitted, data, n):
+    X, y = some(n=n)
+    site = np.array(data.draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)))
+    parts = [Verdicts.from_data(fitted.plan_, X[site == k], y[site == k]) for k in range(3)]
+    together = sum(parts, start=Verdicts.zero(fitted.plan_))
+    assert together == Verdicts.from_data(fitted.plan_, X, y)
+    assert together - parts[0] == parts[1] + parts[2]
+    apart, at_once = copy.deepcopy(fitted), copy.deepcopy(fitted).learn(X, y)
+    for part in parts:
+        apart.learn_from(part)
+    np.testing.assert_array_equal(apart.score_samples(rows()), at_once.score_samples(rows()))
+
+
+def test_counts_are_those_of_the_rows_of_each_verdict(fitted):
+    X, y = some()
+    found, plan = Verdicts.from_data(fitted.plan_, X, y), fitted.plan_.first_pass()
+    for counts, verdict in ((found.outliers, 1), (found.fine, 0)):
+        np.testing.assert_array_equal(counts, Sketch.from_data(plan, X[y == verdict]).counts)
+    assert (found.n_outliers, found.n_fine, found.n_rows) == (y.sum(), (1 - y).sum(), len(y))
+
+
+def test_rows_with_both_verdicts_are_told(fitted):
+    X = rows()[:3]
+    found = Verdicts.from_data(fitted.plan_, X[[0, 1, 2, 0, 0]], [1, 0, 0, 0, 0])
+    assert found.n_contradictory == 1
+    assert Verdicts.from_data(fitted.plan_, X, [1, 0, 0]).n_contradictory == 0
+
+
+# --- scores ---------------------------------------------------------------------------------------
+
+
+def naive_values(before, P, Q, share, offsets):
+    """The scores of docs/scores.md, table by table and cell by cell."""
+    tables = [range(*ends) for ends in itertools.pairwise(offsets)]
+    n_outliers, n_fine = (sum(int(counts[c]) for c in tables[0]) for counts in (P, Q))
+
+    def evidence(count, n, c):
+        return max(0.0, math.log2((count + 0.5) / (n * share[c] + 0.5)))
+
+    spreads, apart = [], []
+    for cells in tables:
+        mean = sum(share[c] * before[c] for c in cells)
+        spreads.append(sum(share[c] * (before[c] - mean) ** 2 for c in cells))
+        gap = 0.0
+        for c in cells:
+            if P[c]:
+                own = evidence(P[c] - 1, n_outliers - 1, c)
+                gap += P[c] / n_outliers * (own - evidence(Q[c], n_fine, c))
+            if Q[c]:
+                own = evidence(Q[c] - 1, n_fine - 1, c)
+                gap -= Q[c] / n_fine * (evidence(P[c], n_outliers, c) - own)
+        apart.append(max(0.0, gap))
+    rarer = min(n_outliers, n_fine)
+    weights = [
+        1.0 + rarer / (rarer + 5.0) * (min(gap / np.mean(apart), 3.0) - 1.0) for gap in apart
+    ]
+    found = np.array(before)
+    for cells, weight in zip(tables, np.array(weights) / np.mean(weights), strict=True):
+        for c in cells:
+            of_fine, of_outliers = 1.0 + min(1.0, n_outliers / 3), 1.0 + min(1.0, n_fine / 3)
+            bits = of_fine * evidence(Q[c], n_fine, c)
+            bits -= of_outliers * evidence(P[c], n_outliers, c)
+            found[c] += math.sqrt(np.mean(spreads)) * weight * bits
+    return found
+
+
+@pytest.mark.parametrize(("outliers", "fine"), [(1, 6), (2, 2), (8, 6), (8, 1)])
+def test_values_follow_the_definition(fitted, outliers, fine):
+    X, offsets = rows(), fitted.plan_.family.offsets.tolist()
+    verdicts = Verdicts.from_data(
+        fitted.plan_, X[[*range(outliers), *range(100, 100 + fine)]], [1] * outliers + [0] * fine
+    )
+    share, before = fitted.plan_.first_counts / N, fitted.sketch_.cell_scores()
+    expected = naive_values(before, verdicts.outliers, verdicts.fine, share, offsets)
+    found = LearnedModel(fitted.sketch_, verdicts).cell_scores()
+    np.testing.assert_allclose(found, expected, rtol=0.005, atol=0.005)  # weights are rounded
+    assert np.abs(found - before).max() > 1.0
+
+
+def test_tables_that_tell_nothing_apart_weigh_alike(fitted):
+    X = rows()
+    alike = Verdicts.from_data(fitted.plan_, X[[0, 0, 0, 0]], [1, 1, 0, 0])
+    assert np.isfinite(LearnedModel(fitted.sketch_, alike).cell_scores()).all()
+
+
+def test_ten_fine_rows_move_others_by_less_than_another_seed_does(detector):
+    X = rows()
+
+    def ranks(one):
+        return one.score_samples(X)[60:].argsort().argsort()
+
+    before = ranks(detector)
+    seeds = [ranks(HushTable(random_state=k).fit(X)) for k in range(1, 4)]
+    lowest = detector.score_samples(X).argsort()[:10]
+    after = ranks(detector.learn(X[lowest], np.zeros(10)))
+    by_seeds = [np.percentile(np.abs(one - before), (50, 95)) for one in seeds]
+    assert (np.percentile(np.abs(after - before), (50, 95)) <= np.mean(by_seeds, axis=0)).all()
+
+
+def test_rows_like_confirmed_outliers_score_lower_and_like_fine_ones_higher(detector):
+    X, before = rows(), detector.score_samples(rows())
+    moved = detector.learn(X[[*range(10), *range(30, 40)]], [1] * 10 + [0] * 10)
+    moved = detector.score_samples(X) - before
+    assert moved[10:30].mean() < -0.5  # high in the first column, as the outliers
+    assert moved[40:60].mean() > 0.5
+    assert abs(moved[60:].mean()) < 0.4
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+@pytest.mark.parametrize("make", [HushTable, LSHiTables])
+def test_without_verdicts_scores_are_the_same_bits(make, passes):
+    if make is LSHiTables and passes == 2:
+        pytest.skip("LSHiTables has one pass")
+    detector = make(random_state=0, **({"passes": passes} if make is HushTable else {}))
+    X = rows()
+    before = detector.fit(X).score_samples(X)
+    X_looked_at, y = some()
+    assert (detector.learn(X_looked_at, y).score_samples(X) != before).any()
+    detector.forget(X_looked_at, y)
+    np.testing.assert_array_equal(detector.score_samples(X), before)
+    assert not hasattr(detector, "verdicts_")
+    detector.learn(X_looked_at, y).forget()
+    np.testing.assert_array_equal(detector.score_samples(X), before)
+    assert detector.learn(X[:0], []).verdicts_.n_rows == 0
+    np.testing.assert_array_equal(detector.score_samples(X), before)
+
+
+def test_novelty_learns_too():
+    X = rows()
+    detector = HushTable(novelty=True, random_state=0).fit(X[60:])
+    before = detector.score_samples(X)
+    moved = detector.learn(X[:10], np.ones(10)).score_samples(X) - before
+    assert moved[10:30].mean() < moved[60:].mean() - 0.4
+
+
+def test_verdicts_are_kept_by_partial_fit_and_forgotten_by_fit():
+    detector = HushTable(passes=1, random_state=0).fit(rows())
+    X, y = some()
+    detector.learn(X, y).partial_fit(rows(seed=5))
+    assert detector.verdicts_.n_rows == len(y)
+    other = HushTable(passes=1, random_state=0).fit(rows())
+    other.partial_fit(rows(seed=5)).learn(X, y)
+    np.testing.assert_array_equal(detector.score_samples(X), other.score_samples(X))
+    assert not hasattr(detector.fit(rows()), "verdicts_")
+
+
+# --- what follows from scores ---------------------------------------------------------------------
+
+
+def test_the_automatic_threshold_follows_and_one_that_was_set_stays(detector):
+    X, y = some()
+    before = detector.offset_
+    assert detector.learn(X, y).offset_ != before
+    assert detector.forget().offset_ == before
+    detector.set_threshold(rows(), 0.1)
+    set_ = detector.offset_
+    assert detector.learn(X, y).offset_ == set_
+
+
+def test_ranks_are_of_the_learned_scores(detector):
+    X, y = some()
+    detector.set_ranks(rows())
+    detector.learn(X, y)
+    with pytest.raises(UsageError, match="set_ranks"):
+        detector.rank_samples(X)
+    scores = detector.score_samples(rows())
+    found = detector.set_ranks(rows()).rank_samples(rows())
+    order = (scores[:, np.newaxis] >= scores).mean(axis=1)
+    np.testing.assert_allclose(found, order, atol=0.01)  # cells of a histogram
+    unlearned = Plan.ranks(detector.sketch_)
+    with pytest.raises(PlanError, match="another model"):
+        Ranks(Sketch.from_data(unlearned, rows()), detector._scorer)
+
+
+def test_reasons_add_up_and_errors_are_those_of_the_learned_scores(detector):
+    X, y = some()
+    detector.learn(X, y)
+    scorer = detector._scorer
+    typical = Explainer(scorer).typical
+    shares = detector.explain(rows())
+    np.testing.assert_allclose(shares.sum(axis=1), typical - scorer.score(rows()), atol=1e-6)
+    assert (detector.standard_errors(rows()) > 0.0).all()
+
+
+def test_severities_are_among_the_counted_rows_as_they_score_now():
+    X, y = some()
+    detector = HushTable(random_state=0).fit(rows())
+    first = detector.outliers(rows(), n=5)
+    learned = detector.learn(X, y).outliers(rows(), n=5)
+    assert learned.schema.metadata[AMONG] == b"the rows that the model counted"
+    scores = np.sort(detector.score_samples(rows()))
+    expected = 100.0 * (1.0 - np.searchsorted(scores, learned["score"].to_numpy(), "right") / N)
+    np.testing.assert_allclose(learned["severity"].to_numpy(), expected)
+    assert first["score"].to_pylist() != learned["score"].to_pylist()
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def test_a_detector_is_saved_with_its_verdicts(tmp_path, detector):
+    X, y = some()
+    detector.learn(X, y).save(tmp_path / "m.hush")
+    again = load(tmp_path / "m.hush")
+    assert again.verdicts_ == detector.verdicts_
+    assert again.offset_ == detector.offset_
+    expected = detector.score_samples(rows())
+    np.testing.assert_array_equal(again.score_samples(rows()), expected)
+    np.testing.assert_array_equal(Scorer.load(tmp_path / "m.hush").score(rows()), expected)
+    again.learn(rows()[:5], [1] * 5).save(tmp_path / "n.hush")
+    assert load(tmp_path / "n.hush").verdicts_.n_rows == len(y) + 5
+    assert len(load(tmp_path / "n.hush").outliers(rows(), n=3)) == 3
+    again.forget().save(tmp_path / "n.hush")
+    np.testing.assert_array_equal(
+        load(tmp_path / "n.hush").score_samples(rows()), detector.forget().score_samples(rows())
+    )
+
+
+def test_verdicts_are_saved_by_themselves(tmp_path, fitted):
+    X, y = some()
+    verdicts = Verdicts.from_data(fitted.plan_, X, y)
+    verdicts.save(tmp_path / "v.hush")
+    assert (tmp_path / "v.hush").stat().st_mode & 0o777 == 0o600
+    assert load(tmp_path / "v.hush") == verdicts
+
+
+def test_a_pickle_scores_the_same(detector):
+    X, y = some()
+    again = pickle.loads(pickle.dumps(detector.learn(X, y)))
+    np.testing.assert_array_equal(again.score_samples(rows()), detector.score_samples(rows()))
+
+
+# --- bad input ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("y", "words"),
+    [
+        (["yes", "no"], "verdict 'yes' of row 0: needs 1"),
+        ([1.0, np.nan], "verdict nan of row 1"),
+        ([1, -1], "verdict -1 of row 1"),
+        ([1], "1 verdicts for 2 rows"),
+        ([[1, 0]], r"verdicts of shape \(1, 2\)"),
+        ([1, None], "verdict None of row 1"),
+    ],
+)
+def test_other_labels_are_refused_and_nothing_is_lost(detector, y, words):
+    X, known = some()
+    detector.learn(X, known)
+    before = detector.score_samples(X)
+    with pytest.raises(DataError, match=words):
+        detector.learn(X[:2], y)
+    assert detector.verdicts_.n_rows == len(known)
+    np.testing.assert_array_equal(detector.score_samples(X), before)
+
+
+def test_truth_values_and_floats_are_labels(fitted):
+    X = rows()[:3]
+    expected = Verdicts.from_data(fitted.plan_, X, [1, 0, 1])
+    for y in ([True, False, True], [1.0, 0.0, 1.0], pd.Series([1, 0, 1])):
+        assert Verdicts.from_data(fitted.plan_, X, y) == expected
+
+
+def test_other_columns_are_refused(detector):
+    with pytest.raises(DataError, match="3 features"):
+        detector.learn(rows()[:2, :3], [1, 0])
+
+
+def test_verdicts_of_another_model_are_refused(detector):
+    other = HushTable(random_state=1).fit(rows())
+    with pytest.raises(PlanError, match="another plan"):
+        detector.learn_from(Verdicts.from_data(other.plan_, *some()))
+    with pytest.raises(UsageError, match="needs verdicts"):
+        detector.learn_from(other.sketch_)
+
+
+def test_what_was_not_learned_cannot_be_forgotten(detector):
+    X, y = some()
+    with pytest.raises(UsageError, match="nothing to forget"):
+        detector.forget(X, y)
+    detector.learn(X, y)
+    with pytest.raises(UsageError, match="only verdicts that were learned"):
+        detector.forget(X, 1 - y)
+    with pytest.raises(UsageError, match="both rows and their verdicts"):
+        detector.forget(X)
+    assert detector.verdicts_.n_rows == len(y)
+
+
+@pytest.mark.parametrize("make", [ACE, RSHash])
+def test_detectors_of_other_scores_do_not_learn(make):
+    detector = make(random_state=0).fit(rows())
+    with pytest.raises(UsageError, match="use HushTable or LSHiTables"):
+        detector.learn(*some())
+
+
+def test_thousands_of_one_kind_and_rows_never_counted_are_welcome(detector):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        X = np.random.default_rng(3).normal(8.0, 1.0, size=(5_000, 4))
+        assert np.isfinite(detector.learn(X, np.ones(5_000)).score_samples(rows())).all()
+        assert np.isfinite(detector.learn(X, np.zeros(5_000)).score_samples(rows())).all()
+
+
+# --- what it learned ------------------------------------------------------------------------------
+
+
+def test_the_features_that_verdicts_moved_are_found(detector):
+    X = rows()
+    before = Explainer(Scorer(detector.sketch_))
+    detector.learn(X[[*range(10), *range(60, 70)]], [1] * 10 + [0] * 10)
+    moved = Explainer(detector._scorer).moved_from(before, X)
+    assert moved.argmax() == 0  # in which the confirmed ones are high
+    np.testing.assert_allclose(Explainer(detector._scorer).moved_from(before, X, n_jobs=2), moved)
+    assert not before.moved_from(before, X).any()
+
+
+@pytest.fixture
+def files_(tmp_path, detector):
+    X = pd.DataFrame(rows(), columns=list("abcd"))
+    X.to_csv(tmp_path / "rows.csv", index=False)
+    detector = HushTable(random_state=0).fit(X)
+    detector.learn(X.iloc[[*range(10), 60, 0]], [1] * 10 + [0, 0]).save(tmp_path / "m.hush")
+    detector.verdicts_.save(tmp_path / "v.hush")
+    return tmp_path
+
+
+def test_inspect_says_how_many_verdicts_and_which_contradict(files_, capsys):
+    for name in ("m", "v"):
+        assert main(["inspect", str(files_ / f"{name}.hush")]) == 0
+        told = capsys.readouterr().out
+        assert "10 outliers, 2 fine; 1 pair of rows that lie in the same cells have both" in told
+        assert main(["inspect", str(files_ / f"{name}.hush"), "--json"]) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert (facts["outliers"], facts["fine"], facts["contradictory"]) == (10, 2, 1)
+
+
+def test_commands_score_by_what_was_learned(files_, capsys):
+    model, data = str(files_ / "m.hush"), str(files_ / "rows.csv")
+    expected = load(model).score_samples(pd.read_csv(data))
+    assert main(["score", data, "--model", model, "-o", str(files_ / "s.csv")]) == 0
+    np.testing.assert_allclose(pd.read_csv(files_ / "s.csv")["score"], expected)
+    assert main(["report", model, data, "-o", str(files_ / "r.html")]) == 0
+    page = (files_ / "r.html").read_text()
+    assert "10 outliers, 2 fine" in page
+    assert re.search(r"Moved by verdicts.{1,60}a \d", page, re.DOTALL)
+    assert main(["merge", str(files_ / "v.hush"), model, "-o", str(files_ / "x.hush")]) != 0
+    assert "rows can be read" in capsys.readouterr().err
+
+
+def test_drift_is_of_the_rows_not_of_the_verdicts(files_, capsys):
+    model, data = str(files_ / "m.hush"), str(files_ / "rows.csv")
+    assert main(["drift", model, data]) == 0
+    assert "within what chance explains" in capsys.readouterr().out
+
+
+def test_engines_score_by_what_was_learned(detector):
+    detector.learn(*some())
+    assert isinstance(counts_of(detector), LearnedModel)
+
+
+# --- shared, by commands --------------------------------------------------------------------------
+
+
+def test_commands_share_verdicts_of_several_sites(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    schema = Schema([Feature.numeric(name, low=-9, high=9) for name in "abcd"])
+    plan, X = Plan.draw(schema, random_state=0), pd.DataFrame(rows(), columns=list("abcd"))
+    Sketch.from_data(plan, X).release(3.0).save("all.hush")
+    for site, at in (("north", 0), ("south", 1)):
+        looked = pd.concat([X.iloc[at:30:2], X.iloc[100 + at : 130 : 2]])
+        verdicts = ["outlier"] * 15 + ["fine"] * 15
+        looked.assign(verdict=verdicts).to_csv(f"{site}.csv", index=False)
+
+    def run(line, code=0):
+        assert main(line.split()) == code, line
+        return capsys.readouterr()
+
+    run("plan verdicts all.hush --expected 60 -o few.hush", 1)
+    run("plan verdicts all.hush --expected 200 -o plan.hush")
+    for site in ("north", "south"):
+        run(f"sketch {site}.csv --plan plan.hush -o {site}.sketch.hush")
+        run(f"release {site}.sketch.hush --epsilon 9 -o {site}.hush")
+    run("merge north.hush south.hush -o verdicts.hush")
+    told = run("learn all.hush verdicts.hush -o learned.hush").out
+    assert re.search(r"Learned about \d+ outliers, \d+ fine, of all sites", told)
+    assert "total over all 101 tables and the earlier releases" in " ".join(told.split())
+    facts = json.loads(run("learn all.hush verdicts.hush -o learned.hush --json").out)
+    assert facts["epsilon"] == pytest.approx(9.0, abs=0.01)
+    moved = load("learned.hush").score_samples(X)
+    moved -= HushTable.from_counts(load("all.hush")).score_samples(X)
+    assert moved[:30].mean() < moved[130:].mean() < moved[100:130].mean()
+    assert "give it alone" in run("learn all.hush verdicts.hush north.csv -o x.hush", 2).err
+    assert "hushtable learn" in run("score north.csv --model verdicts.hush -o s.csv", 1).err

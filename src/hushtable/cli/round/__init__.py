@@ -1,1 +1,0 @@
-"""``hushtable round``: several organisations, files only, no server."""

@@ -1,5 +1,0 @@
-"""A site's book: what it has answered and spent, chained so that no change goes unseen."""
-
-from hushtable.federation.book.book import Book
-
-__all__ = ["Book"]

@@ -1,0 +1,452 @@
+"""Which pages are followed, with what at hand; and what on them is not run, with the reason."""
+
+import io
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from docs_reader import ROOT, Reader, blocks
+from hushtable import Plan, Schema, Sketch
+from hushtable.cli import main
+
+SCHEMA = """
+[[feature]]
+name = "age"
+kind = "numeric"
+low = 0
+high = 120
+
+[[feature]]
+name = "pulse"
+kind = "numeric"
+low = 20
+high = 250
+"""
+
+
+@dataclass(frozen=True)
+class Page:
+    """How a page is followed.
+
+    Attributes
+    ----------
+    needs : tuple of str
+        Libraries without which it is skipped.
+    folders : tuple of str
+        Computers, and folders of a server.
+    before : dict of str to callable
+        What others do before a command that begins like this.
+    names : callable
+        Called in the folder; returns what Python on the page takes for granted.
+    slow : bool
+        Takes more than a few seconds.
+    """
+
+    needs: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
+    before: dict[str, Callable[[], None]] = field(default_factory=dict)
+    names: Callable[[], dict] = dict
+    slow: bool = False
+
+    def follow(self, name, here):
+        """Do what the page says in an empty folder."""
+        for folder in (".", *self.folders):
+            (here / folder).mkdir(parents=True, exist_ok=True)
+            if not folder.startswith("server"):
+                give(here / folder)
+        but_not = frozenset(line for page, line in NOT_RUN if page == name)
+        terminal = sys.stdin
+        try:
+            return Reader(ROOT / name, here, self.before, self.names, but_not).follow()
+        finally:
+            sys.stdin = terminal
+
+
+def give(here):
+    """Put there what a reader has: rows, and a schema that people agreed on."""
+    rng = np.random.default_rng(1)
+    rows = np.column_stack([rng.integers(18, 95, 400), rng.normal(75, 9, 400).round()])
+    text = "age,pulse\n" + "\n".join(f"{a:g},{b:g}" for a, b in rows) + "\n"
+    for name in ("mine", "patients", "rows", "north", "south"):
+        (here / f"{name}.csv").write_text(text)
+    (here / "schema.toml").write_text(SCHEMA)
+
+
+THREE = ("north", "south", "west")
+
+
+def do(*commands):
+    """Run commands that must succeed."""
+    for command in commands:
+        assert main(command.split()) == 0, command
+
+
+def release_of(site, plan="plan.hush", epsilon="1"):
+    """Return the commands by which another site makes its release."""
+    sketch = f"{site}.sketch.hush"
+    return (
+        f"sketch rows.csv --plan {plan} -o {sketch}",
+        f"release {sketch} --epsilon {epsilon} -o {site}.hush",
+    )
+
+
+def answer_of(site, step, sites=("north", "south")):
+    """Return the command by which another site answers a round, and trusts all in it."""
+    trust = " ".join(f"--trust {one}.card" for one in ("lead", *sites) if one != site)
+    return f"round submit {step}.hush rows.csv --key {site}.key {trust} --yes -o {site}.{step}.hush"
+
+
+def answers_of(step, *others):
+    return [answer_of(site, step, THREE) for site in others]
+
+
+def three_sites_of_which_one_invents():
+    """Make keys, and rows of the others: true ones, and copies of ten odd ones."""
+    do(*(f"round keygen {site} --cap 2 --persons 1" for site in THREE), "round keygen lead")
+    rng = np.random.default_rng(2)
+    odd = np.column_stack([rng.integers(18, 40, 10), rng.integers(190, 240, 10)])
+    pd.DataFrame(np.tile(odd, (800, 1)), columns=["age", "pulse"]).to_csv("west.csv", index=False)
+    true = np.column_stack([rng.integers(18, 95, 400), rng.normal(75, 9, 400).round()])
+    pd.DataFrame(true, columns=["age", "pulse"]).to_csv("south.csv", index=False)
+
+
+def the_others_send_their_rows():
+    do(*(
+        answer_of(site, "round", THREE).replace("rows.csv", f"{site}.csv")
+        for site in ("south", "west")
+    ))  # fmt: skip
+
+
+def the_others_of_three_sites():
+    people_fill_in_the_schema()
+    do(*(f"round keygen {site} --cap 2 --persons 1" for site in THREE[1:]))
+
+
+def a_merged_model():
+    """Make the releases of two sites, and their sum, for most of a budget of 1."""
+    do("plan draw schema.toml --epsilon 0.9 --expected-rows 800 --sites 2 -o plan.hush")
+    do(*(command for site in ("north", "south") for command in release_of(site, epsilon="0.9")))
+    do("merge north.hush south.hush -o all.hush")
+
+
+def somebody_looks_at_rows():
+    """Write rows with verdicts."""
+    rows = pd.read_csv("rows.csv").head(20)
+    rows.assign(verdict=["outlier", "fine"] * 10).to_csv("looked-at.csv", index=False)
+
+
+def patients_come_again():
+    """Write visits: one of most patients, three of some."""
+    rows = pd.read_csv("rows.csv")
+    rows = pd.concat([rows, rows.head(100), rows.head(100)], ignore_index=True)
+    rows.insert(0, "patient", [f"P{i:03}" for i in (*range(400), *range(100), *range(100))])
+    rows.to_csv("visits.csv", index=False)
+
+
+def two_years_of_visits():
+    """Write the patients of two years, of whom some are in both, and make keys."""
+    rows = pd.read_csv("rows.csv")
+    for year, first in ((2026, 0), (2027, 300)):
+        named = rows.copy()
+        named.insert(0, "patient", [f"P{i:03}" for i in range(first, first + 400)])
+        named["pulse"] += year - 2026
+        named.to_csv(f"visits-{year}.csv", index=False)
+    do("round keygen north --cap 2", "round keygen south --cap 2", "round keygen lead")
+
+
+def visits_of(site, year):
+    """Return the command by which another site answers about a year."""
+    trust = "--trust lead.card --trust north.card"
+    return [
+        f"round submit {year}.hush visits-{year}.csv --key {site}.key --person patient "
+        f"--data-set {year} --new-people {trust} --yes -o {site}.{year}.hush"
+    ]
+
+
+def people_fill_in_the_schema():
+    (Path("schema.toml")).write_text(SCHEMA)
+
+
+def everything_for_reports():
+    """Make a model, releases of two sites, and their sum."""
+    do("plan draw schema.toml --epsilon 1 --expected-rows 800 --sites 2 -o plan.hush")
+    do("fit patients.csv -o model.hush", *release_of("north"), *release_of("south"))
+    header, *rows = Path("patients.csv").read_text().splitlines()
+    export = [f"Patient ID,Ward,{header}", *(f"P{i:04},east,{row}" for i, row in enumerate(rows))]
+    Path("export.csv").write_text("\n".join(export))
+    Path("sent").mkdir(exist_ok=True)
+    for site in ("north", "south"):
+        shutil.copy(f"{site}.hush", "sent")
+    do("merge north.hush south.hush -o all.hush")
+    do("plan marginals schema.toml -o marginals.plan.hush")
+    do("sketch rows.csv --plan marginals.plan.hush -o marginals.hush")
+    do("plan ranks all.hush -o ranks.plan.hush")
+    do("sketch rows.csv --plan ranks.plan.hush -o ranks.hush")
+
+
+def the_end_of_a_round():
+    """Make a round's result, with what its sites sent in the folder."""
+    do(
+        *(f"round keygen {site} --cap 2 --persons 1" for site in ("north", "south")),
+        "round keygen lead",
+    )
+    do("round open plan.hush north.card south.card --key lead.key --epsilon 1 -o round.hush")
+    do(*(answer_of(site, "round") for site in ("north", "south")))
+    do("round collect round.hush north.round.hush south.round.hush --key lead.key -o result.hush")
+    shutil.rmtree("sent")
+    Path("sent").mkdir()
+    for site in ("north", "south"):
+        shutil.copy(f"{site}.round.hush", "sent")
+
+
+def orders():
+    """Make up the orders of the analyst's tutorial."""
+    made = next(
+        b
+        for b in blocks(ROOT / "docs" / "analyst.md")
+        if "orders.csv" in b.text and b.language == "python"
+    )
+    exec(made.text, {})
+    return {}
+
+
+def answers():
+    """Type answers at a review: the terminal of whoever follows the page."""
+    sys.stdin = io.StringIO("f\nf\nq\n")
+
+
+class Terminal(io.StringIO):
+    """A terminal at which somebody types."""
+
+    def isatty(self):
+        return True
+
+
+def the_call():
+    """Answer what the command asks after the call."""
+    sys.stdin = Terminal("y\n")
+
+
+def a_plan():
+    do("plan draw schema.toml --epsilon 1 --expected-rows 800 -o plan.hush")
+
+
+def a_release():
+    do("plan draw schema.toml -o plan.hush", *release_of("north"))
+    return {
+        "release": Sketch.from_data(Plan.draw(Schema.from_toml("schema.toml")), "rows.csv").release(
+            1.0
+        )
+    }
+
+
+def a_lake_and_its_hours():
+    """Return a plan, and rows by the hour."""
+    import pyarrow.csv
+    import pyarrow.parquet as pq
+
+    rows = pyarrow.csv.read_csv("rows.csv")
+    Path("lake").mkdir()
+    for month in (10, 11):
+        pq.write_table(rows, f"lake/2026-{month}.parquet")
+    hours = [rows.slice(start, 100) for start in (0, 100, 200, 300)]
+    plan = Plan.draw(Schema.from_toml("schema.toml"), n_tables=20)
+    pq.write_table(rows.slice(0, 50), "sample.parquet")
+    months = [Sketch.from_data(plan, rows.slice(start, 200)) for start in (0, 200)]
+    return {
+        "plan": plan,
+        "requests": [rows.slice(start, 1) for start in (0, 1)],
+        "first_hour": hours[0],
+        "hours": hours[1:],
+        "last_month": months[0],
+        "this_month": months[1],
+    }
+
+
+ROUNDS = ("opendp", "cryptography")
+LOOKS = ("jinja2", "matplotlib")
+
+PAGES = {
+    "README.md": Page(
+        slow=True,
+        needs=ROUNDS + LOOKS,
+        before={
+            "hushtable plan draft": partial(Path.unlink, Path("schema.toml")),
+            "hushtable round open": the_others_of_three_sites,
+            "hushtable round next": partial(do, *answers_of("first", *THREE[1:])),
+            "hushtable round collect": partial(do, *answers_of("second", *THREE[1:])),
+        },
+    ),
+    "docs/accuracy.md": Page(),
+    "docs/analyst.md": Page(needs=("pandas", *LOOKS), slow=True),
+    "docs/api.md": Page(needs=("pandas", *ROUNDS), slow=True),
+    "docs/benchmarks.md": Page(),
+    "docs/clusters.md": Page(needs=("pandas", "dask.dataframe", "pyspark"), slow=True),
+    "docs/cohorts.md": Page(
+        slow=True,
+        needs=ROUNDS,
+        before={
+            "hushtable plan draw": two_years_of_visits,
+            "hushtable round collect 2026": partial(do, *visits_of("south", 2026)),
+            "hushtable round collect 2027": partial(do, *visits_of("south", 2027)),
+        },
+    ),
+    "docs/compare.md": Page(
+        slow=True,
+        needs=ROUNDS,
+        before={
+            "hushtable plan draw": three_sites_of_which_one_invents,
+            "hushtable round collect": the_others_send_their_rows,
+        },
+    ),
+    "docs/concepts/budget.md": Page(needs=("opendp",)),
+    "docs/concepts/plan.md": Page(),
+    "docs/concepts/reasons.md": Page(needs=("pandas",)),
+    "docs/concepts/release.md": Page(needs=("opendp",)),
+    "docs/concepts/round.md": Page(needs=ROUNDS),
+    "docs/concepts/schema.md": Page(),
+    "docs/concepts/score.md": Page(),
+    "docs/concepts/sketch.md": Page(),
+    "docs/consortium.md": Page(needs=ROUNDS, slow=True),
+    "docs/databases.md": Page(needs=("duckdb",)),
+    "docs/explanations.md": Page(
+        slow=True,
+        needs=("opendp",),
+        before={
+            "hushtable plan ranks": a_merged_model,
+            "hushtable merge north.ranks": partial(
+                do, *release_of("south.ranks", "ranks.plan.hush")
+            ),
+        },
+    ),
+    "docs/epsilon.md": Page(),
+    "docs/export.md": Page(),
+    "docs/flower.md": Page(
+        needs=ROUNDS,
+        before={
+            "hushtable round open": partial(
+                do, "plan draw schema.toml --epsilon 1 --expected-rows 800 -o plan.hush",
+                *(f"round keygen {name}" for name in ("north", "south", "west", "lead")),
+            )
+        },
+    ),
+    "docs/frames.md": Page(needs=("pandas", "polars", "duckdb"), slow=True),
+    "docs/index.md": Page(names=orders),
+    "docs/hidden.md": Page(needs=ROUNDS, folders=("north", "south", "lead", "shared")),
+    "docs/install.md": Page(),
+    "docs/maths.md": Page(needs=("opendp",)),
+    "docs/folder.md": Page(
+        slow=True,
+        needs=ROUNDS,
+        folders=("north", "south", "west", "lead", "server"),
+        before={
+            f"hushtable round meet ../server/meeting --key {name}.key": the_call
+            for name in ("lead", *THREE)
+        },
+    ),
+    "docs/meet.md": Page(
+        needs=ROUNDS,
+        folders=("north", "south", "lead", "server"),
+        before={
+            **{f"hushtable round meet ../server/meeting --key {name}.key --wait": the_call
+               for name in ("north", "south", "lead")},
+            "hushtable round open": a_plan,
+        },
+    ),
+    "docs/onnx.md": Page(needs=("pandas", "onnx", "onnxruntime", "skl2onnx")),
+    "docs/paper.md": Page(),
+    "docs/periods.md": Page(
+        slow=True,
+        needs=ROUNDS,
+        before={
+            "hushtable round open": partial(
+                do,
+                *(f"round keygen {name} --cap 2 --persons 1" for name in ("north", "south")),
+                "round keygen lead",
+            ),
+            "hushtable round collect march": partial(do, answer_of("south", "march")),
+            "hushtable round collect april": partial(do, answer_of("south", "april")),
+        },
+    ),
+    "docs/privacy-officer.md": Page(needs=ROUNDS + LOOKS, slow=True),
+    "docs/registry.md": Page(needs=("opendp",), names=a_release),
+    "docs/releases.md": Page(
+        slow=True,
+        needs=("opendp",),
+        before={
+            "hushtable merge north.hush": partial(do, *release_of("north"), *release_of("south")),
+            "hushtable merge north-first.hush": partial(
+                do,
+                *release_of("north-first", "first.plan.hush"),
+                *release_of("south-first", "first.plan.hush"),
+            ),
+            "hushtable merge north-first-pass": partial(
+                do, *release_of("north-first-pass"), *release_of("south-first-pass")
+            ),
+            "hushtable sketch visits.csv": patients_come_again,
+            "hushtable sketch looked-at.csv": somebody_looks_at_rows,
+            "hushtable merge north.verdicts": partial(
+                do,
+                "sketch looked-at.csv --plan verdicts.plan.hush -o there.hush",
+                "release there.hush --epsilon 3 -o south.verdicts.hush",
+            ),
+            "hushtable merge north-gate": partial(
+                do,
+                *release_of("north-gate", "gate.plan.hush"),
+                *release_of("south-gate", "gate.plan.hush"),
+            ),
+        },
+    ),
+    "docs/report.md": Page(
+        slow=True,
+        needs=ROUNDS + LOOKS,
+        before={
+            "hushtable report model.hush": everything_for_reports,
+            "hushtable report result.hush": the_end_of_a_round,
+        },
+        names=a_release,
+    ),
+    "docs/scale.md": Page(names=a_lake_and_its_hours),
+    "docs/serving.md": Page(needs=("pandas", "mlflow")),
+    "docs/sklearn.md": Page(needs=("pandas",), slow=True),
+    "docs/speed.md": Page(),
+    "docs/sql.md": Page(needs=("duckdb",)),
+    "docs/story.md": Page(needs=ROUNDS),
+    "docs/tables.md": Page(),
+    "docs/vantage6.md": Page(needs=ROUNDS, folders=("north", "south", "west", "lead")),
+    "docs/verdicts.md": Page(slow=True, before={"hushtable review payments.csv": answers}),
+    "docs/watch.md": Page(),
+}  # fmt: skip
+
+NETWORK = "needs the network"
+FLOWER = "make test-flower does it, in an environment of its own"
+VANTAGE6 = "make test-vantage6 does it, in an environment of its own"
+#: (page, first line of the block): why nobody runs it.
+NOT_RUN = {
+    ("docs/install.md", "pip wheel './packages/hushtable[report]' ./packages/hushtable-federation"
+        " -w wheels"): NETWORK,
+    ("docs/install.md", "conda create -n outliers -c conda-forge python=3.13 numpy scipy"
+        " scikit-learn numba pyarrow pip"): "needs conda",
+    ("docs/install.md", "pip uninstall hushtable"): "the tests go on with it",
+    ("docs/databases.md", "python packages/hushtable-bench/benchmarks/databases.py"):
+        "needs a PostgreSQL server, a minute",
+    ("docs/serving.md", "uvicorn service:app --host 127.0.0.1"): "tests/serving asks the service",
+    ("docs/flower.md", "pip install ./packages/hushtable"
+        " './packages/hushtable-federation[flower]'"): FLOWER,
+    ("docs/flower.md", "flower-superlink --host 0.0.0.0 --port 8000 \\"): FLOWER,
+    ("docs/flower.md", "flwr supernode register north.node.pub here"): FLOWER,
+    ("docs/flower.md", "python -m hushtable_federation.flower"
+        " --superlink coordinator.example:8000 \\"): FLOWER,
+    ("docs/flower.md", "flwr run flower here --run-config 'round=\"/srv/round.hush\""
+        " key=\"/srv/lead.key\" output=\"/srv/result.hush\"' --stream"): FLOWER,
+    ("docs/vantage6.md", "task = client.task.create("): "needs a server of vantage6's",
+    ("docs/vantage6.md", "import base64"): VANTAGE6,
+    ("docs/vantage6.md", "hushtable score patients.csv --model scores.hush --ranks ranks.hush"
+        " -o outliers.csv"): VANTAGE6,
+}  # fmt: skip

@@ -1,0 +1,189 @@
+"""A consortium in one folder: a coordinator, sites with keys, books and rows."""
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+import numpy as np
+
+from hushtable import Feature, Plan, Schema, Sketch, files
+from hushtable_federation.book.book import Book
+from hushtable_federation.collect import Collection
+from hushtable_federation.keys import Keys
+from hushtable_federation.online import listed, shares, without
+from hushtable_federation.online.memory import Memory
+from hushtable_federation.online.messages import Message, ask, enclosed
+from hushtable_federation.online.secure_sum import SecureSum
+from hushtable_federation.online.site import OnlineSite
+from hushtable_federation.policy import Policy
+from hushtable_federation.round import Round
+from hushtable_federation.site import Reply
+
+#: When every round of these tests is opened.
+T0 = datetime(2027, 3, 1, 12, tzinfo=UTC)
+DEADLINE = T0 + timedelta(days=7)
+SCHEMA = Schema([Feature.numeric(f"x{j}", low=-5.0, high=5.0) for j in range(3)])
+#: Of sites that answer by themselves, about these columns: each row is of a person of its own.
+UNATTENDED = Policy(unattended=True, features=SCHEMA.features, persons=1, max_rows=True)
+
+
+@dataclass
+class Site:
+    """A site: keys, book, rows."""
+
+    keys: Keys
+    book: Book
+    X: np.ndarray
+    asked: int = field(default=0)
+
+    @property
+    def name(self):
+        return self.keys.card.name
+
+    def sketch(self, plan):
+        return Sketch.from_data(plan, self.X)
+
+    def submit(self, round_, at=T0, **options):
+        reply = Reply(round_, self.keys, self.book, at=at, **options)
+        return reply.submission(self.sketch(reply.plan))
+
+    def sent(self, round_):
+        return self.book.answer(round_.round_id).sent
+
+
+class Consortium:
+    """Sites named s00, s01, ... and a coordinator named lead."""
+
+    def __init__(self, folder, k, rows=60, cap=10.0, epsilon=1.0):
+        self.n_opened = 0
+        self.folder, self.lead, self.epsilon = folder, Keys.generate("lead"), epsilon
+        rng = np.random.default_rng(k)
+        self.sites = {}
+        for i in range(k):
+            keys = Keys.generate(f"s{i:02d}")
+            book = Book.create(folder / f"s{i:02d}.book", keys.card, epsilon=cap)
+            self.sites[keys.card.name] = Site(keys, book, rng.normal(size=(rows, 3)))
+        for site in self.sites.values():  # as if all had compared their fingerprints
+            site.book.trust([self.lead.card], "coordinator")
+            site.book.trust([card for card in self.cards if card != site.keys.card], "site")
+        sizes = {"n_tables": 5, "n_cells": 16, "min_depth": 2, "max_depth": 4}
+        self.plan = Plan.draw(SCHEMA, random_state=0, **sizes)
+
+    @property
+    def cards(self):
+        return [site.keys.card for site in self.sites.values()]
+
+    def open(self, **terms):
+        self.n_opened += 1  # no two rounds of one consortium are the same by chance
+        title = f"round {self.n_opened}"
+        terms = {"epsilon": self.epsilon, "deadline": DEADLINE, "at": T0, "title": title} | terms
+        plan = terms.pop("plan", self.plan)
+        cards, keys = terms.pop("cards", self.cards), terms.pop("keys", self.lead)
+        return Round.open(plan, cards, keys, **terms)
+
+    def collect(self, round_, submissions, at=T0):
+        collection = Collection(round_)
+        for name, content in submissions.items():
+            collection.add(name, content, at)
+        return collection
+
+    def close(self):
+        for site in self.sites.values():
+            site.book.close()
+
+
+class Online(Memory):
+    """Sites in this process; ``lost`` names, by step, those that are gone from then.
+
+    ``change`` takes step, name and answer, and returns what arrives of it; ``log`` has all of them.
+    """
+
+    def __init__(self, consortium, round_, lost=None, change=None):
+        self.consortium, self.round, self.lost = consortium, round_, lost or {}
+        self.change = change or (lambda step, name, answer: answer)
+        self.gone, self.log = set(), []
+        self.agents = {name: agent(site) for name, site in consortium.sites.items()}
+        super().__init__({name: partial(self.answer, name) for name in self.agents})
+
+    def answer(self, name, request):
+        """Answer as the site does, if it is there; note and change what it says."""
+        step = Message.read(request, self.consortium.lead.card).step
+        self.gone |= set(self.lost.get(step, ()))
+        if name in self.gone:
+            return None
+        answer = self.agents[name].answer(request)
+        self.log.append((step, name, request, answer))
+        return self.change(step, name, answer)
+
+    def asked(self, step, name):
+        """Return what a site was asked in a step."""
+        return next(r for s, n, r, _ in self.log if (s, n) == (step, name))
+
+    def answers(self, step):
+        """Return what sites answered in a step, by name, before any change."""
+        return {n: a for s, n, _, a in self.log if s == step}
+
+    def run(self):
+        self.sum = SecureSum(self.round, self.consortium.lead, self)
+        return self.sum.run()
+
+
+class Hand:
+    """A coordinator by hand: has what sites dealt and sent, and asks each site what it likes."""
+
+    def __init__(self, online):
+        self.round, self.lead = online.round, online.consortium.lead
+        self.dealt, self.sealed, self.masked = {}, {}, {}
+        for name, content in online.answers("shares").items():
+            message = Message.read(content, self.round.card(name)).check(self.round, "shares")
+            self.dealt[name], self.sealed[name] = shares.read(self.round, message)
+        for name, content in online.answers("masked").items():
+            self.masked[name] = files.unpack(content, name).digest
+
+    def sites(self, names):
+        """Return the list that has these sites."""
+        return {
+            name: {"masked": self.masked[name], "shares": self.dealt[name].message.digest}
+            for name in names
+        }
+
+    def listing(self, step, reader, names):
+        """Return a request about a list, for one site."""
+        sealed = {name: self.sealed[name][reader] for name in names}
+        return ask(
+            self.round, step, self.lead, *listed.request(self.sites(names), self.dealt, sealed)
+        )
+
+    def unmask(self, signed):
+        """Return a request that shows signatures under a list."""
+        return ask(self.round, "unmask", self.lead, {}, enclosed(signed))
+
+    def without(self, names, complaints):
+        """Return a request to leave sites out, which shows answers that complain."""
+        read = {n: Message.read(c, self.round.card(n)) for n, c in complaints.items()}
+        body, contents = without.request(names, self.dealt, read)
+        return ask(self.round, "without", self.lead, body, enclosed(contents))
+
+
+def agent(site):
+    """Return a site as after a start: nothing but keys, book and rows."""
+    return OnlineSite(site.keys, site.book, site.sketch, policy=affirmed(site))
+
+
+def affirmed(site):
+    """Return the policy of a site whose people affirm what is true: equal rows are one person's."""
+    _, most = np.unique(site.X, axis=0, return_counts=True)
+    return replace(UNATTENDED, persons=int(most.max(initial=1)))
+
+
+def signed_anew(round_, keys, answer, body=None, arrays=None):
+    """Return an answer with some of its entries replaced, signed by its site all the same."""
+    read = Message.read(answer, keys.card)
+    return Message.make(
+        round_, read.step, keys, read.body | (body or {}), dict(read.arrays) | (arrays or {})
+    ).content
+
+
+def total_of(consortium, round_, names):
+    """Return the sum of what some sites sent, with noise, by their books."""
+    return sum(consortium.sites[name].sent(round_) for name in names)

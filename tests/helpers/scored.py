@@ -1,0 +1,136 @@
+"""Fitted detectors, rows that are hard to score alike, and the library's scores of them.
+
+Every runtime is held against the same: ``for case in everyday(): ... case.rows, case.scores``.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hushtable import ACE, HushTable, LSHiTables, RotatedRSHash, RSHash
+from hushtable.data.schema import Schema
+from hushtable_bench import data
+
+#: By the name of what they fit.
+DETECTORS: dict[str, Any] = {
+    "one pass": lambda: HushTable(passes=1, random_state=7),
+    "two passes": lambda: HushTable(passes=2, random_state=7),
+    "lsh_itables": lambda: LSHiTables(random_state=7),
+}
+#: Those whose tables are of other families, or whose scores follow another rule.
+OTHERS: dict[str, Any] = {
+    "novelty": lambda: HushTable(novelty=True, random_state=7),
+    "rs_hash": lambda: RSHash(n_tables=20, random_state=7),
+    "rotated_rs_hash": lambda: RotatedRSHash(n_tables=20, random_state=7),
+    "ace": lambda: ACE(n_tables=8, n_bits=9, random_state=7),
+}
+#: Labelled sets of $HUSHTABLE_DATA; the first three are for every day.
+SETS = (
+    "29_Pima", "45_wine", "4_breastw", "15_Hepatitis", "23_mammography", "27_PageBlocks",
+    "38_thyroid", "43_WDBC", "47_yeast", "6_cardio",
+)  # fmt: skip
+#: Columns of `mixed_rows`, by what they hold.
+NUMBERS = ("age", 'a "quoted" name', "select", "x; drop table data; --", "naïve ☃")
+TEXTS = ("ward", "group'; drop table data; --")
+#: A column that holds one value.
+CONSTANT = "same"
+_WARDS = ("north", "O'Hara", 'the "old" one', "'; drop table data; --", "ünï ☃", "a\\b", "nan ")
+_GROUPS = ("a", "b", "%s {0} $1 :x ?", "Ab")
+_MOST = 5_000
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A fitted detector, rows (n,) that were read from nowhere, and their scores (n,) float64."""
+
+    name: str
+    detector: Any
+    rows: pa.Table
+    scores: Any
+
+    @property
+    def records(self) -> list[list[Any]]:
+        """The rows as lists of Python values, in the order of the columns; None is missing."""
+        columns = [column.to_pylist() for column in self.rows.columns]
+        return [list(row) for row in zip(*columns, strict=True)]
+
+
+def everyday(n_rows: int = 40) -> Iterator[Scored]:
+    """Yield cases with categories, in a few seconds; labelled sets are `of_set`'s."""
+    for name in (*DETECTORS, *OTHERS):
+        yield mixed(name, n_rows)
+
+
+def mixed(detector: str, n_rows: int = 100) -> Scored:
+    """Fit a detector to numbers and categories under hostile names."""
+    rows = mixed_rows(600)
+    return _scored(detector, f"mixed, {detector}", rows, rows.slice(0, n_rows))
+
+
+def of_set(folder: Path, name: str, detector: str, n_rows: int = _MOST) -> Scored:
+    """Fit a detector to a labelled set, at most 5,000 rows; score so many of them, and others."""
+    X = data.load(folder / f"{name}.npz").at_most(_MOST).X
+    rows = pa.table({f"x{j}": column for j, column in enumerate(X.T)})
+    return _scored(detector, f"{name}, {detector}", rows, rows.slice(0, n_rows))
+
+
+def _scored(detector: str, name: str, fitted: pa.Table, rows: pa.Table) -> Scored:
+    model = (DETECTORS | OTHERS)[detector]().fit(fitted)
+    rows = pa.concat_tables([rows, hostile(model.plan_.schema, fitted)])
+    return Scored(name, model, rows, model.score_samples(rows))
+
+
+def mixed_rows(n: int) -> pa.Table:
+    """Return rows of numbers, categories and one constant, with missing values in each."""
+    rng = np.random.default_rng(20_261_123)
+    numbers = rng.lognormal(2.0, 1.0, (n, len(NUMBERS))).round(2)
+    numbers[:, 1] *= 1e-300  # far below one, and no whole multiples
+    numbers[:, 2] = rng.integers(0, 4, n)
+    numbers[:, 4] -= 1e6
+    lacking = rng.random((n, len(NUMBERS) + len(TEXTS) + 1)) < 0.03
+    columns: dict[str, Any] = {}
+    for j, name in enumerate(NUMBERS):
+        columns[name] = pa.array(numbers[:, j], mask=lacking[:, j])
+    for j, (name, texts) in enumerate(zip(TEXTS, (_WARDS, _GROUPS), strict=True), len(NUMBERS)):
+        columns[name] = pa.array(rng.choice(texts, n).tolist(), pa.string(), mask=lacking[:, j])
+    columns[CONSTANT] = pa.array(np.full(n, 3.5), mask=lacking[:, -1])
+    return pa.table(columns)
+
+
+def hostile(schema: Schema, rows: pa.Table) -> pa.Table:
+    """Return rows of which one value, or all, are missing, at an end, beyond or unseen."""
+    features = schema.features
+    usual = rows.slice(0, len(features) + 1).to_pylist()
+    found = []
+    for i, feature in enumerate(features):
+        for row in (usual[i], usual[i + 1]):
+            found += [row | {feature.name: value} for value in _odd(feature)]
+    return pa.Table.from_pylist(found + _all_odd(schema), rows.schema)
+
+
+def odd_rows(schema: Schema) -> pa.Table:
+    """Return rows under a schema of which every value is hard to place."""
+    return pa.Table.from_pylist(_all_odd(schema))
+
+
+def _all_odd(schema: Schema) -> list[dict[str, Any]]:
+    rng = np.random.default_rng(0)
+    odd = {feature.name: _odd(feature) for feature in schema.features}
+    return [{n: v[rng.integers(len(v))] for n, v in odd.items()} for _ in range(60)]
+
+
+def _odd(feature: Any) -> list[Any]:
+    """Return values of a feature that are hard to place."""
+    if feature.kind == "categorical":
+        return [None, "never seen", "'", *feature.categories]
+    low, high = feature.low, feature.high
+    span = (high - low) or abs(low) or 1.0
+    beyond = [low - 1e-9 * span, high + 0.01 * span, low - 3.0 * span, high + 1e9 * span]
+    cuts = [low + span * level / 65_280 for level in (1, 32_640, 65_279)]
+    nearest = [np.nextafter(end, side) for end in (low, high, cuts[1]) for side in (-1e308, 1e308)]
+    far = [1e300, -1e300, 1.7e308, -1.7e308, 5e-324, -0.0]
+    return [None, float("nan"), low, high, *beyond, *cuts, *map(float, nearest), *far]

@@ -1,0 +1,126 @@
+"""Every option of every command, with values that are none: refused clearly, or done."""
+
+import pytest
+
+from cli_helpers import do, trust
+from hushtable.cli._app import app
+
+ODD = ("", "-1", "0", "nan", "inf", "1e400", "1e-12", "9" * 25, "\0", "a" * 5_000, "é", "[", "../x")
+#: How many of them the everyday run tries on an option: each value meets twenty options.
+SOME = 1
+
+#: A call of each command that is right, to which an option is added.
+RIGHT = {
+    "fit": "fit {site}/rows.csv -o {out}/x.hush",
+    "score": "score {site}/rows.csv --model {site}/model.hush -o {out}/x.csv",
+    "learn": "learn {site}/model.hush {site}/verdicts.csv --rows {site}/rows.csv -o {out}/x.hush",
+    "watch": "watch {site}/more.csv --model {site}/model.hush --settle 0 -o {out}/x",
+    "drift": "drift {site}/model.hush {site}/more.csv",
+    "sketch": "sketch {site}/rows.csv --plan {site}/plan.hush -o {out}/x.hush",
+    "release": "release {site}/a.sketch.hush --epsilon 1 -o {out}/x.hush",
+    "merge": "merge {site}/a.sketch.hush {site}/b.sketch.hush -o {out}/x.hush",
+    "export": "export {site}/model.hush -o {out}/x.sql",
+    "inspect": "inspect {site}/plan.hush",
+    "report": "report {site}/model.hush {site}/rows.csv -o {out}/x.html",
+    "plan draft": "plan draft {site}/rows.csv -o {out}/x.toml",
+    "plan draw": "plan draw {site}/schema.toml -o {out}/x.hush",
+    "plan check": "plan check {site}/plan.hush {site}/rows.csv",
+    "plan marginals": "plan marginals {site}/schema.toml -o {out}/x.hush",
+    "plan ranges": "plan ranges {site}/schema.toml --epsilon 1 --expected-rows 900000 "
+    "-o {out}/x.hush",
+    "plan gate": "plan gate {site}/a.sketch.hush -o {out}/x.hush",
+    "plan ranks": "plan ranks {site}/model.hush -o {out}/x.hush",
+    "plan hide": "plan hide {site}/plan.hush -o {out}/x.hush",
+    "round keygen": "round keygen {name} --folder {out}",
+    "round secret": "round secret -o {out}/x.secret",
+    "round meet": "round meet {out} --key {round}/a.key --coordinator a --expect a,b",
+    "round open": "round open {site}/plan.hush {round}/a.card {round}/b.card --key {round}/a.key "
+    "--epsilon 1 -o {out}/x.hush",
+    "round submit": "round submit {round}/round.hush {site}/rows.csv --key {round}/a.key --yes "
+    "-o {out}/x.hush",
+    "round resend": "round resend {round}/round.hush --key {round}/a.key -o {out}/x.hush",
+    "round show": "round show {round}/round.hush --key {round}/a.key",
+    "round policy": "round policy {round}/a.policy.toml",
+    "round approve": "round approve {round}/round.hush --key {round}/lead.key -o {out}/x.json",
+    "round verify": "round verify {round}/signed.hush --round {round}/round.hush",
+    "round status": "round status {round}/round.hush",
+    "round rehearse": "round rehearse --sites 2 --tables 1 --seed 1",
+    "round collect": "round collect {round}/round.hush {round}/a.hush {round}/b.hush "
+    "-o {out}/x.hush",
+    "round compare": "round compare {round}/result.hush --book {round}/a.book",
+    "round model": "round model {round}/result.hush --book {round}/a.book -o {out}/x.hush",
+    "round book": "round book {round}/a.book --forecast",
+}
+
+
+def commands(group, path=()):
+    for name in group.list_commands(None):
+        command = group.commands[name]
+        if hasattr(command, "commands"):
+            yield from commands(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command.load()
+
+
+COMMANDS = dict(commands(app()))
+OPTIONS = [
+    (name, option.opts[0])
+    for name, command in COMMANDS.items()
+    if name in RIGHT
+    for option in command.params
+    if option.param_type_name == "option" and not option.is_flag
+]
+
+
+@pytest.fixture(scope="module")
+def round_(tmp_path_factory, site):
+    """Folder with a round of two sites, from keys to its result."""
+    here = tmp_path_factory.mktemp("round")
+    for name in ("a", "b"):
+        do("round", "keygen", name, "--cap", 9, "--persons", "1", "--folder", here)
+    do("round", "keygen", "lead", "--folder", here)
+    asked, sent = here / "round.hush", [here / "a.hush", here / "b.hush"]
+    do("round", "open", site / "plan.hush", here / "a.card", here / "b.card",
+       "--key", here / "lead.key", "--epsilon", 1, "-o", asked)  # fmt: skip
+    for path in sent:
+        do("round", "submit", asked, site / "rows.csv", "--key", path.with_suffix(".key"),
+           "--yes", *trust(here, "lead", "a", "b"), "-o", path)  # fmt: skip
+    do("round", "collect", asked, *sent, "-o", here / "result.hush")
+    do("round", "collect", asked, *sent, "--key", here / "lead.key", "-o", here / "signed.hush")
+    return here
+
+
+def right(command, **places):
+    return [word.format(**places) for word in RIGHT[command].split()]
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_the_calls_are_right(run, site, round_, tmp_path, name):
+    result = run(*right(name, site=site, out=tmp_path, round=round_, name="n"))
+    assert result.code == 0, result.err
+
+
+def odd_values():
+    """Yield each option with all values, for the slow run, and with some: others for its neighbour.
+
+    Options of a type share a reader, so that most values meet most readers every day.
+    """
+    for at, (name, option) in enumerate(OPTIONS):
+        some = [ODD[(at * SOME + i) % len(ODD)] for i in range(SOME)]
+        yield pytest.param(name, option, some, id=f"{name} {option} some")
+        yield pytest.param(name, option, ODD, id=f"{name} {option}", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("name", "option", "values"), list(odd_values()))
+def test_odd_values(run, site, round_, tmp_path, monkeypatch, name, option, values):
+    monkeypatch.chdir(tmp_path)
+    for i, value in enumerate(values):
+        out = tmp_path / str(i)
+        out.mkdir()
+        words = right(name, site=site, out=out, round=round_, name=f"n{i}")
+        result = run(*words, f"{option}={value}")
+        said = f"{option}={value[:30]!r}: {result.err}"
+        assert result.code in (0, 1, 2, 3), said
+        assert "Traceback" not in result.err, said
+        assert "which is a bug" not in result.err, said
+        assert (result.code in (0, 3)) == ("hushtable: error:" not in result.err), said

@@ -1,0 +1,126 @@
+"""The real process: its exit code, how soon it answers, what it loads."""
+
+import ast
+import statistics
+import subprocess
+import sys
+import time
+
+import pytest
+
+from hushtable import HushTable
+from hushtable.cli._app import app
+
+PROGRAM = [sys.executable, "-m", "hushtable.cli"]
+
+# Runs commands one after the other; prints what is loaded after each.
+LOADED = """
+import ast, sys
+from hushtable.cli import main
+for words in ast.literal_eval(sys.argv[1]):
+    code = main(words)
+    print("loaded:", sorted(sys.modules), file=sys.stderr)
+    assert code == 0, words
+"""
+
+
+def seconds(command, runs):
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
+
+
+def loaded(*commands):
+    """Return the modules that are loaded after each of some commands of one process."""
+    words = str([[str(word) for word in command] for command in commands])
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, words], capture_output=True, text=True, check=True
+    )
+    lines = [line for line in done.stderr.splitlines() if line.startswith("loaded: ")]
+    return [set(ast.literal_eval(line.removeprefix("loaded: "))) for line in lines]
+
+
+def test_exit_codes(site):
+    for code, arguments in ((1, ["inspect", site / "rows.csv"]), (2, ["inspect"]), (0, ["-h"])):
+        done = subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True)
+        assert done.returncode == code
+        assert ("hushtable: error: " in done.stderr) == (code > 0)
+
+
+def test_help_loads_no_command():
+    heavy = {"numpy", "numba", "pyarrow", "sklearn", "scipy", "pandas", "rich", "safetensors"}
+    program, *groups = loaded(
+        ["--help"], *([group, "--help"] for group in ("plan", "round", "bench"))
+    )
+    for group in (program, *groups):
+        assert not group & heavy
+
+
+def test_help_of_a_command_loads_nothing_slow():
+    slow = {"numba", "sklearn", "scipy", "pandas", "matplotlib", "opendp"}
+    commands = ["fit", "score", "report", "demo", "plan draw", "round submit"]
+    commands += [f"bench {name}" for name in ("adbench", "paper", "privacy", "sites", "verdicts")]
+    after = loaded(*([*command.split(), "--help"] for command in commands))
+    for command, names in zip(commands, after, strict=True):
+        assert not names & slow, command
+
+
+def commands(group, path="hushtable"):
+    for name in group.list_commands(None):
+        one = group.commands[name]
+        if hasattr(one, "commands"):
+            yield from commands(one, f"{path} {name}")
+        else:
+            yield pytest.param(one, f"{path} {name}", id=f"{path} {name}")
+
+
+@pytest.mark.parametrize(("listed", "path"), list(commands(app())))
+def test_the_table_has_the_first_line_of_every_docstring(listed, path):
+    text = listed.load().help
+    assert text.splitlines()[0] == listed.help
+    # Without \b, Typer would fill the lines of the example into one.
+    assert "\n\n\b\nExample" in text
+    assert f"\n  {path} " in text + " "
+
+
+def test_score_loads_no_scikit_learn(site, tmp_path):
+    arguments = ["score", site / "rows.csv", "--model", site / "model.hush"]
+    (names,) = loaded([*arguments, "-o", tmp_path / "s.parquet"])
+    assert "hushtable.kernels._built" in names
+    assert "sklearn" not in names
+
+
+def test_scoring_numbers_does_not_load_pandas(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("a,b\n" + "1,2\n3,\n5,6\n" * 20)
+    HushTable(n_tables=3).fit(tmp_path / "rows.csv").save(tmp_path / "model.hush")
+    arguments = ["score", tmp_path / "rows.csv", "--model", tmp_path / "model.hush"]
+    ways = (["-o", "s.csv"], ["-o", "s.parquet"], ["-o", "s.csv", "--explain"])
+    for names in loaded(*([*arguments, *way] for way in ways)):
+        assert "pandas" not in names
+
+
+@pytest.mark.serial
+@pytest.mark.slow
+def test_help_answers_at_once():
+    for group in ([], ["round"], ["bench"]):
+        median = seconds([*PROGRAM, *group, "--help"], 11)
+        least = seconds([sys.executable, "-c", "import typer.main"], 11)
+        print(f"hushtable {' '.join(group)} --help: {median:.2f} s, typer alone {least:.2f} s")
+        assert median < 4 * least  # whatever the machine: nothing heavy is loaded
+
+
+@pytest.mark.serial
+@pytest.mark.slow
+def test_a_thousand_rows_are_scored_at_once(site, tmp_path):
+    head, rows = (site / "rows.csv").read_text().split("\n", 1)
+    data = tmp_path / "rows.csv"
+    data.write_text(head + "\n" + "".join((rows * 3).splitlines(keepends=True)[:1000]))
+    command = [*PROGRAM, "score", data, "--model", site / "model.hush", "-o", tmp_path / "s.csv"]
+    seconds(command, 1)
+    median = seconds(command, 5)
+    print(f"hushtable score on 1,000 rows: median of 5 runs {median:.2f} s")
+    assert median < 2.5
