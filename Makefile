@@ -26,15 +26,17 @@ UV := .venv-supply/bin/uv
 PROJECTS := pyproject.toml $(wildcard packages/*/pyproject.toml)
 NAMES := hushtable hushtable-federation hushtable-connect hushtable-bench
 PACKAGES := $(foreach name,$(NAMES),--editable ./packages/$(name))
+# All packages with a group of tools; the core alone without.
+chosen = $(if $(1),$(PACKAGES),--editable ./packages/hushtable)
 hashed = $(UV) pip install --quiet --python $(1) --require-hashes --requirement .ci/locks/$(2).txt
 ifdef LOCKED
 SUPPLY := .venv-supply/.created
 install = $(call hashed,$(1),build) && $(call hashed,$(1),$(3)) --no-build-isolation && \
-	$(UV) pip install --quiet --python $(1) --no-deps --no-build-isolation $(PACKAGES)
+	$(UV) pip install --quiet --python $(1) --no-deps --no-build-isolation $(call chosen,$(2))
 else
 SUPPLY :=
 install = $(1) -m pip install --quiet "pip>=25.1" && \
-	$(1) -m pip install --quiet $(PACKAGES) $(addprefix --group ,$(2))
+	$(1) -m pip install --quiet $(call chosen,$(2)) $(addprefix --group ,$(2))
 endif
 
 # What tells soonest whether versions of Python and of the libraries go together.
