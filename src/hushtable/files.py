@@ -232,9 +232,10 @@ def replacing(
         (_take if new else os.replace)(temporary, path)
         if new:
             _check_is(path, made, path)
-    finally:
+    except BaseException:
         with contextlib.suppress(OSError):  # it has its name by now, or is somebody else's folder
             temporary.unlink()
+        raise
 
 
 def _check_is(name: Path, made: os.stat_result, path: Path) -> None:
@@ -258,6 +259,8 @@ def _take(temporary: Path, path: Path) -> None:
     except OSError:  # a file system without hard links: the name is taken first
         os.close(os.open(path, _CREATED, 0o600))
         temporary.replace(path)
+    else:
+        temporary.unlink()
 
 
 @contextlib.contextmanager
