@@ -87,8 +87,8 @@ def commands(odd):
         ("learn", model, odd / "wrong.csv", "--rows", data, "--id", ID, "-o", odd / "l.hush"),
         ("watch", odd / "in", "--model", model, "-o", odd / "out"),
         *(("round", "keygen", odd / one, *rest) for one, *rest in (
-            ("lead",), ("east", "--cap", 9, "--persons", "affirmed"),
-            ("west", "--cap", 9, "--persons", "affirmed"),
+            ("lead",), ("east", "--cap", 9, "--persons", 1),
+            ("west", "--cap", 9, "--persons", 1),
         )),
         (*asks, "--key", odd / "lead.key", "--epsilon", 1, "--title", TITLE, "-o", odd / "r.hush"),
         ("inspect", odd / "r.hush"),
