@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hushtable import Plan, Sketch, load
 from hushtable.data.known import SAMPLE, Known, among
 from hushtable.errors import PrivacyError, RoundError, UsageError
-from hushtable.privacy.horizon import Horizon
+from hushtable.privacy.accounting import Horizon
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.registers import Period, barred, from_bytes, nameless, to_bytes
 from hushtable_federation.site import Reply

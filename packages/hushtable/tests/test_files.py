@@ -36,9 +36,9 @@ from hushtable import (
     header,
     load,
 )
-from hushtable.counts.learned import LearnedModel
+from hushtable.counts.verdicts import LearnedModel
 from hushtable.data import read
-from hushtable.detectors._by_draw import BY_DRAW
+from hushtable.detectors.load import by_draw
 from hushtable.errors import FileError, HushTableError
 from hushtable.plans.draws import Purpose
 from hushtable.privacy import Horizon
@@ -267,7 +267,7 @@ def test_the_manifest_keeps_its_published_schema(tmp_path, X):
     weights.save(tmp_path / "w.hush")
     Sketch.from_data(plan, table(), max_samples=2).save(tmp_path / "fresh.hush")
     HushTable().fit(X).save(tmp_path / "d.hush")
-    for detector in BY_DRAW.values():
+    for detector in by_draw().values():
         detector(n_tables=3).fit(X).save(tmp_path / f"{detector.__name__}.hush")
     texts = pa.table({"a": ["1,5", "ERR", "2,5"], "b": ["5.11.2026"] * 3, "c": ["x"] * 3})
     said = {"missing": ["ERR"], "kinds": {"c": "id"}, "dates": "dmy", "decimal": ","}

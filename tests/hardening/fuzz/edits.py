@@ -16,8 +16,9 @@ import rfc8785
 import safetensors.numpy
 
 from hushtable import files, header
-from hushtable.privacy.budget import Sensitivity, Spent
+from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Ledger, Pool, Share
+from hushtable.privacy.mechanisms import Sensitivity
 
 __all__ = ["ODD", "Program", "as_json", "changed", "edited", "relink"]
 

@@ -40,8 +40,7 @@ from hushtable import (
     load,
 )
 from hushtable.cli.inspect_ import inspect
-from hushtable.counts.learned import LearnedModel
-from hushtable.counts.verdicts import Verdicts
+from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.infer import schema_from_data
 from hushtable.data.readers import as_reader
 from hushtable.plans.draws import Purpose

@@ -7,9 +7,9 @@ from hushtable.display import Displayed
 from hushtable.errors import PrivacyError, RoundError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import GAUSSIAN
-from hushtable.privacy.budget import Cost, Spent
+from hushtable.privacy.budget import Spent, Terms
 from hushtable.privacy.ledger import Ledger, Share
-from hushtable.privacy.terms import Terms
+from hushtable.privacy.mechanisms import Cost
 from hushtable_federation.book.book import ALL_ROWS, Book
 from hushtable_federation.round import Round
 

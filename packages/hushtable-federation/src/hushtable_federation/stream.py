@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 from hushtable.arguments import whole
 from hushtable.entries import is_digest
 from hushtable.errors import PlanError, UsageError
-from hushtable.privacy.horizon import Horizon
+from hushtable.privacy.accounting import Horizon
 
 Every = Literal["day", "week", "month", "quarter", "year"]
 

@@ -14,11 +14,10 @@ from hushtable.report import words
 
 if TYPE_CHECKING:
     from hushtable.counts.base import Counts, Noised
-    from hushtable.counts.learned import LearnedModel
-    from hushtable.counts.local import LocalModel
     from hushtable.counts.periods import Periods
+    from hushtable.counts.release import LocalModel
     from hushtable.counts.sketch import Sketch
-    from hushtable.counts.verdicts import Verdicts
+    from hushtable.counts.verdicts import LearnedModel, Verdicts
     from hushtable.data.schema import Schema
     from hushtable.plans.plan import Plan
     from hushtable.privacy.ledger import Ledger

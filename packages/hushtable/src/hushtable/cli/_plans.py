@@ -9,9 +9,9 @@ from hushtable.cli._detectors import HUSHTABLE
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.plans.draws import NOVELTY
 from hushtable.plans.plan import Plan
+from hushtable.privacy.budget import Terms
 from hushtable.privacy.layout import Design
 from hushtable.privacy.mechanisms import Cost
-from hushtable.privacy.terms import Terms
 from hushtable.report.words import n_tables
 
 _EXACT = (

@@ -13,13 +13,13 @@ from hushtable.cli._options import argument, option
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.cli._progress import cells_bar
 from hushtable.counts.base import Noised
-from hushtable.counts.period_files import release_period
+from hushtable.counts.periods import release_period
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.plans.plan import Plan
+from hushtable.privacy.budget import Terms
 from hushtable.privacy.mechanisms import DEFAULT, MECHANISMS
-from hushtable.privacy.terms import Terms
 
 _Sketch = Annotated[Path, argument("SKETCH", "Sketch of hushtable sketch.")]
 _Total = Annotated[

@@ -223,6 +223,18 @@ class Schema(Displayed):
         """Return the schema with all ranges wider on both sides, by a share of their width."""
         return replace(self, features=tuple(feature.widened(share) for feature in self.features))
 
+    def difference(self, other: "Schema") -> str:
+        """Say in words how two schemas differ."""
+        if self.names != other.names:
+            return f"features {self.names} against {other.names}"
+        for a, b in zip(self.features, other.features, strict=True):
+            if a != b and not (self.public and other.public):
+                # What was read off rows is rows' values: no message shows it.
+                return f"feature {a.name!r} has another kind, range or categories, read off rows"
+            if a != b:
+                return f"feature {a.name!r}: {a.to_dict()} against {b.to_dict()}"
+        return "one schema is public, the other was read off data"
+
     def to_dict(self) -> dict[str, Any]:
         """Return the schema as JSON carries it."""
         content = {

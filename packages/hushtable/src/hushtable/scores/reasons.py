@@ -19,7 +19,7 @@ from hushtable.data.schema import Feature
 from hushtable.data.values import value_words
 from hushtable.errors import FileError, PlanError
 from hushtable.plans.draws import Purpose
-from hushtable.privacy.denoise import onto_simplex
+from hushtable.privacy.layout import onto_simplex
 from hushtable.scores.company import Company, company_words
 from hushtable.scores.explain import Explained, Explainer
 from hushtable.scores.scorer import Scorer

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.counts.base import Counts
-from hushtable.counts.learned import LearnedModel
-from hushtable.counts.verdicts import Verdicts
+from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import Reader, no_rows
 from hushtable.errors import DataError, UsageError
@@ -90,7 +89,7 @@ class Review:
         most: int = MOST,
         n_jobs: int | None = None,
     ) -> None:
-        check_takes_verdicts(scorer.plan)
+        check_takes_verdicts(scorer.plan.detector, scorer.plan.score, scorer.plan.family)
         self.scorer, self._reader, self._keep = scorer, reader, tuple(keep)
         self._usual = usual
         self._most, self._n_jobs = most, n_jobs
