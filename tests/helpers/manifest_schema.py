@@ -15,7 +15,7 @@ def manifest_schema(published: dict[str, Any]) -> dict[str, Any]:
     """
     schema = copy.deepcopy(published)
     plan, top = schema["$defs"]["plan"]["properties"], schema["properties"]
-    of_models = [f for f in FAMILIES.values() if f.of_model]
+    of_models = [f for _, f in sorted(FAMILIES.items()) if f.of_model]
     schema["$defs"]["tables"]["oneOf"] = [
         family.json_schema() for _, family in sorted(FAMILIES.items()) if not family.of_model
     ]

@@ -27,7 +27,7 @@ from pyarrow import feather, ipc, parquet
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, plugins
 from hushtable.cli import main
 from hushtable.data import read, register_format, register_source
-from hushtable.data.readers import Layout, _json_lines, _registry, as_reader
+from hushtable.data.readers import Layout, as_reader, json_lines, registry
 from hushtable.errors import DataError, DataTypeError, MissingExtraError, UsageError
 
 ROWS = {"age": [30.5, 40.0, None, 51.25], "ward": ["north", "south", "é", None]}
@@ -291,7 +291,7 @@ def test_opendocument(tmp_path):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(_json_lines, "_BLOCK", 64)
+    monkeypatch.setattr(json_lines, "_BLOCK", 64)
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "ndjson", "jsonl.gz"])
@@ -735,11 +735,11 @@ def entry_point(monkeypatch):
     monkeypatch.setattr(EntryPoint, "load", lambda self: globals()[self.attr])
     monkeypatch.setattr(plugins, "entry_points", entry_points)
     plugins.points.cache_clear()
-    monkeypatch.setattr(_registry, "URLS", [])
-    monkeypatch.setattr(_registry, "FAILED", [])
-    monkeypatch.setattr(_registry, "_plugins_loaded", [])
-    monkeypatch.setattr(_registry, "FORMATS", _registry.FORMATS.copy())
-    monkeypatch.setattr(_registry, "SOURCES", _registry.SOURCES.copy())
+    monkeypatch.setattr(registry, "URLS", [])
+    monkeypatch.setattr(registry, "FAILED", [])
+    monkeypatch.setattr(registry, "_plugins_loaded", [])
+    monkeypatch.setattr(registry, "FORMATS", registry.FORMATS.copy())
+    monkeypatch.setattr(registry, "SOURCES", registry.SOURCES.copy())
     yield asked
     plugins.points.cache_clear()
 

@@ -41,8 +41,8 @@ from hushtable import (
 )
 from hushtable.cli.inspect_ import inspect
 from hushtable.counts.verdicts import LearnedModel, Verdicts
-from hushtable.data.infer import schema_from_data
 from hushtable.data.readers import as_reader
+from hushtable.data.understanding import schema_from_data
 from hushtable.plans.draws import Purpose
 from hushtable.scores.files import ScoreFile
 from hushtable.scores.scorer import Scorer

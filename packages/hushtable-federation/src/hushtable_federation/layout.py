@@ -9,8 +9,8 @@ import rfc8785
 from numpy.typing import NDArray
 
 from hushtable import files
+from hushtable.arguments import entries
 from hushtable.counts.release import check_plan
-from hushtable.entries import entries
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.draws import Purpose, purpose_of
 from hushtable.plans.plan import Plan

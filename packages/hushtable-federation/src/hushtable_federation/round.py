@@ -9,9 +9,9 @@ from os import PathLike
 from typing import Any, Unpack
 
 from hushtable import files
+from hushtable.arguments import entries
 from hushtable.counts.release import check_adjacency
 from hushtable.display import Displayed
-from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, RoundError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import check_public_delta, part_scale

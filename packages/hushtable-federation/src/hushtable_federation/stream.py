@@ -4,8 +4,7 @@ import datetime
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from hushtable.arguments import whole
-from hushtable.entries import is_digest
+from hushtable.arguments import is_digest, whole
 from hushtable.errors import PlanError, UsageError
 from hushtable.privacy.accounting import Horizon
 

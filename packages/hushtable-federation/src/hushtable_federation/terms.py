@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Required, TypedDict
 
-from hushtable.arguments import whole
-from hushtable.entries import entries
+from hushtable.arguments import entries, whole
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy import budget
 from hushtable.privacy.accounting import GAUSSIAN, ZCDP, check_accounting, rounded_up

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hushtable.data.schema import Schema
     from hushtable.plans.plan import Plan
     from hushtable.privacy.ledger import Ledger
-    from hushtable.scores.shown import Shown
+    from hushtable.scores.review import Shown
 
 _FEATURES = ("column", "kind", "range or categories")
 

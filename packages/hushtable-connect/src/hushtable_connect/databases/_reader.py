@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import unquote
 
-from hushtable.data.readers._layout import Layout
-from hushtable.data.readers._reader import Batch, Reader, column_names, split
+from hushtable.data.readers.reader import Batch, Layout, Reader, column_names, split
 from hushtable.errors import DataError, HushTableError, UsageError
 from hushtable.far import is_url
 from hushtable_connect.databases import _drivers

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.data.known import PersonsCounted
+from hushtable.data.persons import PersonsCounted
 from hushtable.errors import UsageError
 from hushtable.privacy.accounting import Horizon
 from hushtable_federation.book.chain import Entry

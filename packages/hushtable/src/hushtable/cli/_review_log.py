@@ -16,8 +16,7 @@ from typing import BinaryIO
 from hushtable.cli._errors import explain, notes
 from hushtable.cli._formulas import harmless
 from hushtable.errors import DataError, FileError
-from hushtable.scores.review import ANSWERS, Answer
-from hushtable.scores.shown import Shown
+from hushtable.scores.review import ANSWERS, Answer, Shown
 
 #: Columns; ``check`` stands for the row's values under the plan.
 COLUMNS = ("when", "who", "row", "id", "verdict", "note", "score", "plan_id", "check")

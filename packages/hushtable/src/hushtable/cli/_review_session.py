@@ -8,8 +8,7 @@ from hushtable.cli._learned import count
 from hushtable.cli._output import print_sentences, print_table, shown
 from hushtable.cli._review_log import UNDO, Log
 from hushtable.errors import UsageError
-from hushtable.scores.review import FINE, OUTLIER, SKIP, Review
-from hushtable.scores.shown import Shown
+from hushtable.scores.review import FINE, OUTLIER, SKIP, Review, Shown
 
 _KEYS = {"o": OUTLIER, "f": FINE, "s": SKIP}
 _HELP = """\

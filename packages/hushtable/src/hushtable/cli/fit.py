@@ -15,8 +15,8 @@ from hushtable.cli._persons import facts_of, print_persons
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import READS, Reads, names_in
 from hushtable.cli._understanding import note_doubts, print_understanding, understanding_facts
-from hushtable.data.infer import refuse, understood
 from hushtable.data.readers import Reader
+from hushtable.data.understanding import refuse, understood
 from hushtable.errors import UsageError
 from hushtable.report.words import texts_of_rows, values_of_rows
 

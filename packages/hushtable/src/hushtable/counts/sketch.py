@@ -14,8 +14,7 @@ from hushtable.arguments import generator, whole
 from hushtable.counts.base import Counts
 from hushtable.counts.release import Release, check_plan, release_counts
 from hushtable.data.encoding import Codes, Encoder, naming_places
-from hushtable.data.known import PersonsCounted
-from hushtable.data.persons import PersonRows
+from hushtable.data.persons import PersonRows, PersonsCounted
 from hushtable.data.readers import Batch, Reader, Unasked, no_rows, taken
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import Numbered, Weights, count_rows, numbered, whole_weights
@@ -212,7 +211,7 @@ class Sketch(Counts):
     rows_per_person : int or None
         Rows of a person at most, where a column tells persons; of a sum, of its parts together.
         Of `zero`, 0: the identity of ``+``, whatever the other part is.
-    persons : hushtable.data.known.PersonsCounted or None
+    persons : hushtable.data.persons.PersonsCounted or None
         How many rows of how many persons were left out; not in files.
     unread : tuple of str
         What of rows that were counted with ``attended=False`` could not be read, in sentences for

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hushtable import files
+from hushtable.arguments import entries
 from hushtable.counts.base import Counts
 from hushtable.counts.release import LocalModel, Release
 from hushtable.counts.sketch import Sketch
@@ -15,7 +16,6 @@ from hushtable.data.encoding import Codes, Encoder, naming_places
 from hushtable.data.readers import Reader
 from hushtable.data.typed import open_rows
 from hushtable.data.weights import numbered
-from hushtable.entries import entries
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.families import TOTALS, Labelled
 from hushtable.plans.plan import Plan

@@ -22,8 +22,13 @@ from hushtable.data.readers import (
 )
 from hushtable.data.schema import Schema
 from hushtable.data.texts import dates, numbers
-from hushtable.data.texts.columns import joined_options
-from hushtable.data.texts.reading import ColumnReading, Reading, plain_texts, without_blanks
+from hushtable.data.texts.reading import (
+    ColumnReading,
+    Reading,
+    joined_options,
+    plain_texts,
+    without_blanks,
+)
 from hushtable.errors import DataError
 
 

@@ -17,22 +17,19 @@ from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import Sketch
 from hushtable.counts.verdicts import LearnedModel, Verdicts
-from hushtable.data.infer import Inferred, schema_from_data
-from hushtable.data.known import PersonsCounted
+from hushtable.data.persons import PersonsCounted, some_of_each
 from hushtable.data.readers import Reader, as_reader, no_rows
 from hushtable.data.schema import Schema
-from hushtable.data.some_of_each import some_of_each
-from hushtable.data.texts.columns import ColumnUnderstanding, joined_options
-from hushtable.data.texts.reading import Reading
+from hushtable.data.texts.reading import ColumnUnderstanding, Reading, joined_options
 from hushtable.data.typed import open_rows
+from hushtable.data.understanding import Inferred, schema_from_data
 from hushtable.data.weights import whole_weights
 from hushtable.detectors.fitted import FittedTables, fill_docs, share_of_rows
 from hushtable.display import html
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.scores.review import FINE, OUTLIER, SKIP, Review
+from hushtable.scores.review import FINE, OUTLIER, SKIP, Review, Shown
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.shown import Shown
 from hushtable.scores.usual import Sample, Usual
 
 

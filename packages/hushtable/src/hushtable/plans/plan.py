@@ -11,10 +11,9 @@ import rfc8785
 from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.arguments import generator, whole
+from hushtable.arguments import entries, generator, whole
 from hushtable.data.schema import Schema
 from hushtable.display import Displayed
-from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import (
     DRAWS,

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.entries import entries
+from hushtable.arguments import entries
 from hushtable.errors import PlanError
 
 _UNIT = 2.0**20

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.arguments import whole
-from hushtable.entries import entries
+from hushtable.arguments import entries, whole
 from hushtable.errors import PlanError, UsageError
 
 #: What adding up in floating point can make of a cost; caps allow for as much.

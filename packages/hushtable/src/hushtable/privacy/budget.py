@@ -40,8 +40,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hushtable.arguments import is_text
-from hushtable.entries import entries
+from hushtable.arguments import entries, is_text
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy.accounting import (
     Horizon,

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.arguments import whole
-from hushtable.entries import entries
+from hushtable.arguments import entries, whole
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy.accounting import Horizon, epsilon_from_rho, rho_from_epsilon, rounded_up
 from hushtable.privacy.budget import MAX_EPSILON, check_epsilon, check_public_delta

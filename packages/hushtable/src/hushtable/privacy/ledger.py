@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from hushtable.arguments import entries
 from hushtable.display import Displayed
-from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.privacy.accounting import GAUSSIAN, ZCDP, Horizon, check_accounting, rounded_up
 from hushtable.privacy.budget import Charge, Spent, at_sites, check_pure
@@ -523,10 +523,10 @@ class Ledger(Displayed):
         """
         entries(content, "a ledger", _KINDS, _OPTIONAL)
         try:
-            sensitivity = Sensitivity(
-                *(content[x] for x in ("tables", "adjacency", "rows_per_person", "sampled")),
-                Horizon.from_dict(content["horizon"]) if "horizon" in content else None,
-            )
+            names = ("tables", "adjacency", "rows_per_person", "sampled")
+            unit = {name: content[name] for name in names}
+            horizon = Horizon.from_dict(content["horizon"]) if "horizon" in content else None
+            sensitivity = Sensitivity(**unit, horizon=horizon)
             if not 0.0 <= content["delta"] < 1.0:
                 raise PrivacyError(f"delta={content['delta']}: needs 0 or more, and below 1")
             ledger = cls(

@@ -4,7 +4,7 @@ import math
 from typing import TYPE_CHECKING
 
 from hushtable.counts.verdicts import LearnedModel, Verdicts
-from hushtable.data.values import range_words
+from hushtable.data.schema import range_words
 from hushtable.plans.draws import NOVELTY, Purpose
 from hushtable.plans.families import TOTALS
 from hushtable.privacy.accounting import rounded_up

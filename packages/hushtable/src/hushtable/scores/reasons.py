@@ -15,8 +15,7 @@ from hushtable.counts.base import Counts
 from hushtable.data.columns import as_numbers, as_texts
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import Batch, taken
-from hushtable.data.schema import Feature
-from hushtable.data.values import value_words
+from hushtable.data.schema import Feature, value_words
 from hushtable.errors import FileError, PlanError
 from hushtable.plans.draws import Purpose
 from hushtable.privacy.layout import onto_simplex

@@ -13,33 +13,26 @@ from typing import Any
 import numpy as np
 
 from hushtable import far, plugins
-from hushtable.data.readers import (
-    _arrow,
-    _csv,
-    _feather,
-    _json_lines,
-    _numpy,
-    _pandas,
-    _parquet,
-    _polars,
-    _records,
-    _sheet,
-    _sparse,
-)
-from hushtable.data.readers._layout import KEPT, Layout
-from hushtable.data.readers._names import near_names
-from hushtable.data.readers._objects import each_by_itself
-from hushtable.data.readers._reader import (
+from hushtable.data.columns import integer_too_large
+from hushtable.data.readers import memory
+from hushtable.data.readers.columnar import feather_file, parquet_file
+from hushtable.data.readers.csv import csv_file
+from hushtable.data.readers.json_lines import json_file
+from hushtable.data.readers.memory import is_pandas
+from hushtable.data.readers.reader import (
     BATCH_ROWS,
+    KEPT,
     Batch,
+    Layout,
     Reader,
+    Unasked,
     few_rows,
-    integer_too_large,
+    near_names,
     no_rows,
     one_after_other,
     taken,
 )
-from hushtable.data.readers._registry import (
+from hushtable.data.readers.registry import (
     URLS,
     built_in,
     is_taken,
@@ -51,11 +44,10 @@ from hushtable.data.readers._registry import (
     register_url,
     why_none,
 )
-from hushtable.data.readers._registry import files as read_files
-from hushtable.data.readers._unasked import Unasked
+from hushtable.data.readers.registry import files as read_files
+from hushtable.data.readers.sheet import sheet_file
 from hushtable.errors import DataError
 
-is_pandas = _pandas.is_frame
 is_url, shown_url = far.is_url, far.without_user
 
 __all__ = [
@@ -65,27 +57,27 @@ __all__ = [
     "register_url", "shown_url", "taken",
 ]  # fmt: skip
 
-built_in("CSV", (".csv", ".tsv", ".txt"), _csv.csv_file,
+built_in("CSV", (".csv", ".tsv", ".txt"), csv_file,
          ("encoding", "delimiter", "header", "skip_lines"))  # fmt: skip
-built_in("Parquet", (".parquet", ".pq"), _parquet.parquet_file)
-built_in("JSON lines", (".jsonl", ".ndjson"), _json_lines.json_file)
-built_in("Feather", (".feather", ".arrow", ".ipc"), _feather.feather_file)
-built_in("spreadsheet", (".xlsx", ".xlsm", ".xls", ".ods"), _sheet.sheet_file,
+built_in("Parquet", (".parquet", ".pq"), parquet_file)
+built_in("JSON lines", (".jsonl", ".ndjson"), json_file)
+built_in("Feather", (".feather", ".arrow", ".ipc"), feather_file)
+built_in("spreadsheet", (".xlsx", ".xlsm", ".xls", ".ods"), sheet_file,
          ("sheet", "header", "skip_lines"))  # fmt: skip
 
 # The last is asked first: frames have Arrow's interface, too, and anything may be a matrix.
-register_source(lambda data: not isinstance(data, str), _numpy.matrix)
+register_source(lambda data: not isinstance(data, str), memory.matrix)
 # Asked but one before the last, and not of what NumPy is made for: what others brought.
 register_source(
     lambda data: not isinstance(data, np.ndarray | list | tuple | str) and load_plugins(),
     lambda data: data,
 )
-register_source(_sparse.is_sparse, _sparse.sparse)
-register_source(_records.is_records, _records.records)
-register_source(lambda data: hasattr(data, "__arrow_c_stream__"), _arrow.c_stream)
-register_source(_polars.is_frame, _polars.frame)
-register_source(_pandas.is_frame, _pandas.frame)
-register_source(_arrow.is_arrow, _arrow.arrow)
+register_source(memory.is_sparse, memory.sparse)
+register_source(memory.is_records, memory.records)
+register_source(lambda data: hasattr(data, "__arrow_c_stream__"), memory.c_stream)
+register_source(memory.is_polars, memory.polars_frame)
+register_source(is_pandas, memory.pandas_frame)
+register_source(memory.is_arrow, memory.arrow)
 
 #: What begins the URLs of databases, which a package beside this one reads.
 DATABASES = frozenset({
@@ -140,7 +132,7 @@ def as_reader(
     if isinstance(data, Reader) and layout is _FOUND_OUT:
         return data
     if layout.unasked is not None:
-        rows = _opened(each_by_itself(data), text_columns, layout, kept)
+        rows = _opened(memory.each_by_itself(data), text_columns, layout, kept)
         files = tuple(replace(file, unasked=layout.unasked) for file in rows.files)
         return replace(rows, files=files, unasked=layout.unasked)
     return _opened(data, text_columns, layout, kept)

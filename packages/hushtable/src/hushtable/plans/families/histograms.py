@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import kernels
+from hushtable.arguments import entries
 from hushtable.data.encoding import Codes, NumbersLoop
 from hushtable.data.schema import Feature, Schema
-from hushtable.entries import entries
 from hushtable.errors import DataError, PlanError
 from hushtable.files import Arrays
 from hushtable.kernels import MISSING_LOW

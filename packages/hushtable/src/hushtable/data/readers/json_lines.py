@@ -10,11 +10,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hushtable.data.readers._encoding import COMPRESSIONS
-from hushtable.data.readers._layout import Layout
-from hushtable.data.readers._reader import Batch, Reader, column_names, of_file, split
-from hushtable.data.readers._sheet_cells import as_name
-from hushtable.data.readers._unasked import Unasked
+from hushtable.data.readers.encoding import COMPRESSIONS
+from hushtable.data.readers.reader import (
+    Batch,
+    Layout,
+    Reader,
+    Unasked,
+    as_name,
+    column_names,
+    of_file,
+    split,
+)
 from hushtable.errors import DataError, DataTypeError, UsageError
 
 #: Bytes parsed at a time, up to the end of a line.

@@ -1,23 +1,117 @@
 """Sources of rows: those in memory by a predicate, files by the ending of their names.
 
-Files are one, a folder of them, or a glob pattern.
+Files are one, a folder of them, or a glob pattern; on standard input; or far away, by fsspec
+(``s3://``, ``sftp://``, ``https://`` and the like).
+
 """
 
 import glob
+import shutil
+import sys
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from pathlib import Path, PurePath
-from typing import Any, TypeAlias
+from pathlib import Path, PurePath, PurePosixPath
+from typing import IO, Any, TypeAlias
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
 from hushtable import far, plugins
-from hushtable.data.readers import _remote, _stdin
-from hushtable.data.readers._encoding import COMPRESSIONS, says_its_encoding
-from hushtable.data.readers._layout import Layout
-from hushtable.data.readers._names import near_names
-from hushtable.data.readers._reader import Reader, named_errors, one_after_other
+from hushtable.data.readers.encoding import COMPRESSIONS, says_its_encoding
+from hushtable.data.readers.reader import (
+    Copy,
+    Layout,
+    Reader,
+    named_errors,
+    near_names,
+    one_after_other,
+)
 from hushtable.errors import DataError, HushTableError, UsageError
+
+
+def copies(url: str, is_rows: Callable[[PurePosixPath], bool]) -> list[Copy]:
+    """Copy every file of rows that a URL, of a file, a folder or a pattern, names.
+
+    ``is_rows`` says whether a file of a name holds rows.
+    """
+    shown = far.public(url)
+    made = []
+    with far.reaching(url, DataError):
+        system, root = far.connect(url)
+        if set("*[") & set(root):
+            found = sorted(name for name in system.glob(root) if is_rows(_name(name)))
+        elif is_rows(_name(root)):
+            found = [root]
+        else:
+            found = sorted(name for name in system.find(root) if is_rows(_name(name)))
+        for name in found:
+            source = shown if name == root else far.public(system.unstrip_protocol(name))
+            made.append(Copy.of(source, "".join(_name(name).suffixes[-2:])))
+            system.get_file(name, str(made[-1].path))
+    if not made:
+        raise DataError(f"{shown}: no such file, and no file of rows in it: check the URL")
+    return made
+
+
+def _name(path: str) -> PurePosixPath:
+    """Return the last part of a path, which with some backends is a URL with a query."""
+    return PurePosixPath(PurePosixPath(path.partition("?")[0]).name)
+
+
+NAME = "standard input"
+#: First bytes of what has to lie in a file, and what it is.
+_FILES = {
+    b"PAR1": "Parquet", b"ARROW1": "Feather", b"PK\3\4": "a workbook or an archive",
+    b"\xd0\xcf\x11\xe0": "a workbook", b"SQLite format": "a database",
+    b"(\xb5/\xfd": "compressed by Zstandard", b"BZh": "compressed by bzip2",
+}  # fmt: skip
+#: What is read already: it cannot be read a second time.
+_COPIES: WeakKeyDictionary[Any, Copy] = WeakKeyDictionary()
+
+
+def standard_input(open_: Callable[[Path], Reader]) -> Reader:
+    """Read CSV or JSON lines from standard input, which is copied to a temporary file first."""
+    stream = getattr(sys.stdin, "buffer", None)
+    if stream is None or stream.closed:
+        raise DataError(f"{NAME} is closed: give a file, or pipe rows into the command")
+    if stream not in _COPIES:
+        if stream.isatty():
+            raise DataError(f"{NAME} is a terminal: pipe rows into the command, or give a file")
+        _COPIES[stream] = _copied(stream)
+    return _COPIES[stream].reader(open_)
+
+
+def _copied(stream: IO[bytes]) -> Copy:
+    start = stream.read(1 << 16)
+    if not start:
+        raise DataError(f"{NAME} is empty: did the command before it fail?")
+    held = next((words for magic, words in _FILES.items() if start.startswith(magic)), None)
+    if held:
+        raise DataError(f"{NAME} holds {held}: save it to a file first, and give that file")
+    zipped = start.startswith(b"\x1f\x8b")
+    copy = Copy.of(NAME, _ending(start, zipped))
+    with copy.path.open("wb") as file:
+        file.write(start)
+        shutil.copyfileobj(stream, file)
+    if not zipped:  # which knows its end by itself
+        with copy.path.open("rb") as file:
+            file.seek(-min(2, copy.path.stat().st_size), 2)
+            if not file.read().rstrip(b"\0").endswith((b"\n", b"\r")):
+                raise DataError(
+                    f"{NAME} stops in the middle of a line: did the command before it fail? If "
+                    "its last line is whole, end it with a line break"
+                )
+    return copy
+
+
+def _ending(start: bytes, zipped: bool) -> str:
+    """Return the ending of the name of a file of such rows."""
+    if zipped:
+        start = zlib.decompressobj(wbits=31).decompress(start, 1 << 12)
+    json = start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"[")
+    return (".jsonl" if json else ".csv") + (".gz" if zipped else "")
+
 
 OpenFile: TypeAlias = Callable[[Path, frozenset[str], Layout], Any]
 
@@ -209,11 +303,11 @@ def files(
         return _file(path, found, text_columns, layout.completed(known, found[2]))
 
     if pattern == "-":
-        rows = _stdin.standard_input(open_)
+        rows = standard_input(open_)
         layout.check_used(used, rows.source)
         return rows
     if "://" in pattern:
-        parts = [copy.reader(open_) for copy in _remote.copies(pattern, _is_rows)]
+        parts = [copy.reader(open_) for copy in copies(pattern, _is_rows)]
         pattern = far.public(pattern)
     else:
         parts = [open_(path) for path in paths(pattern)]

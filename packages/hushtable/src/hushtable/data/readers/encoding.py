@@ -199,6 +199,7 @@ class Text(io.RawIOBase):
         self.tail, self.ends, self.quoted = b"", 0, False
 
     def readable(self) -> bool:
+        """Say, as files do, that it can be read."""
         return True
 
     def read(self, size: int = -1) -> bytes:

@@ -14,13 +14,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
-from hushtable.data.readers._dialect import Dialect, find_dialect
-from hushtable.data.readers._encoding import Text, opened_lines, opened_text
-from hushtable.data.readers._fields import is_rule, records
-from hushtable.data.readers._layout import Layout
-from hushtable.data.readers._reader import Batch, Reader, of_file, split
-from hushtable.data.readers._totals import TOTAL, looks_like_total, total_refused
-from hushtable.data.readers._unasked import Unasked
+from hushtable.data.readers.dialect import Dialect, find_dialect, is_rule, records
+from hushtable.data.readers.encoding import Text, opened_lines, opened_text
+from hushtable.data.readers.reader import (
+    TOTAL,
+    Batch,
+    Layout,
+    Reader,
+    Unasked,
+    looks_like_total,
+    of_file,
+    split,
+    total_refused,
+)
 from hushtable.errors import DataError
 
 _BLOCK = 1 << 22

@@ -1,7 +1,15 @@
-"""A reader: rows as batches, as often as asked, and what readers share."""
+"""A reader: rows as batches, as often as asked, and what readers of files share."""
 
+import contextlib
+import datetime as dt
+import os
+import re
+import tempfile
+import threading
+import unicodedata
+import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -10,9 +18,114 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hushtable.data.readers._unasked import Unasked
-from hushtable.errors import DataError
+from hushtable.errors import DataError, UsageError
 from hushtable.threads import FEW_ROWS
+
+
+class Unasked:
+    """The columns that rows need to have, and what of the rows could not be read.
+
+    Whether a site answers is seen by others, so that no value may decide it: what a person would
+    be asked about counts as missing, or is left out, row by row, whatever the other rows are. This
+    is noted here, for the site's own log and screen.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the columns. Where the names stand in a file, and between which delimiter, is known by
+        these, and by no row. Empty if the first line holds the names, whatever they are.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self._lock = threading.Lock()
+        self._found: dict[str, tuple[int, str]] = {}
+
+    def is_header(self, fields: Sequence[str]) -> bool:
+        """Whether a line with these fields holds the names of the columns."""
+        return bool(fields) and set(self.names) <= {field.strip() for field in fields}
+
+    def note(self, what: str, times: int, place: Callable[[], str]) -> None:
+        """Note that something was found so many times, the first time in a place."""
+        with self._lock:
+            before, first = self._found.get(what, (0, ""))
+            self._found[what] = before + times, first or place()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Sentences about what could not be read."""
+        with self._lock:
+            found = sorted(self._found.items())
+        return tuple(f"{what}: {times:,}, the first in {first}." for what, (times, first) in found)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Layout of a file or the like, as far as it is given; None: the reader finds out."""
+
+    #: As Python names it, such as ``"cp1252"``.
+    encoding: str | None = None
+    #: One character between two fields.
+    delimiter: str | None = None
+    #: False: there is no line of names, and columns are called ``column 1``, ``column 2``, ...
+    header: bool | None = None
+    #: Lines above the line of names, or above the first row if there is none.
+    skip_lines: int | None = None
+    #: Name of a sheet.
+    sheet: str | None = None
+    #: Question to a database, in SQL.
+    query: str | None = None
+    #: Where nobody is here to be asked: the columns of a public schema.
+    unasked: Unasked | None = None
+
+    def check_used(self, used: Collection[str], source: str) -> None:
+        """Raise `UsageError` if something is given that a source has no use for."""
+        said = vars(self) | {"unasked": None}  # of use to all
+        given = [name for name, value in said.items() if value is not None]
+        if unused := [_OPTIONS.get(name, f"--{name}") for name in given if name not in used]:
+            raise UsageError(f"{source} has no use for {', '.join(unused)}: leave it out")
+
+    @property
+    def kept(self) -> dict[str, str | int | bool]:
+        """Entries that a model keeps for later files."""
+        return {name: value for name in KEPT if (value := getattr(self, name)) is not None}
+
+    def completed(self, kept: Mapping[str, str | int | bool], used: Collection[str]) -> "Layout":
+        """Return this layout, completed by what a model kept and a source has a use for."""
+        more = {name: kept[name] for name in kept if name in used and getattr(self, name) is None}
+        return replace(self, **more)  # type: ignore[arg-type] # who read them checked
+
+
+#: What a model keeps, and its kinds.
+KEPT = {"encoding": str, "delimiter": str, "header": bool, "skip_lines": int, "sheet": str}
+#: Where it is not the name with two hyphens, the option of the command line.
+_OPTIONS = {"header": "--no-header", "skip_lines": "--skip-lines"}
+
+
+def near_names(lacking: Iterable[str], there: Sequence[str]) -> str:
+    """Return words on names that differ from others in what nobody sees; empty if none do.
+
+    What nobody sees: how accents are composed in Unicode, blanks, and marks of no width.
+    """
+    words = []
+    for name in lacking:
+        same = next((one for one in there if one != name and _plain(one) == _plain(name)), None)
+        if same is not None:
+            composed = unicodedata.normalize("NFC", same) == unicodedata.normalize("NFC", name)
+            how = (
+                "in how its accents are composed in Unicode (NFC or NFD)"
+                if composed
+                else "in blanks or marks that are not visible"
+            )
+            words.append(f"{same!a} differs from {name!a} only {how}: rename the column")
+    return "".join(f"; {one}" for one in words)
+
+
+def _plain(name: str) -> str:
+    """Return a name without blanks and marks of no width, its letters composed."""
+    kept = (c for c in name if not c.isspace() and unicodedata.category(c) != "Cf")
+    return unicodedata.normalize("NFC", "".join(kept))
+
 
 #: Rows in a batch in memory, and values: few enough for the cache, many enough that what a batch
 #: costs in Python, which threads do not share, is little.
@@ -127,6 +240,7 @@ class OfFrame:
     values: Callable[[], NDArray[Any]]
 
     def __call__(self) -> Iterator[Batch]:
+        """Start a pass."""
         return self.batches()
 
 
@@ -292,12 +406,13 @@ def named_errors(batches: Iterator[Any], source: str) -> Iterator[Any]:
         raise DataError(f"{source}: {error}") from None  # a damaged archive, for one
 
 
-def integer_too_large(column: str, value: object) -> DataError:
-    """Explain that a whole number is too large to be told apart from its neighbours."""
-    return DataError(
-        f"{column} holds the integer {value}: whole numbers beyond 2**53 = {2**53} cannot be told "
-        "apart as float64; leave identifiers out, or convert the column to float yourself"
-    )
+def as_name(value: Any) -> str:
+    """Return a cell's value as text: a whole number without ``.0``, a date as in ISO 8601."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value.isoformat() if isinstance(value, dt.date | dt.time) else str(value)
 
 
 def no_rows(reader: Reader) -> DataError:
@@ -305,3 +420,113 @@ def no_rows(reader: Reader) -> DataError:
     names = reader.n_bytes is not None and reader.names is not None
     below = "there is nothing below the names of its columns. It " * names
     return DataError(f"{reader.source} has no rows: {below}needs at least 1 row (0 samples)")
+
+
+#: First words of a line that adds up the rows above it, in reports of several languages.
+TOTAL = re.compile(
+    r"\W*((grand |sub)?totals?|sums?|(zwischen|gesamt|end)?summen?|gesamt|insgesamt|saldo|somme|"
+    r"totaux|totale|suma|average|mean|mittelwert|durchschnitt|moyenne|anzahl|count|"
+    r"\d* ?(rows?|records?|zeilen|datens[äa]tze))\b|\*+\s*$",
+    re.IGNORECASE,
+)
+
+
+def looks_like_total(
+    fields: Sequence[str], always: Sequence[int], above: Callable[[int], pa.Array]
+) -> bool:
+    """Return whether the last row adds up those above it.
+
+    Parameters
+    ----------
+    fields : sequence of str
+        Of the last row.
+    always : sequence of int
+        Columns that no other row leaves empty.
+    above : callable
+        Returns the texts of a column without the last row; asked only where there is a doubt.
+
+    Returns
+    -------
+    bool
+        Whether two of these hold: it leaves one of ``always`` empty; it begins with a word for a
+        total; it holds the sum of a column.
+    """
+    filled = [j for j, field in enumerate(fields) if field.strip()]
+    with_gaps = any(not fields[j].strip() for j in always)
+    named = bool(filled) and TOTAL.match(fields[filled[0]]) is not None
+    if with_gaps and named:
+        return True
+    return (with_gaps or named) and any(_is_sum(fields[j], above(j)) for j in filled)
+
+
+def _is_sum(text: str, above: pa.Array) -> bool:
+    """Return whether a text is the sum of others, and beyond each of them."""
+    from hushtable.data.texts import numbers  # it needs the readers
+
+    for decimal in numbers.DECIMALS:
+        values = numbers.values(above, decimal)
+        [total] = numbers.values(pa.array([text], pa.string()), decimal)
+        n_values = np.count_nonzero(~np.isnan(values))
+        if n_values < 2 or n_values < len(above) - above.null_count or np.isnan(total):
+            continue
+        if abs(total) > np.nanmax(np.abs(values)) and np.isclose(total, np.nansum(values)):
+            return True
+    return False
+
+
+def total_refused(where: str, begins: str) -> DataError:
+    """Return the error for a last row that looks like a total."""
+    return DataError(
+        f"{where}, the last, looks like a total, not like a row: it begins {begins!r}. Delete it, "
+        "or export without totals"
+    )
+
+
+Read = Callable[[], Iterator[Batch]]
+
+
+@dataclass(frozen=True, eq=False)
+class Copy:
+    """A file that its owner alone may read, removed with the last that refers to it."""
+
+    #: Of what it is a copy, for messages.
+    source: str
+    path: Path
+
+    @classmethod
+    def of(cls, source: str, ending: str) -> "Copy":
+        """Return an empty file whose name has this ending."""
+        number, path = tempfile.mkstemp(prefix="hushtable-", suffix=ending)
+        os.close(number)
+        copy = cls(source, Path(path))
+        weakref.finalize(copy, copy.path.unlink, missing_ok=True)  # at the end at the latest
+        return copy
+
+    def reader(self, open_: Callable[[Path], Reader]) -> Reader:
+        """Open the copy; messages name what it is a copy of."""
+        with self._named():
+            rows = open_(self.path)
+        project = rows.project
+        return replace(
+            rows,
+            read=self._reading(rows.read),
+            source=self.source,
+            files=(),
+            project=project and (lambda columns: self._reading(project(columns))),
+        )
+
+    def _reading(self, read: Read) -> Read:
+        def batches() -> Iterator[Batch]:
+            with self._named():
+                yield from read()
+
+        return batches
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except DataError as error:
+            raise type(error)(str(error).replace(str(self.path), self.source)) from None
+        except OSError as error:  # which would name the copy, or the URL with its secrets
+            raise DataError(f"{self.source}: its copy cannot be read: {error.strerror}") from None
