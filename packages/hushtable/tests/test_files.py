@@ -33,7 +33,6 @@ from hushtable import (
     Verdicts,
     decoded,
     files,
-    header,
     load,
 )
 from hushtable.counts.verdicts import LearnedModel
@@ -176,7 +175,7 @@ def rewrite(path, change=lambda manifest: None, arrays=None, *, honest=True):
     arrays = content.arrays if arrays is None else arrays
     if honest:
         manifest["arrays"] = files.array_digests(arrays)
-        manifest["digest"] = header.digest(manifest)
+        manifest["digest"] = files.digest(manifest)
     text = rfc8785.dumps(manifest).decode()
     path.write_bytes(safetensors.numpy.save(arrays, metadata={"hushtable": text}))
 

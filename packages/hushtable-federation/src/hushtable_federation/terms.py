@@ -30,7 +30,7 @@ class Asked(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Terms(budget.Terms):
+class Terms(budget.ReleaseTerms):
     """Terms that all sites of a round agree on.
 
     Attributes

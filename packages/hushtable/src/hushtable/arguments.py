@@ -67,29 +67,19 @@ def whole(name: str, value: Any, low: int = 1, high: int = MOST) -> int:
     return int(value)
 
 
-def generator(random_state: Any, rng: Any = None) -> np.random.Generator:
-    """Return the generator that ``random_state`` or ``rng`` means, of which one may be given.
+def generator(random_state: Any) -> np.random.Generator:
+    """Return the generator that a seed means: all that ``numpy.random.default_rng`` takes.
 
-    ``rng`` is what SPEC 7 of Scientific Python names it in functions: all that
-    ``numpy.random.default_rng`` takes. The same whole number gives the same generator by either.
-
-    Raises
-    ------
-    UsageError
-        If both are given, or the one that is given is no seed.
+    Raises `UsageError` if it is no seed.
     """
-    if rng is not None and random_state is not None:
-        raise UsageError(
-            f"random_state={random_state!r} and rng={rng!r}: give one of them, rng in new code"
-        )
-    name, seed = ("random_state", random_state) if rng is None else ("rng", rng)
+    seed = random_state
     if isinstance(seed, np.random.RandomState):
         seed = seed.randint(2**31)
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
         raise UsageError(
-            f"{name}={seed!r}: needs a whole number, 0 or more, or a NumPy Generator; None draws "
+            f"random_state={seed!r}: needs a whole number, 0 or more, or a NumPy Generator; None draws "
             "anew each time"
         ) from None
 

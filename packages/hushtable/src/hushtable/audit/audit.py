@@ -248,7 +248,6 @@ def audit_canaries(
     plan: Plan,
     *,
     canaries: int = 1000,
-    rng: int | np.random.Generator | None = None,
     random_state: int | np.random.Generator | None = None,
     **claim: float,
 ) -> Finding:
@@ -269,9 +268,8 @@ def audit_canaries(
         To count under; deep tables separate canaries best.
     canaries : int
         Their number.
-    rng, random_state : int or numpy Generator, optional
-        Seed of the canaries and coins (not of the noise). Give ``rng`` in new code, and one of
-        them at most: ``random_state`` is the same under scikit-learn's name.
+    random_state : int or numpy Generator, optional
+        Seed of the canaries and coins (not of the noise).
     **claim : float
         As `Claim` takes them: epsilon, delta, confidence.
 
@@ -286,7 +284,7 @@ def audit_canaries(
     False
     """
     claimed = Claim(**claim)
-    source = generator(random_state, rng)
+    source = generator(random_state)
     rows = pa.table({f.name: _random_values(f, canaries, source) for f in plan.schema.features})
     included = source.random(canaries) < 0.5
     sketch = Sketch.from_data(plan, rows.filter(pa.array(included)))

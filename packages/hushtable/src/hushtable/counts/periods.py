@@ -21,7 +21,7 @@ from hushtable.errors import FileError, PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy import mechanisms
 from hushtable.privacy.accounting import GAUSSIAN
-from hushtable.privacy.budget import Spent, Terms, check_public_delta
+from hushtable.privacy.budget import ReleaseTerms, Spent, check_public_delta
 from hushtable.privacy.ledger import Ledger, Share, check_parts
 from hushtable.privacy.mechanisms import Adjacency, Cost
 from hushtable.privacy.seal import Seal
@@ -227,7 +227,7 @@ class Periods(Displayed):
     def __init__(
         self,
         plan: Plan,
-        epsilon: float | Terms,
+        epsilon: float | ReleaseTerms,
         *,
         delta: float = 1e-6,
         adjacency: Adjacency = "add-remove",
@@ -244,7 +244,7 @@ class Periods(Displayed):
         check_plan(plan)
         self.start = whole("start", start, 1, self.horizon.periods)
         self.plan = plan
-        self.terms = Terms.given(
+        self.terms = ReleaseTerms.given(
             epsilon, delta=delta, adjacency=adjacency, rows_per_person=rows_per_person
         )
         check_public_delta(self.terms.delta, plan.expected_rows)
@@ -345,7 +345,9 @@ class Periods(Displayed):
             "periods", {"ledger": object, "terms": dict, "start": int}
         )
         try:
-            periods = cls(Plan.from_file(content), Terms(**said["terms"]), start=said["start"])
+            periods = cls(
+                Plan.from_file(content), ReleaseTerms(**said["terms"]), start=said["start"]
+            )
         except (TypeError, UsageError, PrivacyError) as error:
             raise PlanError(f"periods: {error}") from None
         ledger = Ledger.from_dict(said["ledger"])
@@ -366,7 +368,7 @@ class Periods(Displayed):
 def release_period(
     path: Path,
     sketch: Sketch,
-    terms: Terms | None,
+    terms: ReleaseTerms | None,
     *,
     start: int | None = None,
     period: int | None = None,
@@ -380,7 +382,7 @@ def release_period(
         The periods of the site.
     sketch : Sketch
         The rows of this period, and of no other.
-    terms : Terms or None
+    terms : ReleaseTerms or None
         Of all periods together. Needed to begin the file; later they are those of the file.
     start, period, after
         As in `Periods` and `Periods.release`; ``after`` begins the file, as ``start`` does.
@@ -413,7 +415,7 @@ def release_period(
 def _opened(
     path: Path,
     sketch: Sketch,
-    terms: Terms | None,
+    terms: ReleaseTerms | None,
     start: int | None,
     after: Sequence[Release],
 ) -> Periods:

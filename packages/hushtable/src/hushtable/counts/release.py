@@ -18,7 +18,13 @@ from hushtable.plans.draws import Purpose, purpose_of
 from hushtable.plans.plan import Plan
 from hushtable.privacy import mechanisms
 from hushtable.privacy.accounting import GAUSSIAN, ZCDP
-from hushtable.privacy.budget import Spent, Terms, check_public_delta, check_share, split_history
+from hushtable.privacy.budget import (
+    ReleaseTerms,
+    Spent,
+    check_public_delta,
+    check_share,
+    split_history,
+)
 from hushtable.privacy.layout import span
 from hushtable.privacy.ledger import Ledger, Share, check_parts
 from hushtable.privacy.mechanisms import Cost, Sensitivity, named
@@ -241,7 +247,7 @@ def noise_of_others(ledger: Ledger, own: Container[str]) -> float:
 
 def release_counts(
     counts: Counts,
-    terms: Terms,
+    terms: ReleaseTerms,
     after: Release | Sequence[Release] = (),
     progress: Callable[[int], None] | None = None,
 ) -> Release:
@@ -268,7 +274,7 @@ def release_counts(
     return Release(plan, noised, ledger)
 
 
-def _scale(terms: Terms, plan: Plan, sensitivity: Sensitivity, before: Cost) -> float:
+def _scale(terms: ReleaseTerms, plan: Plan, sensitivity: Sensitivity, before: Cost) -> float:
     """Return the scale of the noise; where a second round has no budget, the error says why."""
     share = plan.share_of_budget if terms.share is None else check_share(terms.share)
     try:

@@ -21,7 +21,7 @@ from hushtable.data.weights import Numbered, Weights, count_rows, numbered, whol
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
-from hushtable.privacy.budget import Terms
+from hushtable.privacy.budget import ReleaseTerms
 from hushtable.privacy.mechanisms import DEFAULT, MECHANISMS, Adjacency, named
 from hushtable.threads import FEW_TO_COUNT, for_each, n_threads
 
@@ -266,7 +266,6 @@ class Sketch(Counts):
         *,
         sample_weight: Any = None,
         max_samples: int | None = None,
-        rng: int | np.random.Generator | None = None,
         random_state: int | np.random.Generator | None = None,
         n_jobs: int | None = None,
         allow_empty: bool = False,
@@ -291,10 +290,9 @@ class Sketch(Counts):
             Count, in each table, only a random sample of this many rows, drawn without
             replacement and anew for each table (paper, Algorithm 1). None counts every row
             in every table.
-        rng, random_state : int or numpy Generator, optional
+        random_state : int or numpy Generator, optional
             Seed of the samples; not used without ``max_samples``. With a seed or a generator,
-            the counts can be had again, and cannot be released. Give ``rng`` in new code, and one
-            of them at most: ``random_state`` is the same under scikit-learn's name.
+            the counts can be had again, and cannot be released.
         n_jobs : int, optional
             Threads; None is one, -1 every core. The counts are the same for any number.
         allow_empty : bool, default=False
@@ -339,13 +337,13 @@ class Sketch(Counts):
         reader = open_rows(X, plan.schema, attended=attended)
         counter = Counter(plan)
         if max_samples is not None:
-            reader = _drawn(counter, reader, max_samples, sample_weight, rng, random_state)
+            reader = _drawn(counter, reader, max_samples, sample_weight, random_state)
         weights = whole_weights(sample_weight, reader, allow_empty=allow_empty)
         counts, tally = counter.count(reader, weights, n_jobs)
         if not allow_empty and not counter.n_rows:
             raise no_rows(reader)
         largest = 1 if weights is None else int(weights.max(initial=1))
-        sampled, seeded = max_samples is not None, not (rng is None and random_state is None)
+        sampled, seeded = max_samples is not None, random_state is not None
         found = cls(plan, counts, tally, sampled, largest, sampled and not seeded)
         return found._noted(reader.unasked)
 
@@ -373,7 +371,7 @@ class Sketch(Counts):
 
     def release(
         self,
-        epsilon: float | Terms,
+        epsilon: float | ReleaseTerms,
         delta: float = 1e-6,
         *,
         mechanism: str = DEFAULT,
@@ -391,7 +389,7 @@ class Sketch(Counts):
 
         Parameters
         ----------
-        epsilon : float, or hushtable.privacy.Terms
+        epsilon : float, or hushtable.privacy.ReleaseTerms
             The presence of one person changes the probability of anything that the release may
             show by at most a factor e^epsilon, plus delta. Or the terms, all in one object.
         delta : float, default=1e-6
@@ -443,9 +441,9 @@ class Sketch(Counts):
             )
         most = rows_per_person
         if most is None:
-            most = 1 if isinstance(epsilon, Terms) else self.rows_per_person or 1
+            most = 1 if isinstance(epsilon, ReleaseTerms) else self.rows_per_person or 1
         named = {"rows_per_person": most, "share": share, "mechanism": mechanism}
-        terms = Terms.given(epsilon, delta=delta, adjacency=adjacency, **named)
+        terms = ReleaseTerms.given(epsilon, delta=delta, adjacency=adjacency, **named)
         check_plan(self.plan)
         check_counts(self, terms.mechanism, terms.rows_per_person)
         return release_counts(self, terms, after, progress)
@@ -541,8 +539,8 @@ def check_counts(sketch: Sketch, mechanism: str, rows_per_person: int) -> None:
         raise PrivacyError(
             "the samples in the tables were drawn from a seed or a generator, or the file does not "
             "say from what: whoever knows it knows which rows are in each sample, and one row more "
-            "may redraw them all; sketch the rows again and leave random_state out (rng, "
-            "too), or max_samples"
+            "may redraw them all; sketch the rows again and leave random_state out, "
+            "or max_samples"
         )
     # Of data in which everybody has at most that many rows, no weight is above it.
     if (weight := sketch.largest_weight) > rows_per_person:
@@ -558,12 +556,10 @@ def check_counts(sketch: Sketch, mechanism: str, rows_per_person: int) -> None:
         )
 
 
-def _drawn(
-    counter: Counter, reader: Reader, size: int, weights: Any, rng: Any, random_state: Any
-) -> Reader:
+def _drawn(counter: Counter, reader: Reader, size: int, weights: Any, random_state: Any) -> Reader:
     """Draw the samples of each table; return the rows, of which there is a second pass."""
     if weights is not None:
         raise UsageError("sample_weight needs all rows in every table: drop max_samples")
-    reader, source = reader.repeatable(), generator(random_state, rng)
+    reader, source = reader.repeatable(), generator(random_state)
     counter.draw_samples(count_rows(reader), size, source)
     return reader

@@ -21,7 +21,7 @@ from hushtable.plans.families import TOTALS, Labelled
 from hushtable.plans.plan import Plan
 from hushtable.plans.score_rule import exact
 from hushtable.plans.verdicts import (
-    Judged,
+    VerdictCounts,
     check_takes_verdicts,
     noised_verdict_values,
     spread_of,
@@ -344,7 +344,7 @@ class LearnedModel(Counts):
         given, family = self.verdicts, self.plan.family
         share, spread = self._share(), self.spread(of_model)
         if isinstance(given, Verdicts):
-            judged = Judged(given.outliers, given.n_outliers, given.fine, given.n_fine)
+            judged = VerdictCounts(given.outliers, given.n_outliers, given.fine, given.n_fine)
             return verdict_values(judged, share, family.offsets, spread)
         difference, n_verdicts = given.counts[TOTALS:], max(0, given.n_rows)
         return noised_verdict_values(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hushtable import kernels
 from hushtable.data.columns import as_numbers, as_texts, is_text
 from hushtable.data.encoding import infinite, naming_places
-from hushtable.data.readers import Layout, Reader, as_reader, near_names, no_rows
+from hushtable.data.readers import FileLayout, Reader, as_reader, near_names, no_rows
 from hushtable.data.schema import DATE, MAX_FEATURES, Feature, Schema
 from hushtable.data.texts.decisions import Decider, numeric_identifier
 from hushtable.data.texts.reading import (
@@ -449,7 +449,7 @@ def read(
     1.2
     """
     reading = Reading(tuple(missing), decimal, dates, dict(kinds or {}), tuple(drop))  # type: ignore[arg-type]
-    given = Layout(**layout)
+    given = FileLayout(**layout)
     reader = as_reader(data, layout=given)
     reading = replace(reading, layout=given.kept)
     return chosen(reader, reading, columns)

@@ -57,7 +57,7 @@ from hushtable.privacy.layout import (
 from hushtable.privacy.ledger import Ledger
 
 
-class Counted(Protocol):
+class PlanCounts(Protocol):
     """Counts under a plan, of whichever kind; `hushtable.counts.base.Counts` describes them."""
 
     @property
@@ -234,8 +234,7 @@ class Plan(Displayed):
         schema: Schema,
         *,
         detector: str = "hushtable",
-        marginals: Counted | None = None,
-        rng: int | np.random.Generator | None = None,
+        marginals: PlanCounts | None = None,
         random_state: int | np.random.Generator | None = None,
         epsilon: float | None = None,
         delta: float = 1e-6,
@@ -258,9 +257,8 @@ class Plan(Displayed):
             Merged counts under ``Plan.marginals(schema)``; refines the cuts and the weights
             of the features (``"hushtable"`` only). A plan drawn from a `Release` may be
             released under; one drawn from exact counts may not.
-        rng, random_state : int or numpy Generator, optional
-            Seed of the hash functions (PCG64; its uniform doubles); None takes fresh entropy. Give
-            one: ``rng`` in new code, ``random_state`` is the same under scikit-learn's name.
+        random_state : int or numpy Generator, optional
+            Seed of the hash functions (PCG64; its uniform doubles); None takes fresh entropy.
         epsilon, delta : float, optional
             Lay the tables out for counts that will be released at this total budget of one
             person, all rounds together (``"hushtable"`` only): depths and numbers of tables
@@ -291,7 +289,7 @@ class Plan(Displayed):
         Raises
         ------
         UsageError
-            If the detector or a parameter is unknown or out of range, or both seeds are given.
+            If the detector or a parameter is unknown or out of range.
         PlanError
             If the marginals were counted under another schema.
         PrivacyError
@@ -315,7 +313,7 @@ class Plan(Displayed):
         raw = marginals is not None and not marginals.may_leave
         return cls(
             schema,
-            chosen.draw(schema, generator(random_state, rng), **parameters),
+            chosen.draw(schema, generator(random_state), **parameters),
             chosen.score_for(parameters),
             detector,
             data_dependent=not schema.public or raw,
@@ -325,7 +323,7 @@ class Plan(Displayed):
 
     @classmethod
     def _checked_marginals(
-        cls, chosen: Draw, schema: Schema, counts: Counted, design: Design | None
+        cls, chosen: Draw, schema: Schema, counts: PlanCounts, design: Design | None
     ) -> Marginals:
         """Return the marginals for a draw; raises if it may not, or cannot, use these counts."""
         if "marginals" not in chosen.parameters:
@@ -408,7 +406,7 @@ class Plan(Displayed):
         return cls._histograms(schema, design.range_bins(len(schema)), "ranges", design)
 
     @classmethod
-    def ranks(cls, model: Counted) -> Self:
+    def ranks(cls, model: PlanCounts) -> Self:
         """Make the plan of an optional last round, which gives rows ranks: a histogram of scores.
 
         A row counts in the cell of the score that the model gives it. By the sum over the sites,
@@ -437,7 +435,7 @@ class Plan(Displayed):
         return cls._after(model, "ranks", family, exact=not model.may_leave)
 
     @classmethod
-    def verdicts(cls, model: Counted, expected: int) -> Self:
+    def verdicts(cls, model: PlanCounts, expected: int) -> Self:
         """Make the plan of a round in which sites learn from each other's verdicts.
 
         Rows with a column ``"verdict"`` count by its sign; `learn_from` takes the release.
@@ -461,7 +459,7 @@ class Plan(Displayed):
         return cls._after(model, "verdicts", Labelled(labelled(tables.schema), tables.family))
 
     @classmethod
-    def _after(cls, model: Counted, name: str, family: HashFamily, *, exact: bool = False) -> Self:
+    def _after(cls, model: PlanCounts, name: str, family: HashFamily, exact: bool = False) -> Self:
         """Return a plan that follows from counts: ``exact`` if it shows exact ones of them."""
         plan = model.plan
         return cls(
@@ -489,7 +487,7 @@ class Plan(Displayed):
     # --- the second pass --------------------------------------------------------------------------
 
     @classmethod
-    def gate(cls, first: Counted) -> Self:
+    def gate(cls, first: PlanCounts) -> Self:
         """Make the plan of the round between two passes: a histogram of how dense rows lie.
 
         A row counts in the cell of its mean log2(C1 + 1) over half of the tables, C1 being the
@@ -516,7 +514,7 @@ class Plan(Displayed):
         made = cls._after(first, "gate", histogram, exact=not private)
         return replace(made, design=plan.design) if private else made
 
-    def second_pass(self, first: Counted, gate: Counted | None = None) -> Self:
+    def second_pass(self, first: PlanCounts, gate: PlanCounts | None = None) -> Self:
         """Return the plan that counts again, only the rows that lie dense.
 
         Rows that lie apart are left out of its counts, so that they do not hide each other; a row
@@ -569,14 +567,14 @@ class Plan(Displayed):
             raise UsageError("no rows were counted for the gate: add the sites' counts first")
         return self.gated(first, otsu_cell(gate.counts))
 
-    def gated(self, first: Counted, cell: int) -> Self:
+    def gated(self, first: PlanCounts, cell: int) -> Self:
         """Return the plan of the second pass by a cell of the gate's histogram of exact counts."""
         score = SECOND_PASS if self.score.name == SECOND_PASS.name else self.score
         return replace(
             self, first_counts=first.counts, gate_cell=cell, score=score, data_dependent=True
         )
 
-    def _gated_by_releases(self, first: Counted, gate: Counted) -> Self:
+    def _gated_by_releases(self, first: PlanCounts, gate: PlanCounts) -> Self:
         if not gate.may_leave:
             raise PrivacyError(
                 "the first counts are a release, and the gate's are exact, on which the second "
@@ -742,7 +740,7 @@ def _gate_histogram(plan: Plan, first: NDArray[np.int64], noise_sd: float) -> Sc
     return score_histogram(plan.family, plan.score.noisy_values(first, noise_sd), PRIVATE_GATE_BINS)
 
 
-def _check_first(first: Counted) -> None:
+def _check_first(first: PlanCounts) -> None:
     """Raise an error if no second pass can follow these counts."""
     plan = first.plan
     if first.ledger is not None and not first.may_leave:

@@ -63,7 +63,7 @@ def check_enough(n_verdicts: int) -> None:
         )
 
 
-class Judged(NamedTuple):
+class VerdictCounts(NamedTuple):
     """Exact verdicts: rows in each cell (n_cells,) with each, and how many in all."""
 
     outliers: Ints
@@ -72,7 +72,7 @@ class Judged(NamedTuple):
     n_fine: int
 
 
-def verdict_values(judged: Judged, share: Floats, offsets: Ints, spread: float) -> Floats:
+def verdict_values(judged: VerdictCounts, share: Floats, offsets: Ints, spread: float) -> Floats:
     """Return what exact verdicts add to the score of every cell, in bits.
 
     Parameters
@@ -107,7 +107,7 @@ def spread_of(values: Floats, share: Floats, offsets: Ints) -> float:
     return float(_rounded(np.sqrt(variances.mean())))
 
 
-def _weights(judged: Judged, share: Floats, offsets: Ints) -> Floats:
+def _weights(judged: VerdictCounts, share: Floats, offsets: Ints) -> Floats:
     """Return the weights (n_tables,), 1 in the mean: more for tables that tell verdicts apart.
 
     Each row is judged by the evidence of all others: its own is taken off its cells.

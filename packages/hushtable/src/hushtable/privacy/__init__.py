@@ -10,19 +10,27 @@ from hushtable.lazy import exports
 
 if TYPE_CHECKING:
     from hushtable.privacy.accounting import Horizon
-    from hushtable.privacy.budget import Spent, Terms, suspicion
+    from hushtable.privacy.budget import ReleaseTerms, Spent, suspicion
     from hushtable.privacy.layout import Design
     from hushtable.privacy.ledger import Ledger, Pool, Share
     from hushtable.privacy.mechanisms import Cost, Sensitivity
 
 __all__ = [
-    "Cost", "Design", "Horizon", "Ledger", "Pool", "Sensitivity", "Share", "Spent", "Terms",
+    "Cost",
+    "Design",
+    "Horizon",
+    "Ledger",
+    "Pool",
+    "ReleaseTerms",
+    "Sensitivity",
+    "Share",
+    "Spent",
     "suspicion",
 ]  # fmt: skip
 
 _HOMES = {
     "Cost": "mechanisms", "Design": "layout", "Horizon": "accounting", "Ledger": "ledger",
     "Pool": "ledger", "Sensitivity": "mechanisms", "Share": "ledger", "Spent": "budget",
-    "Terms": "budget", "suspicion": "budget",
+    "ReleaseTerms": "budget", "suspicion": "budget",
 }  # fmt: skip
 __getattr__, __dir__ = exports(__name__, _HOMES)

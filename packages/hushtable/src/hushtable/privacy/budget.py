@@ -448,7 +448,7 @@ def _rounded_up(x: float) -> float:
 
 
 @dataclass(frozen=True)
-class Terms:
+class ReleaseTerms:
     """Terms of a release: the budget of one person, who is a neighbour, and the noise.
 
     Attributes
@@ -468,8 +468,8 @@ class Terms:
 
     Examples
     --------
-    >>> from hushtable.privacy import Terms
-    >>> Terms(1.0, rows_per_person=4).words()
+    >>> from hushtable.privacy import ReleaseTerms
+    >>> ReleaseTerms(1.0, rows_per_person=4).words()
     'epsilon 1, delta 1e-06, add-remove, 4 rows a person at most'
     """
 
@@ -492,11 +492,11 @@ class Terms:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def given(cls, epsilon: "float | Terms", **others: Any) -> "Terms":
+    def given(cls, epsilon: "float | ReleaseTerms", **others: Any) -> "ReleaseTerms":
         """Return the terms that a call was given, as one object or one by one."""
-        if not isinstance(epsilon, Terms):
+        if not isinstance(epsilon, ReleaseTerms):
             return cls(epsilon, **others)
-        defaults = {one.name: one.default for one in fields(Terms)}
+        defaults = {one.name: one.default for one in fields(ReleaseTerms)}
         if twice := [name for name, value in others.items() if value != defaults[name]]:
             raise UsageError(f"the terms hold {', '.join(twice)} already: give it there alone")
         return epsilon

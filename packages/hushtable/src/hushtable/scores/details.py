@@ -99,7 +99,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Details:
+class RowDetails:
     """Scores rows, and finds what else is asked for."""
 
     scorer: Scorer

@@ -18,7 +18,7 @@ from hushtable.data.weights import Numbered
 from hushtable.display import Displayed
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.verdicts import check_takes_verdicts
-from hushtable.scores.details import Detail, Details, lowest_rows
+from hushtable.scores.details import Detail, RowDetails, lowest_rows
 from hushtable.scores.reasons import Reasons, worth_a_word
 from hushtable.scores.scorer import Scorer
 from hushtable.scores.typical import Told, cell, told
@@ -142,7 +142,7 @@ def _column(parts: list[Any]) -> Any:
 
 
 @dataclass(frozen=True)
-class Shown(Displayed):
+class ReviewRow(Displayed):
     """A row to be looked at.
 
     Attributes
@@ -193,9 +193,9 @@ class Showing:
         self._behind = tuple(name for name in keep if name not in names)
         self._usual = None if usual is None else usual.values
         reasons = Reasons(scorer, usual=self._usual)
-        self._details = Details(scorer, 1, reasons=reasons, keep=self._keep)
+        self._details = RowDetails(scorer, 1, reasons=reasons, keep=self._keep)
 
-    def of(self, found: Candidates, k: int, scores: NDArray[np.float64]) -> Shown:
+    def of(self, found: Candidates, k: int, scores: NDArray[np.float64]) -> ReviewRow:
         """Show the k-th of some rows, which have these scores (n,)."""
         row = found.row(k)
         reader = Reader(
@@ -208,7 +208,7 @@ class Showing:
         )
         (detail,) = self._details.batches(reader, lambda batch: batch.detail(0))
         share = np.count_nonzero(scores <= scores[k]) / found.n_rows
-        return Shown(
+        return ReviewRow(
             int(found.numbers[k]),
             float(scores[k]),
             round(float(100.0 * (1.0 - share)), 10),
@@ -351,7 +351,7 @@ class Review:
         self.scores = self.scorer.scoring(self._found.codes)
         self._showing: Showing | None = None
 
-    def next(self) -> Shown | None:
+    def next(self) -> ReviewRow | None:
         """Return the row with the lowest score of those without an answer; None if none is left."""
         waiting = self._waiting()
         if not np.isfinite(waiting).any():
@@ -363,7 +363,7 @@ class Review:
         answered = list(self.last())
         return np.where(np.isin(self._found.numbers, answered), np.inf, self.scores)
 
-    def of_row(self, number: int) -> Shown:
+    def of_row(self, number: int) -> ReviewRow:
         """Return a row by its number; raises `UsageError` if it is not among those kept."""
         place = self._found.place(number)
         if place is None:
@@ -373,13 +373,13 @@ class Review:
             )
         return self.shown(place)
 
-    def shown(self, k: int) -> Shown:
+    def shown(self, k: int) -> ReviewRow:
         """Return the k-th candidate with reasons and values."""
         if self._showing is None:
             self._showing = Showing(self.scorer, self._usual, self._keep)
         return self._showing.of(self._found, k, self.scores)
 
-    def list_of(self, n: int = 10) -> list[Shown]:
+    def list_of(self, n: int = 10) -> list[ReviewRow]:
         """Return the lowest rows without an answer that are unlike each other, for a team.
 
         Each is the lowest once all rows are moved back by a quarter of what their scores would
@@ -403,7 +403,7 @@ class Review:
 
     # --- answers ------------------------------------------------------------------------------
 
-    def answer(self, shown: Shown, verdict: str, note: str = "") -> None:
+    def answer(self, shown: ReviewRow, verdict: str, note: str = "") -> None:
         """Take an answer to a row that was shown: "outlier", "fine" or "skip"."""
         if verdict not in ANSWERS:
             raise UsageError(f"answer {verdict!r}: needs one of {', '.join(ANSWERS)}")

@@ -23,7 +23,7 @@ from hushtable.data.readers.reader import (
     BATCH_ROWS,
     KEPT,
     Batch,
-    Layout,
+    FileLayout,
     Reader,
     Unasked,
     few_rows,
@@ -51,7 +51,7 @@ from hushtable.errors import DataError
 is_url, shown_url = far.is_url, far.without_user
 
 __all__ = [
-    "BATCH_ROWS", "KEPT", "Batch", "Layout", "Reader", "Unasked", "as_reader", "few_rows",
+    "BATCH_ROWS", "KEPT", "Batch", "FileLayout", "Reader", "Unasked", "as_reader", "few_rows",
     "integer_too_large", "is_pandas", "is_url", "near_names", "no_rows",
     "one_after_other", "paths", "register_format", "register_source",
     "register_url", "shown_url", "taken",
@@ -84,7 +84,7 @@ DATABASES = frozenset({
     "postgresql", "postgres", "sqlite", "duckdb", "mysql", "mariadb", "oracle", "mssql"
 })  # fmt: skip
 
-_FOUND_OUT = Layout()
+_FOUND_OUT = FileLayout()
 _NOTHING_KEPT: Mapping[str, str | int | bool] = {}
 
 
@@ -92,7 +92,7 @@ def as_reader(
     data: Any,
     *,
     text_columns: frozenset[str] = frozenset(),
-    layout: Layout = _FOUND_OUT,
+    layout: FileLayout = _FOUND_OUT,
     kept: Mapping[str, str | int | bool] = _NOTHING_KEPT,
 ) -> Reader:
     """Open rows of any supported kind.
@@ -113,7 +113,7 @@ def as_reader(
     layout : Layout
         What is known of a file's layout; the rest is found out.
     kept : mapping
-        What a model kept of the layout of the files that it was fitted to (`Layout.kept`): used
+        What a model kept of the layout of the files that it was fitted to (`FileLayout.kept`): used
         where ``layout`` says nothing. An encoding holds for files that are not UTF-8.
 
     Returns
@@ -141,7 +141,7 @@ def as_reader(
 def _opened(
     data: Any,
     text_columns: frozenset[str],
-    layout: Layout,
+    layout: FileLayout,
     kept: Mapping[str, str | int | bool],
 ) -> Reader:
     if not isinstance(data, str | os.PathLike):
@@ -159,7 +159,7 @@ def _opened(
 def _of_url(
     name: str,
     text_columns: frozenset[str],
-    layout: Layout,
+    layout: FileLayout,
     kept: Mapping[str, str | int | bool],
 ) -> Reader:
     """Read what a URL names: of a plug-in, of a database, or far away."""

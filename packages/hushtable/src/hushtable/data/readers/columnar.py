@@ -9,7 +9,7 @@ from pyarrow import ipc
 
 from hushtable.data.readers.reader import (
     Batch,
-    Layout,
+    FileLayout,
     Reader,
     column_names,
     of_file,
@@ -18,7 +18,7 @@ from hushtable.data.readers.reader import (
 )
 
 
-def feather_file(path: Path, _: Layout) -> Reader:
+def feather_file(path: Path, _: FileLayout) -> Reader:
     """Read an Arrow IPC file or stream, one of its batches of rows at a time."""
     size = path.stat().st_size
     # Not mapped into memory: if another program cut the file short, this one would crash.
@@ -66,7 +66,7 @@ def _batches(file: Any) -> Iterator[tuple[float, pa.RecordBatch]]:
 _BUFFER = 1 << 18
 
 
-def parquet_file(path: Path, _: Layout) -> Reader:
+def parquet_file(path: Path, _: FileLayout) -> Reader:
     """Read a Parquet file, some rows at a time."""
     from pyarrow import parquet  # loads slowly, and who reads CSV does without
 

@@ -19,7 +19,7 @@ from hushtable.data.readers.encoding import Text, opened_lines, opened_text
 from hushtable.data.readers.reader import (
     TOTAL,
     Batch,
-    Layout,
+    FileLayout,
     Reader,
     Unasked,
     looks_like_total,
@@ -33,7 +33,7 @@ _BLOCK = 1 << 22
 _BREAK = re.compile(r"\r\n?|\n")
 
 
-def csv_file(path: Path, layout: Layout) -> Reader:
+def csv_file(path: Path, layout: FileLayout) -> Reader:
     """Read a CSV file, some rows at a time."""
     return _File(path, find_dialect(path, layout), layout.unasked).reader()
 

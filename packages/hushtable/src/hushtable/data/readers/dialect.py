@@ -20,7 +20,7 @@ from hushtable.data.readers.encoding import (
     marked_encoding,
     on_errors,
 )
-from hushtable.data.readers.reader import Layout, Unasked
+from hushtable.data.readers.reader import FileLayout, Unasked
 from hushtable.errors import DataError, UsageError
 
 #: What may stand between fields; the rare ones only if they are given.
@@ -178,7 +178,7 @@ class Dialect:
     found: tuple[str, ...]
 
 
-def find_dialect(path: Path, layout: Layout) -> Dialect:
+def find_dialect(path: Path, layout: FileLayout) -> Dialect:
     """Find a file's layout in its first lines.
 
     Raises
@@ -228,7 +228,7 @@ def find_dialect(path: Path, layout: Layout) -> Dialect:
     )
 
 
-def _delimiter(lines: Sequence[str], layout: Layout, source: str) -> str:
+def _delimiter(lines: Sequence[str], layout: FileLayout, source: str) -> str:
     if layout.unasked is None:
         return find_delimiter(lines, source)
     if layout.header is False:
@@ -274,7 +274,7 @@ class _Head:
     """Finds the line of names, and judges it, by the records of the first lines."""
 
     def __init__(
-        self, source: str, delimiter: str, layout: Layout, start: int, rows: list[Record]
+        self, source: str, delimiter: str, layout: FileLayout, start: int, rows: list[Record]
     ) -> None:
         self.source, self.layout, self.start, self.rows = source, layout, start, rows
         self.delimiter = delimiter

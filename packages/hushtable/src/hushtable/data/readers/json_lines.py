@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from hushtable.data.readers.encoding import COMPRESSIONS
 from hushtable.data.readers.reader import (
     Batch,
-    Layout,
+    FileLayout,
     Reader,
     Unasked,
     as_name,
@@ -28,7 +28,7 @@ _BLOCK = 1 << 22
 _NESTED = pa.list_(pa.null())
 
 
-def json_file(path: Path, layout: Layout) -> Reader:
+def json_file(path: Path, layout: FileLayout) -> Reader:
     """Read JSON lines, some at a time; see `_file` and `_file_of_texts`."""
     return _file(path) if layout.unasked is None else _file_of_texts(path, layout.unasked)
 

@@ -60,7 +60,7 @@ class Unasked:
 
 
 @dataclass(frozen=True)
-class Layout:
+class FileLayout:
     """Layout of a file or the like, as far as it is given; None: the reader finds out."""
 
     #: As Python names it, such as ``"cp1252"``.
@@ -90,7 +90,9 @@ class Layout:
         """Entries that a model keeps for later files."""
         return {name: value for name in KEPT if (value := getattr(self, name)) is not None}
 
-    def completed(self, kept: Mapping[str, str | int | bool], used: Collection[str]) -> "Layout":
+    def completed(
+        self, kept: Mapping[str, str | int | bool], used: Collection[str]
+    ) -> "FileLayout":
         """Return this layout, completed by what a model kept and a source has a use for."""
         more = {name: kept[name] for name in kept if name in used and getattr(self, name) is None}
         return replace(self, **more)  # type: ignore[arg-type] # who read them checked

@@ -21,7 +21,7 @@ from hushtable import far, plugins
 from hushtable.data.readers.encoding import COMPRESSIONS, says_its_encoding
 from hushtable.data.readers.reader import (
     Copy,
-    Layout,
+    FileLayout,
     Reader,
     named_errors,
     near_names,
@@ -113,7 +113,7 @@ def _ending(start: bytes, zipped: bool) -> str:
     return (".jsonl" if json else ".csv") + (".gz" if zipped else "")
 
 
-OpenFile: TypeAlias = Callable[[Path, frozenset[str], Layout], Any]
+OpenFile: TypeAlias = Callable[[Path, frozenset[str], FileLayout], Any]
 
 Format: TypeAlias = tuple[str, OpenFile, tuple[str, ...]]
 
@@ -123,7 +123,7 @@ FORMATS: dict[str, Format] = {}
 #: Predicates and openers of objects in memory; the first that takes an object opens it.
 SOURCES: list[tuple[Callable[[Any], bool], Callable[[Any], Any]]] = []
 #: Predicates and openers of URLs, both of which take the layout, too.
-URLS: list[tuple[Callable[[str, Layout], bool], Callable[[str, Layout], Reader]]] = []
+URLS: list[tuple[Callable[[str, FileLayout], bool], Callable[[str, FileLayout], Reader]]] = []
 #: Why readers of other packages do not load.
 FAILED: list[str] = []
 _plugins_loaded: list[str] = []
@@ -161,7 +161,7 @@ def register_format(
 def built_in(
     name: str,
     endings: Iterable[str],
-    open_file: Callable[[Path, Layout], Any],
+    open_file: Callable[[Path, FileLayout], Any],
     uses: tuple[str, ...] = (),
 ) -> None:
     """Register a format whose opener takes the path and the layout, of which it ``uses`` some."""
@@ -191,7 +191,7 @@ def register_source(takes: Callable[[Any], bool], open_: Callable[[Any], Any]) -
 
 
 def register_url(
-    takes: Callable[[str, Layout], bool], open_: Callable[[str, Layout], Reader]
+    takes: Callable[[str, FileLayout], bool], open_: Callable[[str, FileLayout], Reader]
 ) -> None:
     """Register a kind of URL that rows are read from, such as that of a database.
 
@@ -281,7 +281,7 @@ def paths(pattern: str) -> list[Path]:
 def files(
     pattern: str,
     text_columns: frozenset[str],
-    layout: Layout,
+    layout: FileLayout,
     kept: Mapping[str, str | int | bool],
 ) -> Reader:
     """Read every file of rows that ``pattern`` names, one after the other.
@@ -330,7 +330,7 @@ def _in_order(part: Reader, first: Reader) -> Reader:
     )
 
 
-def _file(path: Path, found: Format, text_columns: frozenset[str], layout: Layout) -> Reader:
+def _file(path: Path, found: Format, text_columns: frozenset[str], layout: FileLayout) -> Reader:
     name, open_file, _ = found
     size = path.stat().st_size
     if size == 0 and layout.unasked is None:  # JSON lines of no rows are an empty file

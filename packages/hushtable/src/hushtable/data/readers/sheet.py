@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from hushtable.data.readers.memory import arrow
 from hushtable.data.readers.reader import (
-    Layout,
+    FileLayout,
     Reader,
     Unasked,
     as_name,
@@ -252,7 +252,7 @@ def as_column(values: list[Any]) -> pa.Array:
 _FIRST = 30
 
 
-def sheet_file(path: Path, layout: Layout) -> Reader:
+def sheet_file(path: Path, layout: FileLayout) -> Reader:
     """Read the one sheet that holds rows, or the one that ``layout`` names; held in memory."""
     unasked = layout.unasked
     sheet, cells, merged = cells_of(path, layout.sheet, asked=unasked is None)
