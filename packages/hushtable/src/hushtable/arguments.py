@@ -79,8 +79,8 @@ def generator(random_state: Any) -> np.random.Generator:
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
         raise UsageError(
-            f"random_state={seed!r}: needs a whole number, 0 or more, or a NumPy Generator; None draws "
-            "anew each time"
+            f"random_state={seed!r}: needs a whole number, 0 or more, or a NumPy Generator; "
+            "None draws anew each time"
         ) from None
 
 
