@@ -129,7 +129,7 @@ def bound_of(bound, content):
 @pytest.mark.parametrize("filled", FILLED)
 @pytest.mark.parametrize("kind", ["message", "round", "plan"])
 def test_a_manifest_takes_a_small_multiple_of_the_file(kind, filled, made):
-    bound = files.KINDS[kind].bound
+    bound = files.kind_of(kind).bound
     for size in (1000, 3 * bound.values, bound.size // 40):
         content = made(kind, filled, min(size, 400_000))
         peak, _ = peak_of(content)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from inspect import cleandoc
 from types import UnionType
 from typing import Any, get_args, get_origin
 
@@ -82,6 +83,18 @@ def generator(random_state: Any) -> np.random.Generator:
             f"random_state={seed!r}: needs a whole number, 0 or more, or a NumPy Generator; "
             "None draws anew each time"
         ) from None
+
+
+def fill_docs(cls: type, shared: Mapping[str, str]) -> None:
+    """Put shared sections into the docstrings of a class and of its methods, at their names."""
+    for thing in (cls, *vars(cls).values()):
+        function = getattr(thing, "__func__", thing)  # of a class method
+        text = getattr(function, "__doc__", None) or ""
+        if callable(function) and any(name in text for name in shared):
+            text = cleandoc(text)
+            for name, section in shared.items():
+                text = text.replace(name, cleandoc(section))
+            function.__doc__ = text
 
 
 def is_text(value: Any) -> bool:

@@ -32,7 +32,7 @@ from hushtable.arguments import Kinds, entries
 from hushtable.errors import FileError, PlanError
 
 #: Where safetensors has the manifest.
-_KEY = "hushtable"
+KEY = "hushtable"
 #: Entries of a manifest that its digest does not cover.
 _APART = ("digest", "signature", "writer")
 #: Bytes of a manifest for each of its values, where there are more values than a kind may have in
@@ -92,7 +92,7 @@ def manifest_text(content: bytes, path: str | os.PathLike[str]) -> bytes:
         if len(header) < size or _has_escapes(header):
             raise ValueError
         # One byte of memory for each of the text, whatever characters it has.
-        text = json.loads(header.decode("latin-1")).get("__metadata__", {}).get(_KEY)
+        text = json.loads(header.decode("latin-1")).get("__metadata__", {}).get(KEY)
         if text is not None:
             return bytes(text.encode("latin-1"))
     except (ValueError, AttributeError, RecursionError):
@@ -362,7 +362,7 @@ def pack(
     if not known.bound.allows(text):
         raise FileError(f"the {kind} is too large for a file: shorten the categories")
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    return safetensors.numpy.save(contiguous, metadata={_KEY: text.decode()})
+    return safetensors.numpy.save(contiguous, metadata={KEY: text.decode()})
 
 
 @contextlib.contextmanager

@@ -12,15 +12,40 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hushtable.arguments import fill_docs
 from hushtable.counts.base import Counts
 from hushtable.counts.verdicts import checked
 from hushtable.errors import MissingExtraError, UsageError
 from hushtable.scores.details import lowest_rows
 from hushtable.scores.ranks import WITHIN
 
+__all__ = [
+    "BudgetDisplay", "EpsilonDisplay", "ExplanationDisplay", "NoiseDisplay",
+    "RankedOutliersDisplay", "ScoreDisplay", "VerdictsDisplay",
+]  # fmt: skip
+
+
+#: What the docstrings of displays share, by the placeholder that stands where it belongs.
+_SHARED = {
+    "[axes]": """
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        """,
+    "[attributes]": """
+        Attributes
+        ----------
+        ax_, figure_ : matplotlib Axes and Figure
+            Where it is drawn.
+        """,
+}
+
 
 class Display(ABC):
     """Holds the numbers of a picture, and the axes that it is drawn in."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        fill_docs(cls, _SHARED)
 
     ax_: Any
     figure_: Any
@@ -30,13 +55,7 @@ class Display(ABC):
 
         Parameters
         ----------
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        Display
-            Itself.
+        [axes]
         """
         if ax is None:
             try:
@@ -54,6 +73,9 @@ class Display(ABC):
     @abstractmethod
     def _draw(self, ax: Any) -> None:
         """Draw into axes that are there."""
+
+
+fill_docs(Display, _SHARED)
 
 
 class OfScores(Display):
@@ -75,14 +97,9 @@ class OfScores(Display):
             Of hushtable, or any with ``score_samples`` and ``offset_``.
         X : array, data frame, Arrow object or path
             Rows.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+        [axes]
         options : int
             ``bins`` or ``n_rows``, as the class says.
-
-        Returns
-        -------
-        Display
         """
         plan = getattr(estimator, "plan_", None)
         return cls.from_predictions(
@@ -113,14 +130,9 @@ class OfScores(Display):
             Rows with a lower score are outliers.
         unit : str, default=""
             Of the scores.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
+        [axes]
         options : int
             ``bins`` or ``n_rows``, as the class says.
-
-        Returns
-        -------
-        Display
         """
         return cls.of(scores, threshold=threshold, unit=unit, **options).plot(ax)
 
@@ -163,10 +175,7 @@ class BudgetDisplay(Display):
     course : ndarray of shape (n_more,), float64
         Totals after further rounds, which may be none.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where the steps are drawn.
+    [attributes]
 
     Examples
     --------
@@ -199,12 +208,7 @@ class BudgetDisplay(Display):
             What all rounds together may cost.
         course : array-like of shape (n_more,), optional
             Totals after further rounds.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        BudgetDisplay
+        [axes]
         """
         return cls(spent, cap, course).plot(ax)
 
@@ -249,10 +253,7 @@ class EpsilonDisplay(Display):
     metric : str, default="ROC-AUC"
         What the values are.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where the values are drawn.
+    [attributes]
 
     Examples
     --------
@@ -291,12 +292,7 @@ class EpsilonDisplay(Display):
             Of a system without noise.
         metric : str, default="ROC-AUC"
             What the values are.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        EpsilonDisplay
+        [axes]
         """
         epsilons = np.asarray(epsilons, np.float64)
         if epsilons.ndim != 1 or not len(epsilons) or not (epsilons > 0.0).all():
@@ -358,10 +354,7 @@ class ExplanationDisplay(Display):
     label : str, default="share of the shortfall, bits"
         Of the axis.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where the shares are drawn.
+    [attributes]
 
     Examples
     --------
@@ -400,12 +393,7 @@ class ExplanationDisplay(Display):
             Number of the row to explain, from 0; by default the importances over all rows.
         n_features : int, default=10
             How many to show by themselves.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        ExplanationDisplay
+        [axes]
         """
         if row is None:
             shares, label = estimator.importances(X), "mean size of the share, bits"
@@ -439,12 +427,7 @@ class ExplanationDisplay(Display):
             How many to show by themselves.
         label : str, default="share of the shortfall, bits"
             Of the axis.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        ExplanationDisplay
+        [axes]
         """
         shares = np.asarray(shares, np.float64)
         if shares.ndim != 1 or not len(shares) or not np.isfinite(shares).all():
@@ -503,10 +486,7 @@ class NoiseDisplay(Display):
     noise_sd : float
         Standard deviation of the noise on a cell, in counts.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where the counts are drawn.
+    [attributes]
 
     Examples
     --------
@@ -527,12 +507,7 @@ class NoiseDisplay(Display):
         ----------
         release : Release or LocalModel
             One site's, or a sum.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        NoiseDisplay
+        [axes]
         """
         return cls(release.counts, release.noise_sd).plot(ax)
 
@@ -579,10 +554,7 @@ class RankedOutliersDisplay(OfScores):
     errors : ndarray of shape (n_rows,), float64, optional
         Standard errors of the scores. Lines reach 1.96 of them to each side: 19 times of 20.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where the rows are drawn.
+    [attributes]
 
     Examples
     --------
@@ -618,10 +590,6 @@ class RankedOutliersDisplay(OfScores):
             As in `from_predictions`.
         n_rows : int, default=10
             How many to show. Equal scores stand in the order of the rows.
-
-        Returns
-        -------
-        RankedOutliersDisplay
         """
         scores = as_scores(scores)
         rows = lowest_rows(scores, n_rows)
@@ -660,10 +628,7 @@ class ScoreDisplay(OfScores):
     unit : str, default=""
         Of the scores.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where the scores are drawn.
+    [attributes]
 
     Examples
     --------
@@ -699,10 +664,6 @@ class ScoreDisplay(OfScores):
         bins : int, optional
             How many bins, or one more; by default the square root of the number of rows, within
             10 and 40.
-
-        Returns
-        -------
-        ScoreDisplay
         """
         scores = as_scores(scores)
         low, high = float(scores.min()), float(scores.max())
@@ -748,10 +709,7 @@ class VerdictsDisplay(Display):
     before : ndarray of shape (n + 1,), int64, optional
         The same if these rows had been looked at in the order of other scores.
 
-    Attributes
-    ----------
-    ax_, figure_ : matplotlib Axes and Figure
-        Where the curves are drawn.
+    [attributes]
 
     Examples
     --------
@@ -777,12 +735,7 @@ class VerdictsDisplay(Display):
             fine.
         scores : array-like of shape (n,), optional
             What the rows score without verdicts: the curve beside is of their order.
-        ax : matplotlib Axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        VerdictsDisplay
+        [axes]
 
         Raises
         ------
@@ -802,10 +755,6 @@ class VerdictsDisplay(Display):
         y : array-like of shape (n,)
         scores : array-like of shape (n,), optional
             As in `from_verdicts`.
-
-        Returns
-        -------
-        VerdictsDisplay
         """
         outlier = checked(y)
         if scores is None:
@@ -831,14 +780,3 @@ class VerdictsDisplay(Display):
 
 def _found(outlier: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.append(0, np.cumsum(outlier))
-
-
-__all__ = [
-    "BudgetDisplay",
-    "EpsilonDisplay",
-    "ExplanationDisplay",
-    "NoiseDisplay",
-    "RankedOutliersDisplay",
-    "ScoreDisplay",
-    "VerdictsDisplay",
-]

@@ -25,7 +25,7 @@ __all__ = [
 __getattr__, __dir__ = exports(
     __name__,
     {
-        "ColumnUnderstanding": "texts.columns",
+        "ColumnUnderstanding": "texts.reading",
         "Feature": "schema",
         "FeatureCheck": "check",
         "Schema": "schema",

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from hushtable import files, plugins, progress
-from hushtable.arguments import generator
+from hushtable.arguments import fill_docs, generator
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import Sketch
@@ -24,7 +24,7 @@ from hushtable.data.texts.reading import ColumnUnderstanding, Reading, joined_op
 from hushtable.data.typed import open_rows
 from hushtable.data.understanding import Inferred, schema_from_data
 from hushtable.data.weights import whole_weights
-from hushtable.detectors.fitted import FittedTables, fill_docs, share_of_rows
+from hushtable.detectors.fitted import SHARED, FittedTables, share_of_rows
 from hushtable.display import html
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
@@ -149,7 +149,7 @@ class TableDetector(FittedTables, ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        fill_docs(cls)
+        fill_docs(cls, SHARED)
 
     # Parameters that every subclass stores in __init__.
     n_tables: int
@@ -271,10 +271,6 @@ class TableDetector(FittedTables, ABC):
             Features with their ranges and categories, in place of those read off the rows; other
             columns are left out.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         DataError
@@ -306,10 +302,6 @@ class TableDetector(FittedTables, ABC):
         Parameters
         ----------
         [rows to fit]
-
-        Returns
-        -------
-        self
         """
         if not hasattr(self, "sketch_"):
             return self._fit(X, None, all_rows=False)
@@ -418,10 +410,6 @@ class TableDetector(FittedTables, ABC):
         y : array-like of shape (n,)
             The verdicts: 1 for an outlier, 0 for a row that is fine.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         DataError
@@ -456,10 +444,6 @@ class TableDetector(FittedTables, ABC):
             Exact verdicts under the plan of this model, which are added; or a merged release, or
             local model, under ``Plan.verdicts`` of it, which takes the place of all others.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         PlanError
@@ -480,10 +464,6 @@ class TableDetector(FittedTables, ABC):
             Rows whose verdicts were learned. None forgets all.
         y : array-like of shape (n,), optional
             Their verdicts, as they were learned.
-
-        Returns
-        -------
-        self
 
         Raises
         ------
@@ -646,7 +626,7 @@ class TableDetector(FittedTables, ABC):
         return convert
 
 
-fill_docs(TableDetector)
+fill_docs(TableDetector, SHARED)
 
 
 def _skl2onnx(name: str) -> Any:

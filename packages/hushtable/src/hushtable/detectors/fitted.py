@@ -3,7 +3,6 @@
 import math
 import warnings
 from collections.abc import Sequence
-from inspect import cleandoc
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from hushtable.arguments import fill_docs
 from hushtable.counts.base import Counts, mergeable
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader, as_reader, is_pandas, near_names, no_rows
@@ -29,7 +29,7 @@ from hushtable.scores.scorer import Scorer
 from hushtable.scores.usual import Sample, Usual
 
 #: What docstrings share, by the placeholder that stands where it belongs.
-_SHARED = {
+SHARED = {
     "[rows]": """
         X : array, data frame, Arrow object or path
             Rows, with the columns seen in `fit`.
@@ -74,17 +74,6 @@ _SHARED = {
             Columns as `fit` understood them; only after `fit`, no file holds it.
         """,
 }
-
-
-def fill_docs(cls: type) -> None:
-    """Put the shared sections into the docstrings of a class and of its methods."""
-    for thing in (cls, *vars(cls).values()):
-        text = getattr(thing, "__doc__", None) or ""
-        if any(name in text for name in _SHARED) and (thing is cls or callable(thing)):
-            text = cleandoc(text)
-            for name, shared in _SHARED.items():
-                text = text.replace(name, cleandoc(shared))
-            thing.__doc__ = text
 
 
 def _names_message(fitted: set[str], given: set[str]) -> str:
@@ -266,10 +255,6 @@ class FittedTables(OutlierMixin, BaseEstimator):
             together, or not at all).
         sample_weight : array-like of shape (n,), optional
             Whole numbers; a row of weight w counts as w rows.
-
-        Returns
-        -------
-        self
         """
         check_is_fitted(self)
         if (counts := mergeable(X)) is not None:
@@ -301,10 +286,6 @@ class FittedTables(OutlierMixin, BaseEstimator):
         X : array, data frame, Arrow object or path; or Sketch or Release
             Rows; or merged counts under ``Plan.ranks``, which stand for the rows of all sites.
             `save` leaves them out: counts are saved by themselves.
-
-        Returns
-        -------
-        self
         """
         check_is_fitted(self)
         counts = mergeable(X)
@@ -517,10 +498,6 @@ class FittedTables(OutlierMixin, BaseEstimator):
             Arrays; pandas objects, with the index of the rows if they are in a pandas object; or
             polars objects, which have none. None leaves it as it is.
 
-        Returns
-        -------
-        self
-
         Examples
         --------
         >>> import pandas as pd
@@ -604,7 +581,7 @@ class FittedTables(OutlierMixin, BaseEstimator):
         return accept_any_columns(super().__sklearn_tags__())
 
 
-fill_docs(FittedTables)
+fill_docs(FittedTables, SHARED)
 
 
 def _some(found: Floats, reader: Reader) -> Floats:

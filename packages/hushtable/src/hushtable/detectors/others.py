@@ -48,10 +48,6 @@ class SampledDetector(TableDetector):
             Features with their ranges and categories, in place of those read off the rows; other
             columns are left out.
 
-        Returns
-        -------
-        self
-
         Raises
         ------
         DataError
