@@ -11,13 +11,25 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = sorted((ROOT / "packages").glob("*/src/hushtable*"))
 MAX_CODE, MAX_FUNCTION, MAX_PARAMETERS, MAX_FLOORS = 400, 40, 8, 20
+#: Lines below which a module that a single other one of its room imports is a part of that one.
+MIN_MODULE = 150
+#: Such modules that may stay, with all that is in them: a format of files, as any other; and rooms
+#: whose modules are not merged yet.
+ALONE = (
+    "hushtable.data.readers.columnar",
+    "hushtable.cli.",
+    "hushtable.report.",
+    "hushtable.scores.company",
+)
+#: Packages that are free of import circles and of small modules with a single importer.
+CLEAN = frozenset({"hushtable"})
 #: Functions that may be longer than `MAX_FUNCTION`, as module:function; no more than ten.
 LONG: frozenset[str] = frozenset()
 MAX_LONG = 10
@@ -200,6 +212,75 @@ def imports_upward(package: Path, house: Sequence[File], contract: Path) -> Iter
             yield f"{importer} imports {imported}{how}: {above} is not below {below}"
 
 
+def circles(pairs: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Return the sets of modules that import each other, directly or by others, types included.
+
+    The package's own ``__init__`` hands out names of all rooms, and is left out.
+    """
+    after: dict[str, set[str]] = {}
+    for importer, imported in pairs:
+        if "." in importer and "." in imported:
+            after.setdefault(importer, set()).add(imported)
+
+    def reached(module: str) -> set[str]:
+        found, left = set(), [module]
+        while left:
+            new = after.get(left.pop(), set()) - found
+            found |= new
+            left.extend(new)
+        return found
+
+    reach = {module: reached(module) for module in after}
+    rings = {
+        frozenset(other for other in reach[module] if module in reach.get(other, ()))
+        for module in after
+        if module in reach[module]
+    }
+    return sorted(sorted(ring) for ring in rings)
+
+
+def alone(house: Sequence[File], pairs: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the small modules that one other module imports, of the same room."""
+    importers: dict[str, set[str]] = {}
+    for importer, imported in pairs:
+        importers.setdefault(imported, set()).add(importer)
+    found = []
+    for file in house:
+        room, (first, *others) = file.module.rpartition(".")[0], [*importers.get(file.module, [""])]
+        near = first == room or first.rpartition(".")[0] == room
+        if near and not others and file.lines < MIN_MODULE and file.module.count(".") > 1:
+            found.append(file.module)
+    return found
+
+
+def circles_and_parts(package: Path, house: Sequence[File]) -> Iterator[str]:
+    """Check that no modules import each other, and that no part of a module is one of its own."""
+    if package.name not in CLEAN:
+        return
+    pairs = [pair for pair, how in imports(package, house).items() if "string" not in how]
+    for ring in circles(pairs):
+        yield f"{', '.join(ring)} import each other: put what they share below them"
+    for module in alone(house, pairs):
+        if not module.startswith(ALONE):
+            yield f"{module}: under {MIN_MODULE} lines, and one module imports it: make it a part"
+
+
+def class_names(packages: Sequence[Path]) -> dict[str, list[str]]:
+    """Return the names that several classes have, with their modules."""
+    homes: dict[str, list[str]] = {}
+    for file in (file for package in packages for file in files(package)):
+        for one in file.classes:
+            homes.setdefault(one.name, []).append(file.module)
+    return {name: modules for name, modules in sorted(homes.items()) if len(modules) > 1}
+
+
+def names_twice(packages: Sequence[Path]) -> Iterator[str]:
+    """Check that a name means one class within the clean packages."""
+    for name, modules in class_names(packages).items():
+        if all(module.partition(".")[0] in CLEAN for module in modules):
+            yield f"class {name} is in {' and '.join(modules)}: rename one"
+
+
 def check(package: Path, contract: Path, allowed: frozenset[str] = LONG) -> list[str]:
     """Return all that breaks a rule."""
     house = files(package)
@@ -208,6 +289,7 @@ def check(package: Path, contract: Path, allowed: frozenset[str] = LONG) -> list
         *long_functions(house, allowed),
         *first_lines(house),
         *imports_upward(package, house, contract),
+        *circles_and_parts(package, house),
     ]
 
 
@@ -215,6 +297,12 @@ def figures(packages: Sequence[Path]) -> dict[str, int]:
     """Count what the rules are about."""
     house = [file for package in packages for file in files(package)]
     functions = [function for file in house for function in file.functions]
+    rings, parts = 0, 0
+    for package in packages:
+        ours = files(package)
+        pairs = [pair for pair, how in imports(package, ours).items() if "string" not in how]
+        rings += len(circles(pairs))
+        parts += len(alone(ours, pairs))
     return {
         "lines": sum(file.lines for file in house),
         "files": len(house),
@@ -224,6 +312,9 @@ def figures(packages: Sequence[Path]) -> dict[str, int]:
             parameters(f) > MAX_PARAMETERS for f in functions
         ),
         "imports inside functions": sum(file.inner_imports for file in house),
+        "import circles": rings,
+        f"modules under {MIN_MODULE} lines with a single importer, of their room": parts,
+        "class names used twice": len(class_names(packages)),
     }
 
 
@@ -233,9 +324,12 @@ def main() -> None:
     if parser.parse_args().figures:
         for package in PACKAGES:
             print(f"{package.name}: {len(files(package))} files")
+        for name, modules in class_names(PACKAGES).items():
+            print(f"class {name}: {', '.join(modules)}")
         for name, figure in figures(PACKAGES).items():
             print(f"{figure:>7,} {name}")
     broken = [line for package in PACKAGES for line in check(package, ROOT / "pyproject.toml")]
+    broken += names_twice(PACKAGES)
     print("\n".join(broken), end="\n" if broken else "")
     sys.exit(bool(broken))
 

@@ -121,6 +121,27 @@ def test_at_most_twenty_floors(complaints):
     )
 
 
+def test_modules_that_import_each_other(house, complaints, monkeypatch):
+    monkeypatch.setattr(house, "CLEAN", frozenset({"toy"}))
+    other = (
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from toy.right.room import mend\n"
+    )
+    room = HOUSE["right/room"] + "from toy.right.other import other\n" + "#\n" * house.MIN_MODULE
+    found = complaints({"right/room": room, "right/other": other + "#\n" * house.MIN_MODULE})
+    assert found == [
+        "toy.right.other, toy.right.room import each other: put what they share below them"
+    ]
+
+
+def test_a_small_module_that_one_other_imports(house, complaints, monkeypatch):
+    monkeypatch.setattr(house, "CLEAN", frozenset({"toy"}))
+    room = HOUSE["right/room"] + "from toy.right import other\n"
+    assert complaints({"right/room": room, "right/other": ""}) == [
+        "toy.right.other: under 150 lines, and one module imports it: make it a part"
+    ]
+    assert complaints({"right/room": room, "right/other": "#\n" * house.MIN_MODULE}) == []
+
+
 def test_figures(house, complaints, tmp_path):
     wide = "def wide(self, a, b, c, d, *, e, f, g, h, i):\n    import os\n"
     complaints({"ground": f"class A:\n  x = 1\n{wide}{LONG}"})
@@ -131,4 +152,7 @@ def test_figures(house, complaints, tmp_path):
         "functions over 40 lines": 1,
         "functions over 8 parameters": 1,
         "imports inside functions": 1,
+        "import circles": 0,
+        "modules under 150 lines with a single importer, of their room": 0,
+        "class names used twice": 0,
     }

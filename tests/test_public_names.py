@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hushtable.data.readers import _registry
+from hushtable.data.readers import registry
 
 ROOT = Path(__file__).parents[1]
 #: Every name of the API page of 0.1, where it is now. A name may be added; none may go.
@@ -49,8 +49,8 @@ def on_the_api_page():
 def test_a_public_name_has_an_example_that_runs(dotted, tmp_path, monkeypatch):
     thing = named(dotted)
     monkeypatch.chdir(tmp_path)  # examples write files with bare names
-    for registry in ("FORMATS", "SOURCES"):  # examples register some
-        monkeypatch.setattr(_registry, registry, getattr(_registry, registry).copy())
+    for name in ("FORMATS", "SOURCES"):  # examples register some
+        monkeypatch.setattr(registry, name, getattr(registry, name).copy())
     monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)  # that of Spark's workers
     for library in ("mlflow", "duckdb"):
         if library in dotted:

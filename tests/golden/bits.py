@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
-from hushtable.detectors._by_draw import BY_DRAW as DETECTORS
+from hushtable.detectors.load import by_draw
 from hushtable.plans.draws import DRAWS
 from hushtable.plans.families import HashFamily
 
@@ -69,7 +69,7 @@ def refitted(detector, X, n_jobs):
 def of_plan(plan, X, n_jobs):
     """Return what rows become under a plan."""
     sketch = Sketch.from_data(plan, X, n_jobs=n_jobs)
-    detector = DETECTORS[plan.detector].from_counts(sketch, n_jobs=n_jobs)
+    detector = by_draw()[plan.detector].from_counts(sketch, n_jobs=n_jobs)
     return of_detector(detector, X, plan.detector in EXPLAINED)
 
 
@@ -91,7 +91,7 @@ def as_first(detector, X, n_jobs, passes=1):
 def facts(n_jobs=1):
     """Return digests of everything, by name."""
     X, found = rows(), {}
-    for name, detector in DETECTORS.items():
+    for name, detector in by_draw().items():
         options = OPTIONS.get(name, {})
         plan = Plan.draw(SCHEMA, detector=name, random_state=5, **options)
         fitted = detector(random_state=5, n_jobs=n_jobs, **options).fit(X)

@@ -11,7 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "packages" / "hushtable" / "t
 from test_files import plans, releases, rows_for, score_digest, stream, verdicts
 
 from hushtable import Sketch, files
-from hushtable.counts.learned import LearnedModel
+from hushtable.counts.verdicts import LearnedModel
 
 folder = Path(__file__).parent / f"protocol-{files.PROTOCOL}"
 folder.mkdir(exist_ok=True)

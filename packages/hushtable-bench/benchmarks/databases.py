@@ -15,7 +15,7 @@ from pathlib import Path
 
 from common import ROOT, Target, finish, in_turns, markdown_table, process_memory, progress, run
 from hushtable import Feature, Plan, Schema, Sketch
-from hushtable.data.readers import Layout, as_reader
+from hushtable.data.readers import FileLayout, as_reader
 from hushtable.errors import DataError
 
 TABLE = "hushtable_benchmark"
@@ -71,11 +71,11 @@ def contestants(url: str, rows: int) -> dict[str, Callable[[], None]]:
             assert sum(map(len, cursor.fetch_record_batch())) == rows
 
     def read() -> None:
-        reader = as_reader(url, layout=Layout(query=QUERY))
+        reader = as_reader(url, layout=FileLayout(query=QUERY))
         assert sum(map(len, reader.read())) == rows
 
     def sketch() -> None:
-        reader = as_reader(url, layout=Layout(query=QUERY))
+        reader = as_reader(url, layout=FileLayout(query=QUERY))
         assert Sketch.from_data(plan, reader).n_rows == rows
 
     return {"ADBC, batches merely fetched": fetch, "as_reader": read, "Sketch.from_data": sketch}
@@ -93,7 +93,7 @@ def peak(url: str, rows: int) -> int:
 
 def peak_here(url: str, rows: int) -> None:
     """Print this process's peak after one pass."""
-    reader = as_reader(url, layout=Layout(query=f"{QUERY} LIMIT {rows}"))
+    reader = as_reader(url, layout=FileLayout(query=f"{QUERY} LIMIT {rows}"))
     assert sum(map(len, reader.read())) == rows
     print(process_memory())
 

@@ -23,8 +23,7 @@ from scipy.optimize import minimize
 import common
 from common import LabelledSet, Target
 from hushtable import Plan, Release, Sketch
-from hushtable.privacy.expectation import LOSS, ONE_IN_TEN, PROMISED, Expectation
-from hushtable.privacy.layout import Design
+from hushtable.privacy.layout import LOSS, ONE_IN_TEN, PROMISED, Design, Expectation
 from hushtable.scores.scorer import Scorer
 from hushtable_bench.data import auc, find_sets
 from hushtable_bench.privacy import DELTA, released

@@ -21,8 +21,7 @@ import numpy as np
 
 from common import seconds
 from hushtable.plans.families import RandomFeature
-from hushtable.plans.families._joined import JoinedTables
-from hushtable.plans.families._ranked import REPAID
+from hushtable.plans.families.random_feature import REPAID, JoinedTables
 
 #: Bytes of the array that is copied: far more than caches hold.
 COPIED = 1 << 28

@@ -135,7 +135,7 @@ def time_all(sites: int = SITES, tables: int = TABLES) -> list[Timing]:
     timings = []
     with tempfile.TemporaryDirectory() as folder:
         those = Consortium(Path(folder), sites, tables)
-        with mock.patch("hushtable.privacy.noise.add_noise", those.add_noise):
+        with mock.patch("hushtable.privacy.mechanisms.add_noise", those.add_noise):
             for share in SHARES_LOST:
                 timings.append(run(those, Path(folder) / f"{share}", share))
                 common.progress(f"{share:.0%} lost")

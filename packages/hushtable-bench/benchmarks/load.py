@@ -27,7 +27,7 @@ import common
 from common import Target
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, SlidingWindow, load
 from hushtable.cli import main as command
-from hushtable.privacy import noise as mechanism
+from hushtable.privacy import mechanisms as mechanism
 
 COLUMNS, BLOCK, WIDE = 10, 1_000_000, 100_000
 #: Tables of 256 cells: a million counters.

@@ -189,7 +189,7 @@ def time_sites(sites: int, tables: int) -> list[Timing]:
     timings = []
     with tempfile.TemporaryDirectory() as folder:
         those = Consortium(Path(folder), sites, tables)
-        with mock.patch("hushtable.privacy.noise.add_noise", those.add_noise):
+        with mock.patch("hushtable.privacy.mechanisms.add_noise", those.add_noise):
             timings.append(by_file(those))
             common.progress("files")
             for share in SHARES_LOST:

@@ -24,7 +24,7 @@ from hushtable.errors import PlanError
 from hushtable.kernels import LEVELS
 from hushtable.plans.families import family_from_content
 from hushtable.scores import Explainer, Ranks, Scorer
-from hushtable.scores.details import Details, outside_column, outside_words
+from hushtable.scores.details import RowDetails, outside_column, outside_words
 from hushtable_bench.data import load as load_set
 
 STEPS = np.array([0.0, 1e-6, 0.1, 1.0, 2.0, 99.0, 1e6])
@@ -219,7 +219,7 @@ def test_rows_beyond_rank_first(X, model):
 
 def test_details_name_the_columns(X):
     rows = np.concatenate([X[:20], rows_beyond(X)[3:4]])
-    [found] = Details(Scorer(one_pass(X)), most=1).batches(rows, lambda batch: batch)
+    [found] = RowDetails(Scorer(one_pass(X)), most=1).batches(rows, lambda batch: batch)
     assert found.lowest.tolist() == [20]
     [name] = found.detail(0).outside
     assert found.outside.to_pylist() == [None] * 20 + [name]

@@ -33,7 +33,7 @@ from hushtable_federation.book.book import Book
 from hushtable_federation.book.chain import Chain
 from hushtable_federation.keys import Keys
 from hushtable_federation.round import Round
-from hushtable.privacy import noise as mechanism
+from hushtable.privacy import mechanisms as mechanism
 
 here = Path(sys.argv[1])
 

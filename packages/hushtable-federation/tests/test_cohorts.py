@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import Plan, Sketch, load
-from hushtable.data.known import SAMPLE, Known, among
+from hushtable.data.persons import SAMPLE, Known, among
 from hushtable.errors import PrivacyError, RoundError, UsageError
-from hushtable.privacy.horizon import Horizon
+from hushtable.privacy.accounting import Horizon
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.registers import Period, barred, from_bytes, nameless, to_bytes
 from hushtable_federation.site import Reply
@@ -127,7 +127,7 @@ def test_files_and_runs_in_any_order_leave_the_same_persons_out(tmp_path, monkey
     assert expected.persons.known == sum(i >= 300 for i in times)
     assert expected.n_rows == sum(min(2, n) for i, n in times.items() if i < 300)
     monkeypatch.setattr("hushtable.data.persons.RUN_BYTES", 4_000)
-    monkeypatch.setattr("hushtable.data.readers._reader.BATCH_ROWS", 100)
+    monkeypatch.setattr("hushtable.data.readers.reader.BATCH_ROWS", 100)
     for part in range(4):
         pq.write_table(rows.slice(1_000 * (3 - part), 1_000), tmp_path / f"{part}.parquet")
     for again in (rows, tmp_path):

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from accountant import by_zcdp, epsilon, event, paid
 from hushtable import Plan
 from hushtable.errors import PlanError, PrivacyError
-from hushtable.privacy import composition
-from hushtable.privacy.composition import Charge, Cost, Spent, at_sites, split_history
+from hushtable.privacy.budget import Charge, Spent, at_sites, split_history
 from hushtable.privacy.ledger import Ledger
+from hushtable.privacy.mechanisms import Cost
 from round_helpers import SCHEMA, Consortium
 
 DELTA = 1e-6
@@ -67,7 +67,7 @@ charges = st.builds(
 )
 def test_the_bound_over_many_sets_is_one(sites, several):
     exact = at_sites(sites, several)
-    with mock.patch.object(composition, "_SETS", 0):
+    with mock.patch("hushtable.privacy.budget._SETS", 0):
         bound = at_sites(sites, several)
         alike = at_sites([sites[0]] * 4, several)
     assert bound.rho >= exact.rho * (1 - 1e-12)
@@ -273,7 +273,7 @@ def histories(draw):
 @pytest.fixture
 def quick_noise(monkeypatch):
     """Noise of the same scale, drawn fast."""
-    monkeypatch.setattr("hushtable.privacy.noise.add_noise", add_noise)
+    monkeypatch.setattr("hushtable.privacy.mechanisms.add_noise", add_noise)
 
 
 def add_noise(counts, mechanism, scale, *, progress=None):
@@ -299,7 +299,7 @@ def check(history):
     k, unit, campaigns = history
     with (
         tempfile.TemporaryDirectory() as folder,
-        mock.patch("hushtable.privacy.noise.add_noise", add_noise),
+        mock.patch("hushtable.privacy.mechanisms.add_noise", add_noise),
         closing(Consortium(Path(folder), k, rows=200, cap=20.0)) as those,
     ):
         past = []

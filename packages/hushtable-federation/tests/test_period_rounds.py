@@ -80,7 +80,7 @@ def quiet(monkeypatch):
         drawn.append(rng.integers(-3, 4, len(counts)))
         return counts + drawn[-1]
 
-    monkeypatch.setattr("hushtable.privacy.noise.add_noise", add_noise)
+    monkeypatch.setattr("hushtable.privacy.mechanisms.add_noise", add_noise)
     return drawn
 
 
@@ -626,7 +626,7 @@ def test_the_policy_is_asked_in_each_period(consortium):
 def test_a_site_looks_at_a_stream_without_the_sampler(consortium, monkeypatch):
     those = consortium(2)
     here, site = Stream(those), those.sites["s00"]
-    monkeypatch.setattr("hushtable.privacy.noise.library", None)
+    monkeypatch.setattr("hushtable.privacy.mechanisms.library", None)
     reply = Reply(here.round, site.keys, site.book, at=T0)
     assert 0.9999 < reply.epsilon <= 1.0
     assert "epsilon 1 of 10" in reply.cost_words

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hushtable import Feature, Increment, Plan, Release, Schema, decoded, files, load
 from hushtable.errors import PlanError, PrivacyError
-from hushtable.privacy.composition import Charge, at_sites, split_history
+from hushtable.privacy.budget import Charge, at_sites, split_history
 from hushtable.privacy.ledger import Ledger, Pool, Share
 from hushtable.privacy.mechanisms import Cost, Sensitivity
 from places import DOCS

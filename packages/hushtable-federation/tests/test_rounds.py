@@ -10,7 +10,7 @@ import safetensors.numpy
 
 from hushtable import HushTable, LocalModel, Plan, Release, Sketch, files, load
 from hushtable.errors import FileError, PlanError, PrivacyError, RoundError, UsageError
-from hushtable.privacy.gaussian import epsilon_bound
+from hushtable.privacy.accounting import epsilon_bound
 from hushtable.privacy.ledger import Ledger
 from hushtable.scores.scorer import Scorer
 from hushtable_federation.book.book import Book

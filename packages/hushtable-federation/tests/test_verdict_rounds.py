@@ -17,7 +17,7 @@ from hushtable import (
     load,
 )
 from hushtable.audit import audit_canaries
-from hushtable.counts.learned import LearnedModel
+from hushtable.counts.verdicts import LearnedModel
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.scores import Scorer
 from hushtable_federation.layout import Layout

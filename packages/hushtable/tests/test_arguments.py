@@ -7,7 +7,6 @@ import pytest
 
 from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch, load
 from hushtable.arguments import MOST, generator, is_text, whole
-from hushtable.audit import audit_canaries
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.streams import drift
 from hushtable.threads import n_threads
@@ -32,36 +31,6 @@ def test_seeds():
     old = np.random.RandomState(3)
     again = np.random.default_rng(np.random.RandomState(3).randint(2**31))
     assert generator(old).random() == again.random()
-
-
-def test_rng_and_random_state_mean_the_same(X):
-    """SPEC 7: functions take ``rng``; estimators keep scikit-learn's ``random_state`` alone."""
-    schema = Schema([Feature.numeric("a", low=0, high=1)])
-    assert Plan.draw(schema, rng=3).plan_id == Plan.draw(schema, random_state=3).plan_id
-    source = np.random.SeedSequence(3)
-    assert Plan.draw(schema, rng=source).plan_id == Plan.draw(schema, rng=3).plan_id
-    plan = Plan.draw(schema, rng=3)
-    one, same, other = (
-        Sketch.from_data(plan, X[:, :1], max_samples=3, **seed).counts
-        for seed in ({"rng": 5}, {"random_state": 5}, {"rng": 6})
-    )
-    np.testing.assert_array_equal(one, same)
-    assert not np.array_equal(one, other)
-    assert "rng" not in HushTable().get_params()
-
-
-def test_rng_beside_random_state_is_refused(X):
-    schema = Schema([Feature.numeric("a", low=0, high=1)])
-    plan = Plan.draw(schema, rng=3)
-    for call in (
-        lambda **seeds: Plan.draw(schema, **seeds),
-        lambda **seeds: Sketch.from_data(plan, X[:, :1], max_samples=3, **seeds),
-        lambda **seeds: audit_canaries(None, plan, epsilon=1.0, delta=1e-6, **seeds),
-    ):
-        with pytest.raises(UsageError, match="random_state=1 and rng=2: give one of them"):
-            call(rng=2, random_state=1)
-        with pytest.raises(UsageError, match="rng='x': needs a whole number"):
-            call(rng="x")
 
 
 @pytest.mark.parametrize("seed", ["x", -1, 0.5, {}, float("nan"), np.random])

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from hushtable import HushTable, data
-from hushtable.data.readers import Layout, as_reader
+from hushtable.data.readers import FileLayout, as_reader
 from hushtable.data.typed import open_rows
 from hushtable.errors import DataError, UsageError
 
@@ -33,7 +33,7 @@ def read(tmp_path):
     def reader(content, *, name="a.csv", written="utf-8", **layout):
         content = content.encode(written) if isinstance(content, str) else content
         (tmp_path / name).write_bytes(content)
-        return as_reader(tmp_path / name, layout=Layout(**layout))
+        return as_reader(tmp_path / name, layout=FileLayout(**layout))
 
     return reader
 
@@ -162,10 +162,10 @@ def test_encodings_that_cannot_be(read, tmp_path):
     (tmp_path / "a.csv").write_text(lines())
     for name in ("nope", "hex", "rot13"):
         with pytest.raises(UsageError, match=f"no encoding is called '{name}'"):
-            as_reader(tmp_path / "a.csv", layout=Layout(encoding=name))
+            as_reader(tmp_path / "a.csv", layout=FileLayout(encoding=name))
     (tmp_path / "a.csv").write_bytes(lines(names=["ä", "b", "c"]).encode("cp1252"))
     with pytest.raises(DataError, match="its bytes are not utf-8: give another encoding"):
-        as_reader(tmp_path / "a.csv", layout=Layout(encoding="utf-8"))
+        as_reader(tmp_path / "a.csv", layout=FileLayout(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(

@@ -33,12 +33,11 @@ from hushtable import (
     Verdicts,
     decoded,
     files,
-    header,
     load,
 )
-from hushtable.counts.learned import LearnedModel
+from hushtable.counts.verdicts import LearnedModel
 from hushtable.data import read
-from hushtable.detectors._by_draw import BY_DRAW
+from hushtable.detectors.load import by_draw
 from hushtable.errors import FileError, HushTableError
 from hushtable.plans.draws import Purpose
 from hushtable.privacy import Horizon
@@ -176,7 +175,7 @@ def rewrite(path, change=lambda manifest: None, arrays=None, *, honest=True):
     arrays = content.arrays if arrays is None else arrays
     if honest:
         manifest["arrays"] = files.array_digests(arrays)
-        manifest["digest"] = header.digest(manifest)
+        manifest["digest"] = files.digest(manifest)
     text = rfc8785.dumps(manifest).decode()
     path.write_bytes(safetensors.numpy.save(arrays, metadata={"hushtable": text}))
 
@@ -267,7 +266,7 @@ def test_the_manifest_keeps_its_published_schema(tmp_path, X):
     weights.save(tmp_path / "w.hush")
     Sketch.from_data(plan, table(), max_samples=2).save(tmp_path / "fresh.hush")
     HushTable().fit(X).save(tmp_path / "d.hush")
-    for detector in BY_DRAW.values():
+    for detector in by_draw().values():
         detector(n_tables=3).fit(X).save(tmp_path / f"{detector.__name__}.hush")
     texts = pa.table({"a": ["1,5", "ERR", "2,5"], "b": ["5.11.2026"] * 3, "c": ["x"] * 3})
     said = {"missing": ["ERR"], "kinds": {"c": "id"}, "dates": "dmy", "decimal": ","}

@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
-from hushtable.data.infer import schema_from_data
 from hushtable.data.readers import as_reader
+from hushtable.data.understanding import schema_from_data
 
 ROWS = 300
 

@@ -10,9 +10,9 @@ import pytest
 
 from hushtable import Feature, HushTable, Schema
 from hushtable.data import read, understand
-from hushtable.data.infer import schema_from_data
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import open_rows
+from hushtable.data.understanding import schema_from_data
 from hushtable.errors import DataError
 
 

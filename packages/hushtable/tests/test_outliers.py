@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from hushtable import ACE, Feature, HushTable, LSHiTables, RSHash, Schema, Sketch, files, load
 from hushtable.data.readers import as_reader
-from hushtable.data.values import number_words
+from hushtable.data.schema import number_words
 from hushtable.errors import DataError, FileError, PlanError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.details import Scored, lowest_rows

@@ -8,7 +8,7 @@ import pytest
 
 from hushtable import ACE, Feature, HushTable, LSHiTables, Plan, Schema, Sketch, load
 from hushtable.counts import passes
-from hushtable.data.readers import _reader, as_reader
+from hushtable.data.readers import as_reader, reader
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.gate import GATE_BINS, otsu_cell
 from hushtable.scores.scorer import Scorer
@@ -48,7 +48,7 @@ def test_one_cell_is_one_class():
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_tables", [1, 7, 100])
 def test_a_fit_is_what_its_rounds_are(X, n_jobs, weighted, n_tables, monkeypatch):
-    monkeypatch.setattr(_reader, "BATCH_ROWS", 64)
+    monkeypatch.setattr(reader, "BATCH_ROWS", 64)
     weights = np.arange(len(X)) % 3 if weighted else None
     given = {"sample_weight": weights, "n_jobs": n_jobs}
     detector = HushTable(n_tables=n_tables, random_state=0, n_jobs=n_jobs)
@@ -65,7 +65,7 @@ def test_a_fit_is_what_its_rounds_are(X, n_jobs, weighted, n_tables, monkeypatch
 @pytest.mark.parametrize("first", ["dense", "apart", "one cluster"])
 def test_rows_that_come_in_order_mislead_the_guess_not_the_counts(X, first, weighted, monkeypatch):
     """The first batches do not look like the last: rows are taken in, or taken away, at the end."""
-    monkeypatch.setattr(_reader, "BATCH_ROWS", 64)
+    monkeypatch.setattr(reader, "BATCH_ROWS", 64)
     corrected = []
     wanted = passes._Correcting._add
 

@@ -14,7 +14,7 @@ from test_sketch import DETECTORS, draw
 
 from hushtable import Feature, Plan, Schema, Sketch, load
 from hushtable.data import persons
-from hushtable.data.readers import _reader
+from hushtable.data.readers import reader
 from hushtable.errors import DataError, DataTypeError, FileError, PrivacyError, UsageError
 
 SCHEMA = Schema([
@@ -108,7 +108,7 @@ def test_runs_on_disk_threads_batches_and_files_change_nothing(monkeypatch, tmp_
     expected = sketch(rows)
     assert expected.persons.left_out > 2_000
     monkeypatch.setattr(persons, "RUN_BYTES", 4_000)
-    monkeypatch.setattr(_reader, "BATCH_ROWS", 100)
+    monkeypatch.setattr(reader, "BATCH_ROWS", 100)
     for n_jobs in (1, 3):
         found = sketch(rows, n_jobs=n_jobs)
         assert found == expected

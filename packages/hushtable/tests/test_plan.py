@@ -9,8 +9,8 @@ import pytest
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.draws import DRAWS, detectors
-from hushtable.plans.manifest import manifest_schema
 from hushtable_federation.layout import Layout
+from manifest_schema import manifest_schema
 from places import DOCS
 from strategies import plans_of_every_kind
 

@@ -8,7 +8,7 @@ import pytest
 
 from hushtable import files, load, plugins
 from hushtable.cli import main
-from hushtable.data.readers import _registry, as_reader
+from hushtable.data.readers import as_reader, registry
 from hushtable.display import Displayed
 from hushtable.errors import DataError, PluginError
 
@@ -74,9 +74,9 @@ def install(tmp_path, monkeypatch):
     site.mkdir()
     monkeypatch.syspath_prepend(site)
     monkeypatch.setattr(files, "KINDS", dict(files.KINDS))
-    for registry in ("FORMATS", "SOURCES", "URLS", "FAILED"):
-        monkeypatch.setattr(_registry, registry, getattr(_registry, registry).copy())
-    monkeypatch.setattr(_registry, "_plugins_loaded", [])
+    for name in ("FORMATS", "SOURCES", "URLS", "FAILED"):
+        monkeypatch.setattr(registry, name, getattr(registry, name).copy())
+    monkeypatch.setattr(registry, "_plugins_loaded", [])
 
     def install(name, points, version="1.0", **modules):
         for module, text in modules.items():

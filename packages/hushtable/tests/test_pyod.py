@@ -133,9 +133,8 @@ print(isinstance(adapter, BaseDetector), issubclass(PyODAdapter, BaseDetector))
 
 
 def test_without_pyod_all_but_the_costs_of_rejection_work(X, monkeypatch):
-    from hushtable.detectors import _pyod
 
-    monkeypatch.setattr(_pyod, "_base_detector", lambda: None)
+    monkeypatch.setattr("hushtable.detectors.pyod._base_detector", lambda: None)
     ours = PyODAdapter(HushTable(n_tables=20, random_state=0)).fit(X)
     assert ours.predict_proba(X).shape == (500, 2)
     assert ours.predict_with_rejection(X).shape == (500,)

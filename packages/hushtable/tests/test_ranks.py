@@ -22,7 +22,7 @@ from hushtable.data.encoding import Encoder
 from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import detectors
 from hushtable.plans.families import ScoreHistogram
-from hushtable.plans.histograms import PRIVATE_RANK_BINS, RANK_BINS
+from hushtable.plans.gate import PRIVATE_RANK_BINS, RANK_BINS
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.scorer import Scorer
 from strategies import as_table, schemas_and_rows

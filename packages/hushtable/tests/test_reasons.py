@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import FileError, PlanError
-from hushtable.scores.details import Detail, Details, Scored, lowest_rows
+from hushtable.scores.details import Detail, RowDetails, Scored, lowest_rows
 from hushtable.scores.explain import Explainer
 from hushtable.scores.lowest import Lowest
 from hushtable.scores.ranks import Ranks
@@ -25,7 +25,7 @@ def scorer(X):
 
 def lowest(scorer, rows, n=3, **options):
     kept, n_rows = Lowest(n), 0
-    details = Details(scorer, n, reasons=Reasons(scorer, **options))
+    details = RowDetails(scorer, n, reasons=Reasons(scorer, **options))
     for batch in details.batches(rows, lambda batch: batch, n_jobs=2):
         kept.add(batch, n_rows)
         n_rows += len(batch.scores)
@@ -111,7 +111,7 @@ def test_the_lowest_are_those_of_all_rows_in_any_batches_and_files(batches, most
 
 def test_what_is_found_of_a_row_is_what_is_found_of_all(scorer, X):
     ranks = Ranks(Sketch.from_data(Plan.ranks(scorer.sketch), X), scorer)
-    details = Details(scorer, 7, every_rank=True, errors=True, ranks=ranks)
+    details = RowDetails(scorer, 7, every_rank=True, errors=True, ranks=ranks)
     scores, errors = scorer.score_with_errors(X)
     expected = np.column_stack([ranks.of(scores), ranks.between(scores, errors)])
     (batch,) = details.batches(X, lambda batch: batch)

@@ -115,7 +115,7 @@ def test_values_of_many_batches_and_types(detector, rows, tmp_path):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_few_are_kept_and_the_lowest_of_them(detector, rows, n_jobs, monkeypatch):
-    monkeypatch.setattr("hushtable.data.readers._reader.BATCH_ROWS", 50)
+    monkeypatch.setattr("hushtable.data.readers.reader.BATCH_ROWS", 50)
     scores = detector.score_samples(rows[FEATURES])
     batches = pa.Table.from_pandas(rows[FEATURES]).to_batches(max_chunksize=50)
     for most in (1, 40, 600, 900):

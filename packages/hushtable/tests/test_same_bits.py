@@ -11,7 +11,7 @@ import pytest
 
 import places
 from hushtable import Plan, Sketch
-from hushtable.data.readers import _reader
+from hushtable.data.readers import reader
 
 BITS = places.GOLDEN / "bits.py"
 _spec = importlib.util.spec_from_file_location("bits", BITS)
@@ -44,9 +44,9 @@ def test_on_this_machine():
 
 
 def test_with_threads(monkeypatch):
-    monkeypatch.setattr(_reader, "BATCH_ROWS", 64)  # so that each thread gets many batches
+    monkeypatch.setattr(reader, "BATCH_ROWS", 64)  # so that each thread gets many batches
     X = bits.rows(2000)
-    for name in bits.DETECTORS:
+    for name in bits.by_draw():
         plan = Plan.draw(bits.SCHEMA, detector=name, n_tables=10, random_state=5)
         one = bits.of_plan(plan, X, 1)
         for threads in (2, 7):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable import Feature, Plan, Schema, Sketch, load
-from hushtable.data.readers import _reader
+from hushtable.data.readers import reader
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.draws import detectors
 from strategies import as_table, schemas_and_rows
@@ -68,7 +68,7 @@ def test_batch_size_and_threads_change_nothing(monkeypatch, rng, detector, batch
     schema = Schema(tuple(Feature.numeric(f"x{j}", low=-2, high=2) for j in range(3)))
     plan = draw(schema, detector, X)
     expected = Sketch.from_data(plan, X)
-    monkeypatch.setattr(_reader, "BATCH_ROWS", batch_rows)
+    monkeypatch.setattr(reader, "BATCH_ROWS", batch_rows)
     assert Sketch.from_data(plan, X, n_jobs=n_jobs) == expected
 
 

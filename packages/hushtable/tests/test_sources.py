@@ -27,7 +27,7 @@ from pyarrow import feather, ipc, parquet
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, plugins
 from hushtable.cli import main
 from hushtable.data import read, register_format, register_source
-from hushtable.data.readers import Layout, _json_lines, _registry, as_reader
+from hushtable.data.readers import FileLayout, as_reader, json_lines, registry
 from hushtable.errors import DataError, DataTypeError, MissingExtraError, UsageError
 
 ROWS = {"age": [30.5, 40.0, None, 51.25], "ward": ["north", "south", "é", None]}
@@ -35,7 +35,7 @@ TABLE = pa.table(ROWS)
 
 
 def rows_of(data, columns=None, **layout):
-    reader = as_reader(data, layout=Layout(**layout))
+    reader = as_reader(data, layout=FileLayout(**layout))
     reader = reader.select(columns) if columns else reader
     passes = [[row for b in reader.read() for row in b.to_pylist()] for _ in range(2)]
     assert passes[0] == passes[1]
@@ -185,7 +185,7 @@ def test_layout_of_a_sheet(tmp_path):
     assert rows_of(path, header=False, skip_lines=1) == [{"column 1": 3, "column 2": 4}]
     assert rows_of(path, skip_lines=0) == [{"1": 3, "2": 4}]
     with pytest.raises(DataError, match="no row 8: lower --skip-lines"):
-        as_reader(path, layout=Layout(skip_lines=7))
+        as_reader(path, layout=FileLayout(skip_lines=7))
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_several_sheets(tmp_path):
         as_reader(path)
     assert rows_of(path, sheet="S3") == [{"z": 9}]
     with pytest.raises(DataError, match=r"no sheet 'S9'.*'S1', 'S2', 'S3'"):
-        as_reader(path, layout=Layout(sheet="S9"))
+        as_reader(path, layout=FileLayout(sheet="S9"))
     hidden = book(tmp_path / "b.xlsx", NAMED, [["z"], [9]], hide=(2,))
     assert rows_of(hidden) == [{"id": "a", "value": 1.0}, {"id": "b", "value": 2.5}]
     assert rows_of(hidden, sheet="S2") == [{"z": 9}]
@@ -291,7 +291,7 @@ def test_opendocument(tmp_path):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(_json_lines, "_BLOCK", 64)
+    monkeypatch.setattr(json_lines, "_BLOCK", 64)
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "ndjson", "jsonl.gz"])
@@ -735,11 +735,11 @@ def entry_point(monkeypatch):
     monkeypatch.setattr(EntryPoint, "load", lambda self: globals()[self.attr])
     monkeypatch.setattr(plugins, "entry_points", entry_points)
     plugins.points.cache_clear()
-    monkeypatch.setattr(_registry, "URLS", [])
-    monkeypatch.setattr(_registry, "FAILED", [])
-    monkeypatch.setattr(_registry, "_plugins_loaded", [])
-    monkeypatch.setattr(_registry, "FORMATS", _registry.FORMATS.copy())
-    monkeypatch.setattr(_registry, "SOURCES", _registry.SOURCES.copy())
+    monkeypatch.setattr(registry, "URLS", [])
+    monkeypatch.setattr(registry, "FAILED", [])
+    monkeypatch.setattr(registry, "_plugins_loaded", [])
+    monkeypatch.setattr(registry, "FORMATS", registry.FORMATS.copy())
+    monkeypatch.setattr(registry, "SOURCES", registry.SOURCES.copy())
     yield asked
     plugins.points.cache_clear()
 

@@ -159,8 +159,7 @@ def test_nothing_in_common_is_one():
 
 def test_features_follow_from_tables_as_from_the_rows():
     """A half of a table holds the rows on one side of a cut, whatever the other functions say."""
-    from hushtable.streams._drift import _halves
-    from hushtable.streams._sides import Pair, Side
+    from hushtable.streams import Pair, Side, _halves
 
     plan = PLANS["lsh_itables"]
     X = rows(3, 500)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hushtable import Feature
-from hushtable.data.values import range_words, value_words
+from hushtable.data.schema import range_words, value_words
 
 AGE = Feature.numeric("age", low=0, high=120, unit="year")
 PLAIN = Feature.numeric("x", low=0, high=1e9)

@@ -27,7 +27,7 @@ from hushtable import (
     load,
 )
 from hushtable.cli import main
-from hushtable.counts.learned import LearnedModel
+from hushtable.counts.verdicts import LearnedModel
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.scores import Explainer, Ranks, Scorer
 from hushtable.scores.outliers import AMONG

@@ -7,7 +7,7 @@ import pytest
 
 from hushtable import Feature, Periods, Plan, Schema, Sketch, decoded, drift
 from hushtable.errors import UsageError
-from hushtable.streams._sides import shared_noise
+from hushtable.streams import shared_noise
 
 pytest.importorskip("opendp")
 
@@ -81,7 +81,7 @@ def test_where_nothing_moved_alarms_are_rare(rows):
 
 def test_shared_noise_that_is_left_out_is_an_alarm(monkeypatch):
     """The test above would notice: each window seems to have moved."""
-    monkeypatch.setattr("hushtable.streams._drift.shared_noise", lambda *_: 0.0)
+    monkeypatch.setattr("hushtable.streams.shared_noise", lambda *_: 0.0)
     assert np.mean([one.overall > one.level for one in alarms(PLAN, 600, 50)]) > 0.25
 
 

@@ -8,8 +8,8 @@ from hushtable.audit.audit import apart, audit_neighbours
 from hushtable.audit.bounds import judge_ratios
 from hushtable.cli import main
 from hushtable.errors import PrivacyError
-from hushtable.privacy.budget import Sensitivity
 from hushtable.privacy.ledger import Ledger, Share
+from hushtable.privacy.mechanisms import Sensitivity
 from hushtable_bench import outside
 from hushtable_bench.broken import BROKEN, a_third_of_the_noise
 

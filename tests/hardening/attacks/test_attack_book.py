@@ -12,7 +12,7 @@ from hushtable import Sketch
 from hushtable.cli import main
 from hushtable.data.readers import as_reader
 from hushtable.errors import PrivacyError
-from hushtable.privacy import noise
+from hushtable.privacy import mechanisms
 from hushtable_federation import clock
 from hushtable_federation.book.book import Book
 from hushtable_federation.online.messages import Message, ask
@@ -119,7 +119,7 @@ def test_the_same_rows_are_counted_under_one_name_whatever_the_order_of_steps(th
 
 def test_the_same_rows_are_counted_under_one_name_by_two_at_once(those, setups, monkeypatch):
     """Both have looked at the rows, and have their noise, before either of them is noted."""
-    sites, together, draw = setups(SAME), Barrier(2, timeout=30), noise.add_noise
+    sites, together, draw = setups(SAME), Barrier(2, timeout=30), mechanisms.add_noise
 
     def drawn(*arguments, **options):
         found = draw(*arguments, **options)
@@ -127,7 +127,7 @@ def test_the_same_rows_are_counted_under_one_name_by_two_at_once(those, setups, 
         return found
 
     assert [one.ask("shares") for one in sites] == ["", ""]
-    monkeypatch.setattr(noise, "add_noise", drawn)
+    monkeypatch.setattr("hushtable.privacy.mechanisms.add_noise", drawn)
     with ThreadPoolExecutor(2) as pool:
         words = list(pool.map(lambda one: one.ask("masked"), sites))
     assert sorted(words) == ["", "unavailable"]

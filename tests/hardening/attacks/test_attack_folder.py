@@ -33,7 +33,7 @@ def make(tmp_path, clock, monkeypatch):
     def add_noise(counts, mechanism, scale, *, progress=None):
         return counts + np.rint(rng.normal(0.0, scale, len(counts))).astype(np.int64)
 
-    monkeypatch.setattr("hushtable.privacy.noise.add_noise", add_noise)
+    monkeypatch.setattr("hushtable.privacy.mechanisms.add_noise", add_noise)
     made = []
 
     def make(k=3, **terms):

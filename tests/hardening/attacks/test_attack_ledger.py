@@ -38,7 +38,7 @@ def quick_noise(monkeypatch):
     def add_noise(counts, mechanism, scale, *, progress=None):
         return counts + np.rint(rng.normal(0.0, scale, len(counts))).astype(np.int64)
 
-    monkeypatch.setattr("hushtable.privacy.noise.add_noise", add_noise)
+    monkeypatch.setattr("hushtable.privacy.mechanisms.add_noise", add_noise)
 
 
 def answered(those, round_, names=None):

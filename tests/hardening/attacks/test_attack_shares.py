@@ -44,7 +44,7 @@ def consortium_in_memory(n):
 
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with tempfile.TemporaryDirectory(dir=memory) as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hushtable.privacy.noise.add_noise", add_noise)
+        patch.setattr("hushtable.privacy.mechanisms.add_noise", add_noise)
         patch.setattr("hushtable_federation.clock.read", lambda: T0)
         made = Consortium(Path(folder), n, cap=20.0, epsilon=0.02)
         yield made

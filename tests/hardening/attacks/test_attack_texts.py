@@ -17,7 +17,7 @@ import pytest
 from hushtable import Feature, Plan, Schema, Sketch, load
 from hushtable.cli import main
 from hushtable.data.readers import as_reader
-from hushtable.data.texts.looks import looks
+from hushtable.data.texts.seen import looks
 from hushtable.errors import PlanError
 from hushtable.report.content import Model, gather
 from hushtable.report.lowest import Shown

@@ -91,7 +91,7 @@ def consortia(tmp_path_factory):
         return made[-1], made[-1].open(least=3)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hushtable.privacy.noise.add_noise", add_noise)
+        patch.setattr("hushtable.privacy.mechanisms.add_noise", add_noise)
         patch.setattr("hushtable_federation.clock.read", lambda: T0)
         yield make
     for those in made:

@@ -22,7 +22,7 @@ import numpy as np
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import HushTableError
-from hushtable.privacy.noise import add_noise
+from hushtable.privacy.mechanisms import add_noise
 from hushtable_federation.book.book import Book
 from hushtable_federation.keys import Keys
 from hushtable_federation.online.secure_sum import SecureSum

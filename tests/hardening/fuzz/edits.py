@@ -15,9 +15,10 @@ import numpy as np
 import rfc8785
 import safetensors.numpy
 
-from hushtable import files, header
-from hushtable.privacy.budget import Sensitivity, Spent
+from hushtable import files
+from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Ledger, Pool, Share
+from hushtable.privacy.mechanisms import Sensitivity
 
 __all__ = ["ODD", "Program", "as_json", "changed", "edited", "relink"]
 
@@ -199,7 +200,7 @@ def _packed(
     text = as_json(manifest, separators=(",", ":"), ensure_ascii=False)
     text = text.encode("utf-8", "replace").decode()
     try:
-        digest = header.digest(json.loads(text))
+        digest = files.digest(json.loads(text))
     except (ValueError, RecursionError):  # what no reader can check
         digest = "0" * 64
     more: dict[str, Any] = {"digest": digest}

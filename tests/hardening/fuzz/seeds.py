@@ -19,7 +19,7 @@ from pyarrow import parquet
 import places
 from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch, files
 from hushtable.plans.draws import detectors
-from hushtable.privacy import noise as mechanism
+from hushtable.privacy import mechanisms as mechanism
 from hushtable.privacy.ledger import Share
 from hushtable_federation.approval import Approval
 from hushtable_federation.book.book import Book

@@ -40,10 +40,9 @@ from hushtable import (
     load,
 )
 from hushtable.cli.inspect_ import inspect
-from hushtable.counts.learned import LearnedModel
-from hushtable.counts.verdicts import Verdicts
-from hushtable.data.infer import schema_from_data
+from hushtable.counts.verdicts import LearnedModel, Verdicts
 from hushtable.data.readers import as_reader
+from hushtable.data.understanding import schema_from_data
 from hushtable.plans.draws import Purpose
 from hushtable.scores.files import ScoreFile
 from hushtable.scores.scorer import Scorer

@@ -15,9 +15,9 @@ import pytest
 from limits import limited
 from pyarrow import parquet
 
-from hushtable import Feature, Plan, Schema, Sketch, files, header
-from hushtable.data.infer import schema_from_data
+from hushtable import Feature, Plan, Schema, Sketch, files
 from hushtable.data.readers import as_reader
+from hushtable.data.understanding import schema_from_data
 from hushtable.errors import DataError, HushTableError, PlanError
 from hushtable_federation.keys import parsed_json
 
@@ -88,7 +88,7 @@ def bomb(kind, filled, size, *, end=""):
 
 
 def contained(text, more=b""):
-    quoted = json.dumps({"__metadata__": {header.KEY: text.decode()}}, ensure_ascii=False).encode()
+    quoted = json.dumps({"__metadata__": {files.KEY: text.decode()}}, ensure_ascii=False).encode()
     head = quoted[:-1] + more + b"}"
     return struct.pack("<Q", len(head)) + head
 
@@ -129,7 +129,7 @@ def bound_of(bound, content):
 @pytest.mark.parametrize("filled", FILLED)
 @pytest.mark.parametrize("kind", ["message", "round", "plan"])
 def test_a_manifest_takes_a_small_multiple_of_the_file(kind, filled, made):
-    bound = files.KINDS[kind].bound
+    bound = files.kind_of(kind).bound
     for size in (1000, 3 * bound.values, bound.size // 40):
         content = made(kind, filled, min(size, 400_000))
         peak, _ = peak_of(content)
@@ -140,7 +140,7 @@ def test_cards_and_approvals_are_bounded_too():
     for size in (1000, 30_000, 3_000_000):
         content = b'{"hushtable":"card","x":[' + b"{}," * (size // 3) + b"0]}"
         peak, _ = peak_of(content, lambda text, path: parsed_json(text, path, "card", "keygen"))
-        assert peak <= bound_of(header.SMALL, content)
+        assert peak <= bound_of(files.SMALL, content)
 
 
 @pytest.mark.slow
@@ -191,4 +191,4 @@ def test_the_process_takes_a_small_multiple_of_a_large_file(tmp_path, megabytes,
     )
     print(f"{filled}: {path.stat().st_size:,} bytes, {int(more) / path.stat().st_size:.2f} times")
     assert filled != "long" or int(more) > path.stat().st_size, "nothing was measured"
-    assert int(more) <= bound_of(header.LARGE, path.read_bytes())
+    assert int(more) <= bound_of(files.LARGE, path.read_bytes())

@@ -15,7 +15,7 @@ import seeds
 from edits import Program, _packed, edited, relink
 from pyarrow import parquet
 
-from hushtable import Feature, LocalModel, Plan, Schema, Sketch, files, header, load
+from hushtable import Feature, LocalModel, Plan, Schema, Sketch, files, load
 from hushtable.errors import DataError, FileError, PlanError, UsageError
 from hushtable.scores.files import ScoreFile
 from hushtable_federation.approval import Approval
@@ -53,10 +53,10 @@ def with_change(content, change):
 
 def test_half_a_character_in_a_manifest(tmp_path):
     content = seeds.golden("plan")[0]
-    text = header.manifest_text(content, "a").decode()
+    text = files.manifest_text(content, "a").decode()
     text, n = re.subn('"detector":"[^"]*"', r'"detector":"\\ud800"', text)
     assert n == 1
-    metadata, arrays = {header.KEY: text}, dict(files.unpack(content, "a").arrays)
+    metadata, arrays = {files.KEY: text}, dict(files.unpack(content, "a").arrays)
     (tmp_path / "a.hush").write_bytes(safetensors.numpy.save(arrays, metadata=metadata))
     with pytest.raises(FileError, match="damaged"):
         load(tmp_path / "a.hush")

@@ -21,9 +21,9 @@ from hushtable.audit.bounds import Finding, judge, most_area
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.plans.plan import Plan
-from hushtable.privacy.gaussian import rho_bound
+from hushtable.privacy.accounting import rho_bound
 from hushtable.privacy.ledger import Share
-from hushtable.privacy.noise import add_noise
+from hushtable.privacy.mechanisms import add_noise
 from hushtable_bench.data import LabelledSet
 from hushtable_bench.planted import EXACT
 from hushtable_bench.tables import Target, judged, markdown_table

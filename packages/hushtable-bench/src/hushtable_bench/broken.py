@@ -13,11 +13,10 @@ from unittest.mock import patch
 
 import numpy as np
 
-from hushtable.counts.increments import Increment
-from hushtable.counts.periods import Periods
-from hushtable.privacy.budget import Cost, Sensitivity, calibrated_scale, part_scale
-from hushtable.privacy.horizon import Horizon
-from hushtable.privacy.noise import add_noise
+from hushtable.counts.periods import Increment, Periods
+from hushtable.privacy.accounting import Horizon
+from hushtable.privacy.budget import calibrated_scale, part_scale
+from hushtable.privacy.mechanisms import Cost, Sensitivity, add_noise
 
 Plant = Callable[[], AbstractContextManager[Any]]
 
@@ -28,7 +27,7 @@ def a_third_of_the_noise() -> AbstractContextManager[Any]:
     def weak(counts: Any, mechanism: Any, scale: float, **options: Any) -> Any:
         return add_noise(counts, mechanism, scale / 3.0, **options)
 
-    return patch("hushtable.privacy.noise.add_noise", weak)
+    return patch("hushtable.privacy.mechanisms.add_noise", weak)
 
 
 def _sensitivity(
@@ -65,7 +64,7 @@ def nothing_before() -> AbstractContextManager[Any]:
     def forgetful(*given: Any, **terms: Any) -> float:
         return calibrated_scale(*given, **terms | {"before": Cost(0.0, 0.0, 0.0)})
 
-    return patch("hushtable.privacy.terms.calibrated_scale", forgetful)
+    return patch("hushtable.privacy.budget.calibrated_scale", forgetful)
 
 
 def all_sites_count() -> AbstractContextManager[Any]:

@@ -17,18 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.audit.audit import Finding, apart, audit_neighbours
-from hushtable.audit.periods import audit_periods
+from hushtable.audit.audit import apart, audit_neighbours, audit_periods
+from hushtable.audit.bounds import Finding
 from hushtable.counts.base import Noised
-from hushtable.counts.increments import Increment
-from hushtable.counts.periods import Periods
+from hushtable.counts.periods import Increment, Periods
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.schema import Feature, Schema
 from hushtable.detectors.load import load
 from hushtable.plans.plan import Plan
+from hushtable.privacy.accounting import Horizon
 from hushtable.privacy.budget import MAX_EPSILON
-from hushtable.privacy.horizon import Horizon
 from hushtable_bench.broken import BROKEN, Plant, a_third_of_the_noise
 from hushtable_bench.tables import Target, judged, markdown_table
 from hushtable_federation.book.book import Book

@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.audit.audit import Finding, audit_canaries, audit_noise, audit_replay
+from hushtable.audit.audit import audit_canaries, audit_noise, audit_replay
+from hushtable.audit.bounds import Finding
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.schema import Feature, Schema
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import GAUSSIAN
-from hushtable.privacy.budget import Sensitivity, calibrated_scale
+from hushtable.privacy.budget import calibrated_scale
 from hushtable.privacy.ledger import Ledger, Share
-from hushtable.privacy.noise import add_noise
+from hushtable.privacy.mechanisms import Sensitivity, add_noise
 from hushtable_bench.data import LabelledSet
 
 #: What every release here claims.

@@ -10,14 +10,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counts.local import LocalModel
-from hushtable.counts.release import Release
+from hushtable.counts.release import LocalModel, Release
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
 from hushtable.privacy.accounting import GAUSSIAN
-from hushtable.privacy.budget import Cost, Sensitivity, calibrated_scale, part_scale
+from hushtable.privacy.budget import calibrated_scale, part_scale
 from hushtable.privacy.ledger import Ledger, Pool, Share
-from hushtable.privacy.noise import add_noise
+from hushtable.privacy.mechanisms import Cost, Sensitivity, add_noise
 from hushtable.scores.scorer import Scorer
 from hushtable_bench.data import LabelledSet, auc
 from hushtable_bench.paper.experiments import local_counts, noised_values, papers_plan

@@ -27,7 +27,7 @@ from contestants import CONTESTANTS, PEER, Contestant
 from floor import Machine
 from hushtable import HushTable, LSHiTables
 from hushtable.data.readers import as_reader
-from hushtable.plans.families._joined import JoinedTables
+from hushtable.plans.families.random_feature import JoinedTables
 
 RACING, ABSENT = contestants.installed()
 MACHINE = Machine(copying=4e10, clock=1e9, lanes=32)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from hushtable import HushTable
-from hushtable.data.readers import Layout, as_reader
+from hushtable.data.readers import FileLayout, as_reader
 from hushtable.errors import DataError, DataTypeError, MissingExtraError, UsageError
 from hushtable_connect.databases import _drivers
 from hushtable_connect.databases import _reader as _database
@@ -25,7 +25,7 @@ N_ROWS = 4_000
 
 
 def opened(url, query=QUERY):
-    return as_reader(url, layout=Layout(query=query))
+    return as_reader(url, layout=FileLayout(query=query))
 
 
 def table(url, query=QUERY):

@@ -7,7 +7,7 @@ import pytest
 from test_databases import Store
 
 from hushtable.cli import main
-from hushtable.data.readers import Layout, as_reader
+from hushtable.data.readers import FileLayout, as_reader
 
 ROWS = "SELECT x, word FROM visits ORDER BY id"
 
@@ -80,5 +80,5 @@ def test_a_server_that_dies_in_the_middle(postgres, tmp_path, capsys, monkeypatc
 
 def test_a_query_may_end_with_a_text(tmp_path):
     store = Store("sqlite", tmp_path)
-    asked = Layout(query="SELECT 'a' || word AS w FROM visits WHERE id = 7 AND 'x;y' = 'x;y'")
+    asked = FileLayout(query="SELECT 'a' || word AS w FROM visits WHERE id = 7 AND 'x;y' = 'x;y'")
     assert sum(len(batch) for batch in as_reader(store.url, layout=asked).read()) == 1

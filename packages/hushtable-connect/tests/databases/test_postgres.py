@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
-from hushtable.data.readers import Layout, as_reader
+from hushtable.data.readers import FileLayout, as_reader
 from hushtable.errors import DataError, DataTypeError
 from postgres_server import PASSWORD, QUOTED
 
@@ -19,7 +19,7 @@ QUERY = "SELECT id, x, word FROM rows ORDER BY id"
 
 
 def opened(url, query):
-    return as_reader(url, layout=Layout(query=query))
+    return as_reader(url, layout=FileLayout(query=query))
 
 
 def table(url, query):

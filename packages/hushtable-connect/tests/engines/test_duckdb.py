@@ -11,7 +11,7 @@ import duckdb
 
 from engine_helpers import frame, plans
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
-from hushtable.data.values import DATE
+from hushtable.data.schema import DATE
 from hushtable.errors import DataError, UsageError
 from hushtable.scores import Scorer
 from hushtable_connect.engines import duckdb as engine

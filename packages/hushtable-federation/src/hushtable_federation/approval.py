@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 
-from hushtable.entries import entries, is_digest
+from hushtable.arguments import entries, is_digest
 from hushtable.errors import FileError
 from hushtable_federation.keys import Card, Keys, read_json, write_json
 from hushtable_federation.refusals import Refusal, Refused

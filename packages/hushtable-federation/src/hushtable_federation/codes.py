@@ -22,7 +22,7 @@ from typing import Any
 
 import rfc8785
 
-from hushtable.entries import entries, is_digest
+from hushtable.arguments import entries, is_digest
 from hushtable.errors import FileError, RoundError
 from hushtable_federation.keys import Card, Keys, check_name, parsed_json
 from hushtable_federation.roster import check_roster

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.counts.base import Noised
-from hushtable.counts.increments import Increment
+from hushtable.counts.periods import Increment
 from hushtable.counts.release import Release
 from hushtable.errors import HushTableError, RoundError
-from hushtable.privacy.ledger import Ledger
-from hushtable.privacy.merging import check_parts
+from hushtable.privacy.ledger import Ledger, check_parts
 from hushtable.privacy.seal import Seal
 from hushtable_federation.clock import now
 from hushtable_federation.keys import Keys

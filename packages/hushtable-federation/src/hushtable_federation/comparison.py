@@ -17,7 +17,7 @@ from scipy.special import pdtr
 
 from hushtable.arguments import whole
 from hushtable.counts.base import Noised
-from hushtable.counts.local import noise_of_others
+from hushtable.counts.release import noise_of_others
 from hushtable.errors import RoundError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable_federation.book.book import Book

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.plans.plan import Plan
-from hushtable.privacy import noise
-from hushtable.privacy.budget import Spent
-from hushtable.privacy.composition import split_history
+from hushtable.privacy import mechanisms
+from hushtable.privacy.budget import Spent, split_history
 from hushtable.privacy.ledger import Share
 from hushtable_federation.book.registers import REGISTER, to_bytes
 from hushtable_federation.clock import stamp
@@ -132,7 +131,7 @@ def charged(round_: Round, release: str, mine: Sequence[Spent]) -> tuple[Share, 
     """
     earlier, apart = split_history(round_.layout.behind, mine)
     start = 1 if round_.period is None else round_.period
-    share = Share(release, round_.site_scale, noise.library(), earlier, apart, start=start)
+    share = Share(release, round_.site_scale, mechanisms.library(), earlier, apart, start=start)
     return share, cost(round_, release)
 
 

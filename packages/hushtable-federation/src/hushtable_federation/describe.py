@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from hushtable.display import View
 from hushtable.notebook import release_view
 from hushtable.plans.plan import Plan
+from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.ledger import Share
-from hushtable.privacy.rounding import rounded_up
 from hushtable.report.words import n_tables
 from hushtable_federation.clock import now, shown_time
 from hushtable_federation.result import Result

@@ -15,8 +15,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from hushtable import files, header, signatures
-from hushtable.entries import entries
+from hushtable import files, signatures
+from hushtable.arguments import entries
 from hushtable.errors import FileError, MissingExtraError, PrivacyError, RoundError, UsageError
 
 if TYPE_CHECKING:
@@ -287,8 +287,8 @@ def parsed_json(
     text: bytes, path: str | os.PathLike[str], what: str, command: str
 ) -> dict[str, Any]:
     """Return what such a file says; ``path`` names it in errors."""
-    if not header.SMALL.allows(text):
-        raise header.too_large(path, f"the {what}")
+    if not files.SMALL.allows(text):
+        raise files.too_large(path, f"the {what}")
     try:
         content = json.loads(text)
     except (ValueError, RecursionError):

@@ -6,7 +6,7 @@ Nothing is imported for them before a file of theirs is read.
 from pathlib import Path
 from typing import Any
 
-from hushtable import header
+from hushtable import files
 from hushtable.files import Content, Kind
 
 
@@ -23,8 +23,8 @@ def _inspect(file: Path, content: Content, as_json: bool) -> None:
 
 
 LAYOUT = Kind("a layout of hushtable plan hide", travels=True, inspect=_inspect)
-ROUND = Kind("a round of hushtable round open", True, header.ROUND, inspect=_inspect)
-SUBMISSION = Kind("a submission of hushtable round submit", True, header.SMALL, inspect=_inspect)
-SEALED = Kind("the result of hushtable round collect", True, header.ROUND, _sealed, _inspect)
-SECRET = Kind("a secret of hushtable round secret", True, header.SMALL, inspect=_inspect)
-MESSAGE = Kind("a message of a round that runs online", True, header.SMALL, inspect=_inspect)
+ROUND = Kind("a round of hushtable round open", True, files.ROUND, inspect=_inspect)
+SUBMISSION = Kind("a submission of hushtable round submit", True, files.SMALL, inspect=_inspect)
+SEALED = Kind("the result of hushtable round collect", True, files.ROUND, _sealed, _inspect)
+SECRET = Kind("a secret of hushtable round secret", True, files.SMALL, inspect=_inspect)
+MESSAGE = Kind("a message of a round that runs online", True, files.SMALL, inspect=_inspect)

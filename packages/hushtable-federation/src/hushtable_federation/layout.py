@@ -9,13 +9,13 @@ import rfc8785
 from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.counts.releasing import check_plan
-from hushtable.entries import entries
+from hushtable.arguments import entries
+from hushtable.counts.release import check_plan
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.draws import Purpose, purpose_of
 from hushtable.plans.plan import Plan
+from hushtable.privacy.accounting import Horizon
 from hushtable.privacy.budget import Spent, check_share
-from hushtable.privacy.horizon import Horizon
 from hushtable_federation.keys import crypto
 from hushtable_federation.masks import mask
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hushtable import files
-from hushtable.entries import entries, is_digest
+from hushtable.arguments import entries, is_digest
 from hushtable.errors import FileError, PlanError, RoundError, UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.clock import now, stamp

@@ -29,7 +29,7 @@ from nvflare.apis.signal import Signal
 from nvflare.job_config.api import FedJob
 from nvflare.recipe.spec import Recipe
 
-from hushtable.entries import entries
+from hushtable.arguments import entries
 from hushtable.errors import FileError, HushTableError, RoundError, UsageError
 from hushtable_federation.clock import now, stamp
 from hushtable_federation.online import configured

@@ -9,7 +9,7 @@ from hushtable import files
 from hushtable.arguments import is_text
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.privacy.horizon import Horizon
+from hushtable.privacy.accounting import Horizon
 from hushtable_federation.clock import YEARS, stamp
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.layout import Layout

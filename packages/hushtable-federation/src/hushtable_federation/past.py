@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import RoundError
-from hushtable.privacy.composition import Spent
+from hushtable.privacy.budget import Spent
 from hushtable.privacy.ledger import Share
 from hushtable_federation.book.book import Book
 from hushtable_federation.contribution import Contribution

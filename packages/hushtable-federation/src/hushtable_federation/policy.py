@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 from hushtable.arguments import whole
 from hushtable.data.schema import Feature
 from hushtable.errors import PlanError
+from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import MAX_EPSILON, check_delta, check_epsilon
-from hushtable.privacy.rounding import rounded_up
 from hushtable_federation.refusals import Refusal, Refused
 
 if TYPE_CHECKING:

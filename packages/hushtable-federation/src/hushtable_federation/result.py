@@ -10,7 +10,7 @@ import numpy as np
 
 from hushtable import files, signatures
 from hushtable.counts.base import Noised
-from hushtable.counts.increments import Increment
+from hushtable.counts.periods import Increment
 from hushtable.counts.release import Release
 from hushtable.display import Displayed
 from hushtable.errors import RoundError, UsageError

@@ -9,13 +9,14 @@ from os import PathLike
 from typing import Any, Unpack
 
 from hushtable import files
-from hushtable.counts.releasing import check_adjacency
+from hushtable.arguments import entries
+from hushtable.counts.release import check_adjacency
 from hushtable.display import Displayed
-from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, RoundError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.privacy.budget import Cost, Sensitivity, check_public_delta, part_scale
+from hushtable.privacy.budget import check_public_delta, part_scale
 from hushtable.privacy.ledger import Ledger, Pool, Share
+from hushtable.privacy.mechanisms import Cost, Sensitivity
 from hushtable_federation.clock import CLOCKS, now, parsed, shown_time, stamp
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.layout import Layout

@@ -14,7 +14,7 @@ from typing import Any
 import rfc8785
 
 from hushtable import files
-from hushtable.entries import entries
+from hushtable.arguments import entries
 from hushtable.errors import PlanError, RoundError, UsageError
 from hushtable_federation.keys import Card, Keys, crypto
 from hushtable_federation.masks.agree import agreed_key

@@ -8,13 +8,12 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counts.releasing import check_counts
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.sketch import Sketch, check_counts
 from hushtable.errors import RoundError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.privacy import noise
+from hushtable.privacy import mechanisms
+from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import check_public_delta
-from hushtable.privacy.rounding import rounded_up
 from hushtable_federation.approval import Approval, check_officer
 from hushtable_federation.attended import check_attended
 from hushtable_federation.book.book import ALL_ROWS, Book
@@ -299,7 +298,7 @@ class Reply:
         self.check_known()
         release, scale = secrets.token_hex(32), self.round.site_scale
         mixed, mechanism = self.past.mixed(counts), self.round.terms.mechanism
-        sent = noise.add_noise(mixed, mechanism, scale, progress=progress)
+        sent = mechanisms.add_noise(mixed, mechanism, scale, progress=progress)
         with self.book.writing():
             # Another process may have answered meanwhile.
             self.past.check_still()

@@ -4,10 +4,9 @@ import datetime
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from hushtable.arguments import whole
-from hushtable.entries import is_digest
+from hushtable.arguments import is_digest, whole
 from hushtable.errors import PlanError, UsageError
-from hushtable.privacy.horizon import Horizon
+from hushtable.privacy.accounting import Horizon
 
 Every = Literal["day", "week", "month", "quarter", "year"]
 

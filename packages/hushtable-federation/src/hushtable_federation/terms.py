@@ -5,14 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Required, TypedDict
 
-from hushtable.arguments import whole
-from hushtable.entries import entries
+from hushtable.arguments import entries, whole
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.privacy import terms
-from hushtable.privacy.accounting import GAUSSIAN, ZCDP, check_accounting
+from hushtable.privacy import budget
+from hushtable.privacy.accounting import GAUSSIAN, ZCDP, check_accounting, rounded_up
+from hushtable.privacy.ledger import Pool
 from hushtable.privacy.mechanisms import DEFAULT, Adjacency, Cost, Sensitivity
-from hushtable.privacy.rounding import rounded_up
-from hushtable.privacy.shares import Pool
 
 MAX_SITES = 1000
 
@@ -32,7 +30,7 @@ class Asked(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Terms(terms.Terms):
+class Terms(budget.ReleaseTerms):
     """Terms that all sites of a round agree on.
 
     Attributes

@@ -22,8 +22,8 @@ from typing import Any
 from urllib.parse import quote
 
 from hushtable import files
+from hushtable.arguments import Kinds, entries
 from hushtable.counts.base import Noised
-from hushtable.entries import Kinds, entries
 from hushtable.errors import FileError, RoundError, UsageError
 from hushtable_federation.campaign import following
 from hushtable_federation.clock import now, stamp

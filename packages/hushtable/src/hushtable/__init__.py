@@ -9,10 +9,8 @@ from hushtable.display import Displayed, View
 from hushtable.lazy import exports
 
 if TYPE_CHECKING:
-    from hushtable.counts.increments import Increment, decoded
-    from hushtable.counts.local import LocalModel
-    from hushtable.counts.periods import Periods
-    from hushtable.counts.release import Release
+    from hushtable.counts.periods import Increment, Periods, decoded
+    from hushtable.counts.release import LocalModel, Release
     from hushtable.counts.sketch import Sketch
     from hushtable.counts.verdicts import Verdicts
     from hushtable.data.schema import Feature, Schema
@@ -52,9 +50,9 @@ _from_home, _ = exports(
         "Feature": "data.schema",
         "HushTable": "detectors",
         "HushTableError": "errors",
-        "Increment": "counts.increments",
+        "Increment": "counts.periods",
         "LSHiTables": "detectors",
-        "LocalModel": "counts.local",
+        "LocalModel": "counts.release",
         "Periods": "counts.periods",
         "Plan": "plans.plan",
         "PyODAdapter": "detectors",
@@ -65,7 +63,7 @@ _from_home, _ = exports(
         "Sketch": "counts.sketch",
         "SlidingWindow": "streams",
         "Verdicts": "counts.verdicts",
-        "decoded": "counts.increments",
+        "decoded": "counts.periods",
         "drift": "streams",
         "load": "detectors.load",
     },

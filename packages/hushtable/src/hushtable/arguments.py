@@ -1,10 +1,59 @@
-"""Checks of arguments that many calls take, in the same words."""
+"""Checks of arguments that many calls take, and of what a JSON file says, in the same words."""
 
-from typing import Any
+import re
+from collections.abc import Mapping
+from inspect import cleandoc
+from types import UnionType
+from typing import Any, get_args, get_origin
 
 import numpy as np
 
-from hushtable.errors import UsageError
+from hushtable.errors import PlanError, UsageError
+
+#: Name of an entry, and its kind: a type of JSON, ``float`` for any number, ``list[str]``,
+#: ``str | None``, or ``object`` for whatever the caller checks itself.
+Kinds = Mapping[str, Any]
+
+
+def entries(
+    content: Any,
+    what: str,
+    needed: Kinds,
+    optional: Kinds | None = None,
+    *,
+    error: type[Exception] = PlanError,
+) -> dict[str, Any]:
+    """Return content, as JSON gave it, if it is an object of these entries, each of its kind.
+
+    Otherwise ``error`` is raised, which names ``what`` it should be.
+    """
+    kinds = {**(optional or {}), **needed}
+    if isinstance(content, dict):
+        off = {*(set(needed) - set(content)), *(set(content) - set(kinds))}
+        off |= {name for name in set(content) & set(kinds) if not _fits(content[name], kinds[name])}
+        if not off:
+            return content
+        wrong = f" (missing, unknown or of another kind: {', '.join(sorted(map(str, off)))})"
+    else:
+        wrong = ""
+    raise error(f"{what} needs the entries {sorted(needed)}, each of its kind{wrong}")
+
+
+def is_digest(value: Any) -> bool:
+    """Whether this is a SHA-256 in hexadecimal digits."""
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-f]{64}", value) is not None
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    if get_origin(kind) is UnionType:
+        return any(_fits(value, one) for one in get_args(kind))
+    if get_origin(kind) is list:
+        (inner,) = get_args(kind)
+        return isinstance(value, list) and all(_fits(one, inner) for one in value)
+    if kind is float:  # JSON's numbers; True is none
+        return type(value) in (int, float)
+    return kind is object or type(value) is kind or (kind is type(None) and value is None)
+
 
 #: Rows, and whatever is counted like them: beyond, sums might not be exact, nor costs finite.
 MOST = 2**40
@@ -19,31 +68,33 @@ def whole(name: str, value: Any, low: int = 1, high: int = MOST) -> int:
     return int(value)
 
 
-def generator(random_state: Any, rng: Any = None) -> np.random.Generator:
-    """Return the generator that ``random_state`` or ``rng`` means, of which one may be given.
+def generator(random_state: Any) -> np.random.Generator:
+    """Return the generator that a seed means: all that ``numpy.random.default_rng`` takes.
 
-    ``rng`` is what SPEC 7 of Scientific Python names it in functions: all that
-    ``numpy.random.default_rng`` takes. The same whole number gives the same generator by either.
-
-    Raises
-    ------
-    UsageError
-        If both are given, or the one that is given is no seed.
+    Raises `UsageError` if it is no seed.
     """
-    if rng is not None and random_state is not None:
-        raise UsageError(
-            f"random_state={random_state!r} and rng={rng!r}: give one of them, rng in new code"
-        )
-    name, seed = ("random_state", random_state) if rng is None else ("rng", rng)
+    seed = random_state
     if isinstance(seed, np.random.RandomState):
         seed = seed.randint(2**31)
     try:
         return np.random.default_rng(seed)
     except (TypeError, ValueError):
         raise UsageError(
-            f"{name}={seed!r}: needs a whole number, 0 or more, or a NumPy Generator; None draws "
-            "anew each time"
+            f"random_state={seed!r}: needs a whole number, 0 or more, or a NumPy Generator; "
+            "None draws anew each time"
         ) from None
+
+
+def fill_docs(cls: type, shared: Mapping[str, str]) -> None:
+    """Put shared sections into the docstrings of a class and of its methods, at their names."""
+    for thing in (cls, *vars(cls).values()):
+        function = getattr(thing, "__func__", thing)  # of a class method
+        text = getattr(function, "__doc__", None) or ""
+        if callable(function) and any(name in text for name in shared):
+            text = cleandoc(text)
+            for name, section in shared.items():
+                text = text.replace(name, cleandoc(section))
+            function.__doc__ = text
 
 
 def is_text(value: Any) -> bool:

@@ -7,7 +7,9 @@ before anything is built from it.
 
 import contextlib
 import hashlib
+import json
 import os
+import re
 import secrets
 import sys
 import time
@@ -25,9 +27,181 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from hushtable import header, plugins
-from hushtable.entries import Kinds, entries
+from hushtable import plugins
+from hushtable.arguments import Kinds, entries
 from hushtable.errors import FileError, PlanError
+
+#: Where safetensors has the manifest.
+KEY = "hushtable"
+#: Entries of a manifest that its digest does not cover.
+_APART = ("digest", "signature", "writer")
+#: Bytes of a manifest for each of its values, where there are more values than a kind may have in
+#: any case: a value takes up to some 160 bytes of memory, an empty object of 3 bytes 72.
+_PER_VALUE = 100
+#: An escape that no canonical JSON has: a backslash, itself not escaped, before a u, but for the
+#: control characters. Without them each byte of a text is in memory what it is in the file.
+_ESCAPE = re.compile(rb"(?<!\\)(?:\\\\)*\\u(?!00[01])")
+
+
+#: Canonical JSON of what holds texts alone.
+_encoded = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+#: In UTF-8, the first byte of a letter that is not of Latin-1.
+_WIDE = re.compile(rb"[\xc4-\xff]")
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Limits of a manifest.
+
+    Attributes
+    ----------
+    size : int
+        Bytes at most; an eighth of it if there are letters beyond Latin-1.
+    values : int
+        Values that it may have in any case, however small it is: of each, a bracket or a comma.
+    """
+
+    size: int
+    values: int
+
+    def allows(self, text: bytes) -> bool:
+        """Whether a text may be parsed."""
+        # Each text with such a letter takes up to four bytes of memory for each of its letters.
+        most = self.size // 8 if _WIDE.search(text) else self.size
+        found = sum(text.count(mark) for mark in (b",", b"[", b"{"))
+        return len(text) <= most and found <= max(self.values, len(text) // _PER_VALUE)
+
+
+#: Of a plan and of what carries one: 65,535 features, or half a million categories.
+LARGE = Bound(64 << 20, 500_000)
+#: Of a round and its result: 300 sites and 2,000 features with 20,000 categories take .6 MB.
+ROUND = Bound(16 << 20, 100_000)
+#: Of what a party sends in a round, and of what carries no schema.
+SMALL = Bound(1 << 20, 10_000)
+#: The manifest is escaped once more in the header, which lists the arrays, too.
+_HEADER = Bound(2 * LARGE.size, LARGE.values)
+
+
+def manifest_text(content: bytes, path: str | os.PathLike[str]) -> bytes:
+    """Return the manifest in the bytes of a file, in UTF-8; raises `FileError` without one."""
+    size = int.from_bytes(content[:8], "little")
+    header = content[8 : 8 + min(size, _HEADER.size + 1)]
+    if not _HEADER.allows(header):
+        raise too_large(path, "the header")
+    try:
+        if len(header) < size or _has_escapes(header):
+            raise ValueError
+        # One byte of memory for each of the text, whatever characters it has.
+        text = json.loads(header.decode("latin-1")).get("__metadata__", {}).get(KEY)
+        if text is not None:
+            return bytes(text.encode("latin-1"))
+    except (ValueError, AttributeError, RecursionError):
+        raise not_ours(path) from None
+    raise FileError(f"{path}: a safetensors file, but not one of hushtable")
+
+
+def not_ours(path: str | os.PathLike[str]) -> FileError:
+    """Return the error of what is no file, or the beginning of one."""
+    return FileError(f"{path}: not a .hush file, or a truncated one: get it again from its source")
+
+
+def too_large(path: str | os.PathLike[str], what: str) -> FileError:
+    """Return the error of what is not parsed because of its size."""
+    return FileError(
+        f"{path}: {what} is larger than that of any real file, or has far more values, and was not "
+        "read: ask its sender for the file again, or leave it aside"
+    )
+
+
+def _parse(
+    text: bytes, bounds: Mapping[str, Bound], path: str | os.PathLike[str]
+) -> dict[str, Any] | None:
+    """Return what a manifest says; None if it is no JSON object.
+
+    ``bounds`` are those of the kinds of files. Raises `FileError`, before anything is parsed, if
+    the text is beyond the bound of a kind that it may be of.
+    """
+    # Its kind stands in the text as it is, maybe beside words that look like it.
+    found = {kind for kind in bounds if names_kind(text, kind)}
+    for kind in sorted(found) or [""]:
+        if not bounds.get(kind, LARGE).allows(text):
+            raise too_large(path, "the manifest" + (f" of a {kind}" if kind else ""))
+    if _has_escapes(text):
+        return None
+    try:
+        manifest = json.loads(text.decode("latin-1"), parse_int=_number)
+        manifest = manifest if text.isascii() else _decoded(manifest)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(manifest, dict) or manifest.get("kind") in [*(bounds.keys() - found)]:
+        return None
+    return manifest
+
+
+def names_kind(text: bytes, kind: str) -> bool:
+    """Whether a manifest may be of a kind: it stands in the text as it is."""
+    return _mark(kind) in text
+
+
+@cache
+def _mark(kind: str) -> bytes:
+    return f'"kind":"{kind}"'.encode()
+
+
+def _has_escapes(text: bytes) -> bool:
+    return b"\\u" in text and _ESCAPE.search(text) is not None
+
+
+def _number(text: str) -> int | float:
+    # RFC 8785 writes 1e18 as 1000000000000000000, which is none of its whole numbers.
+    number = int(text)
+    return number if abs(number) < 1 << 53 else float(text)
+
+
+def _decoded(value: Any) -> Any:
+    """Return what was parsed byte by byte with its texts in UTF-8; lists change in place."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("latin-1").decode()
+    if isinstance(value, dict):
+        return {_decoded(key): _decoded(one) for key, one in value.items()}
+    if isinstance(value, list):
+        for k, one in enumerate(value):
+            value[k] = _decoded(one)
+    return value
+
+
+def is_intact(manifest: dict[str, Any], text: bytes) -> bool:
+    """Whether the digest of a manifest is that of its text, or of its canonical form."""
+    said = manifest.get("digest")
+    try:
+        return said == _digest_as_it_stands(manifest, text) or said == digest(manifest)
+    except (ValueError, RecursionError):  # what has no canonical form, such as half a character
+        return False
+
+
+def _digest_as_it_stands(manifest: dict[str, Any], text: bytes) -> str | None:
+    """Return the digest of a canonical text without serialising it; None if it is none."""
+    gaps = []
+    for name in _APART:
+        if name in manifest:
+            entry = f',"{name}":{_encoded(manifest[name])}'.encode()
+            at = text.find(entry)
+            if at < 0 or text.find(entry, at + 1) >= 0:
+                return None
+            gaps.append((at, at + len(entry)))
+    found, view, begin = hashlib.sha256(), memoryview(text), 0
+    for at, end in sorted(gaps):
+        found.update(view[begin:at])
+        begin = max(begin, end)
+    found.update(view[begin:])
+    return found.hexdigest()
+
+
+def digest(manifest: dict[str, Any]) -> str:
+    """Return the SHA-256 of what the digest of a manifest covers."""
+    covered = {key: value for key, value in manifest.items() if key not in _APART}
+    return hashlib.sha256(rfc8785.dumps(covered)).hexdigest()
+
 
 #: Version of the file format. To bump it: raise the number; keep a reader for every older one
 #: (a function from an old `Content` to a new one, applied in `read`); save the files of the old
@@ -45,7 +219,7 @@ class Kind:
 
     words: str  # what it holds and which command writes it, for messages
     travels: bool = False  # is meant to leave its owner; any other file only its owner may read
-    bound: header.Bound = header.LARGE  # of its manifest
+    bound: Bound = LARGE  # of its manifest
     #: Builds its object; None for what is only looked at, by ``inspect``.
     reader: Callable[["Content"], Any] | None = None
     #: Shows it: takes path, content, and whether as JSON; None for what the core itself shows.
@@ -119,7 +293,7 @@ class Content:
         return self
 
     def said(self, what: str, needed: Kinds, optional: Kinds | None = None) -> dict[str, Any]:
-        """Return entries of the manifest, each of its kind, as `hushtable.entries` checks them.
+        """Return entries of the manifest, each of its kind, as `hushtable.arguments` checks them.
 
         Raises `PlanError` if the file holds no such thing.
         """
@@ -178,7 +352,7 @@ def pack(
     them. ``sign`` takes kind and digest, and returns the signature.
     """
     manifest = {"protocol": PROTOCOL, "kind": kind, **entries, "arrays": array_digests(arrays)}
-    manifest["digest"] = header.digest(manifest)
+    manifest["digest"] = digest(manifest)
     if sign is not None:
         manifest["signature"] = sign(kind, manifest["digest"])
     manifest["writer"] = {"hushtable": _version()}
@@ -188,7 +362,7 @@ def pack(
     if not known.bound.allows(text):
         raise FileError(f"the {kind} is too large for a file: shorten the categories")
     contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    return safetensors.numpy.save(contiguous, metadata={header.KEY: text.decode()})
+    return safetensors.numpy.save(contiguous, metadata={KEY: text.decode()})
 
 
 @contextlib.contextmanager
@@ -329,21 +503,21 @@ def read(path: str | os.PathLike[str]) -> Content:
 
 def unpack(content: bytes, path: str | os.PathLike[str]) -> Content:
     """Check the bytes of a file and return what they say; ``path`` names them in errors."""
-    manifest = _manifest(header.manifest_text(content, path), path)
+    manifest = _manifest(manifest_text(content, path), path)
     try:
         arrays = safetensors.numpy.load(content)
     except (safetensors.SafetensorError, ValueError, KeyError):
-        raise header.not_ours(path) from None
+        raise not_ours(path) from None
     if array_digests(arrays) != manifest["arrays"]:
         raise FileError(f"{path}: the arrays are not those the file was written with: get it again")
     return Content(path, manifest["kind"], manifest, arrays)
 
 
 def _manifest(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
-    if not any(header.names_kind(text, kind) for kind in KINDS):
+    if not any(names_kind(text, kind) for kind in KINDS):
         for name in plugins.points(plugins.KINDS):
             kind_of(name)
-    manifest = header.parse(text, {name: kind.bound for name, kind in KINDS.items()}, path)
+    manifest = _parse(text, {name: kind.bound for name, kind in KINDS.items()}, path)
     if manifest is None:
         raise FileError(f"{path}: the manifest is damaged: get the file again from its source")
     protocol = manifest.get("protocol")
@@ -354,7 +528,7 @@ def _manifest(text: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{path}: written with protocol {protocol}, this version reads up to {PROTOCOL}: "
             "upgrade with pip install -U hushtable"
         )
-    if not header.is_intact(manifest, text):
+    if not is_intact(manifest, text):
         raise FileError(f"{path}: the manifest was edited after the file was written: get it again")
     kind = manifest.get("kind")
     known = isinstance(kind, str) and kind_of(kind) is not None

@@ -26,7 +26,7 @@ _FORCED = os.environ.get("HUSHTABLE_PROGRESS") == "1"
 _OF_SYS, _FLAGS = vars(sys), sys.flags
 
 
-class Line:
+class ProgressLine:
     """One line on stderr that says how far a call is; threads add the rows that they read."""
 
     def __init__(self, label: str) -> None:
@@ -79,7 +79,7 @@ class Line:
 class _Here(threading.local):
     """The line of the call that this thread is in, and whether another may be shown."""
 
-    line: Line | None = None
+    line: ProgressLine | None = None
     busy: bool = False
 
 
@@ -94,7 +94,7 @@ def shown(label: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
             if not _wanted() or _here.busy:
                 return function(*args, **kwargs)
-            line = Line(label)
+            line = ProgressLine(label)
             with contextlib.ExitStack() as stack:
                 stack.enter_context(silenced(line))
                 stack.callback(line.end)
@@ -106,7 +106,7 @@ def shown(label: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     return shows
 
 
-def begin_pass(n_rows: int | None) -> Line | None:
+def begin_pass(n_rows: int | None) -> ProgressLine | None:
     """Begin a pass over rows; return the line to add them to, or None if none is shown."""
     if _here.line is not None:
         _here.line.begin_pass(n_rows)
@@ -114,7 +114,7 @@ def begin_pass(n_rows: int | None) -> Line | None:
 
 
 @contextlib.contextmanager
-def silenced(line: Line | None = None) -> Iterator[None]:
+def silenced(line: ProgressLine | None = None) -> Iterator[None]:
     """Show no line in the body of this thread but the given one."""
     before = _here.busy, _here.line
     _here.busy, _here.line = True, line

@@ -9,7 +9,7 @@ import rfc8785
 import safetensors.numpy
 
 from cli_helpers import SCHEMA, do, write_rows
-from hushtable import files, header
+from hushtable import files
 
 TERMS = ("--epsilon", 1, "--expected-rows", 20_000)
 
@@ -322,7 +322,7 @@ def test_a_hand_edited_ledger_is_refused(refused, sites, tmp_path, old, honest):
     manifest = json.loads(json.dumps(content.manifest))
     manifest["ledger"]["epsilon"] = 0.1
     if honest:  # also the file's own digest was made to fit
-        manifest["digest"] = header.digest(manifest)
+        manifest["digest"] = files.digest(manifest)
     text = rfc8785.dumps(manifest).decode()
     edited = tmp_path / "edited.hush"
     edited.write_bytes(safetensors.numpy.save(content.arrays, metadata={"hushtable": text}))

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from hushtable import Feature, Periods, Plan, Schema, Sketch, load
-from hushtable.audit.audit import apart
-from hushtable.audit.periods import _mixed, audit_periods
+from hushtable.audit.audit import _mixed, apart, audit_periods
 from hushtable.errors import UsageError
 from hushtable.privacy import Horizon
 from hushtable_bench.broken import noise_again, one_period

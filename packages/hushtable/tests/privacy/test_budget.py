@@ -11,18 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable.errors import PrivacyError, UsageError
+from hushtable.privacy.accounting import epsilon_from_rho, rho_from_epsilon
 from hushtable.privacy.budget import (
     MAX_DELTA,
-    Cost,
-    Sensitivity,
     calibrated_scale,
     check_delta,
     check_epsilon,
     check_public_delta,
     check_share,
-    epsilon_from_rho,
-    rho_from_epsilon,
 )
+from hushtable.privacy.mechanisms import Cost, Sensitivity
 
 GAUSSIAN, LAPLACE = "discrete-gaussian", "discrete-laplace"
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hushtable.errors import UsageError
 from hushtable.privacy import Design, Horizon
-from hushtable.privacy.expectation import BEARABLE, LOSS, PROMISED, Expectation
+from hushtable.privacy.layout import BEARABLE, LOSS, PROMISED, Expectation
 
 DELTA = 1e-6
 DESIGNS = st.builds(

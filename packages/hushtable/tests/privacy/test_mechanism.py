@@ -10,12 +10,10 @@ import pytest
 from scipy import stats
 
 from hushtable import Feature, Plan, Schema, Sketch
-from hushtable.audit.residuals import Residuals
+from hushtable.audit.bounds import Residuals
 from hushtable.errors import MissingExtraError, PrivacyError
-from hushtable.privacy import noise as mechanism
-from hushtable.privacy.budget import Sensitivity
-from hushtable.privacy.mechanisms import named
-from hushtable.privacy.noise import add_noise, library
+from hushtable.privacy import mechanisms as mechanism
+from hushtable.privacy.mechanisms import Sensitivity, add_noise, library, named
 
 GAUSSIAN, LAPLACE = "discrete-gaussian", "discrete-laplace"
 #: A correct sampler fails one of the tests of fit once in a million runs.

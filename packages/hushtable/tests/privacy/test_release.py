@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hushtable import Feature, HushTable, LSHiTables, Plan, Release, Schema, Sketch, files, load
 from hushtable.counts.kinds import counts_from_file
 from hushtable.errors import FileError, PlanError, PrivacyError, UsageError
-from hushtable.privacy.gaussian import rho_bound
+from hushtable.privacy.accounting import rho_bound
 from strategies import as_table, numbers, schemas, words
 
 NUMERIC = Schema(tuple(Feature.numeric(f"x{j}", low=-4, high=4) for j in range(4)), named=False)

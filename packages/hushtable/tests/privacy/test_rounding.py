@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hushtable.privacy import Ledger, Sensitivity, Share
-from hushtable.privacy.rounding import rounded_up
+from hushtable.privacy.accounting import rounded_up
 from hushtable.report.words import ledger_lines, ledger_rows
 from hushtable_federation import forecast
 from hushtable_federation.cli import book as book_command

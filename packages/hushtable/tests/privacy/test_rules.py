@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from hushtable import Feature, HushTable, Plan, Release, Schema, Sketch
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.privacy.denoise import onto_simplex, span
-from hushtable.privacy.layout import Design
+from hushtable.privacy.layout import Design, onto_simplex, span
 
 SCHEMA = Schema(tuple(Feature.numeric(f"x{j}", low=-4, high=4) for j in range(4)), named=False)
 

@@ -8,8 +8,8 @@ import pytest
 
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.privacy import Sensitivity, suspicion
+from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.budget import calibrated_scale
-from hushtable.privacy.rounding import rounded_up
 from places import DOCS
 
 DELTA = 1e-6

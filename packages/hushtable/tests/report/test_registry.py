@@ -62,7 +62,7 @@ def of_ranges_that_were_paid_for():
     loose = Schema([Feature.numeric(name, low=-50, high=30) for name in "ab"])
     rows = np.random.default_rng(0).normal(size=(20_000, 2))
     schema = Sketch.from_data(Plan.ranges(loose, **terms), rows).release(1.0).ranges()
-    return Sketch.from_data(Plan.draw(schema, rng=0, **terms), rows).release(1.0)
+    return Sketch.from_data(Plan.draw(schema, random_state=0, **terms), rows).release(1.0)
 
 
 MERGED = {

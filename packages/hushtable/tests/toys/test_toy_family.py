@@ -15,9 +15,9 @@ from hushtable.errors import FileError, UsageError
 from hushtable.plans.draws import DRAWS, detectors
 from hushtable.plans.draws import register as register_draw
 from hushtable.plans.families import FAMILIES, register
-from hushtable.plans.manifest import manifest_schema
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.scorer import Scorer
+from manifest_schema import manifest_schema
 from strategies import tampered
 
 SCHEMA = Schema(tuple(Feature.numeric(f"x{j}", low=-5, high=5) for j in range(3)), named=False)

@@ -13,7 +13,7 @@ from pyarrow import json as arrow_json
 from hushtable import Feature, HushTable, Plan, Schema, Sketch, load
 from hushtable.cli import main
 from hushtable.data import register_format, register_source
-from hushtable.data.readers import _registry, as_reader
+from hushtable.data.readers import as_reader, registry
 from hushtable.errors import DataError
 
 SCHEMA = Schema([
@@ -24,8 +24,8 @@ PLAN = Plan.draw(SCHEMA, random_state=0, n_tables=8)
 
 @pytest.fixture(autouse=True)
 def registered(monkeypatch):
-    monkeypatch.setattr(_registry, "FORMATS", _registry.FORMATS.copy())
-    monkeypatch.setattr(_registry, "SOURCES", _registry.SOURCES.copy())
+    monkeypatch.setattr(registry, "FORMATS", registry.FORMATS.copy())
+    monkeypatch.setattr(registry, "SOURCES", registry.SOURCES.copy())
     register_format("JSON lines", [".jsonl"], lambda path, texts: arrow_json.read_json(path))
     register_format("JSON stream", [".jsons"], lambda path, texts: arrow_json.open_json(path))
     register_source(lambda data: isinstance(data, dict), pa.table)

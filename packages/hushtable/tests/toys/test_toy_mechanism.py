@@ -6,7 +6,7 @@ import pytest
 from hushtable import Feature, Plan, Schema, Sketch, load
 from hushtable.audit.audit import audit_noise
 from hushtable.errors import PrivacyError, UsageError
-from hushtable.privacy import Ledger, Pool, Terms
+from hushtable.privacy import Ledger, Pool, ReleaseTerms
 from hushtable.privacy.mechanisms import MECHANISMS, register
 from toy_mechanism import Geometric
 
@@ -25,7 +25,7 @@ def geometric():
 def releases(rng):
     plan = Plan.draw(SCHEMA, random_state=0, n_tables=7)
     sites = [Sketch.from_data(plan, rng.random((50, 2))) for _ in range(2)]
-    return [sketch.release(Terms(0.9, **TERMS)) for sketch in sites]
+    return [sketch.release(ReleaseTerms(0.9, **TERMS)) for sketch in sites]
 
 
 def test_a_sketch_is_released_with_it(releases):

@@ -11,7 +11,7 @@ import typer
 
 from hushtable.cli._options import option
 from hushtable.cli._output import finish
-from hushtable.privacy import noise
+from hushtable.privacy import mechanisms
 from hushtable_bench.data import VARIABLE, data_folder
 
 #: Where results are kept by default.
@@ -37,7 +37,7 @@ def begin(data: Path | None, output: Path, name: str) -> tuple[Path | None, Any]
 
     folder = data_folder(data) if data is not None or os.environ.get(VARIABLE) else None
     figures.pyplot()
-    noise.library()
+    mechanisms.library()
     output.mkdir(parents=True, exist_ok=True)
     return folder, results.Results(output / name)
 

@@ -18,7 +18,7 @@ from sklearn.ensemble import IsolationForest
 from hushtable.counts.sketch import Sketch
 from hushtable.data.encoding import Encoder
 from hushtable.plans.plan import Plan
-from hushtable.privacy.noise import add_noise
+from hushtable.privacy.mechanisms import add_noise
 from hushtable_bench.baselines import LODA
 from hushtable_bench.data import LabelledSet, auc
 from hushtable_bench.paper.systems import OURS, SYSTEMS, System, run

@@ -1,13 +1,13 @@
 """Rows of databases: what a query brings out of PostgreSQL, SQLite, DuckDB, or by SQLAlchemy."""
 
-from hushtable.data.readers import Layout, Reader, register_url
+from hushtable.data.readers import FileLayout, Reader, register_url
 
 
 def register() -> None:
     """Register the reader of databases, an entry point of `hushtable.readers`."""
     from hushtable_connect.databases import _reader
 
-    def open_(url: str, layout: Layout) -> Reader:
+    def open_(url: str, layout: FileLayout) -> Reader:
         layout.check_used(("query",), _reader.shown(url))
         return _reader.database(url, layout)
 

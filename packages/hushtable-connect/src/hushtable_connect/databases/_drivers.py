@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
-from hushtable.data.readers._reader import BATCH_ROWS, FILE_ROWS
+from hushtable.data.readers.reader import BATCH_ROWS, FILE_ROWS
 from hushtable.errors import DataError, MissingExtraError
 from hushtable_connect.databases._types import Columns
 

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import unquote
 
-from hushtable.data.readers._layout import Layout
-from hushtable.data.readers._reader import Batch, Reader, column_names, split
+from hushtable.data.readers.reader import Batch, FileLayout, Reader, column_names, split
 from hushtable.errors import DataError, HushTableError, UsageError
 from hushtable.far import is_url
 from hushtable_connect.databases import _drivers
@@ -57,7 +56,7 @@ _ADVICE = (
 )  # fmt: skip
 
 
-def is_database(data: object, layout: Layout) -> bool:
+def is_database(data: object, layout: FileLayout) -> bool:
     """Whether this is the URL of a database."""
     if not isinstance(data, str) or not is_url(data):
         return False
@@ -74,7 +73,7 @@ def shown(url: str) -> str:
         return f"{url.partition('://')[0]}://..."
 
 
-def database(url: str, layout: Layout) -> Reader:
+def database(url: str, layout: FileLayout) -> Reader:
     """Read what the layout's query returns, as often as asked."""
     address = Address(url)
     sql = _statement(layout.query, address.source)

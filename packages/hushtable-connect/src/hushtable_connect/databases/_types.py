@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from hushtable.data.readers._reader import integer_too_large
+from hushtable.data.columns import integer_too_large
 from hushtable.errors import DataError, DataTypeError
 
 _TIMES = (datetime.datetime, datetime.date, datetime.time, datetime.timedelta)

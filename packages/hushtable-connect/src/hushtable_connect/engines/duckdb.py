@@ -10,8 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from hushtable.counts.sketch import Sketch
-from hushtable.data.schema import Feature
-from hushtable.data.values import DATE
+from hushtable.data.schema import DATE, Feature
 from hushtable.errors import MissingExtraError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer

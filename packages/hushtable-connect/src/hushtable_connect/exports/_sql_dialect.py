@@ -4,8 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-from hushtable.data.schema import Feature
-from hushtable.data.values import DATE
+from hushtable.data.schema import DATE, Feature
 from hushtable.errors import UsageError
 from hushtable_connect.exports._sql_content import Content
 

@@ -9,8 +9,8 @@ from importlib import resources
 from os import PathLike
 from typing import Any, Self
 
+from hushtable.arguments import entries
 from hushtable.data.schema import Feature
-from hushtable.entries import entries
 from hushtable.errors import PlanError
 
 #: Columns of the rows that no concept may be named like.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from hushtable.data.readers import Layout, Reader, as_reader, is_url, shown_url
+from hushtable.data.readers import FileLayout, Reader, as_reader, is_url, shown_url
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import DataError, UsageError
 from hushtable_connect.omop import query
@@ -136,7 +136,7 @@ class Recipe:
         cdm, named = self._checked_tables(url)
         self._check_keys(url, cdm)
         found = self._checked_units(url, cdm, named)
-        reader = as_reader(url, layout=Layout(query=self.query(cdm)))
+        reader = as_reader(url, layout=FileLayout(query=self.query(cdm)))
         # The query sorts all measurements, and what it returns is small: asked once, not at each
         # of several passes.
         rows = list(reader.read())
@@ -226,7 +226,7 @@ class Recipe:
 
 
 def _asked(url: str, sql: str) -> list[dict[str, Any]]:
-    batches: Any = as_reader(url, layout=Layout(query=sql)).read()
+    batches: Any = as_reader(url, layout=FileLayout(query=sql)).read()
     return [row for batch in batches for row in batch.to_pylist()]
 
 

@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from hushtable.counts.base import Counts
-from hushtable.detectors._by_draw import BY_DRAW
-from hushtable.detectors._frames import frame_like
-from hushtable.detectors.load import load
+from hushtable.detectors.fitted import frame_like
+from hushtable.detectors.load import by_draw, load
 from hushtable.errors import DataError
 from hushtable.scores.outliers import AMONG, SCORED, reasons_of
 from hushtable.scores.reasons import Reasons
@@ -54,7 +53,7 @@ class Served:
     def __init__(self, model: Any) -> None:
         counts = counts_of(model)
         if isinstance(model, Counts):
-            model = BY_DRAW[counts.plan.detector].from_counts(counts)
+            model = by_draw()[counts.plan.detector].from_counts(counts)
         self.detector = model
         self._made: tuple[Any, Reasons | None] | None = None
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from hushtable.arguments import is_text
-from hushtable.data.known import among
+from hushtable.arguments import is_digest, is_text
+from hushtable.data.persons import among
 from hushtable.data.schema import Schema
-from hushtable.entries import is_digest
 from hushtable.errors import PrivacyError, RoundError, UsageError
-from hushtable.privacy.budget import Cost, Spent, check_delta, check_epsilon
-from hushtable.privacy.rounding import rounded_up
+from hushtable.privacy.accounting import rounded_up
+from hushtable.privacy.budget import Spent, check_delta, check_epsilon
+from hushtable.privacy.mechanisms import Cost
 from hushtable_federation.book.chain import Entry
 from hushtable_federation.book.contents import ROLES, WAYS
 from hushtable_federation.book.digests import RowDigester, RowDigests

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from hushtable.entries import is_digest
+from hushtable.arguments import is_digest
 from hushtable.errors import FileError
 from hushtable.privacy.budget import Spent, check_delta, check_epsilon
 from hushtable_federation.book.chain import Entry

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from hushtable import kernels
 from hushtable.arguments import whole
 from hushtable.data.columns import as_numbers, as_texts, filled
-from hushtable.data.known import SAMPLE, PersonsCounted
+from hushtable.data.persons import SAMPLE, PersonsCounted
 from hushtable.data.readers import Batch, Reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.data.typed import open_rows

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.data.known import PersonsCounted
+from hushtable.data.persons import PersonsCounted
 from hushtable.errors import UsageError
-from hushtable.privacy.horizon import Horizon
+from hushtable.privacy.accounting import Horizon
 from hushtable_federation.book.chain import Entry
 from hushtable_federation.book.digests import RowDigests, of_persons
 from hushtable_federation.round import Round

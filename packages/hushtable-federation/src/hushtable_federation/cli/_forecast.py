@@ -7,7 +7,7 @@ from hushtable import files
 from hushtable.cli._output import Target, print_table, shown
 from hushtable.errors import MissingExtraError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.privacy.rounding import rounded_up
+from hushtable.privacy.accounting import rounded_up
 from hushtable_federation.book.book import Book
 from hushtable_federation.outlook import Outlook, forecast, last_rows, totals
 from hushtable_federation.round import Round

@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
+from hushtable.arguments import is_digest
 from hushtable.cli._options import Json, argument, option
 from hushtable.cli._output import Target, finish, print_table, shown
-from hushtable.entries import is_digest
 from hushtable.errors import RoundError, UsageError
-from hushtable.privacy.rounding import rounded_up
+from hushtable.privacy.accounting import rounded_up
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.chain import Entry
 from hushtable_federation.book.contents import ROLES

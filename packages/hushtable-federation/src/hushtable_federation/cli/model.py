@@ -7,7 +7,7 @@ from hushtable.cli._options import Json, Output, argument, option
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.cli._signed import signed_by, standing
 from hushtable.counts.base import Counts, Noised
-from hushtable.counts.local import LocalModel
+from hushtable.counts.release import LocalModel
 from hushtable.errors import RoundError, UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.hidden import read_plan

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from hushtable import files
-from hushtable.entries import entries
+from hushtable.arguments import entries
 from hushtable.errors import HushTableError, RoundError
 from hushtable_federation.clock import parsed, stamp
 from hushtable_federation.folder.store import Store, name_of

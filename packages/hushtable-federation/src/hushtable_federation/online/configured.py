@@ -12,7 +12,7 @@ from typing import Any
 
 from hushtable import files
 from hushtable.counts.sketch import Sketch
-from hushtable.data.readers import Layout, Unasked, as_reader
+from hushtable.data.readers import FileLayout, Unasked, as_reader
 from hushtable.data.typed import open_rows
 from hushtable.errors import HushTableError
 from hushtable.plans.plan import Plan
@@ -91,7 +91,7 @@ class _Rows:
             persons |= {"key": self._book.persons_key}
             keep = [] if self._person in plan.schema.names else [self._person]
         unasked = Unasked([*plan.schema.names, *keep] if plan.schema.named else ())
-        layout = Layout(query=self._query, unasked=unasked)
+        layout = FileLayout(query=self._query, unasked=unasked)
         reader = as_reader(self._data, text_columns=texts, layout=layout)
         rows = self._digester.watch(open_rows(reader, plan.schema, keep=keep))
         sketch = Sketch.from_data(plan, rows, n_jobs=-1, attended=False, **persons)

@@ -12,7 +12,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 
 from hushtable import files
-from hushtable.entries import entries
+from hushtable.arguments import entries
 from hushtable.errors import FileError, RoundError
 from hushtable_federation.online.messages import STEPS, Step
 from hushtable_federation.online.tally import Decided

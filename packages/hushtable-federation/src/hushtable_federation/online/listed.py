@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hushtable import files
-from hushtable.entries import is_digest
+from hushtable.arguments import is_digest
 from hushtable.errors import RoundError
 from hushtable_federation.masks import seal
 from hushtable_federation.online.messages import Message, enclosed, unclosed

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.entries import entries
+from hushtable.arguments import entries
 from hushtable.errors import RoundError
 from hushtable_federation.keys import Card, Keys
 from hushtable_federation.refusals import Refusal, Refused

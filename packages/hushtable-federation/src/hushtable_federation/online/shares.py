@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import RoundError
-from hushtable.privacy.noise import library
+from hushtable.privacy.mechanisms import library
 from hushtable_federation.masks import agree, seal
 from hushtable_federation.masks.dealing import Dealing
 from hushtable_federation.online.messages import Message

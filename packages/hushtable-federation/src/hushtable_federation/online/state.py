@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.counts.sketch import Sketch
-from hushtable.data.known import PersonsCounted
+from hushtable.data.persons import PersonsCounted
 from hushtable.plans.plan import Plan
 from hushtable_federation.book.book import Book
 from hushtable_federation.book.digests import RowDigests

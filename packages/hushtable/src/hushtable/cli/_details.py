@@ -56,7 +56,7 @@ class Details:
             self.stamp += hashlib.sha256(counts.counts.tobytes()).hexdigest()
         for k in range(1, reasons.n_top + 1 if reasons else 1):
             self.fields += [(f"reason_{k}", pa.string()), (f"share_{k}", pa.float64())]
-        self._details = details.Details(
+        self._details = details.RowDetails(
             scorer, SHOWN, every_rank=True, ranks=self.ranks, reasons=reasons, keep=keep
         )
         self._names = texts_column([feature.name for feature in features])

@@ -13,14 +13,14 @@ from hushtable.detectors.load import load
 def save_learned(model: Path, verdicts: Counts, target: Target) -> None:
     """Write the detector of a model, or of merged counts, with these verdicts and no others."""
     # scikit-learn takes a second to import: only once there is something to write.
-    from hushtable.detectors._by_draw import BY_DRAW
+    from hushtable.detectors.load import by_draw
 
     content = files.read(model)
     if content.kind == "detector":
         detector: Any = load(model)
     else:
         counts = content.build(counts_from_file)
-        detector = BY_DRAW[counts.plan.detector].from_counts(counts)
+        detector = by_draw()[counts.plan.detector].from_counts(counts)
     detector.forget()
     if verdicts.ledger is not None or verdicts.n_rows:
         detector.learn_from(verdicts)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hushtable.data.known import PersonsCounted
+from hushtable.data.persons import PersonsCounted
 from hushtable.data.schema import Schema
 
 

@@ -9,9 +9,9 @@ from hushtable.cli._detectors import HUSHTABLE
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.plans.draws import NOVELTY
 from hushtable.plans.plan import Plan
+from hushtable.privacy.budget import ReleaseTerms
 from hushtable.privacy.layout import Design
 from hushtable.privacy.mechanisms import Cost
-from hushtable.privacy.terms import Terms
 from hushtable.report.words import n_tables
 
 _EXACT = (
@@ -111,7 +111,7 @@ def _at_the_end(plan: Plan) -> str:
     design, horizon = plan.design, plan.horizon
     assert design is not None
     assert horizon is not None
-    terms, tables = Terms(design.epsilon, design.delta), plan.family.n_histograms
+    terms, tables = ReleaseTerms(design.epsilon, design.delta), plan.family.n_histograms
     before = Cost.total(spent.cost for spent in plan.behind)
     scale = terms.scale(terms.sensitivity(tables, horizon=horizon), before) * design.sites**0.5
     last = scale * math.hypot(*horizon.weights(horizon.periods))

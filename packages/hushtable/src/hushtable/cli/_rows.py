@@ -14,7 +14,7 @@ from hushtable.cli import _omop
 from hushtable.cli._errors import explain, notes
 from hushtable.cli._options import Columns, Drop, option
 from hushtable.cli._output import listed
-from hushtable.data.readers import Layout, Reader, Unasked, as_reader
+from hushtable.data.readers import FileLayout, Reader, Unasked, as_reader
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import left_out, open_rows
@@ -113,11 +113,11 @@ class Reads:
         return replace(said, layout=self.layout.kept)
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> FileLayout:
         """How files are laid out, as far as options say."""
         header = False if self.no_header else None
         delimiter = {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter)
-        return Layout(self.encoding, delimiter, header, self.skip_lines, self.sheet, self.query)
+        return FileLayout(self.encoding, delimiter, header, self.skip_lines, self.sheet, self.query)
 
     def opened(self, data: str, model: Reading = _NONE, unasked: Unasked | None = None) -> Reader:
         """Open all columns as they are.

@@ -5,7 +5,7 @@ from typing import Any
 
 from hushtable.cli._errors import notes
 from hushtable.cli._output import MOST_LINES, print_table, shown
-from hushtable.data.texts.columns import ColumnUnderstanding
+from hushtable.data.texts.reading import ColumnUnderstanding
 from hushtable.data.understanding import HEADERS, row
 
 

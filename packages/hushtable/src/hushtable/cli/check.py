@@ -15,9 +15,9 @@ from hushtable.cli._understanding import (
 )
 from hushtable.cli.plan import read_schema
 from hushtable.data.check import FeatureCheck, check_rows
-from hushtable.data.infer import understood
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
+from hushtable.data.understanding import understood
 from hushtable.errors import FileError
 from hushtable.plans.plan import Plan
 from hushtable.report.words import values

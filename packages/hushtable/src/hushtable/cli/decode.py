@@ -9,9 +9,9 @@ from hushtable import files
 from hushtable.cli._counts import cost, refuse_repeated
 from hushtable.cli._options import Json, Output, option
 from hushtable.cli._output import Target, finish, print_sentences
-from hushtable.counts.increments import Increment, decoded
+from hushtable.counts.periods import Increment, decoded
 from hushtable.errors import HushTableError, PlanError, UsageError
-from hushtable.privacy.ledger_words import in_file
+from hushtable.privacy.ledger import in_file
 
 _Increments = Annotated[
     list[Path],

@@ -14,11 +14,11 @@ from hushtable.cli._options import Data, Json, Table, option
 from hushtable.cli._output import Target, finish
 from hushtable.cli._rows import READS, Reads
 from hushtable.cli._understanding import note_doubts, print_understanding, understanding_facts
-from hushtable.data.infer import understood
 from hushtable.data.known_columns import known_column
 from hushtable.data.readers import Reader
 from hushtable.data.schema import Feature
-from hushtable.data.texts.columns import ColumnUnderstanding
+from hushtable.data.texts.reading import ColumnUnderstanding
+from hushtable.data.understanding import understood
 from hushtable.errors import FileError
 from hushtable.files import write_bytes
 

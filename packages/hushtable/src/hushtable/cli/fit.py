@@ -15,8 +15,8 @@ from hushtable.cli._persons import facts_of, print_persons
 from hushtable.cli._progress import watched
 from hushtable.cli._rows import READS, Reads, names_in
 from hushtable.cli._understanding import note_doubts, print_understanding, understanding_facts
-from hushtable.data.infer import refuse, understood
 from hushtable.data.readers import Reader
+from hushtable.data.understanding import refuse, understood
 from hushtable.errors import UsageError
 from hushtable.report.words import texts_of_rows, values_of_rows
 
@@ -140,9 +140,9 @@ def _fitted(
     """Return a detector fitted to the rows, and their number; ``given`` is what `fit` takes."""
     # scikit-learn takes a second to import: only once the files are known to be there.
     from hushtable.counts.passes import READINGS
-    from hushtable.detectors._by_draw import BY_DRAW
+    from hushtable.detectors.load import by_draw
 
-    model = BY_DRAW[detector.draw]().set_params(**settings)
+    model = by_draw()[detector.draw]().set_params(**settings)
     persons, ranges = "person" in given, "schema" in given
     passes = 2 + persons - ranges + (settings["contamination"] != "auto")
     if "passes" in settings:

@@ -79,7 +79,7 @@ def learn(
     _check_options(rows, id_, forget=forget, only=only)
     target = Target(output, [model, rows, *verdicts])
     scorer, _, reading, _ = open_model(model, id_)
-    check_takes_verdicts(scorer.plan)
+    check_takes_verdicts(scorer.plan.detector, scorer.plan.score, scorer.plan.family)
     if (shared := _released(verdicts)) is not None:
         if len(verdicts) > 1 or forget or only or rows is not None:
             raise UsageError(_ALONE)

@@ -11,9 +11,9 @@ from hushtable.cli._options import Json, Output
 from hushtable.cli._output import Target, finish, print_sentences, print_table, shown
 from hushtable.cli._signed import signed_by, standing
 from hushtable.counts.base import Counts
-from hushtable.counts.increments import Increment
+from hushtable.counts.periods import Increment
 from hushtable.errors import PlanError, PrivacyError
-from hushtable.privacy.rounding import rounded_up
+from hushtable.privacy.accounting import rounded_up
 
 
 def merge(

@@ -17,7 +17,7 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.data.schema import Schema
 from hushtable.errors import FileError, PlanError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.privacy.horizon import Horizon
+from hushtable.privacy.accounting import Horizon
 
 _SchemaFile = Annotated[Path, argument("SCHEMA", "Schema in TOML, with its ranges filled in.")]
 _Ranges = Annotated[

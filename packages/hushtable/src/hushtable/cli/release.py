@@ -13,13 +13,13 @@ from hushtable.cli._options import argument, option
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.cli._progress import cells_bar
 from hushtable.counts.base import Noised
-from hushtable.counts.period_files import release_period
+from hushtable.counts.periods import release_period
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.plans.plan import Plan
+from hushtable.privacy.budget import ReleaseTerms
 from hushtable.privacy.mechanisms import DEFAULT, MECHANISMS
-from hushtable.privacy.terms import Terms
 
 _Sketch = Annotated[Path, argument("SKETCH", "Sketch of hushtable sketch.")]
 _Total = Annotated[
@@ -121,7 +121,7 @@ def release(
     most = rows_per_person or counted.rows_per_person or 1
     terms = None
     if epsilon is not None:
-        terms = Terms(epsilon, delta, adjacency, most, share, mechanism=mechanism)
+        terms = ReleaseTerms(epsilon, delta, adjacency, most, share, mechanism=mechanism)
     elif (rows_per_person, delta, adjacency) != (None, 1e-6, "add-remove"):
         raise UsageError("--rows-per-person, --delta and --adjacency go with --epsilon: give it")
     earlier = [read_release(path) for path in after or []]
@@ -144,7 +144,7 @@ def release(
     finish(as_json, {"command": "release", "release": str(output)} | _facts(noised, counted), text)
 
 
-def _checked(terms: Terms | None, plan: Plan, among: InPeriods) -> Terms:
+def _checked(terms: ReleaseTerms | None, plan: Plan, among: InPeriods) -> ReleaseTerms:
     """Return the terms; refuse to release by itself what is one of several periods."""
     if plan.horizon is not None:
         raise PrivacyError(
@@ -161,7 +161,7 @@ def _checked(terms: Terms | None, plan: Plan, among: InPeriods) -> Terms:
 def _release_period(
     path: Path,
     counted: Sketch,
-    terms: Terms | None,
+    terms: ReleaseTerms | None,
     among: InPeriods,
     earlier: list[Release],
     target: Target,

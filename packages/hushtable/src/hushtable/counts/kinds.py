@@ -5,13 +5,10 @@ from typing import Any
 
 from hushtable import files
 from hushtable.counts.base import Counts
-from hushtable.counts.increments import Increment
-from hushtable.counts.learned import LearnedModel, model_from_file
-from hushtable.counts.local import LocalModel
-from hushtable.counts.periods import Periods
-from hushtable.counts.release import Release
+from hushtable.counts.periods import Increment, Periods
+from hushtable.counts.release import LocalModel, Release
 from hushtable.counts.sketch import Sketch
-from hushtable.counts.verdicts import Verdicts
+from hushtable.counts.verdicts import LearnedModel, Verdicts, model_from_file
 from hushtable.plans.plan import Plan
 
 #: By kind of this package. The detectors' room adds its own.

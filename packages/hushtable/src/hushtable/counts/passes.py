@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hushtable.counts.counting import Counter, Ints
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.sketch import Counter, Ints, Sketch
 from hushtable.data.readers import Reader, taken
 from hushtable.data.weights import Numbered, Weights
 from hushtable.plans.families import ScoreHistogram

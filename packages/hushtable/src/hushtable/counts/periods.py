@@ -1,32 +1,190 @@
-"""Releases that go on: each period is released once, and running sums are decoded from all.
+"""Increments, one for each period, and how sums of periods are decoded from all of them."""
 
-A site keeps the exact counts of its periods in `Periods`. What leaves is an `Increment` a period:
-the counts of the periods so far, mixed by the plan's `Horizon`, plus noise. Increments of several
-sites add up; `decoded` makes of those of all periods so far a release that scores rows.
-"""
-
+import itertools
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hushtable import files
 from hushtable.arguments import whole
-from hushtable.counts.increments import Increment
-from hushtable.counts.release import Release
-from hushtable.counts.releasing import check_counts, check_plan, earlier_of
-from hushtable.counts.sketch import Sketch
+from hushtable.counts.base import Noised
+from hushtable.counts.release import Release, check_plan, earlier_of
+from hushtable.counts.sketch import Sketch, check_counts
 from hushtable.display import Displayed
-from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.errors import FileError, PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.privacy import noise
+from hushtable.privacy import mechanisms
 from hushtable.privacy.accounting import GAUSSIAN
-from hushtable.privacy.budget import check_public_delta
-from hushtable.privacy.ledger import Ledger, Share
+from hushtable.privacy.budget import ReleaseTerms, Spent, check_public_delta
+from hushtable.privacy.ledger import Ledger, Share, check_parts
 from hushtable.privacy.mechanisms import Adjacency, Cost
-from hushtable.privacy.terms import Terms
+from hushtable.privacy.seal import Seal
+
+
+@dataclass(frozen=True, eq=False)
+class Increment(Noised):
+    """Mixed counts of the periods so far, plus noise: all that a period releases.
+
+    Made by `Periods.release`. Increments of one period and of different sites add. By itself it
+    scores nothing: `decoded` takes those of all periods so far.
+
+    Attributes
+    ----------
+    plan : Plan
+        What was counted under; it has a horizon.
+    counts : ndarray of shape (n_cells,), int64
+        Mixed counts plus noise; may be negative.
+    ledger : Ledger
+        What all periods cost together, paid once. Its shares are those of every period.
+    seal : Seal or None
+        Of the result of a round that its coordinator signed.
+
+    Examples
+    --------
+    >>> from hushtable import Feature, Periods, Plan, Schema, Sketch
+    >>> schema = Schema([Feature.numeric("age", low=0, high=99)])
+    >>> plan = Plan.draw(schema, epsilon=1.0, expected_rows=9000, horizon=3, random_state=0)
+    >>> north, south = (Periods(plan, epsilon=1.0) for _ in range(2))
+    >>> both = north.release(Sketch.zero(plan)) + south.release(Sketch.zero(plan))
+    >>> both.period
+    1
+    """
+
+    kind: ClassVar[str] = "increment"
+    noun: ClassVar[str] = "an increment"
+    adds: ClassVar[bool] = True
+    mixed: ClassVar[bool] = True
+
+    plan: Plan
+    counts: NDArray[np.int64]
+    ledger: Ledger
+    seal: Seal | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        unit = self.ledger.sensitivity
+        if unit.tables != self.plan.family.n_histograms or unit.horizon != self.plan.horizon:
+            raise PlanError("the ledger counts other tables, or other periods, than the plan has")
+        if unit.horizon is None or self.ledger.window is not None:
+            raise PlanError("an increment needs a plan with a horizon, and is no sum")
+        check_parts(self.ledger)
+        late = max(self.ledger.shares, key=lambda share: share.start)
+        if late.start > self.period:
+            raise PlanError(
+                f"the site whose share is {late.release[:12]} begins with period {late.start}, and "
+                f"this is an increment of period {self.period}"
+            )
+        if self.ledger.behind_plan != self.plan.behind:
+            raise PlanError("the ledger leaves out, or adds to, the releases behind the plan")
+
+    @property
+    def period(self) -> int:
+        """The period that released it, from 1."""
+        assert self.ledger.period is not None
+        return self.ledger.period
+
+    def __add__(self, other: "Increment") -> "Increment":
+        if not self._addable(other):
+            return NotImplemented
+        return Increment(self.plan, self.counts + other.counts, self.ledger + other.ledger)
+
+    def spent(self) -> tuple[Spent, ...]:
+        """Return the releases that a plan drawn from these counts has behind it."""
+        return self.ledger.as_spent(self.plan.detector, self.ledger.shares[0].release)
+
+    @classmethod
+    def from_file(cls, content: files.Content) -> "Increment":
+        """Build the increment that a file carries; raises `PlanError` if it holds none."""
+        ledger = Ledger.from_dict(content.said("increment", {"ledger": object})["ledger"])
+        plan, seal = Plan.from_file(content), Seal.from_file(content)
+        return cls(plan, content.array("counts"), ledger, seal)
+
+
+def decoded(increments: Sequence[Increment], window: int | None = None) -> Release:
+    """Return a sum of counts of periods, as a release that scores rows.
+
+    It costs nothing that the increments did not.
+
+    Parameters
+    ----------
+    increments : sequence of Increment
+        Of all periods so far, each once, in any order; those of several sites added up.
+    window : int, optional
+        How many periods the sum has, the latest ones; by default all.
+
+    Raises
+    ------
+    PlanError, PrivacyError
+        If a period is missing or there twice, or a site that took part is in no later period.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import Feature, Periods, Plan, Schema, Sketch, decoded
+    >>> schema = Schema([Feature.numeric("age", low=0, high=99)])
+    >>> plan = Plan.draw(schema, epsilon=1.0, expected_rows=9000, horizon=3, random_state=0)
+    >>> north, month = Periods(plan, epsilon=1.0), np.full((3000, 1), 40.0)
+    >>> increments = [north.release(Sketch.from_data(plan, month)) for _ in range(3)]
+    >>> model, latest = decoded(increments), decoded(increments, window=1)
+    >>> 8500 < model.n_rows < 9500, round(model.ledger.epsilon, 2)
+    (True, 1.0)
+    """
+    if not increments:
+        raise UsageError("increments=[]: needs those of all periods so far")
+    plan, period = increments[0].plan, len(increments)
+    for one in increments[1:]:
+        if one.plan_id != plan.plan_id:
+            raise PlanError(
+                f"two increments of different plans make no sum: {plan.difference(one.plan)}"
+            )
+    by_period = {one.period: one for one in increments}
+    if set(by_period) != set(range(1, period + 1)):
+        raise PlanError(
+            f"increments of the periods {sorted(one.period for one in increments)}: needs each "
+            f"from 1 to {max(by_period)} once (a sum of periods needs what all of them released)"
+        )
+    ordered = [by_period[t] for t in range(1, period + 1)]
+    last = ordered[-1].ledger
+    for one, following in itertools.pairwise(ordered):
+        _check_sites(one, following.ledger)
+    assert plan.horizon is not None  # which increments see to
+    weights = plan.horizon.weights(period, window)
+    counts = np.rint(weights @ np.array([one.counts for one in ordered], np.float64))
+    ledger = replace(last, window=period if window is None else int(window))
+    return Release(plan, counts.astype(np.int64), ledger)
+
+
+def _check_sites(one: Increment, following: Ledger) -> None:
+    """Raise `PrivacyError` unless those who sent one increment, and who begin, sent the next."""
+    mine = {share.release for share in one.ledger.shares}
+    shares = {share.release: (share.scale, following.pool_of(share)) for share in following.shares}
+    for share in one.ledger.shares:
+        scale, pool = shares.get(share.release, (0.0, one.ledger.pool_of(share)))
+        if pool != one.ledger.pool_of(share):
+            raise PrivacyError(
+                "increments of two streams of rounds, or with masks and without, make no sum"
+            )
+        if scale != share.scale:
+            raise PrivacyError(
+                f"the site whose share is {share.release[:12]} is in period {one.period}, and not "
+                f"in period {following.period} with the same noise: its mixed counts cannot be "
+                f"decoded. If what it sent for period {following.period} came late, add it (in a "
+                "round: collect again). If it left for good, decode up to period "
+                f"{one.period}, and begin a new plan"
+            )
+    for share in following.shares:
+        if share.release not in mine and share.start != following.period:
+            raise PrivacyError(
+                f"the site whose share is {share.release[:12]} began with period {share.start}, "
+                f"and is not in period {one.period}: its mixed counts cannot be decoded. Add what "
+                f"it sent for each period since {share.start} (in a round: collect again)"
+            )
 
 
 class Periods(Displayed):
@@ -69,7 +227,7 @@ class Periods(Displayed):
     def __init__(
         self,
         plan: Plan,
-        epsilon: float | Terms,
+        epsilon: float | ReleaseTerms,
         *,
         delta: float = 1e-6,
         adjacency: Adjacency = "add-remove",
@@ -86,7 +244,7 @@ class Periods(Displayed):
         check_plan(plan)
         self.start = whole("start", start, 1, self.horizon.periods)
         self.plan = plan
-        self.terms = Terms.given(
+        self.terms = ReleaseTerms.given(
             epsilon, delta=delta, adjacency=adjacency, rows_per_person=rows_per_person
         )
         check_public_delta(self.terms.delta, plan.expected_rows)
@@ -94,7 +252,7 @@ class Periods(Displayed):
         earlier = earlier_of(after, plan)
         before = Cost.total(spent.cost for spent in (*plan.behind, *earlier))
         scale = self.terms.scale(unit, before)
-        library = noise.library()
+        library = mechanisms.library()
         self.share = Share(secrets.token_hex(32), scale, library, earlier, start=self.start)
         # Of the periods before, a site that joins later has counted nothing and sent nothing.
         self.counts = np.zeros((self.start - 1, plan.family.n_cells), np.int64)
@@ -148,7 +306,7 @@ class Periods(Displayed):
         check_counts(sketch, self.terms.mechanism, self.terms.rows_per_person)
         counts = np.vstack([self.counts, sketch.counts])
         mixed = self.horizon.mixed(counts)
-        noised = noise.add_noise(mixed, self.terms.mechanism, self.share.scale)
+        noised = mechanisms.add_noise(mixed, self.terms.mechanism, self.share.scale)
         self.counts, self._released = counts, np.vstack([self._released, noised])
         return self.increment(period)
 
@@ -187,7 +345,9 @@ class Periods(Displayed):
             "periods", {"ledger": object, "terms": dict, "start": int}
         )
         try:
-            periods = cls(Plan.from_file(content), Terms(**said["terms"]), start=said["start"])
+            periods = cls(
+                Plan.from_file(content), ReleaseTerms(**said["terms"]), start=said["start"]
+            )
         except (TypeError, UsageError, PrivacyError) as error:
             raise PlanError(f"periods: {error}") from None
         ledger = Ledger.from_dict(said["ledger"])
@@ -203,3 +363,91 @@ class Periods(Displayed):
         if beyond or ledger != periods.ledger(max(1, n)):
             raise PlanError("periods: the ledger is of another plan, or of other terms")
         return periods
+
+
+def release_period(
+    path: Path,
+    sketch: Sketch,
+    terms: ReleaseTerms | None,
+    *,
+    start: int | None = None,
+    period: int | None = None,
+    after: Sequence[Release] = (),
+) -> tuple[Increment, Periods]:
+    """Release a period of a file, which is begun with the first.
+
+    Parameters
+    ----------
+    path : path
+        The periods of the site.
+    sketch : Sketch
+        The rows of this period, and of no other.
+    terms : ReleaseTerms or None
+        Of all periods together. Needed to begin the file; later they are those of the file.
+    start, period, after
+        As in `Periods` and `Periods.release`; ``after`` begins the file, as ``start`` does.
+
+    Raises
+    ------
+    FileError
+        If the file is damaged, or another process releases from it.
+    UsageError, PlanError, PrivacyError
+        If the terms are others than the file's, and as `Periods.release`.
+    """
+    with files.locked(path):
+        periods = _opened(path, sketch, terms, start, after)
+        if period is not None:
+            periods.check_within(period)
+        again = _held(periods, sketch)
+        if period is None and again:
+            raise UsageError(
+                f"the sketch has the counts of period {again}, to the bit: if it is of the same "
+                f"rows, ask for that period again (period {again}); if not, name the next one "
+                f"({len(periods) + 1} of {periods.horizon.periods})"
+            )
+        before = len(periods)
+        increment = periods.release(sketch, period)
+        if len(periods) > before:
+            periods.save(path)
+    return increment, periods
+
+
+def _opened(
+    path: Path,
+    sketch: Sketch,
+    terms: ReleaseTerms | None,
+    start: int | None,
+    after: Sequence[Release],
+) -> Periods:
+    """Read the periods, or begin them."""
+    if not path.exists():
+        if terms is None:
+            raise UsageError(f"there is no {path} yet: give epsilon to begin it, for all periods")
+        first = 1 if start is None else start
+        return Periods(sketch.plan, terms, start=first, after=after)
+    periods = files.read(path).expect("periods").build(Periods.from_file)
+    if sketch.plan_id != periods.plan.plan_id:
+        raise FileError(
+            f"{path} holds periods of another plan than the sketch: "
+            f"{periods.plan.difference(sketch.plan)}"
+        )
+    if start not in (None, periods.start):
+        raise UsageError(f"start={start}: {path} began with period {periods.start}")
+    if after and {*earlier_of(after, periods.plan)} != {*periods.share.earlier}:
+        raise UsageError(
+            f"{path} was begun after {len(periods.share.earlier)} earlier releases, and not after "
+            "these: what came before is named with the first period; leave it out. A release that "
+            "was made since names the stream instead (the sum of hushtable decode)"
+        )
+    if terms is not None and terms != replace(periods.terms, share=terms.share):
+        raise UsageError(
+            f"{path} was begun with {periods.terms.words()}, for all periods, and not with "
+            f"{terms.words()}: leave the terms out"
+        )
+    return periods
+
+
+def _held(periods: Periods, sketch: Sketch) -> int:
+    """Return the last period with the counts of a sketch, to the bit; 0 if there is none."""
+    found = np.flatnonzero((periods.counts == sketch.counts).all(axis=1))
+    return int(found[-1]) + 1 if len(found) and sketch.counts.any() else 0

@@ -1,6 +1,9 @@
 """The release: counts after noise, with the ledger. The only thing meant to leave a site."""
 
-from dataclasses import dataclass
+import math
+import secrets
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -8,15 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files
-from hushtable.counts.base import Noised
+from hushtable.counts.base import Counts, Noised
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.plans.draws import Purpose
+from hushtable.plans.draws import Purpose, purpose_of
 from hushtable.plans.plan import Plan
-from hushtable.privacy.composition import Spent
-from hushtable.privacy.denoise import span
-from hushtable.privacy.ledger import Ledger
-from hushtable.privacy.merging import check_parts
+from hushtable.privacy import mechanisms
+from hushtable.privacy.accounting import GAUSSIAN, ZCDP
+from hushtable.privacy.budget import (
+    ReleaseTerms,
+    Spent,
+    check_public_delta,
+    check_share,
+    split_history,
+)
+from hushtable.privacy.layout import span
+from hushtable.privacy.ledger import Ledger, Share, check_parts
+from hushtable.privacy.mechanisms import Cost, Sensitivity, named
 from hushtable.privacy.seal import Seal
 
 
@@ -134,3 +145,199 @@ class Release(Noised):
         ledger = Ledger.from_dict(content.said("release", {"ledger": object})["ledger"])
         plan, seal = Plan.from_file(content), Seal.from_file(content)
         return cls(plan, content.array("counts"), ledger, seal)
+
+
+@dataclass(frozen=True, eq=False)
+class LocalModel(Counts):
+    """A site's exact counts with the noised counts of the other sites, to score its own rows by.
+
+    Algorithm 2 of the paper: a site knows the noise that it drew, and takes it off the sum, in a
+    round with masks too. What is left is the noise of the others, and the site's own rows are
+    counted exactly: a local model is kept like the rows themselves, does not add, and cannot be
+    released.
+
+    Attributes
+    ----------
+    plan : Plan
+        What was counted under.
+    counts : ndarray of shape (n_cells,), int64
+        Rows in each cell plus the others' noise.
+    ledger : Ledger
+        Of the sum that it was made from: what that cost.
+    own : str
+        Id of the site's own entry in that ledger, whose noise is not in the counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import Feature, LocalModel, Plan, Schema, Sketch
+    >>> plan = Plan.draw(Schema([Feature.numeric("age", low=0, high=99)]), random_state=0)
+    >>> sketches = [Sketch.from_data(plan, np.full((500, 1), age)) for age in (30.0, 40.0)]
+    >>> mine, theirs = (sketch.release(epsilon=1.0) for sketch in sketches)
+    >>> local = LocalModel.of(mine + theirs, mine.release_id, mine.counts, sketches[0].counts)
+    >>> bool(np.isclose(local.noise_sd, theirs.noise_sd))
+    True
+    """
+
+    kind: ClassVar[str] = "local"
+    noun: ClassVar[str] = "a local model"
+
+    plan: Plan
+    counts: NDArray[np.int64]
+    ledger: Ledger
+    own: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.own not in [share.release for share in self.ledger.shares]:
+            raise PlanError("local model: the site has no share in this result")
+        if len(self.ledger.shares) < 2:
+            raise PlanError("local model: no other site is in this result; score by the sketch")
+
+    @classmethod
+    def of(
+        cls, result: Noised, own: str, sent: NDArray[np.int64], exact: NDArray[np.int64]
+    ) -> "LocalModel":
+        """Put exact counts in the place of those that the site sent.
+
+        Parameters
+        ----------
+        result : Release
+            The sum, whose ledger has an entry of the site.
+        own : str
+            Id of that entry of the ledger.
+        sent, exact : ndarray of shape (n_cells,), int64
+            The site's counts with and without its noise.
+        """
+        return cls(result.plan, result.counts - sent + exact, result.ledger, own)
+
+    @property
+    def noise_sd(self) -> float:
+        """Standard deviation of the others' noise on a cell, in counts."""
+        return noise_of_others(self.ledger, {self.own})
+
+    def __add__(self, other: object) -> "LocalModel":
+        raise PrivacyError("a local model holds exact counts of its site and adds to nothing")
+
+    def release(self, *_: Any, **__: Any) -> Release:
+        """Refuse: what may leave left in the round."""
+        raise PrivacyError(
+            "a local model holds exact counts of its site, and never leaves it: what may leave was "
+            "sent in the round; send others its result"
+        )
+
+    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+        """Return what a file carries of a local model: manifest entries and arrays."""
+        entries, arrays = super().entries()
+        return entries | {"own": self.own}, arrays
+
+    @classmethod
+    def from_file(cls, content: files.Content) -> "LocalModel":
+        """Build the local model that a file carries; raises `PlanError` if it holds none."""
+        said = content.said("local model", {"own": str, "ledger": object})
+        ledger = Ledger.from_dict(said["ledger"])
+        return cls(Plan.from_file(content), content.array("counts"), ledger, said["own"])
+
+
+def noise_of_others(ledger: Ledger, own: Container[str]) -> float:
+    """Return the standard deviation, on a cell, of the noise of all but the releases ``own``."""
+    others = (share.scale for share in ledger.shares if share.release not in own)
+    return math.hypot(*map(named(ledger.mechanism).noise_sd, others))
+
+
+def release_counts(
+    counts: Counts,
+    terms: ReleaseTerms,
+    after: Release | Sequence[Release] = (),
+    progress: Callable[[int], None] | None = None,
+) -> Release:
+    """Calibrate and draw the noise; `Sketch.release` has the parameters, and checks the counts."""
+    plan = counts.plan
+    if plan.horizon is not None:
+        raise PrivacyError(
+            f"the plan is for {plan.horizon.periods} periods at one budget: release each of them "
+            "with hushtable.Periods"
+        )
+    if not named(terms.mechanism).pure:
+        check_public_delta(terms.delta, plan.expected_rows)
+    earlier = earlier_of(after, plan)
+    before = Cost.total(spent.cost for spent in (*plan.behind, *earlier))
+    check_adjacency(plan.detector, terms.adjacency)
+    sensitivity = terms.sensitivity(plan.family.n_histograms, counts.sampled)
+    scale = _scale(terms, plan, sensitivity, before)
+    part = Share(secrets.token_hex(32), scale, mechanisms.library(), earlier)
+    # The ledger checks the terms: before any noise is drawn.
+    accounting = GAUSSIAN if named(terms.mechanism).gaussian else ZCDP
+    about = terms.mechanism, sensitivity, terms.delta, (part,), plan.behind
+    ledger = Ledger(*about, accounting=accounting)
+    noised = mechanisms.add_noise(counts.counts, terms.mechanism, scale, progress=progress)
+    return Release(plan, noised, ledger)
+
+
+def _scale(terms: ReleaseTerms, plan: Plan, sensitivity: Sensitivity, before: Cost) -> float:
+    """Return the scale of the noise; where a second round has no budget, the error says why."""
+    share = plan.share_of_budget if terms.share is None else check_share(terms.share)
+    try:
+        return replace(terms, share=share).scale(sensitivity, before)
+    except PrivacyError as error:
+        planned = plan.design is not None and plan.design.passes == 2
+        second = plan.purpose is Purpose.GATE or plan.first_noise_sd is not None
+        if planned or not second:
+            raise
+        raise PrivacyError(
+            f"{error} (for a second pass, draw the plan with passes=2, or release the first with "
+            "share=0.5)"
+        ) from None
+
+
+def check_plan(plan: Plan) -> None:
+    """Raise `PrivacyError` if a plan depends on rows, which no noise on counts hides."""
+    if not plan.schema.public:
+        raise PrivacyError(
+            "the plan's ranges or categories were read off the data: one extreme row can move "
+            "them, and no noise on the counts hides that; give public ranges in a schema "
+            "(hushtable plan draft), or find them privately with Plan.ranges"
+        )
+    if plan.data_dependent:
+        raise PrivacyError(
+            "the plan depends on exact counts (raw marginals, a first pass, an exact model's "
+            "scores), which no noise on the tables hides: draw it from the schema alone, or from "
+            "releases"
+        )
+
+
+def check_adjacency(detector: str, adjacency: str) -> None:
+    """Raise `PrivacyError` if neighbours of this kind differ by more than the accounting takes."""
+    if purpose_of(detector) is Purpose.VERDICTS and adjacency == "replace-one":
+        raise PrivacyError(
+            "adjacency 'replace-one' for verdicts: another verdict on the same row would change "
+            "its counts by two each, which is not accounted for; use 'add-remove'"
+        )
+
+
+def earlier_of(after: Release | Sequence[Release], plan: Plan) -> tuple[Spent, ...]:
+    """Return what earlier releases cost, each once, without those that are behind the plan."""
+    given = after if isinstance(after, Sequence) else [after]
+    spent: dict[str, Spent] = {}
+    for release in given:
+        if not isinstance(release, Release):
+            raise UsageError(f"after={type(release).__name__}: needs earlier releases")
+        history = (*release.spent(), *_dearest_past(release.ledger))
+        spent |= {entry.release: entry for entry in history}
+    earlier, _ = split_history(plan.behind, tuple(spent.values()))
+    return earlier
+
+
+def _dearest_past(ledger: Ledger) -> tuple[Spent, ...]:
+    """Return what had come before at the site where it cost most, in either currency.
+
+    Which of several sites this one is, a merged release does not say.
+    """
+    past = [
+        (Cost.total(spent.cost for spent in share.earlier), share.earlier)
+        for share in ledger.shares
+    ]
+    by_rho = max(past, key=lambda one: one[0].rho)[1]
+    by_pure = max(past, key=lambda one: one[0].pure)[1]
+    by_spread = max(past, key=lambda one: one[0].spread)[1]
+    return tuple(dict.fromkeys((*by_rho, *by_pure, *by_spread)))

@@ -1,28 +1,184 @@
-"""The sketch: counts under a plan, and their algebra."""
+"""The sketch: counts of rows under a plan, and their algebra."""
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from queue import SimpleQueue
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hushtable import files, progress
-from hushtable.arguments import generator
+from hushtable.arguments import generator, whole
 from hushtable.counts.base import Counts
-from hushtable.counts.counting import Counter, check_tables, count_persons, most_together
-from hushtable.counts.release import Release
-from hushtable.counts.releasing import release_counts
-from hushtable.data.known import PersonsCounted
-from hushtable.data.persons import PersonRows
-from hushtable.data.readers import Reader, Unasked, no_rows
+from hushtable.counts.release import Release, check_plan, release_counts
+from hushtable.data.encoding import Codes, Encoder, naming_places
+from hushtable.data.persons import PersonRows, PersonsCounted
+from hushtable.data.readers import Batch, Reader, Unasked, no_rows, taken
 from hushtable.data.typed import open_rows
-from hushtable.data.weights import count_rows, whole_weights
-from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.data.weights import Numbered, Weights, count_rows, numbered, whole_weights
+from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
-from hushtable.privacy.mechanisms import DEFAULT, Adjacency
-from hushtable.privacy.terms import Terms
+from hushtable.privacy.budget import ReleaseTerms
+from hushtable.privacy.mechanisms import DEFAULT, MECHANISMS, Adjacency, named
+from hushtable.threads import FEW_TO_COUNT, for_each, n_threads
+
+Ints = NDArray[np.int64]
+
+
+class Counter:
+    """Counts rows under a plan: an accumulator for each thread, added up at the end.
+
+    Under a plan of the second pass, only dense rows are counted. With ``persons``, which tells
+    the column, only those of each person's rows that it chooses.
+    """
+
+    def __init__(self, plan: Plan, persons: PersonRows | None = None) -> None:
+        self._plan, self._persons = plan, persons
+        self._encoder = Encoder(plan.schema)
+        self._idle: SimpleQueue[tuple[Ints, Ints]] = SimpleQueue()
+        self._rows: list[int] = []
+        self._sample: Ints | None = None
+        self._gate = plan.dense_rows()
+        self._loop = None if self._gate else plan.family.counting_numbers()
+
+    def draw_samples(self, n_rows: int, max_samples: int, rng: np.random.Generator) -> None:
+        """Draw the rows of each table: ``max_samples`` of ``n_rows``, without replacement."""
+        size, tables = min(whole("max_samples", max_samples), n_rows), self._plan.family.n_tables
+        # (row, table) pairs as row * tables + table: sorted, they are in the order of reading.
+        pairs = [rng.choice(n_rows, size, replace=False) * tables + t for t in range(tables)]
+        self._sample = np.sort(np.concatenate(pairs))
+
+    def count(
+        self, reader: Reader, weights: Weights | None, n_jobs: int | None
+    ) -> tuple[Ints, Ints]:
+        """Count every row, or the sample; return counts (n_cells,) and tally (n_features, 2)."""
+        sources = numbered(reader, weights)
+        threads = self._threads(n_jobs, reader)
+        for _ in range(threads):
+            self._idle.put(self._nothing())
+        with naming_places(reader):
+            for_each(self._add, sources, threads)
+        if self._persons is not None:
+            for codes in self._persons.chosen():
+                self._add_codes(codes, None)
+        counts, tally = self._idle.get()
+        while not self._idle.empty():
+            some_counts, some_tally = self._idle.get()
+            counts += some_counts
+            tally += some_tally
+        return counts, tally
+
+    @property
+    def n_rows(self) -> int:
+        """Rows read so far, without those of weight zero."""
+        return sum(self._rows)
+
+    def _threads(self, n_jobs: int | None, reader: Reader) -> int:
+        if self._sample is not None and not reader.files:
+            # Of a batch in memory, few rows are counted: next to no work but Python's.
+            return n_threads(n_jobs, len(self._sample) // self._plan.family.n_tables)
+        return n_threads(n_jobs, reader.n_rows, few=FEW_TO_COUNT)
+
+    def _nothing(self) -> tuple[Ints, Ints]:
+        cells, features = self._plan.family.n_cells, len(self._plan.schema)
+        return np.zeros(cells, np.int64), np.zeros((features, 2), np.int64)
+
+    def _add(self, item: Numbered) -> None:
+        start, batch, weights = item
+        self._rows.append(len(batch))
+        if self._sample is not None:
+            self._add_sample(start, batch, self._sample)
+            return
+        if self._persons is not None:
+            ids = batch[:, -1] if isinstance(batch, np.ndarray) else batch.columns[-1]
+            self._persons.add(self._encoder.encode(batch, start), ids, start)
+            return
+        if weights is None and self._loop is not None:
+            with self._accumulator() as (counts, tally):
+                if self._encoder.scan(batch, start, self._loop, counts, tally):
+                    return
+        self._add_codes(self._encoder.encode(batch, start), weights)
+
+    def _add_codes(self, codes: Codes, weights: Weights | None) -> None:
+        if self._gate is not None:
+            dense = self._gate(codes)
+            weights = dense.astype(np.int64) if weights is None else weights * dense
+        with self._accumulator() as (counts, tally):
+            tally += codes.tally
+            self._plan.family.count(codes, counts, weights)
+
+    def _add_sample(self, start: int, batch: Batch, sample: Ints) -> None:
+        tables = self._plan.family.n_tables
+        first, last = np.searchsorted(sample, [start * tables, (start + len(batch)) * tables])
+        rows, table = np.divmod(sample[first:last] - start * tables, tables)
+        # Only the rows that some table samples are encoded.
+        used, place = np.unique(rows, return_inverse=True)
+        codes = self._encoder.encode(taken(batch, used), start)
+        with self._accumulator() as (counts, tally):
+            tally += codes.tally
+            self._plan.family.count_pairs(codes, place, table, counts)
+
+    @contextlib.contextmanager
+    def _accumulator(self) -> Iterator[tuple[Ints, Ints]]:
+        own = self._idle.get()
+        try:
+            yield own
+        finally:
+            self._idle.put(own)
+
+
+def count_persons(
+    plan: Plan,
+    X: Any,
+    rows: PersonRows,
+    n_jobs: int | None,
+    *,
+    allow_empty: bool,
+    attended: bool = True,
+) -> tuple[Ints, Ints]:
+    """Count those rows that ``rows`` chooses of each person; see `Counter.count`."""
+    if rows.column in plan.schema.names:
+        raise UsageError(
+            f"column {rows.column!r} tells persons, and the plan counts it as a feature: an id is "
+            "no feature; leave it out of the schema (--drop), or name another column"
+        )
+    with rows:
+        reader = open_rows(X, plan.schema, keep=[rows.column], attended=attended)
+        rows.unasked, rows.doubts_one_person = reader.unasked, not allow_empty
+        if reader.names is None or reader.names[-1] != rows.column:
+            raise DataError(
+                f"{reader.source} has no names of columns, and so no column {rows.column!r}: give "
+                "a frame or a table"
+            )
+        found = Counter(plan, rows).count(reader, None, n_jobs)
+    if not allow_empty and not rows.counted.n_rows:
+        raise no_rows(reader)
+    return found
+
+
+def most_together(a: "Sketch", b: "Sketch") -> int | None:
+    """Return how many rows of a person a sum has at most: a person in both has the rows of both.
+
+    It depends on how the parts were counted, and on no row: the noise is scaled by it, and its
+    scale is public. A sketch that counted no rows keeps its bound; `Sketch.zero` has a bound of 0.
+    """
+    one, other = a.rows_per_person, b.rows_per_person
+    return None if one is None or other is None else one + other
+
+
+def check_tables(plan: Plan, counts: Ints) -> None:
+    """Raise `PlanError` if the tables of a sketch hold different numbers of rows, or too many."""
+    rows = np.add.reduceat(counts.astype(np.float64), plan.family.offsets[:-1])
+    if plan.purpose is Purpose.VERDICTS:  # the first histogram counts rows, all others by sign
+        rows[0] = counts[1] - counts[0]
+    if abs(rows).max() > 2**52 or (rows != rows[0]).any() or plan.rows_counted(counts) < 0:
+        raise PlanError(
+            f"sketch: its tables hold {rows.min():,.0f} to {rows.max():,.0f} rows: needs the "
+            "same rows in each, at most 2^52"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +211,7 @@ class Sketch(Counts):
     rows_per_person : int or None
         Rows of a person at most, where a column tells persons; of a sum, of its parts together.
         Of `zero`, 0: the identity of ``+``, whatever the other part is.
-    persons : hushtable.data.known.PersonsCounted or None
+    persons : hushtable.data.persons.PersonsCounted or None
         How many rows of how many persons were left out; not in files.
     unread : tuple of str
         What of rows that were counted with ``attended=False`` could not be read, in sentences for
@@ -110,7 +266,6 @@ class Sketch(Counts):
         *,
         sample_weight: Any = None,
         max_samples: int | None = None,
-        rng: int | np.random.Generator | None = None,
         random_state: int | np.random.Generator | None = None,
         n_jobs: int | None = None,
         allow_empty: bool = False,
@@ -135,10 +290,9 @@ class Sketch(Counts):
             Count, in each table, only a random sample of this many rows, drawn without
             replacement and anew for each table (paper, Algorithm 1). None counts every row
             in every table.
-        rng, random_state : int or numpy Generator, optional
+        random_state : int or numpy Generator, optional
             Seed of the samples; not used without ``max_samples``. With a seed or a generator,
-            the counts can be had again, and cannot be released. Give ``rng`` in new code, and one
-            of them at most: ``random_state`` is the same under scikit-learn's name.
+            the counts can be had again, and cannot be released.
         n_jobs : int, optional
             Threads; None is one, -1 every core. The counts are the same for any number.
         allow_empty : bool, default=False
@@ -183,13 +337,13 @@ class Sketch(Counts):
         reader = open_rows(X, plan.schema, attended=attended)
         counter = Counter(plan)
         if max_samples is not None:
-            reader = _drawn(counter, reader, max_samples, sample_weight, rng, random_state)
+            reader = _drawn(counter, reader, max_samples, sample_weight, random_state)
         weights = whole_weights(sample_weight, reader, allow_empty=allow_empty)
         counts, tally = counter.count(reader, weights, n_jobs)
         if not allow_empty and not counter.n_rows:
             raise no_rows(reader)
         largest = 1 if weights is None else int(weights.max(initial=1))
-        sampled, seeded = max_samples is not None, not (rng is None and random_state is None)
+        sampled, seeded = max_samples is not None, random_state is not None
         found = cls(plan, counts, tally, sampled, largest, sampled and not seeded)
         return found._noted(reader.unasked)
 
@@ -217,7 +371,7 @@ class Sketch(Counts):
 
     def release(
         self,
-        epsilon: float | Terms,
+        epsilon: float | ReleaseTerms,
         delta: float = 1e-6,
         *,
         mechanism: str = DEFAULT,
@@ -235,7 +389,7 @@ class Sketch(Counts):
 
         Parameters
         ----------
-        epsilon : float, or hushtable.privacy.Terms
+        epsilon : float, or hushtable.privacy.ReleaseTerms
             The presence of one person changes the probability of anything that the release may
             show by at most a factor e^epsilon, plus delta. Or the terms, all in one object.
         delta : float, default=1e-6
@@ -287,9 +441,11 @@ class Sketch(Counts):
             )
         most = rows_per_person
         if most is None:
-            most = 1 if isinstance(epsilon, Terms) else self.rows_per_person or 1
+            most = 1 if isinstance(epsilon, ReleaseTerms) else self.rows_per_person or 1
         named = {"rows_per_person": most, "share": share, "mechanism": mechanism}
-        terms = Terms.given(epsilon, delta=delta, adjacency=adjacency, **named)
+        terms = ReleaseTerms.given(epsilon, delta=delta, adjacency=adjacency, **named)
+        check_plan(self.plan)
+        check_counts(self, terms.mechanism, terms.rows_per_person)
         return release_counts(self, terms, after, progress)
 
     # --- the algebra ------------------------------------------------------------------------
@@ -370,12 +526,40 @@ class Sketch(Counts):
         return {name: rows for name, rows in outside if rows}
 
 
-def _drawn(
-    counter: Counter, reader: Reader, size: int, weights: Any, rng: Any, random_state: Any
-) -> Reader:
+def check_counts(sketch: Sketch, mechanism: str, rows_per_person: int) -> None:
+    """Raise `PrivacyError` if a row may have changed more counts than the accounting takes."""
+    if sketch.sampled and not named(mechanism).takes_samples:
+        that = next(one.name for one in MECHANISMS.values() if one.takes_samples)
+        raise PrivacyError(
+            "the tables hold random samples of fixed size: one row more pushes another out, "
+            "which doubles what a row changes and gains nothing; sketch again without "
+            f"max_samples (or use the paper's mechanism={that!r}, which accounts for it)"
+        )
+    if sketch.seeded:
+        raise PrivacyError(
+            "the samples in the tables were drawn from a seed or a generator, or the file does not "
+            "say from what: whoever knows it knows which rows are in each sample, and one row more "
+            "may redraw them all; sketch the rows again and leave random_state out, "
+            "or max_samples"
+        )
+    # Of data in which everybody has at most that many rows, no weight is above it.
+    if (weight := sketch.largest_weight) > rows_per_person:
+        raise PrivacyError(
+            f"rows were counted with sample_weight, up to {weight} times each: one person's rows "
+            f"can change a count by that; give rows_per_person={weight} or more"
+        )
+    if (most := sketch.rows_per_person or 0) > rows_per_person:
+        raise PrivacyError(
+            f"up to {most} rows of a person were counted, and the noise would be for "
+            f"{rows_per_person}: give rows_per_person={most} or more, or count fewer (of sketches "
+            "that were added, whoever is in several has the rows of each: sketch all rows at once)"
+        )
+
+
+def _drawn(counter: Counter, reader: Reader, size: int, weights: Any, random_state: Any) -> Reader:
     """Draw the samples of each table; return the rows, of which there is a second pass."""
     if weights is not None:
         raise UsageError("sample_weight needs all rows in every table: drop max_samples")
-    reader, source = reader.repeatable(), generator(random_state, rng)
+    reader, source = reader.repeatable(), generator(random_state)
     counter.draw_samples(count_rows(reader), size, source)
     return reader

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hushtable.data.check import FeatureCheck, check_rows
     from hushtable.data.readers import register_format, register_source
     from hushtable.data.schema import Feature, Schema
-    from hushtable.data.texts.columns import ColumnUnderstanding
+    from hushtable.data.texts.reading import ColumnUnderstanding
     from hushtable.data.understanding import Understanding, read, understand
 
 __all__ = [
@@ -25,7 +25,7 @@ __all__ = [
 __getattr__, __dir__ = exports(
     __name__,
     {
-        "ColumnUnderstanding": "texts.columns",
+        "ColumnUnderstanding": "texts.reading",
         "Feature": "schema",
         "FeatureCheck": "check",
         "Schema": "schema",

@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.data.readers import integer_too_large
 from hushtable.errors import DataError, DataTypeError
 
 _SECONDS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
@@ -101,6 +100,14 @@ def filled(column: pa.Array, value: float) -> NDArray[Any]:
         column = pc.coalesce(column, one)
     values: NDArray[Any] = np.from_dlpack(column)
     return values
+
+
+def integer_too_large(column: str, value: object) -> DataError:
+    """Explain that a whole number is too large to be told apart from its neighbours."""
+    return DataError(
+        f"{column} holds the integer {value}: whole numbers beyond 2**53 = {2**53} cannot be told "
+        "apart as float64; leave identifiers out, or convert the column to float yourself"
+    )
 
 
 def _refuse_large(column: pa.Array, name: str) -> None:

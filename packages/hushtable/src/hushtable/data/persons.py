@@ -20,8 +20,9 @@ read back together, from all runs.
 import hmac
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -33,16 +34,96 @@ from hushtable import kernels
 from hushtable.arguments import whole
 from hushtable.data.columns import as_column, as_numbers, as_texts, is_text, null, scalar
 from hushtable.data.encoding import Codes
-from hushtable.data.known import SAMPLE, Known, PersonsCounted
-from hushtable.data.readers import BATCH_ROWS, Unasked
+from hushtable.data.readers import BATCH_ROWS, Reader, Unasked
+from hushtable.data.texts.reading import Reading
 from hushtable.errors import DataError, DataTypeError, FileError, UsageError
+
+#: Persons, or distinct rows, of a sample at most: those with the smallest digests.
+SAMPLE = 1_024
+
+Words = NDArray[np.uint64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class PersonsCounted:
+    """Whose rows were counted: exact, for whoever has the rows."""
+
+    #: Rows that were read, and those of them that were not counted.
+    n_rows: int
+    left_out: int
+    #: Persons, and those of them with rows left out.
+    n_persons: int
+    cut: int
+    #: The smallest keyed digests, rising: of shape (k, 2), 128 bits each.
+    sample: Words
+    #: Rows of a person that are counted at most.
+    most: int
+    #: Of these persons, those who were known beforehand and left out; and their rows.
+    known: int = 0
+    known_rows: int = 0
+    #: Of all who were counted, the first 64 bits of their digests, rising; if ``known`` was given.
+    register: Words | None = None
+
+
+class Known:
+    """Persons who are left out, and how many of them came; not safe for several threads."""
+
+    def __init__(self, digests: Words) -> None:
+        self._digests = np.asarray(digests)
+        if self._digests.dtype != np.uint64 or self._digests.ndim != 1:
+            raise UsageError(
+                "known: needs digests of persons as an array (n,) of uint64, as Reply.barred makes "
+                "it"
+            )
+        if (self._digests[1:] < self._digests[:-1]).any():
+            raise UsageError("known: the digests need to be sorted")
+        self._came = np.zeros(len(self._digests), bool)
+        self._sample: Words = np.empty((0, 2), np.uint64)
+        self._rows = 0
+
+    def found(self, persons: Words, whose: Ints) -> NDArray[np.bool_]:
+        """Return, row by row, whether its person is one of them."""
+        known = among(self._digests, persons[:, 0])
+        self._came[np.searchsorted(self._digests, persons[known, 0])] = True
+        self._sample = _first(np.concatenate([self._sample, persons[known]]))
+        rows: NDArray[np.bool_] = known[whose]
+        self._rows += int(rows.sum())
+        return rows
+
+    def noted(self, counted: PersonsCounted, register: list[Words]) -> PersonsCounted:
+        """Return what was counted of all persons, with those who were left out."""
+        known = int(self._came.sum())
+        return replace(
+            counted,
+            n_persons=counted.n_persons + known,
+            sample=_first(np.concatenate([counted.sample, self._sample])),
+            known=known,
+            known_rows=self._rows,
+            register=np.concatenate([*register, np.empty(0, np.uint64)]),
+        )
+
+
+def among(digests: Words, some: Words) -> NDArray[np.bool_]:
+    """Return which of some are among the sorted digests."""
+    if not len(digests):
+        return np.zeros(len(some), bool)
+    at = np.searchsorted(digests, some)
+    return np.asarray(digests[np.minimum(at, len(digests) - 1)] == some)
+
+
+def _first(persons: Words) -> Words:
+    """Return those with the smallest digests, rising, each once: at most `SAMPLE`."""
+    most = 2 * SAMPLE  # each is there twice at most: in the sample, and in the batch
+    if len(persons) > most:
+        persons = persons[persons[:, 0] <= np.partition(persons[:, 0], most - 1)[most - 1]]
+    return np.unique(persons, axis=0)[:SAMPLE]
+
 
 #: Bytes of rows that are held in memory, until they go to the file as a run.
 RUN_BYTES = 1 << 25
 #: Parts of all persons that are read back one after the other.
 _PARTS = 256
-Words = NDArray[np.uint64]
-Ints = NDArray[np.int64]
 Records = NDArray[Any]
 
 
@@ -299,3 +380,49 @@ def _ids(column: Any, name: str, start: int, *, asked: bool = True) -> tuple[str
     elif not pa.types.is_integer(kind):
         raise DataTypeError(f"column {name!r} has type {kind}: an id needs texts or whole numbers")
     return "number", as_texts(column, name)
+
+
+#: Row numbers go where codes of features go, 16 bits in each.
+_WORDS = 4
+#: Which rows are taken is no secret: the rows stay where the model does.
+_PUBLIC = b"some rows of each person"
+
+
+def some_of_each(reader: Reader, person: str, most: int) -> tuple[Reader, PersonsCounted]:
+    """Return a reader of at most so many rows of each person, without the column that tells them.
+
+    A hash of the person and of the row's number chooses them: the same ones each time, and no
+    place in a file is preferred.
+
+    Raises
+    ------
+    DataError, UsageError
+        If there is no such column, or it tells no persons.
+    """
+    ids = reader.select([person])
+    with PersonRows(person, most, _PUBLIC, "") as rows:
+        start = 0
+        for batch in ids.read():
+            column = batch[:, 0] if isinstance(batch, np.ndarray) else batch.columns[0]
+            rows.add(_numbers(start, len(batch)), column, start)
+            start += len(batch)
+        taken = _numbered(rows.chosen())
+        counted = rows.counted
+    reading = reader.reading or Reading()
+    others = [name for name in reader.names or () if name != person]
+    some = reader.select(others).take(taken)
+    drop = tuple(dict.fromkeys((*reading.drop, person)))
+    return replace(some, reading=replace(reading, drop=drop)), counted
+
+
+def _numbers(start: int, n_rows: int) -> Codes:
+    numbers = np.arange(start, start + n_rows, dtype="<u8")
+    words = numbers.view("<u2").reshape(-1, _WORDS).T
+    return Codes(np.ascontiguousarray(words), np.zeros((_WORDS, 2), np.int64))
+
+
+def _numbered(chosen: Iterable[Codes]) -> NDArray[np.int64]:
+    words = [codes.codes[:_WORDS].T for codes in chosen]
+    together = np.concatenate([*words, np.empty((0, _WORDS), np.uint16)])
+    numbers = np.ascontiguousarray(together, "<u2").view("<u8")[:, 0].astype(np.int64)
+    return np.sort(numbers)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushtable.data.columns import as_column, as_numbers, is_text
 from hushtable.data.readers import (
     Batch,
-    Layout,
+    FileLayout,
     Reader,
     Unasked,
     as_reader,
@@ -22,8 +22,13 @@ from hushtable.data.readers import (
 )
 from hushtable.data.schema import Schema
 from hushtable.data.texts import dates, numbers
-from hushtable.data.texts.columns import joined_options
-from hushtable.data.texts.reading import ColumnReading, Reading, plain_texts, without_blanks
+from hushtable.data.texts.reading import (
+    ColumnReading,
+    Reading,
+    joined_options,
+    plain_texts,
+    without_blanks,
+)
 from hushtable.errors import DataError
 
 
@@ -67,7 +72,7 @@ def open_rows(
     if isinstance(X, Reader):
         reader = X if attended or X.unasked is not None else replace(X, unasked=unasked)
     else:
-        texts, layout = schema.categorical_names, Layout(unasked=unasked)
+        texts, layout = schema.categorical_names, FileLayout(unasked=unasked)
         reader = as_reader(X, text_columns=texts, layout=layout, kept=reading.layout)
     in_order = not (reader.names and schema.named) or [*reader.names] == schema.names
     in_order &= reader.n_columns == len(schema)

@@ -33,7 +33,7 @@ def numbered(reader: Reader, weights: Weights | None = None) -> list[Iterator[Nu
 
 
 def _numbered(
-    reader: Reader, start: int, weights: Weights | None, line: progress.Line | None
+    reader: Reader, start: int, weights: Weights | None, line: progress.ProgressLine | None
 ) -> Iterator[Numbered]:
     for batch in reader.read():
         stop = start + len(batch)

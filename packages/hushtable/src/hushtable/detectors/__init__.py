@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING
 from hushtable.lazy import exports
 
 if TYPE_CHECKING:
-    from hushtable.detectors._ace import ACE
-    from hushtable.detectors._base import TableDetector
-    from hushtable.detectors._hushtable import HushTable
-    from hushtable.detectors._pyod import PyODAdapter
-    from hushtable.detectors._sampled import LSHiTables, RotatedRSHash, RSHash
+    from hushtable.detectors.base import TableDetector
+    from hushtable.detectors.hushtable import HushTable
+    from hushtable.detectors.others import ACE, LSHiTables, RotatedRSHash, RSHash
+    from hushtable.detectors.pyod import PyODAdapter
 
 __all__ = [
     "ACE", "HushTable", "LSHiTables", "PyODAdapter", "RSHash", "RotatedRSHash", "TableDetector",
 ]  # fmt: skip
 
 _HOMES = {
-    "ACE": "_ace", "HushTable": "_hushtable", "LSHiTables": "_sampled", "PyODAdapter": "_pyod",
-    "RSHash": "_sampled", "RotatedRSHash": "_sampled", "TableDetector": "_base",
+    "ACE": "others", "HushTable": "hushtable", "LSHiTables": "others", "PyODAdapter": "pyod",
+    "RSHash": "others", "RotatedRSHash": "others", "TableDetector": "base",
 }  # fmt: skip
 __getattr__, __dir__ = exports(__name__, _HOMES)

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any, Union
 
 from hushtable import files
 from hushtable.counts.kinds import READERS, reader_of
-from hushtable.counts.local import LocalModel
-from hushtable.counts.release import Release
+from hushtable.counts.release import LocalModel, Release
 from hushtable.counts.sketch import Sketch
 from hushtable.errors import FileError, PlanError
+from hushtable.plans.draws import DRAWS
 from hushtable.plans.plan import Plan
 
 if TYPE_CHECKING:
@@ -53,12 +53,18 @@ def load(path: str | os.PathLike[str]) -> Union[Plan, Sketch, Release, LocalMode
     return content.build(reader)  # type: ignore[no-any-return] # by its kind
 
 
-def _detector(content: files.Content) -> Any:
-    # scikit-learn takes a second to import: only for those who load a detector.
-    from hushtable.detectors._by_draw import BY_DRAW
+def by_draw() -> dict[str, type["TableDetector"]]:
+    """Return the estimators by the names of their draws in plans."""
+    from hushtable import detectors  # scikit-learn takes a second to import
 
+    return {
+        name: getattr(detectors, draw.estimator) for name, draw in DRAWS.items() if draw.estimator
+    }
+
+
+def _detector(content: files.Content) -> Any:
     name = content.manifest.get("detector")
-    known = {detector.__name__: detector for detector in BY_DRAW.values()}
+    known = {detector.__name__: detector for detector in by_draw().values()}
     if not isinstance(name, str) or name not in known:
         raise PlanError(f"detector {name!r} is none of {sorted(known)}: upgrade hushtable")
     return known[name].from_file(content)

@@ -69,7 +69,7 @@ def _answers(eight, end, start, stop, ranks, functions, plane):
 def _concatenate_ranks(begin, end, start, stop, codes, functions, planes, bits):
     """Concatenate the answers to ranks, by bytes, then these side by side.
 
-    Functions come in fours: see `hushtable.plans.families._ranked`.
+    Functions come in fours: see `hushtable.plans.families.random_feature`.
     """
     low, high = planes[0], planes[1]
     _answers(end - begin > 4, end, start, stop, codes, functions, low)

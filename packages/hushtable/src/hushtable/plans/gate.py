@@ -8,11 +8,13 @@ from numpy.typing import NDArray
 from hushtable.data.encoding import Codes
 from hushtable.plans.families import HashFamily, ScoreHistogram
 from hushtable.plans.score_rule import ScoreRule, exact
-from hushtable.privacy.denoise import onto_simplex
+from hushtable.privacy.layout import onto_simplex
 
 #: Cells of the histogram that the gate is found by: of exact counts, and under noise, where fewer
 #: are more accurate.
 GATE_BINS, PRIVATE_GATE_BINS = 128, 32
+#: The same of a histogram of scores, by which rows are ranked.
+RANK_BINS, PRIVATE_RANK_BINS = 4096, 128
 #: How the counts of all rows score behind a gate, in place of HushTable's: smoother, since those of
 #: the dense rows tell the others apart. Measured: see the docs.
 SECOND_PASS = ScoreRule("smoothed_log2", 0.2)
@@ -73,15 +75,11 @@ def gate_histogram(family: HashFamily, first: Ints) -> ScoreHistogram:
     The mean over half of the tables: it chooses as well, in half of the time.
     """
     half = family.part((family.n_tables + 1) // 2)
-    return _histogram(half, gate_values(first[: half.n_cells]), GATE_BINS)
+    return score_histogram(half, gate_values(first[: half.n_cells]), GATE_BINS)
 
 
-def noised_gate_histogram(family: HashFamily, scores: Floats) -> ScoreHistogram:
-    """Return the histogram of rows' mean ``scores`` (n_cells,), by counts with noise."""
-    return _histogram(family, scores, PRIVATE_GATE_BINS)
-
-
-def _histogram(family: HashFamily, values: Floats, bins: int) -> ScoreHistogram:
+def score_histogram(family: HashFamily, values: Floats, bins: int) -> ScoreHistogram:
+    """Return the histogram of rows' mean ``values`` (n_cells,), in 2**-20 bits."""
     return ScoreHistogram(family.schema, family, np.rint(values * _UNIT).astype(np.int64), bins)
 
 

@@ -1,25 +1,89 @@
 """The plan: schema, drawn hash functions and score rule. Immutable, named by its content."""
 
-from dataclasses import dataclass
-from typing import Any
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from typing import Any, Protocol, Self
 
 import numpy as np
+import rfc8785
+from numpy.typing import NDArray
 
-from hushtable.arguments import generator, whole
+from hushtable import files
+from hushtable.arguments import entries, generator, whole
 from hushtable.data.schema import Schema
+from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.plans import histograms
-from hushtable.plans.counted import Counted
-from hushtable.plans.draws import DRAWS, Draw, Marginals, Purpose, draw_of
-from hushtable.plans.families import EquiWidth, Labelled, labelled
-from hushtable.plans.second import TwoPassPlan
+from hushtable.plans.draws import (
+    DRAWS,
+    MARGINAL_BINS,
+    NOVELTY,
+    Draw,
+    Marginals,
+    Purpose,
+    draw_of,
+    purpose_of,
+)
+from hushtable.plans.families import (
+    EquiWidth,
+    HashFamily,
+    Labelled,
+    ScoreHistogram,
+    family_from_content,
+    labelled,
+)
+from hushtable.plans.gate import (
+    GATE_BINS,
+    PRIVATE_GATE_BINS,
+    PRIVATE_RANK_BINS,
+    RANK_BINS,
+    SECOND_PASS,
+    Gate,
+    gate_by_cell,
+    gate_by_mean,
+    gate_histogram,
+    noised_otsu_cell,
+    otsu_cell,
+    score_histogram,
+)
+from hushtable.plans.score_rule import ScoreRule
 from hushtable.plans.verdicts import check_enough, check_takes_verdicts
-from hushtable.privacy.horizon import Horizon
-from hushtable.privacy.layout import Design
+from hushtable.privacy.accounting import Horizon
+from hushtable.privacy.budget import Spent
+from hushtable.privacy.layout import (
+    Design,
+)
+from hushtable.privacy.ledger import Ledger
+
+
+class PlanCounts(Protocol):
+    """Counts under a plan, of whichever kind; `hushtable.counts.base.Counts` describes them."""
+
+    @property
+    def plan(self) -> "Plan": ...  # noqa: D102
+    @property
+    def counts(self) -> NDArray[np.int64]: ...  # noqa: D102
+    @property
+    def ledger(self) -> Ledger | None: ...  # noqa: D102
+    @property
+    def noise_sd(self) -> float: ...  # noqa: D102
+    @property
+    def may_leave(self) -> bool: ...  # noqa: D102
+
+    def cell_scores(self) -> NDArray[np.float64]:
+        """Return the score of every cell (n_cells,), in the unit of the plan's score rule."""
+
+    def spent(self) -> tuple[Spent, ...]:
+        """Return the releases that a plan drawn from these counts has behind it."""
+
+
+_NEEDED = {"detector": str, "data_dependent": bool, "schema": dict, "family": dict, "score": dict}
+_OPTIONAL = {"behind": list, "design": dict, "gate_cell": int, "first_noise_sd": float}
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(TwoPassPlan):
+class Plan(Displayed):
     """The plan that all sites share: their hash functions, and how counts become scores.
 
     Make one with `Plan.draw` or `Plan.marginals`. Two sketches add only if their plans have
@@ -68,14 +132,109 @@ class Plan(TwoPassPlan):
     False
     """
 
+    schema: Schema
+    family: HashFamily
+    score: ScoreRule
+    detector: str
+    data_dependent: bool
+    first_counts: NDArray[np.int64] | None = None
+    gate_cell: int | None = None
+    behind: tuple[Spent, ...] = ()
+    design: Design | None = None
+    hidden: bool = False
+    first_noise_sd: float | None = None
+
+    def __post_init__(self) -> None:
+        purpose_of(self.detector, self.family)
+        if not set(self.schema.paid) <= set(self.behind):
+            raise PlanError("the plan leaves out releases that its ranges were read off")
+        first, gate, noise = self.first_counts, self.gate_cell, self.first_noise_sd
+        bins = GATE_BINS if noise is None else PRIVATE_GATE_BINS
+        if gate is not None and (first is None or not 0 <= gate < bins):
+            raise PlanError(
+                f"gate_cell={gate!r}: needs counts of a first pass, and 0 to {bins - 1}"
+            )
+        if noise is not None:
+            self._check_noised(noise)
+        if first is None:
+            return
+        fits = first.dtype == np.int64 and first.shape == (self.family.n_cells,)
+        if not fits or (noise is None and first.min() < 0):
+            raise PlanError("the first pass's counts do not fit the plan's tables")
+        if self.first_rows == 0:
+            raise PlanError("the first pass counted no rows: nothing to refine by")
+        if noise is None and not self.data_dependent:
+            raise PlanError(
+                "the plan holds exact counts of a first pass, and says that it depends on no data"
+            )
+        first = first.copy()
+        first.setflags(write=False)
+        object.__setattr__(self, "first_counts", first)
+
+    def _check_noised(self, noise_sd: float) -> None:
+        """Raise `PlanError` if a second pass cannot follow from releases of a first and a gate."""
+        if self.gate_cell is None or not 1e-6 <= noise_sd < np.inf:  # of ledgers' scales
+            raise PlanError(
+                f"first_noise_sd={noise_sd!r}: needs counts of a first pass, a gate, and a number "
+                "of 1e-6 or more"
+            )
+        if not {self.detector, Purpose.GATE.value} <= {spent.what for spent in self.behind}:
+            raise PlanError("the plan leaves out the releases that its second pass follows from")
+
+    @property
+    def purpose(self) -> Purpose:
+        """The use of the counts under this plan: to score rows, or as marginals, ranges, ranks."""
+        return purpose_of(self.detector)
+
+    @property
+    def share_of_budget(self) -> float | None:
+        """Share of the budget that a release takes by default; None is all that is left.
+
+        A gate, and the first of two passes, share what the rounds before the tables leave.
+        """
+        twice = self.design is not None and self.design.passes == 2
+        before = {purpose_of(spent.what) for spent in self.behind}
+        return self.purpose.share(before, first_of_two=twice and self.first_counts is None)
+
+    @property
+    def expected_rows(self) -> int | None:
+        """Public number of rows that the plan was laid out for; None if it was for none."""
+        return None if self.design is None else int(self.design.expected_rows)
+
+    @property
+    def horizon(self) -> Horizon | None:
+        """The periods in which rows come, of a plan for releases that go on; None of others."""
+        return None if self.design is None else self.design.horizon
+
+    @property
+    def first_rows(self) -> int:
+        """Rows that the first pass counted; of counts with noise the estimate, 1 or more."""
+        if self.first_counts is None:
+            return 0
+        if self.first_noise_sd is None:
+            return self.rows_counted(self.first_counts)
+        total = float(self.first_counts.sum(dtype=np.float64))
+        return max(1, round(total / self.family.n_histograms))
+
+    def rows_counted(self, counts: NDArray[np.int64]) -> int:
+        """Return how many rows a vector of counts holds (by its first table)."""
+        return int(counts[: self.family.offsets[1]].sum())
+
+    def __repr__(self) -> str:
+        return (
+            f"Plan({self.detector!r}, {len(self.schema)} features, {self.family.n_tables} tables, "
+            f"{self.family.n_cells} cells, plan_id={self.plan_id[:12]!r})"
+        )
+
+    # --- drawing ----------------------------------------------------------------------------------
+
     @classmethod
     def draw(
         cls,
         schema: Schema,
         *,
         detector: str = "hushtable",
-        marginals: Counted | None = None,
-        rng: int | np.random.Generator | None = None,
+        marginals: PlanCounts | None = None,
         random_state: int | np.random.Generator | None = None,
         epsilon: float | None = None,
         delta: float = 1e-6,
@@ -84,7 +243,7 @@ class Plan(TwoPassPlan):
         passes: int = 1,
         horizon: Horizon | int | None = None,
         **parameters: Any,
-    ) -> "Plan":
+    ) -> Self:
         """Draw the hash functions of a detector.
 
         Parameters
@@ -98,9 +257,8 @@ class Plan(TwoPassPlan):
             Merged counts under ``Plan.marginals(schema)``; refines the cuts and the weights
             of the features (``"hushtable"`` only). A plan drawn from a `Release` may be
             released under; one drawn from exact counts may not.
-        rng, random_state : int or numpy Generator, optional
-            Seed of the hash functions (PCG64; its uniform doubles); None takes fresh entropy. Give
-            one: ``rng`` in new code, ``random_state`` is the same under scikit-learn's name.
+        random_state : int or numpy Generator, optional
+            Seed of the hash functions (PCG64; its uniform doubles); None takes fresh entropy.
         epsilon, delta : float, optional
             Lay the tables out for counts that will be released at this total budget of one
             person, all rounds together (``"hushtable"`` only): depths and numbers of tables
@@ -131,7 +289,7 @@ class Plan(TwoPassPlan):
         Raises
         ------
         UsageError
-            If the detector or a parameter is unknown or out of range, or both seeds are given.
+            If the detector or a parameter is unknown or out of range.
         PlanError
             If the marginals were counted under another schema.
         PrivacyError
@@ -155,7 +313,7 @@ class Plan(TwoPassPlan):
         raw = marginals is not None and not marginals.may_leave
         return cls(
             schema,
-            chosen.draw(schema, generator(random_state, rng), **parameters),
+            chosen.draw(schema, generator(random_state), **parameters),
             chosen.score_for(parameters),
             detector,
             data_dependent=not schema.public or raw,
@@ -165,7 +323,7 @@ class Plan(TwoPassPlan):
 
     @classmethod
     def _checked_marginals(
-        cls, chosen: Draw, schema: Schema, counts: Counted, design: Design | None
+        cls, chosen: Draw, schema: Schema, counts: PlanCounts, design: Design | None
     ) -> Marginals:
         """Return the marginals for a draw; raises if it may not, or cannot, use these counts."""
         if "marginals" not in chosen.parameters:
@@ -193,7 +351,7 @@ class Plan(TwoPassPlan):
         expected_rows: int | None = None,
         sites: int = 1,
         passes: int = 1,
-    ) -> "Plan":
+    ) -> Self:
         """Make the plan of an optional first round, which refines the next: a histogram a feature.
 
         Parameters
@@ -211,7 +369,7 @@ class Plan(TwoPassPlan):
             a private second pass.
         """
         design = Design.given(epsilon, delta, expected_rows, sites, passes)
-        bins = histograms.marginal_bins(schema, design)
+        bins = MARGINAL_BINS if design is None else design.marginal_bins(len(schema))
         return cls._histograms(schema, bins, "marginals", design)
 
     @classmethod
@@ -223,7 +381,7 @@ class Plan(TwoPassPlan):
         delta: float = 1e-6,
         expected_rows: int,
         sites: int = 1,
-    ) -> "Plan":
+    ) -> Self:
         """Make the plan of an optional round before all others, which narrows loose ranges.
 
         ``Sketch.from_data(plan, X).release(epsilon).ranges()`` is the schema with narrower
@@ -243,10 +401,12 @@ class Plan(TwoPassPlan):
             If there would be too few rows to find a range under the noise.
         """
         design = Design.given(epsilon, delta, expected_rows, sites)
-        return cls._histograms(schema, histograms.range_bins(schema, design), "ranges", design)
+        if design is None:
+            raise UsageError("epsilon=None: ranges are found by a private release: give its budget")
+        return cls._histograms(schema, design.range_bins(len(schema)), "ranges", design)
 
     @classmethod
-    def ranks(cls, model: Counted) -> "Plan":
+    def ranks(cls, model: PlanCounts) -> Self:
         """Make the plan of an optional last round, which gives rows ranks: a histogram of scores.
 
         A row counts in the cell of the score that the model gives it. By the sum over the sites,
@@ -264,18 +424,18 @@ class Plan(TwoPassPlan):
         UsageError
             If the counts are of histograms that do not score.
         """
-        return cls(
-            model.plan.schema,
-            histograms.score_histogram(model),
-            DRAWS["ranks"].score,
-            "ranks",
-            data_dependent=model.plan.data_dependent or not model.may_leave,
-            behind=model.spent(),
-            hidden=model.plan.hidden,
-        )
+        plan = model.plan
+        if not plan.purpose.scores_rows:
+            raise UsageError(
+                f"counts of a {plan.detector!r} plan do not score rows: ranks need a detector's "
+                "counts"
+            )
+        bins = RANK_BINS if model.ledger is None else PRIVATE_RANK_BINS
+        family = score_histogram(plan.family, model.cell_scores(), bins)
+        return cls._after(model, "ranks", family, exact=not model.may_leave)
 
     @classmethod
-    def verdicts(cls, model: Counted, expected: int) -> "Plan":
+    def verdicts(cls, model: PlanCounts, expected: int) -> Self:
         """Make the plan of a round in which sites learn from each other's verdicts.
 
         Rows with a column ``"verdict"`` count by its sign; `learn_from` takes the release.
@@ -295,20 +455,25 @@ class Plan(TwoPassPlan):
         """
         check_enough(whole("expected", expected))
         tables = model.plan.first_pass()
-        check_takes_verdicts(tables)
-        schema = labelled(tables.schema)
+        check_takes_verdicts(tables.detector, tables.score, tables.family)
+        return cls._after(model, "verdicts", Labelled(labelled(tables.schema), tables.family))
+
+    @classmethod
+    def _after(cls, model: PlanCounts, name: str, family: HashFamily, exact: bool = False) -> Self:
+        """Return a plan that follows from counts: ``exact`` if it shows exact ones of them."""
+        plan = model.plan
         return cls(
-            schema,
-            Labelled(schema, tables.family),
-            DRAWS["verdicts"].score,
-            "verdicts",
-            data_dependent=model.plan.data_dependent,
+            family.schema,
+            family,
+            DRAWS[name].score,
+            name,
+            data_dependent=plan.data_dependent or exact,
             behind=model.spent(),
-            hidden=model.plan.hidden,
+            hidden=plan.hidden,
         )
 
     @classmethod
-    def _histograms(cls, schema: Schema, bins: int, name: str, design: Design | None) -> "Plan":
+    def _histograms(cls, schema: Schema, bins: int, name: str, design: Design | None) -> Self:
         return cls(
             schema,
             EquiWidth(schema, bins),
@@ -319,8 +484,283 @@ class Plan(TwoPassPlan):
             design=design,
         )
 
-    def __repr__(self) -> str:
-        return (
-            f"Plan({self.detector!r}, {len(self.schema)} features, {self.family.n_tables} tables, "
-            f"{self.family.n_cells} cells, plan_id={self.plan_id[:12]!r})"
+    # --- the second pass --------------------------------------------------------------------------
+
+    @classmethod
+    def gate(cls, first: PlanCounts) -> Self:
+        """Make the plan of the round between two passes: a histogram of how dense rows lie.
+
+        A row counts in the cell of its mean log2(C1 + 1) over half of the tables, C1 being the
+        counts of the first pass; or, where they were released, in that of its score. The merged
+        counts of all sites say which rows the second pass counts: see `second_pass`.
+
+        Parameters
+        ----------
+        first : Sketch or Release
+            Merged counts of all rows. Of a `Release`, what it cost counts in every release under
+            the plan. Of a `Sketch`, nothing can be released under the plan.
+
+        Raises
+        ------
+        UsageError, PlanError
+            If no second pass can follow: the counts do not score, hold no rows, are of a second
+            pass already, or of a plan for novelty detection.
+        PrivacyError
+            If they are a local model.
+        """
+        _check_first(first)
+        plan, private = first.plan, first.ledger is not None
+        histogram = _gate_histogram(plan, first.counts, first.noise_sd)
+        made = cls._after(first, "gate", histogram, exact=not private)
+        return replace(made, design=plan.design) if private else made
+
+    def second_pass(self, first: PlanCounts, gate: PlanCounts | None = None) -> Self:
+        """Return the plan that counts again, only the rows that lie dense.
+
+        Rows that lie apart are left out of its counts, so that they do not hide each other; a row
+        scores by the counts of both passes.
+
+        Parameters
+        ----------
+        first : Sketch or Release
+            Merged counts of all rows under this plan.
+        gate : Sketch or Release, optional
+            Merged counts under ``Plan.gate(first)``, exact if the first are, else released. Otsu's
+            method splits them in two classes, of which the denser is counted. Without, rows are
+            counted whose mean log2(C1 + 1) is at least the mean over all rows, as in version 0.1;
+            the counts must be exact.
+
+        Returns
+        -------
+        Plan
+            With the same tables. Drawn from releases, it has them behind it: what they cost
+            counts in every release under it.
+
+        Raises
+        ------
+        PlanError
+            If the first counts, or the gate's, are of another plan.
+        UsageError, PrivacyError
+            As `gate` does; or if only one of the two was released.
+        """
+        if first.plan.plan_id != self.plan_id:
+            raise PlanError(f"the first pass has another plan: {self.difference(first.plan)}")
+        _check_first(first)
+        if gate is None:
+            if first.ledger is not None:
+                raise UsageError(
+                    "a second pass without a gate needs exact counts of the first, not a release: "
+                    "count and release under Plan.gate of it first"
+                )
+            return replace(self, first_counts=first.counts, data_dependent=True)
+        needed = type(self).gate(first)
+        if gate.plan.plan_id != needed.plan_id:
+            raise PlanError(
+                "the gate was counted under another plan than Plan.gate of these first counts: "
+                + needed.difference(gate.plan)
+            )
+        if first.ledger is not None:
+            return self._gated_by_releases(first, gate)
+        if gate.ledger is not None:
+            raise UsageError("the first counts are exact, the gate's have noise: give exact ones")
+        if not gate.counts.any():
+            raise UsageError("no rows were counted for the gate: add the sites' counts first")
+        return self.gated(first, otsu_cell(gate.counts))
+
+    def gated(self, first: PlanCounts, cell: int) -> Self:
+        """Return the plan of the second pass by a cell of the gate's histogram of exact counts."""
+        score = SECOND_PASS if self.score.name == SECOND_PASS.name else self.score
+        return replace(
+            self, first_counts=first.counts, gate_cell=cell, score=score, data_dependent=True
         )
+
+    def _gated_by_releases(self, first: PlanCounts, gate: PlanCounts) -> Self:
+        if not gate.may_leave:
+            raise PrivacyError(
+                "the first counts are a release, and the gate's are exact, on which the second "
+                "pass must not depend: release them too, sketch.release(epsilon=...)"
+            )
+        plan = replace(
+            self,
+            first_counts=first.counts,
+            first_noise_sd=first.noise_sd,
+            gate_cell=0,
+            behind=tuple({one.release: one for one in gate.spent()}.values()),
+        )
+        return replace(plan, gate_cell=noised_otsu_cell(gate.counts, plan.first_rows))
+
+    def first_pass(self) -> Self:
+        """Return the plan of all rows, of which this one is the second pass."""
+        if self.first_counts is None:
+            return self
+        score = self.score if self.gate_cell is None else DRAWS[self.detector].score
+        return replace(self, first_counts=None, first_noise_sd=None, gate_cell=None, score=score)
+
+    def dense_rows(self) -> Gate | None:
+        """Return what says of each row of a batch whether this pass counts it; None is all."""
+        if self.first_counts is None:
+            return None
+        if self.gate_cell is None:
+            return gate_by_mean(self.family, self.first_counts, self.first_rows)
+        histogram = _gate_histogram(self, self.first_counts, self.first_noise_sd or 0.0)
+        return gate_by_cell(histogram, self.gate_cell)
+
+    def cell_scores(self, counts: NDArray[np.int64], noise_sd: float = 0.0) -> NDArray[np.float64]:
+        """Return the score of every cell, in bits, given the merged counts.
+
+        Parameters
+        ----------
+        counts : ndarray of shape (n_cells,), int64
+            Merged counts.
+        noise_sd : float
+            Standard deviation of the noise on each of them; 0 for exact counts.
+        """
+        if self.purpose is Purpose.VERDICTS:
+            raise UsageError(
+                "counts of verdicts do not score rows: they change the scores of a model "
+                "(detector.learn_from, hushtable learn)"
+            )
+        first = self.first_counts
+        if first is not None and self.first_noise_sd is not None:
+            before = self.score.noisy_values(first, self.first_noise_sd)
+            return before + self._values(counts, noise_sd)
+        if first is not None and noise_sd == 0.0:
+            return self.score.two_pass_values(first, counts, self.first_rows)
+        return self._values(counts, noise_sd)
+
+    def score_words(self, noise_sd: float = 0.0) -> str:
+        """Say in a sentence what a difference between two scores stands for."""
+        first = self.first_counts is not None and (self.first_noise_sd is not None or not noise_sd)
+        return self.score.words(two_passes=first)
+
+    def _values(self, counts: NDArray[np.int64], noise_sd: float) -> NDArray[np.float64]:
+        """Return the score of every cell by one vector of counts."""
+        if noise_sd > 0.0:
+            return self.score.noisy_values(counts, noise_sd)
+        n_rows = self.rows_counted(counts)
+        if n_rows == 0:
+            raise UsageError("no rows were counted: add sketches of data before scoring")
+        return self.score.values(counts, n_rows)
+
+    # --- content and files ------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plan without its arrays, as JSON carries it."""
+        return {
+            "detector": self.detector,
+            "data_dependent": self.data_dependent,
+            "schema": self.schema.to_dict(),
+            "family": {"name": self.family.name, **self.family.parameters()},
+            "score": self.score.to_dict(),
+            **({} if self.gate_cell is None else {"gate_cell": self.gate_cell}),
+            **({} if self.first_noise_sd is None else {"first_noise_sd": self.first_noise_sd}),
+            **({"behind": [spent.to_dict() for spent in self.behind]} if self.behind else {}),
+            **({} if self.design is None else {"design": self.design.to_dict()}),
+        }
+
+    def arrays(self) -> files.Arrays:
+        """Return the drawn arrays, and the counts of the first pass where there are some."""
+        first = {} if self.first_counts is None else {"first_counts": self.first_counts}
+        return {**self.family.arrays(), **first}
+
+    @classmethod
+    def from_content(cls, content: Any, arrays: files.Arrays) -> Self:
+        """Build the plan that `to_dict` and `arrays` described; raises `PlanError` otherwise."""
+        plan = entries(content, "a plan", _NEEDED, _OPTIONAL)
+        schema, family, arrays = Schema.from_dict(plan["schema"]), dict(plan["family"]), {**arrays}
+        first, noise = arrays.pop("first_counts", None), plan.get("first_noise_sd")
+        return cls(
+            schema,
+            family_from_content(family.pop("name", None), family, arrays, schema),
+            ScoreRule.from_dict(plan["score"]),
+            plan["detector"],
+            plan["data_dependent"],
+            first,
+            plan.get("gate_cell"),
+            tuple(Spent.from_dict(spent) for spent in plan.get("behind", ())),
+            Design.from_dict(plan["design"]) if "design" in plan else None,
+            first_noise_sd=None if noise is None else float(noise),
+        )
+
+    def entries(self) -> tuple[dict[str, Any], files.Arrays]:
+        """Return what a file of any kind carries of its plan: manifest entries and arrays."""
+        arrays = {f"plan.{name}": array for name, array in self.arrays().items()}
+        hidden = {"hidden": True} if self.hidden else {}
+        return {"plan_id": self.plan_id, "plan": self.to_dict(), **hidden}, arrays
+
+    @classmethod
+    def from_file(cls, file: files.Content) -> Self:
+        """Build the plan that a file of any kind carries; raises `PlanError` if it does not fit."""
+        arrays = {name[5:]: a for name, a in file.arrays.items() if name.startswith("plan.")}
+        plan = cls.from_content(file.manifest.get("plan"), arrays)
+        if plan.plan_id != file.manifest.get("plan_id"):
+            raise PlanError("the plan's content does not have the plan id that the file states")
+        hidden = file.manifest.get("hidden", False)
+        if not isinstance(hidden, bool):
+            raise PlanError(f"hidden={hidden!r}: needs true or false")
+        return replace(plan, hidden=True) if hidden else plan
+
+    def save(self, path: "str | PathLike[str]") -> None:
+        """Write the plan to a .hush file, atomically.
+
+        Parameters
+        ----------
+        path : path
+            Where; an existing file is replaced only by a complete new one.
+        """
+        files.write(path, "plan", *self.entries())
+
+    @cached_property
+    def plan_id(self) -> str:
+        """SHA-256 of the plan's canonical content (RFC 8785) with the digests of its arrays."""
+        described = self.to_dict() | {"arrays": files.array_digests(self.arrays())}
+        return hashlib.sha256(rfc8785.dumps(described)).hexdigest()
+
+    def difference(self, other: "Plan") -> str:
+        """Say in words how two plans differ."""
+        parts, theirs = [], other.to_dict()
+        for key, mine in self.to_dict().items():
+            if mine == theirs.get(key):
+                continue
+            if key == "schema":
+                parts.append(self.schema.difference(other.schema))
+            elif key == "gate_cell":  # where it lies follows from rows
+                parts.append("another gate of the second pass")
+            else:
+                parts.append(f"{key} {mine!r} against {theirs.get(key)!r}")
+        if not parts and self.plan_id != other.plan_id:
+            parts.append("same schema and settings, but other hash functions were drawn")
+        return "; ".join(parts) or "nothing"
+
+
+def _gate_histogram(plan: Plan, first: NDArray[np.int64], noise_sd: float) -> ScoreHistogram:
+    """Return the histogram that the gate after these counts of all rows is found by."""
+    if noise_sd == 0.0:
+        return gate_histogram(plan.family, first)
+    return score_histogram(plan.family, plan.score.noisy_values(first, noise_sd), PRIVATE_GATE_BINS)
+
+
+def _check_first(first: PlanCounts) -> None:
+    """Raise an error if no second pass can follow these counts."""
+    plan = first.plan
+    if first.ledger is not None and not first.may_leave:
+        raise PrivacyError(
+            "a local model holds exact counts of its site, on which no shared plan may depend: "
+            "give the release that it was made from"
+        )
+    if plan.first_counts is not None:
+        raise UsageError("this plan is of the second pass already: a third gains nothing")
+    if plan.horizon is not None:
+        raise UsageError(
+            f"no second pass follows a plan for {plan.horizon.periods} periods: it would count the "
+            "rows of all of them again, and their budget is spent"
+        )
+    if not plan.purpose.scores_rows:
+        raise UsageError(f"counts of a {plan.detector!r} plan do not score rows: no second pass")
+    if plan.score == NOVELTY:
+        raise UsageError(
+            "this plan is for novelty detection: its rows are clean, and a second pass would leave "
+            "some of them out, which loses accuracy"
+        )
+    if first.ledger is None and plan.rows_counted(first.counts) == 0:
+        raise PlanError("the first pass counted no rows: add the sites' counts first")

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hushtable.arguments import entries
 from hushtable.errors import PlanError
 
 _UNIT = 2.0**20
@@ -51,6 +52,16 @@ class ScoreRule:
         """Unit of the scores: bits, or rows."""
         return "rows" if self.name == "count" else "bits"
 
+    def words(self, two_passes: bool) -> str:
+        """Say in a sentence what a difference between two scores stands for."""
+        if self.unit == "rows":
+            return "Low is unusual: it is the mean number of rows in the cells of the row."
+        most = "two bits: the model counts rows in two passes" if two_passes else "one bit"
+        return (
+            "Low is unusual. If half as many rows were like a row, its score would be lower by at "
+            f"most {most}."
+        )
+
     def values(self, counts: Counts, n_rows: int) -> NDArray[np.float64]:
         """Return the score of every cell; ``n_rows`` is the number of rows counted."""
         if self.name == "count":
@@ -85,6 +96,12 @@ class ScoreRule:
     def two_pass_values(self, first: Counts, second: Counts, n_rows: int) -> NDArray[np.float64]:
         """Return log2(C2 + 1) plus this rule's score of C1, for a plan of the second pass."""
         return exact(np.log2(second + 1.0)) + self.values(first, n_rows)
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "ScoreRule":
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        said = entries(content, "a plan's score", {"name": str, "smoothing": float})
+        return cls(said["name"], float(said["smoothing"]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the rule as JSON carries it."""

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.errors import PrivacyError, UsageError
-from hushtable.plans.content import PlanContent
-from hushtable.plans.score_rule import exact
+from hushtable.plans.draws import purpose_of
+from hushtable.plans.families import HashFamily
+from hushtable.plans.score_rule import ScoreRule, exact
 
 #: Rows added to what was observed, and to what was expected: of few verdicts, few bits.
 PRIOR = 0.5
@@ -39,17 +40,16 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
-def check_takes_verdicts(plan: PlanContent) -> None:
+def check_takes_verdicts(detector: str, score: ScoreRule, family: HashFamily) -> None:
     """Raise `UsageError` if verdicts cannot change the scores under a plan."""
-    family = plan.family
-    if not plan.purpose.scores_rows or plan.score.unit != "bits":
+    if not purpose_of(detector).scores_rows or score.unit != "bits":
         raise UsageError(
-            f"the scores under a {plan.detector!r} plan are not in bits, which verdicts add to: "
+            f"the scores under a {detector!r} plan are not in bits, which verdicts add to: "
             "use HushTable or LSHiTables"
         )
     if family.n_histograms != family.n_tables:
         raise UsageError(
-            f"{plan.detector!r} takes the least of several counts, which verdicts do not add to: "
+            f"{detector!r} takes the least of several counts, which verdicts do not add to: "
             "use HushTable or LSHiTables"
         )
 
@@ -63,7 +63,7 @@ def check_enough(n_verdicts: int) -> None:
         )
 
 
-class Judged(NamedTuple):
+class VerdictCounts(NamedTuple):
     """Exact verdicts: rows in each cell (n_cells,) with each, and how many in all."""
 
     outliers: Ints
@@ -72,7 +72,7 @@ class Judged(NamedTuple):
     n_fine: int
 
 
-def verdict_values(judged: Judged, share: Floats, offsets: Ints, spread: float) -> Floats:
+def verdict_values(judged: VerdictCounts, share: Floats, offsets: Ints, spread: float) -> Floats:
     """Return what exact verdicts add to the score of every cell, in bits.
 
     Parameters
@@ -107,7 +107,7 @@ def spread_of(values: Floats, share: Floats, offsets: Ints) -> float:
     return float(_rounded(np.sqrt(variances.mean())))
 
 
-def _weights(judged: Judged, share: Floats, offsets: Ints) -> Floats:
+def _weights(judged: VerdictCounts, share: Floats, offsets: Ints) -> Floats:
     """Return the weights (n_tables,), 1 in the mean: more for tables that tell verdicts apart.
 
     Each row is judged by the evidence of all others: its own is taken off its cells.

@@ -9,23 +9,28 @@ from typing import TYPE_CHECKING
 from hushtable.lazy import exports
 
 if TYPE_CHECKING:
-    from hushtable.privacy.composition import Spent
-    from hushtable.privacy.horizon import Horizon
+    from hushtable.privacy.accounting import Horizon
+    from hushtable.privacy.budget import ReleaseTerms, Spent, suspicion
     from hushtable.privacy.layout import Design
-    from hushtable.privacy.ledger import Ledger
+    from hushtable.privacy.ledger import Ledger, Pool, Share
     from hushtable.privacy.mechanisms import Cost, Sensitivity
-    from hushtable.privacy.shares import Pool, Share
-    from hushtable.privacy.suspicion import suspicion
-    from hushtable.privacy.terms import Terms
 
 __all__ = [
-    "Cost", "Design", "Horizon", "Ledger", "Pool", "Sensitivity", "Share", "Spent", "Terms",
+    "Cost",
+    "Design",
+    "Horizon",
+    "Ledger",
+    "Pool",
+    "ReleaseTerms",
+    "Sensitivity",
+    "Share",
+    "Spent",
     "suspicion",
 ]  # fmt: skip
 
 _HOMES = {
-    "Cost": "mechanisms", "Design": "layout", "Horizon": "horizon", "Ledger": "ledger",
-    "Pool": "shares", "Sensitivity": "mechanisms", "Share": "shares", "Spent": "composition",
-    "Terms": "terms", "suspicion": "suspicion",
+    "Cost": "mechanisms", "Design": "layout", "Horizon": "accounting", "Ledger": "ledger",
+    "Pool": "ledger", "Sensitivity": "mechanisms", "Share": "ledger", "Spent": "budget",
+    "ReleaseTerms": "budget", "suspicion": "budget",
 }  # fmt: skip
 __getattr__, __dir__ = exports(__name__, _HOMES)

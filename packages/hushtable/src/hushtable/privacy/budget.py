@@ -1,19 +1,260 @@
-"""From a budget to a scale of noise: which budgets protect, and the noise that one buys."""
+"""Costs of releases to a person, and how those of several add up: the algebra, in one place.
+
+A row falls into one cell of each of m tables. Adding or removing it changes m cells by one;
+replacing it changes up to 2m cells by one. A person with g rows changes them by up to g. Over
+the vector of *all* cells the sensitivities are therefore
+
+=====================  ==================  ======================
+neighbouring data      L1                  L2
+=====================  ==================  ======================
+add or remove g rows   g m                 g sqrt(m)
+replace g rows         2 g m               g sqrt(2 m)
+=====================  ==================  ======================
+
+Gaussian noise of scale sigma costs rho = L2^2 / (2 sigma^2) of zero-concentrated differential
+privacy (zCDP: Bun and Steinke, 2016). Laplace noise of scale b costs epsilon = L1 / b of pure
+differential privacy, and, because each table by itself is (L1 / m b)-differentially private and
+so costs half the square of that in zCDP, rho = (L1 / b)^2 / (2 m).
+
+Costs of several releases compose by four rules:
+
+1. Releases of the same rows add up, in either currency.
+2. Sites hold different people: of releases of different rows, the dearest counts (parallel
+   composition: McSherry, 2009).
+3. A person with rows at t sites, each of which adds noise of its own, pays at every one: the
+   costs add up.
+4. Where t sites share one noise, only their sum is seen, and that person's rows change it at all
+   of them at once: the L2 sensitivities add up, so that rho is (sum of sqrt(rho_i))^2, which is
+   t^2 rho for sites of equal cost.
+
+What a release cost its site once is counted once: a site leaves out of its own history what the
+history of a plan is proved to contain (`split_history`).
+"""
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import combinations
+from statistics import NormalDist
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hushtable.errors import PrivacyError, UsageError
-from hushtable.privacy.composition import Spent
-from hushtable.privacy.gaussian import rho_bound
-from hushtable.privacy.mechanisms import DEFAULT, MAX_SCALE, Cost, Mechanism, Sensitivity, named
-from hushtable.privacy.rounding import rounded_up
-from hushtable.privacy.zcdp import epsilon_from_rho, rho_from_epsilon
+from hushtable.arguments import entries, is_text
+from hushtable.errors import PlanError, PrivacyError, UsageError
+from hushtable.privacy.accounting import (
+    Horizon,
+    rho_bound,
+    rho_from_epsilon,
+    rounded_up,
+)
+from hushtable.privacy.mechanisms import (
+    DEFAULT,
+    MAX_SCALE,
+    Adjacency,
+    Cost,
+    Mechanism,
+    Sensitivity,
+    named,
+)
 
-__all__ = ["Cost", "Sensitivity", "Spent", "epsilon_from_rho", "rho_from_epsilon"]
+#: Sets of sites that are looked at one by one; of more, a bound over all of them is taken.
+_SETS = 20_000
+#: Stands for the noise of releases in files that do not say whether sites shared it.
+_UNKNOWN = ""
+
+
+class Charge(NamedTuple):
+    """Cost of one release to a person at one site, and the noise that it has.
+
+    ``noise`` is what the sites that share it name it by; None where it is the site's own.
+    """
+
+    cost: Cost
+    noise: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """An earlier release about the same rows, and what it cost.
+
+    Attributes
+    ----------
+    release : str
+        Its id.
+    what : str
+        What it held: ``"ranges"``, ``"marginals"``, ``"ranks"`` or a detector's tables.
+    cost : Cost
+        Its cost alone to a person at one site, without what came before it.
+    adjacency, rows_per_person
+        What that cost refers to, as in `Sensitivity`.
+    pool : str or None
+        Id of the round whose sites shared the noise; None where each added its own. Of several
+        rounds that were merged, their ids with blanks between: all as of one noise, which is
+        dearer.
+    parts : tuple of str
+        Ids of the shares that it consists of, its own id where it is one site's. Empty in older
+        files, which do not say, nor whether the noise was shared.
+    tables : int
+        Tables that hold a row; 1 where nobody says, as before 0.2, which with Gaussian noise
+        costs a little more.
+    horizon : Horizon or None
+        Of a release that goes on: for how many periods it cost that.
+
+    Examples
+    --------
+    >>> from hushtable.privacy.mechanisms import Cost
+    >>> from hushtable.privacy.budget import Spent
+    >>> spent = Spent("5f3c", "marginals", Cost(0.01), "add-remove", rows_per_person=1)
+    >>> Spent.from_dict(spent.to_dict()) == spent
+    True
+    """
+
+    release: str
+    what: str
+    cost: Cost
+    adjacency: Adjacency
+    rows_per_person: int
+    pool: str | None = None
+    parts: tuple[str, ...] = ()
+    tables: int = 1
+    horizon: Horizon | None = None
+
+    def __post_init__(self) -> None:
+        # What has no pure epsilon is Gaussian (`hushtable.privacy.mechanisms.register`).
+        if math.isinf(self.cost.pure):
+            rows, horizon = self.rows_per_person, self.horizon
+            changed = Sensitivity(self.tables, self.adjacency, rows, horizon=horizon)
+            object.__setattr__(self, "cost", changed.gaussian_cost(self.cost.rho))
+
+    @property
+    def charge(self) -> Charge:
+        """Its cost to a person at one site, and the noise that it came through."""
+        if self.pool is not None:
+            return Charge(self.cost, self.pool)
+        # Laplace noise is never shared; of Gaussian noise, what is dearer is taken.
+        own = bool(self.parts) or math.isfinite(self.cost.pure)
+        return Charge(self.cost, None if own else _UNKNOWN)
+
+    def contains(self, others: "Sequence[Spent]") -> bool:
+        """Return whether its cost counts all of these, under the same terms and noise."""
+        total = Cost.total(one.cost for one in others)
+        terms = {(one.adjacency, one.rows_per_person) for one in others}
+        # What several sites share costs a person at these more than what each adds itself.
+        noises = {None} if self.pool is None else {None, self.pool, *self.pool.split()}
+        return (
+            total.rho <= self.cost.rho
+            and total.pure <= self.cost.pure
+            and total.spread <= self.cost.spread
+            and terms <= {(self.adjacency, self.rows_per_person)}
+            and {one.pool for one in others} <= noises
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the entry as JSON carries it."""
+        return {
+            "release": self.release,
+            "what": self.what,
+            "rho": self.cost.rho,
+            "pure_epsilon": None if math.isinf(self.cost.pure) else self.cost.pure,
+            "adjacency": self.adjacency,
+            "rows_per_person": self.rows_per_person,
+            **({} if self.pool is None else {"pool": self.pool}),
+            **({"parts": list(self.parts)} if self.parts else {}),
+            **({"tables": self.tables} if self.tables > 1 else {}),
+            **({} if self.horizon is None else {"horizon": self.horizon.to_dict()}),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "Spent":
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        kinds: dict[str, Any] = {
+            "release": str, "what": str, "rho": float, "pure_epsilon": float | None,
+            "adjacency": object, "rows_per_person": object,
+        }  # fmt: skip
+        optional = {"pool": str | None, "parts": list[str], "tables": int, "horizon": object}
+        entries(content, "an earlier release", kinds, optional)
+        pure = math.inf if content["pure_epsilon"] is None else content["pure_epsilon"]
+        if not (content["rho"] > 0.0 and pure > 0.0):
+            raise PlanError("an earlier release needs costs above 0")
+        pool, parts = content.get("pool"), content.get("parts", [])
+        if pool == "" or not all(map(is_text, [*parts, pool or "-"])):
+            raise PlanError("an earlier release: pool needs an id, and parts a list of ids")
+        rows, adjacency = content["rows_per_person"], content["adjacency"]
+        try:
+            tables = Sensitivity(content.get("tables", 1), adjacency, rows).tables
+        except UsageError as error:
+            raise PlanError(f"an earlier release: {error}") from None
+        cost = Cost(float(content["rho"]), float(pure))
+        release, what = content["release"], content["what"]
+        horizon = Horizon.from_dict(content["horizon"]) if "horizon" in content else None
+        about = release, what, cost, adjacency, rows
+        return cls(*about, pool, tuple(parts), tables, horizon)
+
+
+def split_history(
+    behind: Sequence[Spent], mine: Sequence[Spent]
+) -> tuple[tuple[Spent, ...], tuple[str, ...]]:
+    """Split a site's own history by what the history of a plan is proved to contain.
+
+    An entry of the plan contains releases of the site if it names them, and states at least what
+    the site knows that they cost, through the same noise. Whatever else it says proves nothing:
+    the site's own entries then count, and not that one.
+
+    Of the releases ``behind`` the plan, as the plan says, and ``mine``, those of the site about
+    the same rows, as it knows itself, it returns those of ``mine`` that no entry of the plan
+    contains, and the ids of the entries that contain nothing of ``mine``.
+    """
+    counted: set[str] = set()
+    apart = []
+    for entry in behind:
+        itself = [one for one in mine if one.release == entry.release]
+        parts = [one for one in mine if one.release in entry.parts and one not in itself]
+        held = [those for those in (itself, parts) if those and entry.contains(those)]
+        counted.update(one.release for those in held for one in those)
+        if not held:
+            apart.append(entry.release)
+    return tuple(one for one in mine if one.release not in counted), tuple(apart)
+
+
+def at_sites(histories: Sequence[Sequence[Charge]], sites: int) -> Cost:
+    """Return the cost to the person with rows at so many sites, 1 or more, who pays most.
+
+    ``histories`` are, for each site, the charges of its releases to a person there. The cost is
+    the largest in each currency: over all sets of sites where they are few, and otherwise a bound
+    on it, which is exact for sites of the same history.
+    """
+    totals = [Cost.total(charge.cost for charge in history) for history in histories]
+    if sites == 1:
+        return Cost.largest(totals)
+    sites = min(sites, len(histories))
+    pure = sum(sorted(total.pure for total in totals)[-sites:])
+    return Cost(_dearest(histories, sites, "rho"), pure, _dearest(histories, sites, "spread"))
+
+
+def _dearest(histories: Sequence[Sequence[Charge]], sites: int, currency: str) -> float:
+    """Return the cost to the person at so many sites who pays most, in rho or spread.
+
+    Both grow with the square of what a person's rows change.
+    """
+    names = {c.noise: 0 for history in histories for c in history if c.noise is not None}
+    # Of merged rounds nobody knows in which of them a site was: all is taken for one noise.
+    several = any(" " in name for name in names)
+    columns = {name: 0 if several else column for column, name in enumerate(names)}
+    own, shared = np.zeros(len(histories)), np.zeros((len(histories), len(columns)))
+    for site, history in enumerate(histories):
+        for cost, noise in history:
+            if noise is None:
+                own[site] += getattr(cost, currency)
+            else:
+                shared[site, columns[noise]] += getattr(cost, currency)
+    shifts = np.sqrt(shared)  # what that person's rows change in the sum, in units of its noise
+    if math.comb(len(histories), sites) <= _SETS:
+        chosen = map(list, combinations(range(len(histories)), sites))
+        return max(float(own[s].sum() + (shifts[s].sum(axis=0) ** 2).sum()) for s in chosen)
+    dearest = np.sort(shifts, axis=0)[-sites:]
+    return float(np.sort(own)[-sites:].sum() + (dearest.sum(axis=0) ** 2).sum())
+
 
 #: Above it, a guarantee says nothing: e^20 is half a thousand million.
 MAX_EPSILON = 20.0
@@ -204,3 +445,129 @@ def _rounded_up(x: float) -> float:
     """Round up to six significant digits."""
     unit = 10.0 ** (math.floor(math.log10(x)) - 5)
     return float(f"{math.ceil(x / unit) * unit:.6g}")
+
+
+@dataclass(frozen=True)
+class ReleaseTerms:
+    """Terms of a release: the budget of one person, who is a neighbour, and the noise.
+
+    Attributes
+    ----------
+    epsilon : float
+        Total for one person, whose presence changes the probability of anything that the
+        releases show by at most a factor e^epsilon, plus delta.
+    delta : float
+        The probability that is added to that bound; 0 under a mechanism of pure epsilon,
+        whatever was given.
+    adjacency, rows_per_person
+        Neighbouring data, as in `Sensitivity`.
+    share : float or None
+        Share of the budget that the release takes; None is what suits the plan.
+    mechanism : str
+        Name of the noise, in `hushtable.privacy.mechanisms`.
+
+    Examples
+    --------
+    >>> from hushtable.privacy import ReleaseTerms
+    >>> ReleaseTerms(1.0, rows_per_person=4).words()
+    'epsilon 1, delta 1e-06, add-remove, 4 rows a person at most'
+    """
+
+    epsilon: float
+    delta: float = 1e-6
+    adjacency: Adjacency = "add-remove"
+    rows_per_person: int = 1
+    share: float | None = None
+    mechanism: str = field(default=DEFAULT, kw_only=True)
+
+    def __post_init__(self) -> None:
+        pure = named(self.mechanism).pure
+        checked = {
+            "epsilon": check_epsilon(self.epsilon),
+            "delta": 0.0 if pure else check_delta(self.delta),
+            "rows_per_person": self.sensitivity(1).rows_per_person,
+        }
+        check_share(self.share)
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def given(cls, epsilon: "float | ReleaseTerms", **others: Any) -> "ReleaseTerms":
+        """Return the terms that a call was given, as one object or one by one."""
+        if not isinstance(epsilon, ReleaseTerms):
+            return cls(epsilon, **others)
+        defaults = {one.name: one.default for one in fields(ReleaseTerms)}
+        if twice := [name for name, value in others.items() if value != defaults[name]]:
+            raise UsageError(f"the terms hold {', '.join(twice)} already: give it there alone")
+        return epsilon
+
+    def sensitivity(
+        self, tables: int, sampled: bool = False, horizon: Horizon | None = None
+    ) -> Sensitivity:
+        """Return by how much one person changes the counts of so many tables, in all periods."""
+        return Sensitivity(tables, self.adjacency, self.rows_per_person, sampled, horizon)
+
+    def scale(self, sensitivity: Sensitivity, before: Cost) -> float:
+        """Return the scale of the noise, given what earlier releases cost."""
+        return calibrated_scale(
+            self.mechanism,
+            sensitivity,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            before=before,
+            share=self.share,
+        )
+
+    def words(self) -> str:
+        """Say the terms in a few words."""
+        return (
+            f"epsilon {rounded_up(self.epsilon, 6):g}, delta {rounded_up(self.delta, 6):g}, "
+            f"{self.adjacency}, "
+            f"{self.rows_per_person:,} rows a person at most"
+        )
+
+
+def suspicion(before: float, epsilon: float, delta: float = 0.0) -> float:
+    """Return what a suspicion about one person becomes at most, except with probability delta.
+
+    The suspicion is that the person's record is among the rows; seeing the release makes it
+    stronger. (epsilon, delta) bounds probabilities by a factor e^epsilon, *plus* delta. It does
+    not say that the odds rise by e^epsilon at most except with probability delta: under Gaussian
+    noise of exactly this cost, they rise by more with a probability of 20 delta at epsilon 1.
+    Under such noise the logarithm of the factor is normal, of mean mu^2 / 2 and variance mu^2;
+    the factor that is not exceeded except with probability delta is read off it.
+
+    Parameters
+    ----------
+    before : float
+        The suspicion before the release, a probability in (0, 1).
+    epsilon : float
+        Total epsilon of the release, which has Gaussian noise if delta is above 0.
+    delta : float, default=0.0
+        Its delta. With 0, the odds rise by e^epsilon at most, without exception.
+
+    Returns
+    -------
+    float
+        The suspicion after the release, a probability.
+
+    Raises
+    ------
+    UsageError
+        If ``before`` is no probability between 0 and 1.
+    PrivacyError
+        If no noise can have this epsilon and delta.
+
+    Examples
+    --------
+    >>> from hushtable.privacy import suspicion
+    >>> f"{suspicion(0.5, epsilon=1.0, delta=1e-6):.1%}"
+    '76.0%'
+    """
+    if not 0.0 < before < 1.0:
+        raise UsageError(f"before={before}: needs a probability above 0 and below 1, such as 0.5")
+    factor = check_epsilon(epsilon)
+    if delta:
+        mu = math.sqrt(2.0 * rho_bound(factor, 0.0, check_delta(delta)))
+        factor = 0.5 * mu**2 - mu * NormalDist().inv_cdf(delta)
+    return before / (before + (1.0 - before) * math.exp(-factor))

@@ -6,19 +6,210 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from hushtable.arguments import entries
 from hushtable.display import Displayed
-from hushtable.entries import entries
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.privacy.accounting import GAUSSIAN, ZCDP, check_accounting
-from hushtable.privacy.budget import check_pure
-from hushtable.privacy.composition import Charge, Spent, at_sites
-from hushtable.privacy.horizon import Horizon
-from hushtable.privacy.ledger_words import words
-from hushtable.privacy.mechanisms import MECHANISMS, Cost, Sensitivity, named
-from hushtable.privacy.merging import check_pools, check_terms, together
-from hushtable.privacy.shares import Pool, Share
+from hushtable.privacy.accounting import GAUSSIAN, ZCDP, Horizon, check_accounting, rounded_up
+from hushtable.privacy.budget import Charge, Spent, at_sites, check_pure
+from hushtable.privacy.mechanisms import MAX_SCALE, MECHANISMS, Cost, Sensitivity, named
 
-__all__ = ["Ledger", "Pool", "Share"]
+#: Scales of noise, in counts, between which costs are finite numbers. Real ones lie well within.
+_SCALES = (1e-6, MAX_SCALE)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One site's entry in a ledger: its noise, and what the site had released before.
+
+    Attributes
+    ----------
+    release : str
+        Random id, drawn when the noise was.
+    scale : float
+        Scale of the noise that the site added to each cell, in counts.
+    library : str
+        Name and version of the sampler's library.
+    earlier : tuple of Spent
+        Earlier releases of the site on the same rows, besides those behind the plan.
+    apart : tuple of str
+        Ids of the releases behind the plan that hold none of these rows.
+    pool : Pool or None
+        Where rounds about different people are merged: the round whose sites share this noise.
+        None where the noise is the site's own, or the ledger names one pool for all.
+    start : int
+        Under a horizon: the first period that the site sends.
+
+    Examples
+    --------
+    >>> from hushtable.privacy import Share
+    >>> Share("5f3c", scale=45.3, library="opendp 0.14.2").to_dict()["scale"]
+    45.3
+    """
+
+    release: str
+    scale: float
+    library: str
+    earlier: tuple[Spent, ...] = ()
+    apart: tuple[str, ...] = ()
+    pool: "Pool | None" = None
+    start: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the share as JSON carries it."""
+        return {
+            "release": self.release,
+            "scale": self.scale,
+            "library": self.library,
+            "earlier": [spent.to_dict() for spent in self.earlier],
+            **({"apart": list(self.apart)} if self.apart else {}),
+            **({} if self.pool is None else {"pool": self.pool.to_dict()}),
+            **({} if self.start == 1 else {"start": self.start}),
+        }
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "Share":
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        kinds = {"release": str, "scale": object, "library": str, "earlier": list[object]}
+        optional = {"apart": list[str], "pool": object, "start": int}
+        entries(content, "ledger: each share", kinds, optional)
+        scale, apart = content["scale"], content.get("apart", ())
+        if type(scale) not in (int, float) or not _SCALES[0] <= scale <= _SCALES[1]:
+            raise PlanError(f"ledger: scale {scale!r} is no scale of noise")
+        start = content.get("start", 1)
+        if start < 1:
+            raise PlanError(f"ledger: a share begins with period {start}: needs 1 or more")
+        earlier = tuple(Spent.from_dict(entry) for entry in content["earlier"])
+        pool = Pool.from_dict(content["pool"]) if "pool" in content else None
+        about = content["release"], float(scale), content["library"], earlier, tuple(apart)
+        return cls(*about, pool, start)
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """A round whose sites share the noise: each adds a part, and only the sum is ever seen.
+
+    A site knows its own part, and may pass it on. The bound therefore counts on fewer parts
+    than are in the sum: with k sites of which c may collude with the reader, on ``k - 1 - c``.
+
+    Attributes
+    ----------
+    round : str
+        Id of the round.
+    least : int
+        Parts that the sum has at least.
+    counted : int
+        Parts that the bound counts on, k_min.
+    opened : int
+        Parts that pay for what is opened of single sites: the totals of their tables.
+
+    Examples
+    --------
+    >>> from hushtable.privacy import Pool
+    >>> Pool.against(colluders=1, least=5, round="8e01").counted
+    3
+    """
+
+    round: str
+    least: int
+    counted: int
+    opened: int = 0
+
+    def __post_init__(self) -> None:
+        if self.opened < 0 or not 1 <= self.counted < self.least - self.opened:
+            raise UsageError(
+                f"k_min={self.counted} with {self.least} sites: the bound has to count on the "
+                "noise of 1 site or more, and cannot count on that of the site that reads the sum: "
+                f"needs 1 to {self.least - 1 - max(self.opened, 0)}"
+            )
+
+    @classmethod
+    def against(cls, colluders: int, least: int, round: str = "") -> "Pool":
+        """Return the pool whose bound holds if so many sites besides the reader collude."""
+        return cls(round, least, least - 1 - colluders)
+
+    @property
+    def colluders(self) -> int:
+        """Sites besides the reader that may pass their noise on without breaking the bound, c."""
+        return self.least - 1 - self.counted - self.opened
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the pool as JSON carries it."""
+        said = {"round": self.round, "least": self.least, "counted": self.counted}
+        return said | {"opened": self.opened} if self.opened else said
+
+    @classmethod
+    def from_dict(cls, content: Any) -> "Pool":
+        """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
+        kinds = {"round": str, "least": int, "counted": int}
+        return cls(**entries(content, "ledger: a pool", kinds, {"opened": int}))
+
+
+def _several_sites(ledger: "Ledger") -> str:
+    """Say what it costs a person whose rows are at several of the sites."""
+    k = len(ledger.shares)
+    merged = _merged(ledger)
+    where, several, all_ = "at one site", "at 2 sites", f"at all {k}"
+    if merged > 1 and ledger.pools:
+        where, several = "in one of them, at one site", "in 2 of them, or at 2 sites,"
+        all_ = "in all of them, at all sites,"
+    factor = f"for one {several} the factor is e^{rounded_up(ledger.epsilon_at(2))}"
+    if k > 2:
+        factor += f", for one {all_} e^{rounded_up(ledger.epsilon_at(k))}"
+    how = _pooled(ledger, merged) if ledger.pools else f"{k} releases are merged."
+    return f"{how} It holds for a person {where}; {factor}."
+
+
+def _records(unit: "Sensitivity") -> str:
+    """Say whose rows may come or go: those of one person, in all their periods."""
+    rows, horizon = unit.rows_per_person, unit.horizon
+    if horizon is None or horizon.participations == 1:
+        if rows == 1:
+            return "one record"
+        once = "" if horizon is None or horizon.periods == 1 else ", in one period"
+        return f"all records of one person (up to {rows}{once})"
+    apart = f", {horizon.apart} or more apart" if horizon.apart > 1 else ""
+    each = "one" if rows == 1 else f"up to {rows}"
+    return (
+        f"all records of one person ({each} in a period, in up to {horizon.participations} "
+        f"periods{apart})"
+    )
+
+
+def in_file(ledger: "Ledger") -> str:
+    """Say which periods are in a file, of how many; empty if it is of none."""
+    last, window, horizon = ledger.period, ledger.window, ledger.sensitivity.horizon
+    if last is None or horizon is None:
+        return ""
+    if window is None:
+        return f"the increment of period {last} of {horizon.periods}"
+    which = f"period {last}" if window == 1 else f"periods {last - window + 1} to {last}"
+    return f"the decoded sum of {which} of {horizon.periods}"
+
+
+def _merged(ledger: "Ledger") -> int:
+    """Return of how many releases it is the sum; a round whose sites share the noise is one."""
+    own = sum(ledger.pool_of(share) is None for share in ledger.shares)
+    return own + len(ledger.pools)
+
+
+def _pooled(ledger: "Ledger", merged: int) -> str:
+    colluders = min(pool.colluders for pool in ledger.pools)
+    if merged == 1:
+        words = f"{len(ledger.shares)} sites share the noise, and only their sum was to be seen."
+    else:
+        rounds, own = len(ledger.pools), merged - len(ledger.pools)
+        what = [f"{rounds} round{'s' * (rounds > 1)}"]
+        if own:
+            what.append(f"{own} release{'s' * (own > 1)}")
+        words = (
+            f"{' and '.join(what)} about different people are merged. The sites of a round share "
+            "its noise, and only their sum was to be seen."
+        )
+    words += " The bound holds against everybody, each of these sites included"
+    if colluders:
+        others = "another" if colluders == 1 else f"{colluders} others"
+        words += f", also one that learns the noise of {others}"
+    return words + "."
 
 
 @dataclass(frozen=True)
@@ -79,7 +270,10 @@ class Ledger(Displayed):
                 f"needs {' or '.join(one.name for one in MECHANISMS.values() if one.shareable)}"
             )
         self._check_ids()
-        check_pools(self)
+        if self.pool is not None and any(share.pool is not None for share in self.shares):
+            raise PrivacyError("a share names a noise beside the one that all of them share")
+        if len({pool.round for pool in self.pools}) < len(self.pools):
+            raise PrivacyError("two shares of one round differ in how its noise was shared")
         for spent in (*self.behind_plan, *self._earlier):
             same_unit = spent.rows_per_person == self.sensitivity.rows_per_person
             if spent.adjacency != self.sensitivity.adjacency or not same_unit:
@@ -247,7 +441,10 @@ class Ledger(Displayed):
 
     def __add__(self, other: "Ledger") -> "Ledger":
         check_terms(self, other)
-        shares, pool = together(self, other)
+        shares, pool = self.shares + other.shares, self.pool
+        if pool != other.pool:  # then each share names its own
+            both, pool = (self, other), None
+            shares = tuple(replace(s, pool=one.pool_of(s)) for one in both for s in one.shares)
         # The finer account holds for both: noise is noise, whoever accounts for it.
         accounting = GAUSSIAN if GAUSSIAN in (self.accounting, other.accounting) else ZCDP
         delta = max(self.delta, other.delta)
@@ -257,7 +454,39 @@ class Ledger(Displayed):
 
     def words(self) -> list[str]:
         """Return sentences that a privacy officer can sign."""
-        return words(self)
+        # (epsilon, delta): P[A] <= e^epsilon P'[A] + delta, for all that may be shown.
+        delta = f", plus {rounded_up(self.delta):g}" if self.delta else ""
+        horizon, tables = self.sensitivity.horizon, self.sensitivity.tables
+        verb = "Adding or removing" if self.sensitivity.adjacency == "add-remove" else "Changing"
+        shows = "this file shows"
+        if horizon is not None and horizon.periods > 1:
+            shows = f"the files of all {horizon.periods} periods show together"
+        lines = [
+            f"{verb} {_records(self.sensitivity)} changes the probability of anything that {shows} "
+            f"by at most a factor e^{rounded_up(self.epsilon)}{delta}."
+        ]
+        what = f"all {tables:,} tables" if tables > 1 else "its one table"
+        counted = f"That is the total over {what}"
+        if horizon is not None and horizon.periods > 1:
+            counted += f" of all {horizon.periods} periods"
+        # A round whose noise was shared is one release, whichever site names it.
+        earlier = {s.pool or s.release: s for share in self.shares for s in share.earlier}
+        before = [*self.behind_plan, *earlier.values()]
+        if before:
+            counted += " and the earlier releases on the same rows ("
+            counted += ", ".join(f"{spent.what} {spent.release[:12]}" for spent in before) + ")"
+        lines.append(counted + ".")
+        if earlier:
+            lines.append(
+                "If its size was chosen in the light of earlier results, it is a running total: "
+                "what is guaranteed is the cap that was fixed before."
+            )
+        if horizon is not None:
+            more = "; those of the other periods cost nothing more" if horizon.periods > 1 else ""
+            lines.append(f"This file holds {in_file(self)}{more}.")
+        if len(self.shares) > 1:
+            lines.append(_several_sites(self))
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ledger as JSON carries it, with what it adds up to."""
@@ -281,10 +510,10 @@ class Ledger(Displayed):
         }
 
     def _of_horizon(self) -> dict[str, Any]:
-        if self.sensitivity.horizon is None:
+        if (horizon := self.sensitivity.horizon) is None:
             return {}
         window = {} if self.window is None else {"window": self.window}
-        return {"horizon": self.sensitivity.horizon.to_dict(), "period": self.period, **window}
+        return {"horizon": horizon.to_dict(), "period": self.period, **window}
 
     @classmethod
     def from_dict(cls, content: Any) -> "Ledger":
@@ -295,7 +524,7 @@ class Ledger(Displayed):
         entries(content, "a ledger", _KINDS, _OPTIONAL)
         try:
             names = ("tables", "adjacency", "rows_per_person", "sampled")
-            unit: dict[str, Any] = {name: content[name] for name in names}
+            unit = {name: content[name] for name in names}
             horizon = Horizon.from_dict(content["horizon"]) if "horizon" in content else None
             sensitivity = Sensitivity(**unit, horizon=horizon)
             if not 0.0 <= content["delta"] < 1.0:
@@ -315,12 +544,9 @@ class Ledger(Displayed):
             raise PlanError(f"ledger: {error}") from None
         for key, value in ledger.to_dict().items():
             stated = content[key]
-            if isinstance(value, float) and isinstance(stated, int | float):
-                # Another version's logarithms may differ in the last digits.
-                agrees = math.isclose(value, stated, rel_tol=1e-6)
-            else:
-                agrees = value == stated
-            if not agrees:
+            number = isinstance(value, float) and isinstance(stated, int | float)
+            # Another version's logarithms may differ in the last digits.
+            if not (math.isclose(value, stated, rel_tol=1e-6) if number else value == stated):
                 raise PlanError(
                     f"the ledger was edited: it states {key} {stated!r}, its entries add up to "
                     f"{value!r}; get the release again from its source"
@@ -338,3 +564,33 @@ _KINDS = {
 _OPTIONAL = {
     "pool": object, "accounting": object, "horizon": object, "period": int, "window": int,
 }  # fmt: skip
+
+
+def check_terms(one: "Ledger", other: "Ledger") -> None:
+    """Raise `PrivacyError` unless both are of the same terms."""
+    ours, others = one.sensitivity, other.sensitivity
+    for name, mine, theirs in (
+        ("mechanisms", one.mechanism, other.mechanism),
+        ("adjacencies", ours.adjacency, others.adjacency),
+        ("privacy units (rows_per_person)", ours.rows_per_person, others.rows_per_person),
+        ("samplings", ours.sampled, others.sampled),
+        ("horizons", ours.horizon, others.horizon),
+        ("periods", one.period, other.period),
+        ("windows", one.window, other.window),
+    ):
+        if mine != theirs:
+            raise PrivacyError(
+                f"releases of different {name} do not merge ({mine} and {theirs}): release "
+                "again under the terms that all sites agreed on"
+            )
+
+
+def check_parts(ledger: "Ledger") -> None:
+    """Raise `PrivacyError` if a shared noise has fewer parts than its bound counts on."""
+    for pool in ledger.pools:
+        parts = sum(ledger.pool_of(share) == pool for share in ledger.shares)
+        if parts < pool.least:
+            raise PrivacyError(
+                f"{parts} of at least {pool.least} parts of a shared noise: too little noise for "
+                "a release"
+            )

@@ -6,7 +6,7 @@ from os import PathLike
 from typing import Any
 
 from hushtable import files, signatures
-from hushtable.entries import is_digest
+from hushtable.arguments import is_digest
 from hushtable.errors import FileError, PlanError
 
 _KEYS = {"round_id", "coordinator", "submissions"}

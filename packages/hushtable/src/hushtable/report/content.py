@@ -9,7 +9,7 @@ from hushtable.counts.base import Counts
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.plots import NoiseDisplay
-from hushtable.privacy.rounding import rounded_up
+from hushtable.privacy.accounting import rounded_up
 from hushtable.report.features import Features, features_of
 from hushtable.report.marginals import Histogram, histograms
 from hushtable.report.scores import Scores

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hushtable.data.schema import Feature
-from hushtable.data.values import value_words
+from hushtable.data.schema import Feature, value_words
 from hushtable.plots import RankedOutliersDisplay
 from hushtable.report.odd import Odd
 from hushtable.scores.distributions import Distributions

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hushtable.data.values import value_words
+from hushtable.data.schema import value_words
 from hushtable.scores.distributions import CELLS, Distribution
 from hushtable.scores.reasons import Reason
 

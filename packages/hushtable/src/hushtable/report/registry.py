@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from hushtable.privacy.accounting import ZCDP
-from hushtable.privacy.ledger_words import in_file
-from hushtable.privacy.rounding import rounded_up
+from hushtable.privacy.accounting import ZCDP, rounded_up
+from hushtable.privacy.ledger import in_file
 from hushtable.report import words
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from hushtable.data.readers import Reader
 from hushtable.errors import DataError, UsageError
 from hushtable.plots import ScoreDisplay
 from hushtable.report.lowest import NO_ROWS, LowestRows, Shown
-from hushtable.scores.details import Details, Scored
+from hushtable.scores.details import RowDetails, Scored
 from hushtable.scores.distributions import Distributions
 from hushtable.scores.explain import Explainer
 from hushtable.scores.lowest import Lowest
@@ -181,11 +181,13 @@ def score_rows(
     )
 
 
-def _details(scorer: Scorer, shown: Shown, ranks: Ranks | None, reasons: Reasons | None) -> Details:
+def _details(
+    scorer: Scorer, shown: Shown, ranks: Ranks | None, reasons: Reasons | None
+) -> RowDetails:
     errors = scorer.plan.family.n_tables > 1  # one table gives none
     among = Distributions(scorer.plan.schema) if reasons is not None and shown.values else None
     ranked = ranks if errors else None
-    return Details(scorer, shown.n, False, errors, ranked, reasons, among, shown.kept)
+    return RowDetails(scorer, shown.n, False, errors, ranked, reasons, among, shown.kept)
 
 
 def _passed(

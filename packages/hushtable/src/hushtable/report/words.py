@@ -3,13 +3,12 @@
 import math
 from typing import TYPE_CHECKING
 
-from hushtable.counts.learned import LearnedModel
-from hushtable.counts.verdicts import Verdicts
-from hushtable.data.values import range_words
+from hushtable.counts.verdicts import LearnedModel, Verdicts
+from hushtable.data.schema import range_words
 from hushtable.plans.draws import NOVELTY, Purpose
 from hushtable.plans.families import TOTALS
-from hushtable.privacy.ledger_words import in_file
-from hushtable.privacy.rounding import rounded_up
+from hushtable.privacy.accounting import rounded_up
+from hushtable.privacy.ledger import in_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from hushtable.counts.periods import Periods
     from hushtable.data.schema import Feature, Schema
     from hushtable.plans.plan import Plan
-    from hushtable.privacy.horizon import Horizon
+    from hushtable.privacy.accounting import Horizon
     from hushtable.privacy.ledger import Ledger
     from hushtable.privacy.mechanisms import Cost
 

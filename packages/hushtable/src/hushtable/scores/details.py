@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hushtable.data.columns import as_column, texts_column
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import taken
-from hushtable.data.values import DATE
+from hushtable.data.schema import DATE
 from hushtable.data.weights import Numbered
 from hushtable.errors import DataTypeError
 from hushtable.scores.distributions import Distributions
@@ -99,7 +99,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class Details:
+class RowDetails:
     """Scores rows, and finds what else is asked for."""
 
     scorer: Scorer

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hushtable.data.encoding import Codes
-from hushtable.data.schema import Feature, Schema
-from hushtable.data.values import DATE
+from hushtable.data.schema import DATE, Feature, Schema
 from hushtable.kernels import LEVELS, MISSING_LOW
 from hushtable.scores.typical import UsualValues
 

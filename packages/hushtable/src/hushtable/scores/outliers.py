@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from hushtable.data.readers import Reader, no_rows
 from hushtable.errors import UsageError
-from hushtable.scores.details import Details, Scored
+from hushtable.scores.details import RowDetails, Scored
 from hushtable.scores.lowest import Lowest, LowRow
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import TOP, Frequencies, Reason, Reasons, worth_a_word
@@ -152,7 +152,7 @@ class Search:
         check_number(n)
         self._reasons = reasons or reasons_of(scorer, usual, frequencies)
         errors = scorer.plan.family.n_tables > 1
-        self._details = Details(scorer, n, errors=errors, reasons=self._reasons, keep=keep)
+        self._details = RowDetails(scorer, n, errors=errors, reasons=self._reasons, keep=keep)
         self._usual, self._ranks, self._keep = usual, ranks, tuple(keep)
         self._lowest = Lowest(n)
 

@@ -15,11 +15,10 @@ from hushtable.counts.base import Counts
 from hushtable.data.columns import as_numbers, as_texts
 from hushtable.data.encoding import Codes
 from hushtable.data.readers import Batch, taken
-from hushtable.data.schema import Feature
-from hushtable.data.values import value_words
+from hushtable.data.schema import Feature, value_words
 from hushtable.errors import FileError, PlanError
 from hushtable.plans.draws import Purpose
-from hushtable.privacy.denoise import onto_simplex
+from hushtable.privacy.layout import onto_simplex
 from hushtable.scores.company import Company, company_words
 from hushtable.scores.explain import Explained, Explainer
 from hushtable.scores.scorer import Scorer

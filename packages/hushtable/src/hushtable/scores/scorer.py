@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hushtable import files, progress
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
-from hushtable.counts.learned import LearnedModel
+from hushtable.counts.verdicts import LearnedModel
 from hushtable.data.encoding import Codes, Encoder, naming_places
 from hushtable.data.readers import Reader
 from hushtable.data.texts.reading import Reading

@@ -14,11 +14,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hushtable.arguments import entries
 from hushtable.data.columns import as_numbers, as_texts
 from hushtable.data.readers import Batch
-from hushtable.data.schema import Feature
-from hushtable.data.values import DATE, number_words, value_words
-from hushtable.entries import entries
+from hushtable.data.schema import DATE, Feature, number_words, value_words
 from hushtable.errors import PlanError
 
 #: The quantiles that are kept of a numeric feature. Model files have had these since protocol 1,

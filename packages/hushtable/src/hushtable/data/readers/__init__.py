@@ -13,33 +13,26 @@ from typing import Any
 import numpy as np
 
 from hushtable import far, plugins
-from hushtable.data.readers import (
-    _arrow,
-    _csv,
-    _feather,
-    _json_lines,
-    _numpy,
-    _pandas,
-    _parquet,
-    _polars,
-    _records,
-    _sheet,
-    _sparse,
-)
-from hushtable.data.readers._layout import KEPT, Layout
-from hushtable.data.readers._names import near_names
-from hushtable.data.readers._objects import each_by_itself
-from hushtable.data.readers._reader import (
+from hushtable.data.columns import integer_too_large
+from hushtable.data.readers import memory
+from hushtable.data.readers.columnar import feather_file, parquet_file
+from hushtable.data.readers.csv import csv_file
+from hushtable.data.readers.json_lines import json_file
+from hushtable.data.readers.memory import is_pandas
+from hushtable.data.readers.reader import (
     BATCH_ROWS,
+    KEPT,
     Batch,
+    FileLayout,
     Reader,
+    Unasked,
     few_rows,
-    integer_too_large,
+    near_names,
     no_rows,
     one_after_other,
     taken,
 )
-from hushtable.data.readers._registry import (
+from hushtable.data.readers.registry import (
     URLS,
     built_in,
     is_taken,
@@ -51,48 +44,47 @@ from hushtable.data.readers._registry import (
     register_url,
     why_none,
 )
-from hushtable.data.readers._registry import files as read_files
-from hushtable.data.readers._unasked import Unasked
+from hushtable.data.readers.registry import files as read_files
+from hushtable.data.readers.sheet import sheet_file
 from hushtable.errors import DataError
 
-is_pandas = _pandas.is_frame
 is_url, shown_url = far.is_url, far.without_user
 
 __all__ = [
-    "BATCH_ROWS", "KEPT", "Batch", "Layout", "Reader", "Unasked", "as_reader", "few_rows",
+    "BATCH_ROWS", "KEPT", "Batch", "FileLayout", "Reader", "Unasked", "as_reader", "few_rows",
     "integer_too_large", "is_pandas", "is_url", "near_names", "no_rows",
     "one_after_other", "paths", "register_format", "register_source",
     "register_url", "shown_url", "taken",
 ]  # fmt: skip
 
-built_in("CSV", (".csv", ".tsv", ".txt"), _csv.csv_file,
+built_in("CSV", (".csv", ".tsv", ".txt"), csv_file,
          ("encoding", "delimiter", "header", "skip_lines"))  # fmt: skip
-built_in("Parquet", (".parquet", ".pq"), _parquet.parquet_file)
-built_in("JSON lines", (".jsonl", ".ndjson"), _json_lines.json_file)
-built_in("Feather", (".feather", ".arrow", ".ipc"), _feather.feather_file)
-built_in("spreadsheet", (".xlsx", ".xlsm", ".xls", ".ods"), _sheet.sheet_file,
+built_in("Parquet", (".parquet", ".pq"), parquet_file)
+built_in("JSON lines", (".jsonl", ".ndjson"), json_file)
+built_in("Feather", (".feather", ".arrow", ".ipc"), feather_file)
+built_in("spreadsheet", (".xlsx", ".xlsm", ".xls", ".ods"), sheet_file,
          ("sheet", "header", "skip_lines"))  # fmt: skip
 
 # The last is asked first: frames have Arrow's interface, too, and anything may be a matrix.
-register_source(lambda data: not isinstance(data, str), _numpy.matrix)
+register_source(lambda data: not isinstance(data, str), memory.matrix)
 # Asked but one before the last, and not of what NumPy is made for: what others brought.
 register_source(
     lambda data: not isinstance(data, np.ndarray | list | tuple | str) and load_plugins(),
     lambda data: data,
 )
-register_source(_sparse.is_sparse, _sparse.sparse)
-register_source(_records.is_records, _records.records)
-register_source(lambda data: hasattr(data, "__arrow_c_stream__"), _arrow.c_stream)
-register_source(_polars.is_frame, _polars.frame)
-register_source(_pandas.is_frame, _pandas.frame)
-register_source(_arrow.is_arrow, _arrow.arrow)
+register_source(memory.is_sparse, memory.sparse)
+register_source(memory.is_records, memory.records)
+register_source(lambda data: hasattr(data, "__arrow_c_stream__"), memory.c_stream)
+register_source(memory.is_polars, memory.polars_frame)
+register_source(is_pandas, memory.pandas_frame)
+register_source(memory.is_arrow, memory.arrow)
 
 #: What begins the URLs of databases, which a package beside this one reads.
 DATABASES = frozenset({
     "postgresql", "postgres", "sqlite", "duckdb", "mysql", "mariadb", "oracle", "mssql"
 })  # fmt: skip
 
-_FOUND_OUT = Layout()
+_FOUND_OUT = FileLayout()
 _NOTHING_KEPT: Mapping[str, str | int | bool] = {}
 
 
@@ -100,7 +92,7 @@ def as_reader(
     data: Any,
     *,
     text_columns: frozenset[str] = frozenset(),
-    layout: Layout = _FOUND_OUT,
+    layout: FileLayout = _FOUND_OUT,
     kept: Mapping[str, str | int | bool] = _NOTHING_KEPT,
 ) -> Reader:
     """Open rows of any supported kind.
@@ -121,7 +113,7 @@ def as_reader(
     layout : Layout
         What is known of a file's layout; the rest is found out.
     kept : mapping
-        What a model kept of the layout of the files that it was fitted to (`Layout.kept`): used
+        What a model kept of the layout of the files that it was fitted to (`FileLayout.kept`): used
         where ``layout`` says nothing. An encoding holds for files that are not UTF-8.
 
     Returns
@@ -140,7 +132,7 @@ def as_reader(
     if isinstance(data, Reader) and layout is _FOUND_OUT:
         return data
     if layout.unasked is not None:
-        rows = _opened(each_by_itself(data), text_columns, layout, kept)
+        rows = _opened(memory.each_by_itself(data), text_columns, layout, kept)
         files = tuple(replace(file, unasked=layout.unasked) for file in rows.files)
         return replace(rows, files=files, unasked=layout.unasked)
     return _opened(data, text_columns, layout, kept)
@@ -149,7 +141,7 @@ def as_reader(
 def _opened(
     data: Any,
     text_columns: frozenset[str],
-    layout: Layout,
+    layout: FileLayout,
     kept: Mapping[str, str | int | bool],
 ) -> Reader:
     if not isinstance(data, str | os.PathLike):
@@ -167,7 +159,7 @@ def _opened(
 def _of_url(
     name: str,
     text_columns: frozenset[str],
-    layout: Layout,
+    layout: FileLayout,
     kept: Mapping[str, str | int | bool],
 ) -> Reader:
     """Read what a URL names: of a plug-in, of a database, or far away."""

@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from hushtable.data.columns import texts_column
-from hushtable.data.texts.columns import ColumnUnderstanding, Kind, quoted
 from hushtable.data.texts.dates import ORDERS, Order
-from hushtable.data.texts.looks import FEW, looks
 from hushtable.data.texts.numbers import Decimal
-from hushtable.data.texts.reading import ColumnReading, Reading
-from hushtable.data.texts.seen import Exceptions, TextsSeen
+from hushtable.data.texts.reading import ColumnReading, ColumnUnderstanding, Kind, Reading, quoted
+from hushtable.data.texts.seen import FEW, Exceptions, TextsSeen, looks
 
 #: Share of the texts that has to be numbers, or dates, for the others to be exceptions.
 _MOSTLY = 0.5

@@ -1,7 +1,14 @@
 """How the columns of a table are read: kept in a model, and applied to later files."""
 
-from collections.abc import Mapping
+import csv
+import io
+import os
+import re
+import shlex
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from decimal import Decimal as Exact
+from functools import cache, lru_cache, reduce
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -9,13 +16,145 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from hushtable.data.columns import is_text, null, scalar, texts_column
+from hushtable.arguments import entries
+from hushtable.data.columns import (
+    as_column,
+    as_numbers,
+    filled,
+    is_text,
+    null,
+    scalar,
+    texts_column,
+)
 from hushtable.data.readers import KEPT
-from hushtable.data.texts import missing_values, numbers
+from hushtable.data.texts import dates, numbers
 from hushtable.data.texts.dates import ORDERS, Order, of_day, seconds
-from hushtable.entries import entries
+from hushtable.data.texts.numbers import DECIMALS, SPACES, Decimal
 from hushtable.errors import PlanError, UsageError
 from hushtable.files import Content
+
+#: Digits with a leading zero are a code, not a number: 007 is not 7.
+_CODE = re.compile(r"[^\d.,]*0\d")
+_SEPARATORS, _SIGNS = f"[.,{SPACES}]", r"[+\-\x{2212}() \x{a0}]*"
+
+
+@cache
+def named_numbers(missing: tuple[str, ...], decimal: Decimal) -> tuple[float, ...]:
+    """Return the numbers that texts name where this is the decimal sign.
+
+    A text that is a number with the other sign only, such as ``99.9`` in a column with decimal
+    commas, names that number.
+    """
+    texts = [text.strip() for text in missing if not _CODE.match(text.strip())]
+    if not texts:
+        return ()
+    found = _values(texts_column(texts), decimal)
+    return tuple(found[np.isfinite(found)].tolist())
+
+
+def without_named(column: Any, missing: tuple[str, ...], decimal: Decimal | None) -> Any:
+    """Return a column in which what ``missing`` names is null.
+
+    A text is named if it is the same, or a bare number of the same value under the column's
+    ``decimal`` sign. Where that sign is unknown, the number is named only if each sign with which
+    the text is a number says so: 999,00 is 999, and 999.000 may be more.
+    """
+    if not missing:
+        return column
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if is_text(kind):
+        column = column if kind == pa.string() else pc.cast(column, pa.string())
+        trimmed = pc.utf8_trim_whitespace(column)
+        texts = [text.strip() for text in missing]
+        texts += _writings(trimmed, missing, decimal)
+        gone = pc.is_in(trimmed, value_set=texts_column(texts))
+        return pc.if_else(gone, null(column.type), column)
+    if pa.types.is_date(kind) or pa.types.is_timestamp(kind):
+        seconds = dates.seconds(texts_column(missing), "ymd")
+        values, some = as_numbers(column, ""), seconds[np.isfinite(seconds)]
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        some = np.array(named_numbers(missing, decimal or "."))
+        values = filled(pc.cast(column, pa.float64(), safe=False), np.nan)
+        if pa.types.is_float32(kind):
+            some = some.astype(np.float32).astype(np.float64)
+    else:
+        return column
+    found = np.isin(values, some)
+    return pc.if_else(as_column(found), null(kind), column) if found.any() else column
+
+
+def without_numbers(
+    X: NDArray[Any], missing: tuple[str, ...], decimal: Decimal | None
+) -> NDArray[Any]:
+    """Return a matrix in which what ``missing`` names is NaN."""
+    some = np.array(named_numbers(missing, decimal or "."))
+    if not len(some) or X.dtype.kind not in "fiu":
+        return X
+    gone = np.isin(X, some.astype(X.dtype) if X.dtype.kind == "f" else some)
+    if not gone.any():
+        return X
+    X = X.astype(X.dtype if X.dtype.kind == "f" else np.float64)
+    X[gone] = np.nan
+    return X
+
+
+def _values(texts: pa.Array, decimal: Decimal) -> NDArray[np.float64]:
+    """Return the numbers (n,) that bare texts say: with this sign, or else with the other."""
+    first, second = (
+        numbers.values(texts, sign, "") for sign in sorted(DECIMALS, key=decimal.__ne__)
+    )
+    return np.where(np.isnan(first), second, first)
+
+
+def _writings(texts: pa.Array, missing: tuple[str, ...], decimal: Decimal | None) -> list[str]:
+    """Return those of the texts that are another writing of a number that is named."""
+    pattern, begin = _candidates(missing)
+    if not begin:
+        return []
+    # Most texts are told by their first sign, in half of the time that the pattern takes.
+    likely = reduce(pc.or_, (pc.starts_with(texts, sign) for sign in begin))
+    if "-" in begin:  # as some programs write a negative number: 99-
+        likely = pc.or_(likely, pc.ends_with(texts, "-"))
+    texts = texts.filter(likely)
+    found: list[str] = pc.unique(texts.filter(pc.match_substring_regex(texts, pattern))).to_pylist()
+    return [text for text in found if _is_named(text, missing, decimal)]
+
+
+@lru_cache(maxsize=1 << 12)  # the same few texts in each batch
+def _is_named(text: str, missing: tuple[str, ...], decimal: Decimal | None) -> bool:
+    """Return whether a text is a number that is named, under each sign that the column may have."""
+    signs = DECIMALS if decimal is None else (decimal,)
+    values = [(float(_values(texts_column([text]), sign)[0]), sign) for sign in signs]
+    return not _CODE.match(text) and all(
+        value in named_numbers(missing, sign) for value, sign in values
+    )
+
+
+@cache
+def _candidates(missing: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return a pattern that writings of the named numbers match, and how they begin."""
+    every = {value for sign in DECIMALS for value in named_numbers(missing, sign)}
+    digits = "|".join(sorted(f"{_SEPARATORS}?".join(_digits(value)) for value in every))
+    zeros = f"(?:0|{_SEPARATORS})*"
+    pattern = f"^{_SIGNS}{zeros}(?:{digits}){zeros}(?:[eE][+-]?\\d+)?{_SIGNS}$"
+    return pattern, tuple(sorted({sign for value in every for sign in _begins(value)}))
+
+
+def _begins(value: float) -> str:
+    """Return the signs of which one is the first of a number's writing."""
+    if value == 0.0:
+        return "0.,+-"
+    if value < 0.0:
+        return "-\u2212("
+    return "+" + (_digits(value)[0] if value >= 1.0 else "0.,")
+
+
+def _digits(value: float) -> str:
+    """Return the digits of a number without zeros at either end."""
+    return "".join(map(str, Exact(repr(value)).as_tuple().digits)).strip("0") or "0"
+
 
 #: Kinds of columns that a person may ask for; of "id", nothing is modelled.
 ASKED = ("number", "date", "category", "id")
@@ -150,16 +289,16 @@ class Reading:
         ``decimal`` is its decimal sign, where that is known.
         """
         sign = decimal if is_text(column.type) else self.decimal
-        return missing_values.without(column, self.missing, sign)
+        return without_named(column, self.missing, sign)
 
     def without_numbers(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return a matrix in which what stands for a missing value is NaN."""
-        return missing_values.without_numbers(X, self.missing, self.decimal)
+        return without_numbers(X, self.missing, self.decimal)
 
     @property
     def absent(self) -> tuple[float, ...]:
         """Numbers that stand for a missing value."""
-        return missing_values.named(self.missing, self.decimal or ".")
+        return named_numbers(self.missing, self.decimal or ".")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the reading as JSON carries it."""
@@ -192,3 +331,84 @@ class Reading:
             return cls(**said, columns=columns)
         except (UsageError, TypeError) as error:
             raise PlanError(str(error)) from None
+
+
+Kind: TypeAlias = Literal["number", "date", "category", "id", "text", "constant", "empty"]
+
+
+@dataclass(frozen=True)
+class ColumnUnderstanding:
+    """One column as it was understood.
+
+    Attributes
+    ----------
+    name : str
+        Of the column.
+    kind : {"number", "date", "category", "id", "text", "constant", "empty"}
+        Where "id" is an identifier and "text" free text.
+    confidence : float
+        From 0 to 1.
+    evidence : str
+        What it was seen by.
+    doubt : str
+        What a person should look at; empty if there is nothing.
+    options : tuple of (str, str)
+        Options of the command line that resolve the doubt, each with its value.
+    refused : bool
+        Whether `fit` refuses the column until the doubt is resolved. (The command refuses
+        identifiers and free text, too.)
+    reading : ColumnReading or None
+        How its texts become values; None for columns that hold values.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from hushtable.data import understand
+    >>> [one] = understand(pa.table({"seen": ["05/11/2026", "01/02/2026"]}))
+    >>> one.kind, one.refused, one.option
+    ('date', True, '--dates dmy')
+    """
+
+    name: str
+    kind: Kind
+    confidence: float
+    evidence: str
+    doubt: str = ""
+    options: tuple[tuple[str, str], ...] = ()
+    refused: bool = False
+    reading: ColumnReading | None = None
+
+    @property
+    def option(self) -> str:
+        """The options as they are typed in a shell."""
+        return joined_options(self.options)
+
+
+def joined_options(options: Iterable[tuple[str, str]], reading: Reading | None = None) -> str:
+    """Return options as they are typed in a shell, the values of each together.
+
+    Those that a ``reading`` was given already come first.
+    """
+    together: dict[str, list[str]] = {}
+    if reading is not None:
+        together["--missing"] = list(reading.missing)
+        together["--as"] = [f"{name}={kind}" for name, kind in reading.kinds.items()]
+        together["--drop"] = list(reading.drop)
+    asked = list(options)
+    for flag, value in asked:
+        values = together.setdefault(flag, [])
+        if value not in values:
+            values.append(value)
+    used = dict.fromkeys(flag for flag, _ in asked)
+    return " ".join(f"{flag} {quoted(together[flag])}" for flag in used)
+
+
+def quoted(values: Iterable[str]) -> str:
+    """Return values as an option takes them, parted by commas, quoted for the shell."""
+    values = list(values)
+    if values in ([","], ["."]):
+        return values[0]
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(values)
+    text = line.getvalue().removesuffix("\n")
+    return shlex.quote(text) if os.name == "posix" else text

@@ -6,14 +6,32 @@ one file: a subclass of `HashFamily` that declares its arrays by `drawn` and its
 `whole_number`, with the decorator `register`.
 """
 
-from hushtable.plans.families._equi_width import EquiWidth
-from hushtable.plans.families._family import HashFamily, Summing, drawn, whole_number
-from hushtable.plans.families._labelled import FINE, OUTLIER, TOTALS, VERDICT, Labelled, labelled
-from hushtable.plans.families._projection import RandomProjection, SimHash, n_dimensions
-from hushtable.plans.families._random_feature import RandomFeature
-from hushtable.plans.families._score_histogram import ScoreHistogram
-from hushtable.plans.families._subspace_grid import SubspaceGrid
-from hushtable.plans.families.registry import FAMILIES, family_from_content, register
+from hushtable.plans.families.family import (
+    FAMILIES,
+    HashFamily,
+    Summing,
+    drawn,
+    family_from_content,
+    register,
+    whole_number,
+)
+from hushtable.plans.families.histograms import (
+    FINE,
+    OUTLIER,
+    TOTALS,
+    VERDICT,
+    EquiWidth,
+    Labelled,
+    ScoreHistogram,
+    labelled,
+)
+from hushtable.plans.families.projection import (
+    RandomProjection,
+    SimHash,
+    SubspaceGrid,
+    n_dimensions,
+)
+from hushtable.plans.families.random_feature import RandomFeature
 
 __all__ = [
     "FAMILIES", "FINE", "OUTLIER", "TOTALS", "VERDICT", "EquiWidth", "HashFamily", "Labelled",

@@ -1,0 +1,102 @@
+"""Rows in Parquet and Feather files."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import ipc
+
+from hushtable.data.readers.reader import (
+    Batch,
+    FileLayout,
+    Reader,
+    column_names,
+    of_file,
+    rows_at_a_time,
+    split,
+)
+
+
+def feather_file(path: Path, _: FileLayout) -> Reader:
+    """Read an Arrow IPC file or stream, one of its batches of rows at a time."""
+    size = path.stat().st_size
+    # Not mapped into memory: if another program cut the file short, this one would crash.
+    with pa.OSFile(str(path)) as raw:
+        start = raw.read(6)
+        if start.startswith(b"FEA1"):
+            raise pa.ArrowInvalid("Feather version 1, which is out of use: write it anew")
+        raw.seek(0)
+        names = column_names(_opened(raw, start, None).schema)
+
+    def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
+        chosen = columns or list(names)
+        with pa.OSFile(str(path)) as raw:
+            file = _opened(raw, start, [names.index(name) for name in chosen])
+            try:
+                for share, batch in _batches(file):
+                    batch.validate(full=True)  # of a damaged file, Arrow reads what cannot be
+                    for part in split(iter([batch.select(chosen)])):
+                        yield int(share * size), part
+            except pa.ArrowMemoryError:
+                raise pa.ArrowInvalid(
+                    "a batch of its rows does not fit into memory: the file is damaged, or is to "
+                    "be written in smaller batches"
+                ) from None
+
+    return of_file(path, names, batches)
+
+
+def _opened(raw: Any, start: bytes, columns: list[int] | None) -> Any:
+    options = ipc.IpcReadOptions(included_fields=columns, use_threads=False)
+    open_ = ipc.open_file if start == b"ARROW1" else ipc.open_stream
+    return open_(raw, options=options)
+
+
+def _batches(file: Any) -> Iterator[tuple[float, pa.RecordBatch]]:
+    """Yield the share of the file that has been read, and the batch; a stream has no known end."""
+    if not isinstance(file, ipc.RecordBatchFileReader):
+        yield from ((1.0, batch) for batch in file)
+        return
+    for i in range(file.num_record_batches):
+        yield (i + 1) / file.num_record_batches, file.get_batch(i)
+
+
+#: Bytes read at a time of each column: without, a whole row group is held.
+_BUFFER = 1 << 18
+
+
+def parquet_file(path: Path, _: FileLayout) -> Reader:
+    """Read a Parquet file, some rows at a time."""
+    from pyarrow import parquet  # loads slowly, and who reads CSV does without
+
+    size = path.stat().st_size
+    with parquet.ParquetFile(path, pre_buffer=False) as file:
+        _check_footer(file.metadata)
+        names, n_rows = column_names(file.schema_arrow), file.metadata.num_rows
+
+    def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
+        chosen, rows = columns or list(names), 0
+        with parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER) as file:
+            at_a_time = rows_at_a_time(n_rows, len(chosen))
+            for batch in file.iter_batches(at_a_time, columns=columns, use_threads=False):
+                _check_batch(batch, chosen)
+                rows += batch.num_rows
+                # The file's order of columns is its own.
+                yield size * rows // max(1, n_rows), batch.select(chosen)
+
+    return of_file(path, names, batches, n_rows)
+
+
+def _check_footer(footer: Any) -> None:
+    """Raise `pa.ArrowInvalid` for numbers that cannot be: over some, Arrow ends the process."""
+    groups = [footer.row_group(i) for i in range(footer.num_row_groups)]
+    if any(group.num_rows < 0 or group.num_columns != footer.num_columns for group in groups):
+        raise pa.ArrowInvalid("its groups of rows do not fit together: a damaged file")
+
+
+def _check_batch(batch: pa.RecordBatch, names: list[str]) -> None:
+    """Raise `pa.ArrowInvalid` if a damaged file made Arrow return what cannot be."""
+    if batch.num_rows < 0 or not set(names) <= set(batch.schema.names):
+        raise pa.ArrowInvalid("its columns or numbers of rows do not fit together: a damaged file")
+    batch.validate()

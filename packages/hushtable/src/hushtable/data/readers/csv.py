@@ -1,0 +1,297 @@
+"""Rows in a CSV file, each field as the text that it is: what it means is decided above."""
+
+import contextlib
+import csv
+import re
+import struct
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as arrow_csv
+
+from hushtable.data.readers.dialect import Dialect, find_dialect, is_rule, records
+from hushtable.data.readers.encoding import Text, opened_lines, opened_text
+from hushtable.data.readers.reader import (
+    TOTAL,
+    Batch,
+    FileLayout,
+    Reader,
+    Unasked,
+    looks_like_total,
+    of_file,
+    split,
+    total_refused,
+)
+from hushtable.errors import DataError
+
+_BLOCK = 1 << 22
+_BREAK = re.compile(r"\r\n?|\n")
+
+
+def csv_file(path: Path, layout: FileLayout) -> Reader:
+    """Read a CSV file, some rows at a time."""
+    return _File(path, find_dialect(path, layout), layout.unasked).reader()
+
+
+@dataclass
+class _File:
+    path: Path
+    dialect: Dialect
+    #: Takes note of what is no row, where nobody is here to be asked.
+    unasked: Unasked | None = None
+    #: Whether Arrow left out lines of dashes.
+    skipped: bool = False
+    #: Whether a whole pass has been made; and whether it showed that each row is one line.
+    passed: bool = False
+    row_by_line: bool = False
+    #: What Arrow gave up at.
+    odd: arrow_csv.InvalidRow | None = None
+
+    def reader(self) -> Reader:
+        left_out = self.dialect.left_out
+        kept = tuple(name for name in self.dialect.names if name not in left_out)
+
+        def batches(columns: list[str] | None) -> Iterator[tuple[int, Batch]]:
+            return self._checked(list(kept if columns is None else columns))
+
+        found = of_file(self.path, kept, batches)
+        dialect = self.dialect
+        return replace(found, place=self.place, found=dialect.found, delimiter=dialect.delimiter)
+
+    def _checked(self, columns: list[str]) -> Iterator[tuple[int, Batch]]:
+        """Yield bytes read and rows; at the end, refuse what Arrow takes and what is no row."""
+        dialect, rows, asked = self.dialect, 0, self.unasked is None
+        counting = not self.passed
+        with self._opened(counting=counting) as (raw, text):
+            for batch in self._rows(text, [*columns, *dialect.left_out]):
+                if dialect.left_out:
+                    self._check_left_out(batch, rows)
+                if counting and asked:
+                    self._check_names_again(batch, rows)
+                for part in split(iter([batch.select(columns)])):
+                    yield raw.tell(), part
+                rows += len(batch)
+        if asked and rows:
+            self._check_total(text, rows)
+        if counting:
+            lines = text.ends - dialect.lines + (not text.tail.endswith(b"\n"))
+            self.row_by_line = lines == rows
+            if text.quoted and not self.row_by_line:
+                (self._check_breaks if asked else self._check_quotes)()
+            self.passed = True
+
+    def _opened(self, *, counting: bool = False) -> AbstractContextManager[tuple[Any, Text]]:
+        encoding, asked = self.dialect.encoding, self.unasked is None
+        return opened_text(self.path, encoding, counting=counting, asked=asked)
+
+    def _rows(self, text: Text, columns: list[str]) -> Iterator[pa.RecordBatch]:
+        names = self.dialect.names
+        reading = arrow_csv.ReadOptions(block_size=_BLOCK, use_threads=False, column_names=names)
+        parsing = arrow_csv.ParseOptions(
+            delimiter=self.dialect.delimiter,
+            newlines_in_values=True,
+            invalid_row_handler=self._on_odd_row,
+        )
+        converting = arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            strings_can_be_null=True,
+            include_columns=columns,
+        )
+        done = 0
+        try:
+            text.skip(self.dialect.size)
+            with arrow_csv.open_csv(pa.PythonFile(text, "r"), reading, parsing, converting) as file:
+                for batch in file:
+                    done += len(batch)
+                    yield batch
+        except pa.ArrowInvalid as error:
+            if str(error) != "Empty CSV file":
+                raise DataError(f"{self.path}: {self._explained(str(error), done)}") from None
+
+    def _on_odd_row(self, row: arrow_csv.InvalidRow) -> str:
+        if is_rule(row.text):
+            self.skipped = True
+            return "skip"
+        if self.unasked is not None:
+            if not self.passed:
+                what = f"{self.path}: lines with more or fewer fields than names, left out"
+                self.unasked.note(what, 1, lambda: f"the line that begins {row.text[:20]!r}")
+            self.skipped = True
+            return "skip"
+        self.odd = row
+        return "error"
+
+    def _explained(self, error: str, done: int) -> str:
+        """Return what is wrong where, and what to do, for Arrow's words after ``done`` rows."""
+        if self.odd is not None:
+            return self._odd_words(self.odd)
+        if "invalid UTF8" in error:
+            with opened_lines(self.path, "utf-8") as lines:
+                line = next((i for i, text in enumerate(lines, 1) if "\ufffd" in text), 0)
+            return (
+                f"line {line} is not UTF-8, as the lines above it are: give the encoding, such as "
+                "--encoding cp1252"
+            )
+        if "straddling" in error:
+            return (
+                f"a field in or below {self.place(done)} is longer than {_BLOCK >> 20} MB: a "
+                "quotation mark may lack its partner: correct the line, or export again"
+            )
+        return error
+
+    def _odd_words(self, row: arrow_csv.InvalidRow) -> str:
+        want, got, delimiter = row.expected_columns, row.actual_columns, self.dialect.delimiter
+        line = self._lines(row.number - 1, every=True)[0]
+        words = (
+            f"line {line} has {got} field{'s' * (got != 1)}, {want} are needed (delimiter "
+            f"{delimiter!r}): it begins {row.text[:40]!r}. "
+        )
+        if TOTAL.match(row.text):
+            return words + "If it is a total: delete it, or export without totals"
+        if _BREAK.search(row.text):
+            return words + "A quotation mark in it may lack its partner: correct the line"
+        above = f"; if the table begins below it, add --skip-lines {line}" if row.number < 3 else ""
+        if got > want:
+            return words + (
+                f"Export with quotation marks around texts that hold {delimiter!r}, or with "
+                f"another delimiter{above}"
+            )
+        return words + f"Correct or delete it; if the file was cut off, export it again{above}"
+
+    def _check_left_out(self, batch: pa.RecordBatch, done: int) -> None:
+        """Raise `DataError` if a column without a name has a value after all."""
+        for name in self.dialect.left_out:
+            if batch.column(name).null_count < len(batch):
+                row = pc.index(pc.is_valid(batch.column(name)), True).as_py()
+                j = self.dialect.names.index(name) + 1
+                raise DataError(
+                    f"{self.path}: {self.place(done + row)} has "
+                    f"{batch.column(name)[row].as_py()!r} in column {j}, which has no name and "
+                    "was empty above: correct the line, or write a name above it"
+                )
+
+    def _check_names_again(self, batch: pa.RecordBatch, done: int) -> None:
+        """Raise `DataError` if a row repeats the names: exports that were put together."""
+        if not self.dialect.named or batch.num_columns == 1:
+            return
+        names = batch.schema.names
+        # Not pc.index(..., names[0]): what Arrow makes of Python's texts imports pandas first.
+        text = names[0].encode()
+        ends, data = pa.py_buffer(struct.pack("=ii", 0, len(text))), pa.py_buffer(text)
+        first = pa.StringArray.from_buffers(1, ends, data)[0]
+        row = pc.index(batch.column(0), first).as_py()
+        if row >= 0 and list(batch.slice(row, 1).to_pylist()[0].values()) == names:
+            raise DataError(
+                f"{self.path}: {self.place(done + row)} repeats the names of columns: delete it, "
+                "or export into files of their own"
+            )
+
+    def _check_total(self, text: Text, rows: int) -> None:
+        """Raise `DataError` if the last line adds up those above it."""
+        lines = text.tail.decode(errors="replace").splitlines(keepends=True)[-20:]
+        try:
+            *_, last = records(lines, self.dialect.delimiter)
+        except (ValueError, csv.Error):
+            return
+        if len(last.fields) != len(self.dialect.names):
+            return
+        if looks_like_total(last.fields, self.dialect.always, lambda j: self._above(j, rows - 1)):
+            begins = lines[last.first][:40].rstrip()
+            raise total_refused(f"{self.path}: {self.place(rows - 1)}", begins)
+
+    def _above(self, j: int, n_rows: int) -> pa.Array:
+        """Return the texts of a column in the first rows."""
+        name = self.dialect.names[j]
+        with opened_text(self.path, self.dialect.encoding) as (_, text):
+            table = pa.Table.from_batches(self._rows(text, [name]))
+        return table.column(name).combine_chunks().slice(0, n_rows)
+
+    def _check_breaks(self) -> None:
+        """Raise `DataError` if a field has swallowed rows, for want of a quotation mark."""
+        rows, further = 0, len(self.dialect.names) - 1
+        with self._opened() as (_, text):
+            for batch in self._rows(text, list(self.dialect.names)):
+                for column in batch.columns:
+                    broken = pc.match_substring_regex(column, "[\r\n]")
+                    for row in pc.indices_nonzero(broken).to_pylist():
+                        value = column[row].as_py()
+                        lines, fields = _BREAK.split(value), value.count(self.dialect.delimiter)
+                        if fields in {further * (len(lines) - 1), further * (len(lines) - 2)} - {0}:
+                            line = self._lines(rows + row)[0]
+                            raise DataError(
+                                f"{self.path}: line {line} opens a quotation mark, and its field "
+                                f"runs over {len(lines)} lines that look like rows: close or "
+                                "delete the mark, or export again"
+                            )
+                rows += len(batch)
+
+    def _check_quotes(self) -> None:
+        """Raise `DataError` if the file's quotation marks are not those of CSV, in any line.
+
+        By its form alone: a text that was quoted may hold anything, line breaks among it.
+        """
+        with opened_lines(self.path, self.dialect.encoding) as lines:
+            for _ in range(self.dialect.lines):
+                next(lines)
+            rows = csv.reader(lines, delimiter=self.dialect.delimiter, strict=True)
+            try:
+                for _ in rows:
+                    pass
+            except csv.Error as error:
+                if "limit" not in str(error):  # a long text is no fault
+                    raise DataError(
+                        f"{self.path}: line {self.dialect.lines + rows.line_num} is no CSV "
+                        f"({error}): a quotation mark may lack its partner: export the file again"
+                    ) from None
+
+    def place(self, row: int) -> str:
+        """Return ``line 19``, or ``lines 19 to 21``, for a row that is numbered from 0."""
+        first, last = self._lines(row)
+        return f"line {first}" if first == last else f"lines {first} to {last}"
+
+    def _lines(self, row: int, *, every: bool = False) -> tuple[int, int]:
+        """Return the first and last line, from 1, of a row; ``every``: lines of dashes count."""
+        dialect, done, before = self.dialect, 0, b"\n"
+        by_row = dialect.lines + row + 1, dialect.lines + row + 1
+        if self.row_by_line:
+            return by_row
+        with self._opened() as (_, text):
+            text.skip(dialect.size)
+            # Lines are rows, unless there are quotation marks, blank lines or others' line ends.
+            while not self.skipped and (block := text.read(_BLOCK)):
+                if _not_plain(before + block):
+                    break
+                done, before = done + block.count(b"\n"), block[-1:]
+                if done > row:
+                    return by_row
+            else:
+                if done == row and not self.skipped:  # the last line, without an end
+                    return by_row
+        return self._lines_slowly(row, every=every)
+
+    def _lines_slowly(self, row: int, *, every: bool) -> tuple[int, int]:
+        dialect, end = self.dialect, self.dialect.lines
+        with opened_lines(self.path, dialect.encoding) as lines:
+            for _ in range(dialect.lines):
+                next(lines)
+            with contextlib.suppress(csv.Error):  # a field beyond the library's limit
+                for record in records(lines, dialect.delimiter, end):
+                    odd = len(record.fields) != len(dialect.names)
+                    if every or not (odd and is_rule(dialect.delimiter.join(record.fields))):
+                        row -= 1
+                    if row < 0:
+                        return record.first + 1, record.end
+                    end = record.end
+        return end + 1, end + 1
+
+
+def _not_plain(block: bytes) -> bool:
+    """Return whether lines may not be rows: quotation marks, blank lines, an old Mac's ends."""
+    if any(mark in block for mark in (b'"', b"\n\n", b"\n\r\n")):
+        return True
+    return block.count(b"\r") - block.endswith(b"\r") != block.count(b"\r\n")

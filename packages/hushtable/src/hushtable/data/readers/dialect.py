@@ -1,0 +1,433 @@
+"""How a CSV file is laid out: found in its first lines, or refused with the option that says it."""
+
+import codecs
+import contextlib
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+
+from hushtable.data.readers.encoding import (
+    COMPRESSIONS,
+    codec,
+    find_encoding,
+    marked_encoding,
+    on_errors,
+)
+from hushtable.data.readers.reader import FileLayout, Unasked
+from hushtable.errors import DataError, UsageError
+
+#: What may stand between fields; the rare ones only if they are given.
+_DELIMITERS, _RARE = ",;\t|", ":^~"
+#: Lines of these hold no row; the last ended files once.
+_RULE = frozenset(" \t-=_+|\x1a")
+#: Numbers, dates and times of any country, roughly: names of columns are none of these.
+_NUMBER = re.compile(
+    r"""\s*(?:[<>≤≥~+(-]\s*)*(?:[$€£¥]|[A-Z]{3}\s)?\s*-?
+    (?:\d[\d.,'\s\u00a0\u202f]*(?:[eE][+-]?\d+)?\s*(?:[%€$£)-]|[A-Z]{3})?
+    |[.,]\d+|\d{1,4}[./-]\d{1,2}[./-]\d{1,4}\.?(?:[T\s,]+\d{1,2}[:.]\d\d.*)?
+    |\d{1,2}:\d\d(?::\d\d.*)?)\s*""",
+    re.VERBOSE,
+)
+
+
+@dataclass(frozen=True)
+class Record:
+    """Fields between two ends of lines that are not quoted."""
+
+    #: From 0, in the file: its first line, and the line after its last.
+    first: int
+    end: int
+    fields: list[str]
+
+    @property
+    def filled(self) -> int:
+        """Number of fields that hold something."""
+        return sum(1 for field in self.fields if field.strip())
+
+    @property
+    def bare(self) -> list[str]:
+        """Fields without an empty one after a last delimiter."""
+        return self.fields if self.fields[-1].strip() else self.fields[:-1]
+
+
+def is_rule(text: str) -> bool:
+    """Return whether a line is one of dashes, or of blanks: it holds no row."""
+    return _RULE.issuperset(text.strip())
+
+
+def records(lines: Iterable[str], delimiter: str, first: int = 0) -> Iterator[Record]:
+    """Split lines, of which the first is number ``first``, into records; blank ones left out."""
+    reader = csv.reader(lines, delimiter=delimiter)
+    begin = first
+    for fields in reader:
+        end = first + reader.line_num
+        if fields:
+            yield Record(begin, end, fields)
+        begin = end
+
+
+def rows_of(lines: Sequence[str], delimiter: str, first: int) -> list[Record]:
+    """Return the records of the first lines; the last of them may be cut off."""
+    found: list[Record] = []
+    with contextlib.suppress(csv.Error):  # a field beyond the library's limit: what is above it
+        found.extend(records(lines, delimiter, first))
+    return [r for r in found if len(r.fields) > 1 or not is_rule("".join(r.fields) or " ")]
+
+
+def width_of(rows: Sequence[Record]) -> tuple[int, int]:
+    """Return the most frequent number of fields, and how many records have it."""
+    counts = Counter(len(row.fields) for row in rows)
+    width = max(counts, key=lambda w: (counts[w], w), default=1)
+    return width, counts[width]
+
+
+def find_delimiter(lines: Sequence[str], source: str) -> str:
+    """Return the delimiter that gives most records the same number of fields."""
+    ranks = {}
+    for delimiter in _DELIMITERS + _RARE:
+        rows = rows_of(lines, delimiter, 0)
+        width, times = width_of(rows)
+        if width > 1 and (delimiter in _DELIMITERS or times == len(rows) > 1):
+            fields = [field for row in rows if len(row.fields) == width for field in row.fields]
+            ranks[delimiter] = (times / len(rows), sum(map(is_number, fields)) / len(fields))
+    if not ranks:
+        fields = [row.fields[0] for row in rows_of(lines, ",", 0) if len(row.fields) == 1]
+        for delimiter in _DELIMITERS:
+            each = {field.count(delimiter) for field in fields}
+            if len(fields) > 1 and len(each) == 1 and each != {0} and lines[0].startswith('"'):
+                raise DataError(
+                    f"{source}: whole lines are in quotation marks, each with {delimiter!r} "
+                    f"{each.pop()} times: export without, or add --delimiter ; if it is one column"
+                )
+        blanks = {len(line.split()) for line in lines if line.strip()}
+        if len(lines) > 1 and len(blanks) == 1 and blanks != {1}:
+            raise DataError(
+                f"{source}: blanks seem to be the delimiter: export with another one, or add "
+                "--delimiter ' ' if it is one blank each, --delimiter , if each line is one field"
+            )
+        return ","
+    best = sorted(ranks, key=ranks.__getitem__, reverse=True)
+    if len(best) > 1 and ranks[best[0]] == ranks[best[1]]:
+        raise DataError(
+            f"{source}: the delimiter may be {best[0]!r} or {best[1]!r}: add --delimiter "
+            f"'{best[0]}' or --delimiter '{best[1]}'"
+        )
+    if best[0] in _RARE:
+        raise DataError(
+            f"{source}: each line holds {best[0]!r} as often as the others: if it is the "
+            f"delimiter, add --delimiter '{best[0]}'; if not, add the delimiter that is"
+        )
+    return best[0]
+
+
+def delimiter_of_names(lines: Sequence[str], unasked: Unasked) -> str:
+    """Return the delimiter by which the names of columns are found first; a comma if by none."""
+    found = {}
+    for delimiter in _DELIMITERS + _RARE:
+        rows = rows_of(lines, delimiter, 0)
+        at = next((row for row in rows if unasked.is_header(row.fields)), None)
+        if at is not None:
+            found[delimiter] = at.first, -len(at.fields)
+    return min(found, key=found.__getitem__, default=",")
+
+
+def is_number(field: str) -> bool:
+    """Return whether a field looks like a number, a date or a time of whatever country."""
+    return _NUMBER.fullmatch(field) is not None
+
+
+def shape(field: str) -> str:
+    """Return a field with one letter for letters, and one digit for digits."""
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", field))
+
+
+T = TypeVar("T", bound=Sequence[str])
+
+#: Bytes of a file that are looked at; more if they hold fewer than `_FEW` lines.
+_SAMPLE, _LARGEST, _FEW = 1 << 16, 1 << 25, 4
+#: Lines that are looked at: each costs tens of microseconds.
+_MOST = 500
+_DELIMITER_WORDS = {"\\t": "\t", "tab": "\t"}
+_OTHER_FORMAT = re.compile(r"\s*(<(!doctype|html|table|\?xml|!--)|\[?\s*\{\s*\")", re.IGNORECASE)
+_NOTHING = frozenset({"na", "n/a", "nan", "null", "none", "-", "--", "?", "."})
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """Layout of a CSV file."""
+
+    encoding: str
+    delimiter: str
+    #: Of all columns, in the file's order; those ``left_out`` have neither a name nor values.
+    names: tuple[str, ...]
+    left_out: tuple[str, ...]
+    #: Lines above the first row, and their size as UTF-8 without a mark.
+    lines: int
+    size: int
+    #: Whether the names are the file's.
+    named: bool
+    #: Columns that the first rows never leave empty.
+    always: tuple[int, ...]
+    found: tuple[str, ...]
+
+
+def find_dialect(path: Path, layout: FileLayout) -> Dialect:
+    """Find a file's layout in its first lines.
+
+    Raises
+    ------
+    DataError
+        If the file is not text, or its layout is in doubt.
+    UsageError
+        If what is given of the layout cannot be.
+    """
+    source = str(path)
+    given = layout.delimiter and _DELIMITER_WORDS.get(layout.delimiter, layout.delimiter)
+    if given is not None and (len(given) != 1 or ord(given) > 126 or given in '"\r\n\0'):
+        raise UsageError(f"delimiter {given!r}: needs one character, such as ';' or tab")
+    if layout.skip_lines is not None and layout.skip_lines < 0:
+        raise UsageError(f"{layout.skip_lines} lines to skip: needs 0 or more")
+    asked = layout.unasked is None
+    encoding, lines = _first_lines(path, layout.encoding and codec(layout.encoding), asked=asked)
+    start = layout.skip_lines or 0
+    if excel := re.fullmatch(r'"?sep=(.)"?\s*', lines[0] if lines else "", re.IGNORECASE):
+        given, start = given or excel[1], max(1, start)
+    if _OTHER_FORMAT.match(lines[0] if lines else ""):
+        raise DataError(
+            f"{source}: begins as HTML, XML or JSON do, not as CSV: export it as CSV, or name the "
+            "file by its format"
+        )
+    if not any(line.strip() for line in lines[start:]):
+        raise DataError(
+            f"{source}: the file holds no lines" + (f" after line {start}" * bool(start))
+        )
+    delimiter = given or _delimiter(lines[start:], layout, source)
+    found = _Head(source, delimiter, layout, start, rows_of(lines[start:], delimiter, start))
+    names, left_out, body = found.names()
+    words = [f"encoding {encoding}"] if encoding != "utf-8" and not layout.encoding else []
+    if delimiter not in ",;\t" and not layout.delimiter:
+        words.append(f"delimiter {delimiter!r}")
+    rows = found.after(body)
+    return Dialect(
+        encoding,
+        delimiter,
+        names,
+        left_out,
+        body,
+        len("".join(lines[:body]).encode()),
+        layout.header is not False,
+        tuple(j for j in range(len(names)) if len(rows) > 2 and all(filled_in(r, j) for r in rows)),
+        (*words, *found.words),
+    )
+
+
+def _delimiter(lines: Sequence[str], layout: FileLayout, source: str) -> str:
+    if layout.unasked is None:
+        return find_delimiter(lines, source)
+    if layout.header is False:
+        raise UsageError(
+            f"{source}: without a line of names, the delimiter would be found by values, which "
+            "decide nothing where nobody is here to be asked: give it by --delimiter"
+        )
+    return delimiter_of_names(lines, layout.unasked)
+
+
+def _first_lines(path: Path, encoding: str | None, *, asked: bool) -> tuple[str, list[str]]:
+    size = _SAMPLE
+    while True:
+        with pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower())) as plain:
+            sample = plain.read(size + 1)
+        whole = len(sample) <= size
+        if asked:
+            used = encoding or find_encoding(sample, str(path))
+        else:
+            used = encoding or marked_encoding(sample) or "utf-8"
+        errors = on_errors(used, asked=asked)
+        try:
+            text = codecs.getincrementaldecoder(used)(errors).decode(sample, final=whole)
+        except UnicodeDecodeError:
+            raise DataError(
+                f"{path}: its bytes are not {used}: give another encoding, such as "
+                "--encoding cp1252"
+            ) from None
+        lines = list(io.StringIO(text.removeprefix("\ufeff"), newline=""))
+        if whole or size >= _LARGEST:
+            return used, lines[:_MOST]
+        if len(lines) > _FEW:
+            return used, lines[:-1][:_MOST]
+        size *= 8
+
+
+def filled_in(row: Record, j: int) -> bool:
+    """Whether a row has something in its j-th field."""
+    return j < len(row.fields) and bool(row.fields[j].strip())
+
+
+class _Head:
+    """Finds the line of names, and judges it, by the records of the first lines."""
+
+    def __init__(
+        self, source: str, delimiter: str, layout: FileLayout, start: int, rows: list[Record]
+    ) -> None:
+        self.source, self.layout, self.start, self.rows = source, layout, start, rows
+        self.delimiter = delimiter
+        self.width = width_of(rows)[0]
+        self.words: list[str] = []
+
+    def after(self, line: int) -> list[Record]:
+        """Return the rows from a line on, but for the last, which may be a total or cut off."""
+        return [row for row in self.rows if row.first >= line and row.filled][:-1]
+
+    def names(self) -> tuple[tuple[str, ...], tuple[str, ...], int]:
+        """Return names of all columns, those left out, and the number of the first row's line."""
+        if not self.rows:
+            raise DataError(
+                f"{self.source}: no line could be split into fields by {self.delimiter!r}"
+            )
+        if self.layout.header is False:
+            return tuple(f"column {j + 1}" for j in range(self.width)), (), self.start
+        if self.layout.unasked is not None:
+            at = self._known_line(self.layout.unasked)
+        else:
+            at = 0 if self.layout.skip_lines is not None else self._line_of_names()
+        head, below = self.rows[at], self.rows[at + 1 :]
+        names = [name.strip() for name in head.fields]
+        width = width_of(below)[0] if below else len(names)
+        if len(names) == width + 1 and not names[-1]:
+            names.pop()  # the line of names alone ends in a delimiter
+        if len(names) == width - 1 and all(len(row.bare) < width for row in below):
+            names.append("")  # the rows alone do
+        if self.layout.unasked is not None:
+            made = (name or f"column {j + 1}" for j, name in enumerate(names))
+            return _each_once(tuple(made), self.source, head.first + 1), (), head.end
+        self._check_rows(names, at)
+        if len(names) != width and width_of(below)[1] > max(1, len(below) / 2):
+            raise DataError(
+                f"{self.source}: line {head.first + 1} has {len(names)} names, most lines below it "
+                f"have {width} fields (delimiter {self.delimiter!r}): write a name for each "
+                f"column, or add --no-header --skip-lines {head.end}; if the delimiter also stands "
+                "within numbers or texts, export with another one, or with quotation marks"
+            )
+        if self.layout.skip_lines is None and head.first > self.start:
+            lines = head.first - self.start
+            self.words.append(f"{lines} line{'s' * (lines > 1)} above the header")
+        return *self._named(names, head, below), head.end
+
+    def _known_line(self, unasked: Unasked) -> int:
+        """Return which record holds the names of a schema."""
+        rows = self.rows[:1] if self.layout.skip_lines is not None else self.rows
+        at = next((i for i, row in enumerate(rows) if unasked.is_header(row.fields)), None)
+        if at is None:
+            raise DataError(
+                f"{self.source}: none of its first lines names all columns that are needed, "
+                f"{list(unasked.names)[:5]}: write a line of names above the rows"
+            )
+        return at
+
+    def _line_of_names(self) -> int:
+        """Return which record holds the names: the first that is as wide as most."""
+        at = next(
+            (i for i, row in enumerate(self.rows) if self._as_wide(row)),
+            next(i for i, row in enumerate(self.rows) if len(row.fields) == self.width),
+        )
+        above, half = self.rows[:at], self.width / 2
+        if self.layout.header is None and not self._stands_out(at):
+            wide = next((row for row in above if row.filled > half), None)
+            if wide is not None:
+                raise DataError(
+                    f"{self.source}: line {wide.first + 1} has {len(wide.fields)} fields, most "
+                    f"lines have {self.width}: which holds the names? Add --skip-lines "
+                    f"{wide.first} if it is this one, --skip-lines {self.rows[at].first} if it is "
+                    f"line {self.rows[at].first + 1}"
+                )
+        return at
+
+    def _as_wide(self, row: Record) -> bool:
+        wide = len(row.fields) == self.width or len(row.bare) == self.width
+        # Each row may end in a delimiter where the names do not.
+        bare = len(row.fields) == self.width - 1 and all(
+            len(r.bare) < self.width for r in self.rows if r.first > row.first
+        )
+        return (wide or bare) and 2 * row.filled > self.width
+
+    def _stands_out(self, at: int) -> bool:
+        hits, misses = self._numbers(self.rows[at].fields, self.rows[at + 1 :])
+        return misses > 0 and misses >= 3 * hits
+
+    def _numbers(self, names: Sequence[str], below: Sequence[Record]) -> tuple[int, int]:
+        """Count columns of numbers whose name is a number, too, and those where it is not."""
+        hits = misses = 0
+        for j, name in enumerate(names):
+            values = [row.fields[j] for row in below if filled_in(row, j)]
+            shapes = {shape(value) for value in values}
+            if name and shapes == {shape(name)} and "9" in shape(name):
+                hits += 1
+            elif values and name and sum(map(is_number, values)) >= 0.8 * len(values):
+                doubtful = is_number(name) or name.lower() in _NOTHING
+                hits, misses = hits + doubtful, misses + (not doubtful)
+        return hits, misses
+
+    def _check_rows(self, names: list[str], at: int) -> None:
+        """Raise `DataError` if the line of names looks like a row."""
+        if self.layout.header or self.layout.skip_lines is not None:
+            return
+        if len(names) > 2 and names in ([str(j + k) for j in range(len(names))] for k in (0, 1)):
+            return  # a matrix's numbers of columns
+        below = self.rows[at + 1 :]
+        hits, misses = self._numbers(names, below)
+        others = [row.fields for row in below if row.fields != self.rows[at].fields]
+        again = any(
+            name and any(j < len(f) and f[j].strip() == name for f in others)
+            for j, name in enumerate(names)
+        )
+        if hits > misses / 3 or again:
+            first = self.rows[at].first
+            raise DataError(
+                f"{self.source}: line {first + 1} looks like a row, not like names of columns: say "
+                f"that it is one, or that these are names (--skip-lines {first})"
+                + f", or give another --delimiter if {self.delimiter!r} separates no fields"
+                * (at > 0)
+                + f"\nAdd: --no-header{f' --skip-lines {first}' if first else ''}"
+            )
+
+    def _named(
+        self, names: list[str], head: Record, below: Sequence[Record]
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return names with one made for each column without, and which of these to leave out."""
+        line, left_out = head.first + 1, []
+        by_number = f"--no-header --skip-lines {head.end} calls them column 1, column 2, ..."
+        nameless = [j for j, name in enumerate(names) if not name]
+        for j in nameless:
+            names[j] = f"column {j + 1}"
+            if not any(filled_in(row, j) for row in below):
+                left_out.append(names[j])
+            elif j == 0 and len(names) > 1 and len([k for k in nameless if k]) == len(left_out):
+                self.words.append(f"no name of column 1: called {names[0]!r}")
+            else:
+                raise DataError(
+                    f"{self.source}: line {line} has no name for column {j + 1}: write one there, "
+                    f"or {by_number}; --skip-lines {head.end} if the names are in the next line"
+                )
+        _each_once(names, self.source, line, f", or {by_number}")
+        if len(left_out) == len(names):
+            raise DataError(f"{self.source}: line {line} has no names of columns: a minimum of 1")
+        self.words += [f"{name} without name and values left out" for name in left_out]
+        return tuple(names), tuple(left_out)
+
+
+def _each_once(names: T, source: str, line: int, otherwise: str = "") -> T:
+    """Return names of columns; raises `DataError` if one is there twice."""
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise DataError(
+            f"{source}: column {twice[0]!r} is listed twice in line {line}: rename one of the two"
+            + otherwise
+        )
+    return names

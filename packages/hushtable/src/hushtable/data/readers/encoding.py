@@ -1,0 +1,262 @@
+"""Text out of a file's bytes: which encoding, and UTF-8 on the way, a block at a time."""
+
+import codecs
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from hushtable.errors import DataError, UsageError
+
+#: By the last ending of a file's name.
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
+#: By the first bytes: what compressed a file, and what to do if its name does not say so.
+_ARCHIVES = {
+    b"\x1f\x8b\x08": ("gzip", "let its name end in .gz, such as .csv.gz"),
+    b"BZh": ("bzip2", "let its name end in .bz2, such as .csv.bz2"),
+    b"\x28\xb5\x2f\xfd": ("zstd", "let its name end in .zst, such as .csv.zst"),
+    b"\xfd7zXZ\0": ("xz", "decompress it, such as by xz --decompress"),
+}
+#: UTF-32 begins as UTF-16 does, and is asked first.
+_MARKS = {
+    codecs.BOM_UTF8: "utf-8",
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+_MARK = codecs.BOM_UTF8
+_BLOCK = 1 << 20
+#: What western European text has beyond ASCII. cp1252 reads nearly anything: other signs, three
+#: such letters in a row, and signs within or before a word speak against it.
+_WESTERN = re.compile(
+    "[\xa0-\xcf\xd1-\xdc\xdf-\xef\xf1-\xfc\xff\u0152\u0153\u20ac\u2013\u2014\u2018-\u201e\u2026]"
+)
+_NOT_WESTERN = re.compile(
+    "[\xc0-\xff]{3}|[^\\W\\d_][\u201c-\u201e\xa1-\xb4\xb6-\xbf][^\\W\\d_]"
+    "|[\xa3-\xa6\xa8\xac\xaf\xb1-\xb4\xb6\xb8\xb9\xbc-\xbe][^\\W\\d_]|\u0153(?![uesdt])"
+)
+_CONTROL = re.compile("[\0-\x08\x0e-\x1f]")
+#: Asked when in doubt, beside those that seem likely.
+_USUAL = ("cp1252", "cp850", "mac_roman", "cp1250", "cp1251")
+
+
+def _western(error: UnicodeError) -> tuple[str, int]:
+    """Read bytes that are no UTF-8 as western European text, whatever the bytes around them."""
+    assert isinstance(error, UnicodeDecodeError)
+    found = error.object[error.start : error.end]
+    return found.decode("cp1252", errors="replace"), error.end
+
+
+#: What an unreadable byte becomes where nobody is here to be asked, by the encoding.
+codecs.register_error("hushtable-western", _western)
+#: What no text holds, and Arrow does not take, becomes the sign for it.
+_SUBSTITUTE = b"\x1a"
+
+
+def on_errors(encoding: str, *, asked: bool) -> str:
+    """Return how bytes that are not of the encoding are read, as Python's codecs name it."""
+    if asked:
+        return "strict"
+    return "hushtable-western" if encoding == "utf-8" else "replace"
+
+
+def marked_encoding(sample: bytes) -> str | None:
+    """Return the encoding that a mark in a file's first bytes says; None if there is no mark."""
+    return next((name for mark, name in _MARKS.items() if sample.startswith(mark)), None)
+
+
+def codec(name: str) -> str:
+    """Return an encoding's name as Python spells it; raises `UsageError` if there is none."""
+    try:
+        found = codecs.lookup(name)
+        "".encode(found.name)  # fails for what encodes no text, such as hex
+    except LookupError:
+        raise UsageError(
+            f"no encoding is called {name!r}: give one such as utf-8, cp1252, latin-1 or utf-16"
+        ) from None
+    return found.name
+
+
+def says_its_encoding(path: Path) -> bool:
+    """Return whether a file begins with a mark, or is UTF-8 from its first byte to its last."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    with pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower())) as plain:
+        block = plain.read(_BLOCK)
+        if any(block.startswith(mark) for mark in _MARKS):
+            return True
+        try:
+            while block:
+                if b"\0" in block:
+                    return False
+                decoder.decode(block)
+                block = plain.read(_BLOCK)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
+def find_encoding(sample: bytes, source: str) -> str:
+    """Return the encoding of a file's first bytes; raises `DataError` if in doubt."""
+    if marked := marked_encoding(sample):
+        return marked
+    for begin, (archive, way) in _ARCHIVES.items():
+        if sample.startswith(begin):
+            raise DataError(f"{source}: is a file that {archive} compressed, not text: {way}")
+    if sample.startswith(b"PK\3\4"):
+        raise DataError(
+            f"{source}: an archive such as an Excel workbook, not text: name it .xlsx, or export "
+            "it as CSV"
+        )
+    if b"\0" in sample:
+        # Latin letters leave every second byte empty.
+        second, first = (sample[at::2].count(0) / len(sample) for at in (1, 0))
+        likely = "utf-16-le" if second > first else "utf-16-be"
+        text = sample.decode(likely, errors="replace")
+        if max(first, second) > 0.2 > 4 * min(first, second) and not _CONTROL.search(text):
+            return likely
+        raise _nul(source, 1 + sample[: sample.index(b"\0")].count(b"\n"))
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(sample)
+    except UnicodeDecodeError:
+        return _other(sample, source)
+    return "utf-8"
+
+
+def _other(sample: bytes, source: str) -> str:
+    """Return the encoding of text that is not UTF-8."""
+    try:
+        text = sample.decode("cp1252")
+    except UnicodeDecodeError:
+        text = ""
+    far = [letter for letter in text if ord(letter) > 127]
+    if far and all(map(_WESTERN.match, far)) and not _NOT_WESTERN.search(text):
+        return "cp1252"
+    from charset_normalizer import from_bytes  # loads slowly, and few files need it
+
+    odd = b"\n".join(line for line in sample.splitlines() if not line.isascii())
+    matches = list(from_bytes(odd))
+    likely = [m.encoding for m in matches if m.chaos <= matches[0].chaos + 0.1]
+    if len({odd.decode(name, errors="replace") for name in likely}) == 1:
+        return codec(likely[0])
+    word = next(word for word in re.split(rb"[\s,;|]", odd) if not word.isascii())[:30]
+    readings = {
+        word.decode(name, errors="replace"): name for name in (*likely[::-1], *_USUAL[::-1])
+    }
+    readings = {
+        text: name for text, name in readings.items() if text.isprintable() and "\ufffd" not in text
+    }
+    if not readings:
+        raise DataError(
+            f"{source}: not UTF-8, nor text of the usual encodings: give its encoding by "
+            "--encoding NAME, or export it as UTF-8"
+        )
+    words = ", ".join(f"{text!r} in {name}" for text, name in readings.items())
+    raise DataError(
+        f"{source}: not UTF-8, and its encoding is in doubt: which reading is right? {words}. Add "
+        f"the encoding of the right one, such as --encoding {next(iter(readings.values()))}"
+    )
+
+
+def _nul(source: str, line: int) -> DataError:
+    return DataError(
+        f"{source}: line {line} holds a NUL byte, which no text does: the file is damaged, or of "
+        "another encoding (--encoding utf-16): export it again"
+    )
+
+
+class Text(io.RawIOBase):
+    """A file's text as UTF-8 bytes without a mark, for Arrow to read from.
+
+    Parameters
+    ----------
+    raw : pyarrow.NativeFile
+        The file's bytes, out of any archive.
+    encoding : str
+        Of the bytes.
+    source : str
+        For messages.
+    counting : bool
+        Whether ``ends`` and ``quoted`` are asked for, which costs a tenth of reading.
+    asked : bool
+        Whether a person is asked about what is no text; else it is read as no text.
+    """
+
+    def __init__(
+        self, raw: pa.NativeFile, encoding: str, source: str, counting: bool, *, asked: bool = True
+    ) -> None:
+        super().__init__()
+        self._raw, self._encoding, self._source, self._asked = raw, encoding, source, asked
+        plain = encoding in ("utf-8", "utf-8-sig") and asked
+        errors = on_errors(encoding, asked=asked)
+        self._decoder = None if plain else codecs.getincrementaldecoder(encoding)(errors)
+        self._began, self._counting = False, counting
+        #: The last bytes read, and how many ends of lines and whether quotation marks there were.
+        self.tail, self.ends, self.quoted = b"", 0, False
+
+    def readable(self) -> bool:
+        """Say, as files do, that it can be read."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return up to ``size`` bytes; none at the end."""
+        block = b""
+        while not block:
+            # A byte becomes four at most.
+            block, ended = self._next(size if self._decoder is None else max(1, size // 4))
+            if not self._began and block:
+                block, self._began = block.removeprefix(_MARK), True
+            if ended:
+                break
+        if b"\0" in block and not self._asked:
+            block = block.replace(b"\0", _SUBSTITUTE)
+        if b"\0" in block:
+            raise _nul(self._source, 1 + self.ends + block[: block.index(b"\0")].count(b"\n"))
+        if self._counting:
+            self.quoted = self.quoted or b'"' in block
+            self.ends += block.count(b"\n")
+        self.tail = (self.tail + block[-65_536:])[-65_536:]
+        return block
+
+    def _next(self, size: int) -> tuple[bytes, bool]:
+        raw = self._raw.read(size)
+        if self._decoder is None:
+            return raw, not raw
+        try:
+            text = self._decoder.decode(raw, final=not raw)
+        except UnicodeDecodeError:
+            raise DataError(
+                f"{self._source}: after line {self.ends} are bytes that are not "
+                f"{self._encoding}: give another encoding, such as --encoding "
+                + ("cp850" if self._encoding == "cp1252" else "cp1252")
+            ) from None
+        return text.encode(errors="replace"), not raw
+
+    def skip(self, size: int) -> None:
+        """Read ``size`` bytes, or to the end."""
+        while size and (block := self.read(min(size, 1 << 16))):
+            size -= len(block)
+
+
+@contextmanager
+def opened_text(
+    path: Path, encoding: str, *, counting: bool = False, asked: bool = True
+) -> Iterator[tuple[pa.OSFile, Text]]:
+    """Open a file of text; the first of the two tells how far it has been read."""
+    with (
+        pa.OSFile(str(path)) as raw,
+        pa.input_stream(raw, compression=COMPRESSIONS.get(path.suffix.lower())) as plain,
+    ):
+        yield raw, Text(plain, encoding, str(path), counting, asked=asked)
+
+
+@contextmanager
+def opened_lines(path: Path, encoding: str) -> Iterator[Iterator[str]]:
+    """Open a file's lines, with their ends; bytes that cannot be read become U+FFFD."""
+    with pa.input_stream(str(path), compression=COMPRESSIONS.get(path.suffix.lower())) as plain:
+        name = "utf-8-sig" if encoding == "utf-8" else encoding
+        yield io.TextIOWrapper(io.BufferedReader(plain), name, errors="replace", newline="")

@@ -1,0 +1,355 @@
+"""Rows in memory: NumPy, SciPy, pandas, polars, Arrow objects, lists of dicts."""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from hushtable.data.columns import integer_too_large
+from hushtable.data.readers.reader import (
+    FILE_ROWS,
+    Batch,
+    OfFrame,
+    Reader,
+    as_name,
+    column_names,
+    library_of,
+    named_errors,
+    slices,
+    split,
+)
+from hushtable.errors import DataError, DataTypeError
+
+
+def is_arrow(data: Any) -> bool:
+    """Whether this is a pyarrow RecordBatch, RecordBatchReader, Table or Dataset."""
+    if isinstance(data, pa.RecordBatch | pa.RecordBatchReader):
+        return True
+    return library_of(data) == "pyarrow" and hasattr(data, "to_batches")
+
+
+def arrow(data: Any) -> Reader:
+    """Read a pyarrow object without a copy; a RecordBatchReader once."""
+    if isinstance(data, pa.RecordBatchReader):
+        return stream(data.schema, lambda: data, one_shot=True)
+    if isinstance(data, pa.RecordBatch):
+        data = pa.Table.from_batches([data])
+    if isinstance(data, pa.Table):
+        names = column_names(data.schema)
+        return Reader(names, len(names), len(data), lambda: split(iter(data.to_batches())))
+    # The defaults read far ahead: 20 times the memory of these settings.
+    sparing = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
+    return stream(data.schema, lambda: data.to_batches(batch_size=FILE_ROWS, **sparing))
+
+
+def c_stream(data: Any) -> Reader:
+    """Read anything with ``__arrow_c_stream__``, once."""
+    try:
+        return arrow(pa.RecordBatchReader.from_stream(data))
+    except pa.ArrowInvalid:  # such as a ChunkedArray
+        raise DataError(
+            f"Expected 2D array, got a {type(data).__name__} that is no table: name its column, "
+            "as in pa.table({'name': column})"
+        ) from None
+
+
+def stream(schema: pa.Schema, read: Callable[[], Any], *, one_shot: bool = False) -> Reader:
+    """Read record batches from ``read``, called once a pass."""
+    names = column_names(schema)
+
+    def batches() -> Iterator[Batch]:
+        yield from split(named_errors(iter(read()), "the data"))
+
+    return Reader(names, len(names), None, batches, one_shot)
+
+
+def is_records(data: Any) -> bool:
+    """Whether this is a list or tuple that begins with a dict."""
+    return isinstance(data, list | tuple) and len(data) > 0 and isinstance(data[0], Mapping)
+
+
+def records(data: Sequence[Any]) -> Reader:
+    """Read a list of dicts; a key that some lack is missing there."""
+    for row, record in enumerate(data):
+        if not isinstance(record, Mapping):
+            raise DataTypeError(
+                f"row {row} is a {type(record).__name__}, the rows before are dicts: needs a list "
+                "of dicts, or a matrix"
+            )
+    # Not Table.from_pylist, which takes the keys of the first row for all of them.
+    names = list(dict.fromkeys(key for record in data for key in record))
+    other = [name for name in names if not isinstance(name, str)]
+    if other:
+        raise DataTypeError(f"key {other[0]!r} is not a text: name each column by a text")
+    if not names:
+        raise DataError("the dicts have no keys: a minimum of 1 is required")
+    return arrow(
+        pa.table({name: of_one_type([r.get(name) for r in data], repr(name)) for name in names})
+    )
+
+
+def of_one_type(values: list[Any], column: str) -> pa.Array:
+    """Return values as an Arrow column; ``column`` names it in messages.
+
+    Raises `DataTypeError` if they are of several types, and `DataError` for a whole number that
+    is too large, or a text with half a character.
+    """
+    try:
+        return pa.array(values, from_pandas=True)
+    except UnicodeEncodeError as error:
+        rows = [i for i, value in enumerate(values) if isinstance(value, str)]
+        row = next((f" in row {i}" for i in rows if values[i] == error.object), "")
+        raise half_a_character(column, error, row) from None
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        if all(value is None or isinstance(value, int | float) for value in values):
+            for value in values:
+                if isinstance(value, int) and abs(value) > 2**53:
+                    bits = value.bit_length()
+                    shown = value if bits <= 128 else f"of {bits:,} bits"
+                    raise integer_too_large(f"column {column}", shown) from None
+        raise DataTypeError(
+            f"column {column} mixes types: argument must be a string or a real number in the "
+            f"whole column ({error})"
+        ) from None
+
+
+def half_a_character(column: str, error: UnicodeEncodeError, row: str = "") -> DataError:
+    """Explain that a text of a column holds half a character."""
+    return DataError(
+        f"column {column} holds {error.object!r:.80}{row}: half a character, which no file or "
+        "table can hold; correct the text, or leave it empty"
+    )
+
+
+def matrix(data: Any) -> Reader:
+    """Read a NumPy array, or anything that NumPy makes one of; what is masked is missing."""
+    try:
+        if isinstance(data, list | tuple) and any(isinstance(r, np.ma.MaskedArray) for r in data):
+            data = np.ma.stack(data)  # of a list of rows, asarray would forget the masks
+        X = np.asanyarray(data) if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
+    except ValueError as error:
+        raise DataError(f"cannot read {type(data).__name__} as rows and columns: {error}") from None
+    if X.dtype.names is not None:
+        return _structured(X)
+    if X.dtype.kind == "c":
+        raise DataError("Complex data not supported: got complex numbers, needs real ones")
+    if X.ndim != 2:
+        raise DataError(
+            f"Expected 2D array, got {X.ndim}D array of shape {X.shape} instead. Reshape your "
+            "data with .reshape(-1, 1) if it has a single feature or .reshape(1, -1) if it has "
+            "a single row"
+        )
+    n, d = X.shape
+
+    def blocks(X: Any) -> Iterator[Any]:
+        return (X[rows] for rows in slices(n, d))
+
+    if d == 0:
+        raise DataError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
+    if isinstance(X, np.ma.MaskedArray):
+        return Reader(None, d, n, lambda: map(_unmasked, blocks(X)))
+    if X.dtype.kind in "fiub":
+        if X.dtype not in (np.float64, np.float32):
+            return Reader(None, d, n, lambda: map(_floats, blocks(X)), numeric=True)
+        return Reader(None, d, n, lambda: blocks(X), numeric=True)
+    return Reader(None, d, n, lambda: map(_objects, blocks(X)))
+
+
+def _floats(block: np.ndarray[Any, Any]) -> Batch:
+    """Integers and small floats as float64, which holds them exactly; larger integers refused."""
+    wide = block.dtype.kind in "iu" and block.dtype.itemsize == 8 and block.size
+    # Two comparisons, since abs(-2**63) overflows.
+    if wide and (block.max() > 2**53 or block.min() < -(2**53)):
+        row, column = np.nonzero((block > 2**53) | (block < -(2**53)))
+        raise integer_too_large(f"column {column[0]}", block[row[0], column[0]])
+    return block.astype(np.float64)
+
+
+def _unmasked(block: Any) -> Batch:
+    """Return a block with NaN, or None among objects, where it is masked."""
+    if block.dtype.kind not in "fiub":
+        objects = np.array(block.data, object)
+        objects[np.ma.getmaskarray(block)] = None
+        return _objects(objects)
+    numbers = block.filled(0)
+    if block.dtype not in (np.float64, np.float32):
+        numbers = _floats(numbers)
+    numbers[np.ma.getmaskarray(block)] = np.nan
+    return numbers
+
+
+def _structured(rows: np.ndarray[Any, Any]) -> Reader:
+    """Read an array of records: its fields are columns, with their names."""
+    if rows.ndim != 1 or any(rows.dtype[name].shape for name in rows.dtype.names):
+        raise DataError(
+            f"Expected one row a record, got a structured array of shape {rows.shape} and type "
+            f"{rows.dtype}: needs shape (n,), and one value in each field"
+        )
+    fields = {}
+    for name in rows.dtype.names:
+        values = rows[name]
+        if values.dtype.kind == "c":
+            raise DataError(f"Complex data not supported: field {name!r} needs real numbers")
+        fields[name] = of_one_type(values.tolist(), repr(name))  # None where it is masked
+    return arrow(pa.table(fields))
+
+
+def _objects(block: np.ndarray[Any, Any]) -> Batch:
+    columns = [of_one_type(block[:, j].tolist(), str(j)) for j in range(block.shape[1])]
+    return pa.RecordBatch.from_arrays(columns, [str(j) for j in range(len(columns))])
+
+
+#: As many features as a schema takes.
+_MAX_FEATURES = 65_535
+
+
+def is_sparse(data: Any) -> bool:
+    """Whether this is a sparse matrix or array."""
+    return hasattr(data, "tocsr") and hasattr(data, "toarray")
+
+
+def sparse(data: Any) -> Reader:
+    """Read a sparse matrix or array; what it does not store is 0.0."""
+    if data.ndim == 2 and data.shape[1] > _MAX_FEATURES:
+        raise DataError(
+            f"the sparse matrix has {data.shape[1]:,} columns: needs {_MAX_FEATURES:,} at most; "
+            "choose columns, or reduce them first (for example by sklearn's TruncatedSVD)"
+        )
+    # The checks of dense data, on no rows.
+    none = matrix(data.tocsr()[:0].toarray() if data.ndim == 2 else data.toarray())
+    rows, (n, d) = data.tocsr(), data.shape
+
+    def batches() -> Iterator[Batch]:
+        for here in slices(n, d):
+            yield from matrix(rows[here].toarray()).read()
+
+    return replace(none, n_rows=n, read=batches)
+
+
+#: Types that NumPy has, too. (Polars has integers of 128 bits.)
+_OF_NUMPY = {f"{kind}{bits}" for kind in ("Float", "Int", "UInt") for bits in (8, 16, 32, 64)}
+
+
+def is_polars(data: Any) -> bool:
+    """Whether this is a frame, eager or lazy."""
+    return library_of(data) == "polars" and (hasattr(data, "collect") or hasattr(data, "to_arrow"))
+
+
+def polars_frame(data: Any) -> Reader:
+    """Read a frame, as often as asked; a lazy one batch by batch."""
+    if not hasattr(type(data), "columns"):
+        raise DataError("Expected 2D array, got 1D array instead: a Series. Use series.to_frame()")
+    if hasattr(data, "collect_batches"):
+        schema = data.head(0).collect().to_arrow().schema
+        return stream(
+            schema,
+            lambda: (b for part in data.collect_batches() for b in part.to_arrow().to_batches()),
+        )
+    if hasattr(data, "collect"):
+        data = data.collect()  # before polars 1.34, a lazy frame gave no batches
+    names, kinds = tuple(data.columns), set(data.dtypes)
+
+    def batches() -> Iterator[Batch]:
+        return split(iter(data.to_arrow().to_batches()))
+
+    one: Any = kinds.pop() if len(kinds) == 1 else None
+    # NumPy has no integers that are missing.
+    numeric = str(one) in _OF_NUMPY and (one.is_float() or not any(data.null_count().row(0)))
+    read = OfFrame(batches, data.to_numpy) if numeric else batches
+    return Reader(names, len(names), len(data), read)
+
+
+def is_pandas(data: Any) -> bool:
+    """Whether this is a frame, or a series."""
+    return library_of(data) == "pandas" and hasattr(data, "iloc")
+
+
+def pandas_frame(data: Any) -> Reader:
+    """Read a pandas frame, made Arrow one batch at a time."""
+    if data.ndim != 2:
+        raise DataError(
+            "Expected 2D array, got 1D array instead: a Series. Reshape your data: a frame of one "
+            "column is series.to_frame()"
+        )
+    n, d = data.shape
+    if d == 0:
+        raise DataError(f"0 feature(s) (shape={data.shape}) while a minimum of 1 is required.")
+    names, kinds = list(data.columns), list(data.dtypes)
+    texts = [isinstance(name, str) for name in names]
+    if any(texts) and not all(texts):
+        raise DataTypeError(
+            "Feature names are only supported if all input features have string names, but the "
+            f"column names are of several types: {sorted({type(name).__name__ for name in names})}"
+        )
+
+    # Arrow takes no sparse columns.
+    dense = {
+        name: kind.subtype
+        for name, kind in zip(names, kinds, strict=True)
+        if not isinstance(kind, np.dtype) and str(kind).startswith("Sparse[")
+    }
+
+    def batches() -> Iterator[Batch]:
+        for here in slices(n, d):
+            part = data.iloc[here]
+            if dense:
+                part = part.astype(dense)
+            yield from _as_table(part).combine_chunks().to_batches()
+
+    read = OfFrame(batches, data.to_numpy) if _of_numpy(data, kinds) else batches
+    return Reader(tuple(names) if all(texts) else None, d, n, read)
+
+
+def _as_table(part: Any) -> pa.Table:
+    """Return rows as a table, since text of a frame put together of others comes in chunks."""
+    try:
+        return pa.Table.from_pandas(part, preserve_index=False, nthreads=1)
+    except UnicodeEncodeError as error:
+        raise half_a_character("of the frame", error) from None
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise DataTypeError(
+            f"a column mixes types: {error}; convert it to numbers or to text"
+        ) from None
+
+
+def _of_numpy(data: Any, kinds: list[Any]) -> bool:
+    """Whether all columns are of one type of NumPy's, and none is named as another is."""
+    return len(set(kinds)) == 1 and isinstance(kinds[0], np.dtype) and data.columns.is_unique
+
+
+#: Types of pandas that hold Python's objects.
+_OBJECTS = frozenset({"object", "str", "string"})
+
+
+def each_by_itself(data: Any) -> Any:
+    """Return rows in which one value of another type changes no other.
+
+    Of frames and dicts, values that are no numbers become texts; all else is of one type anyway.
+    """
+    if is_records(data):
+        return [
+            {str(k): _alone(v) for k, v in row.items()} if isinstance(row, Mapping) else {}
+            for row in data
+        ]
+    if is_pandas(data) and data.ndim == 2:
+        objects = [i for i, kind in enumerate(data.dtypes) if str(kind) in _OBJECTS]
+        if objects:
+            data = data.copy(deep=False)
+            for i in objects:
+                data.isetitem(i, data.iloc[:, i].map(_alone).astype(object))
+    return data
+
+
+def _alone(value: Any) -> str | None:
+    """Return a value as text; None if it is missing, or holds several."""
+    if value is None or isinstance(value, dict | list | tuple | set):
+        return None
+    pandas = sys.modules.get("pandas")
+    if (pandas is not None and pandas.isna(value) is True) or value != value:
+        return None
+    # Half a character is none: it becomes the sign for what could not be read.
+    text = as_name(value).encode("utf-16", "surrogatepass")
+    return text.decode("utf-16", "replace")

@@ -1,0 +1,534 @@
+"""A reader: rows as batches, as often as asked, and what readers of files share."""
+
+import contextlib
+import datetime as dt
+import os
+import re
+import tempfile
+import threading
+import unicodedata
+import weakref
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hushtable.errors import DataError, UsageError
+from hushtable.threads import FEW_ROWS
+
+
+class Unasked:
+    """The columns that rows need to have, and what of the rows could not be read.
+
+    Whether a site answers is seen by others, so that no value may decide it: what a person would
+    be asked about counts as missing, or is left out, row by row, whatever the other rows are. This
+    is noted here, for the site's own log and screen.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the columns. Where the names stand in a file, and between which delimiter, is known by
+        these, and by no row. Empty if the first line holds the names, whatever they are.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self._lock = threading.Lock()
+        self._found: dict[str, tuple[int, str]] = {}
+
+    def is_header(self, fields: Sequence[str]) -> bool:
+        """Whether a line with these fields holds the names of the columns."""
+        return bool(fields) and set(self.names) <= {field.strip() for field in fields}
+
+    def note(self, what: str, times: int, place: Callable[[], str]) -> None:
+        """Note that something was found so many times, the first time in a place."""
+        with self._lock:
+            before, first = self._found.get(what, (0, ""))
+            self._found[what] = before + times, first or place()
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Sentences about what could not be read."""
+        with self._lock:
+            found = sorted(self._found.items())
+        return tuple(f"{what}: {times:,}, the first in {first}." for what, (times, first) in found)
+
+
+@dataclass(frozen=True)
+class FileLayout:
+    """Layout of a file or the like, as far as it is given; None: the reader finds out."""
+
+    #: As Python names it, such as ``"cp1252"``.
+    encoding: str | None = None
+    #: One character between two fields.
+    delimiter: str | None = None
+    #: False: there is no line of names, and columns are called ``column 1``, ``column 2``, ...
+    header: bool | None = None
+    #: Lines above the line of names, or above the first row if there is none.
+    skip_lines: int | None = None
+    #: Name of a sheet.
+    sheet: str | None = None
+    #: Question to a database, in SQL.
+    query: str | None = None
+    #: Where nobody is here to be asked: the columns of a public schema.
+    unasked: Unasked | None = None
+
+    def check_used(self, used: Collection[str], source: str) -> None:
+        """Raise `UsageError` if something is given that a source has no use for."""
+        said = vars(self) | {"unasked": None}  # of use to all
+        given = [name for name, value in said.items() if value is not None]
+        if unused := [_OPTIONS.get(name, f"--{name}") for name in given if name not in used]:
+            raise UsageError(f"{source} has no use for {', '.join(unused)}: leave it out")
+
+    @property
+    def kept(self) -> dict[str, str | int | bool]:
+        """Entries that a model keeps for later files."""
+        return {name: value for name in KEPT if (value := getattr(self, name)) is not None}
+
+    def completed(
+        self, kept: Mapping[str, str | int | bool], used: Collection[str]
+    ) -> "FileLayout":
+        """Return this layout, completed by what a model kept and a source has a use for."""
+        more = {name: kept[name] for name in kept if name in used and getattr(self, name) is None}
+        return replace(self, **more)  # type: ignore[arg-type] # who read them checked
+
+
+#: What a model keeps, and its kinds.
+KEPT = {"encoding": str, "delimiter": str, "header": bool, "skip_lines": int, "sheet": str}
+#: Where it is not the name with two hyphens, the option of the command line.
+_OPTIONS = {"header": "--no-header", "skip_lines": "--skip-lines"}
+
+
+def near_names(lacking: Iterable[str], there: Sequence[str]) -> str:
+    """Return words on names that differ from others in what nobody sees; empty if none do.
+
+    What nobody sees: how accents are composed in Unicode, blanks, and marks of no width.
+    """
+    words = []
+    for name in lacking:
+        same = next((one for one in there if one != name and _plain(one) == _plain(name)), None)
+        if same is not None:
+            composed = unicodedata.normalize("NFC", same) == unicodedata.normalize("NFC", name)
+            how = (
+                "in how its accents are composed in Unicode (NFC or NFD)"
+                if composed
+                else "in blanks or marks that are not visible"
+            )
+            words.append(f"{same!a} differs from {name!a} only {how}: rename the column")
+    return "".join(f"; {one}" for one in words)
+
+
+def _plain(name: str) -> str:
+    """Return a name without blanks and marks of no width, its letters composed."""
+    kept = (c for c in name if not c.isspace() and unicodedata.category(c) != "Cf")
+    return unicodedata.normalize("NFC", "".join(kept))
+
+
+#: Rows in a batch in memory, and values: few enough for the cache, many enough that what a batch
+#: costs in Python, which threads do not share, is little.
+BATCH_ROWS, BATCH_VALUES = 16_384, 1 << 21
+#: Rows read at a time from files, and values: measured to keep memory flat at no cost in time.
+FILE_ROWS, FILE_VALUES = 65_536, 1 << 21
+
+Batch: TypeAlias = "np.ndarray[Any, Any] | pa.RecordBatch"
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Rows as an iterable of batches."""
+
+    #: Of the columns; None for a matrix without.
+    names: tuple[str, ...] | None
+    n_columns: int
+    #: Where it is known without reading the rows.
+    n_rows: int | None
+    #: Starts a pass over the rows.
+    read: Callable[[], Iterator[Batch]]
+    #: Whether only one pass is possible.
+    one_shot: bool = False
+    #: For messages.
+    source: str = "the data"
+    #: Returns a ``read`` of the named columns only, where the source need not read the others.
+    project: Callable[[list[str]], Callable[[], Iterator[Batch]]] | None = None
+    #: Size of the files, and how many of these bytes have been read in this pass.
+    n_bytes: int | None = None
+    bytes_read: Callable[[], int] = lambda: 0
+    #: Where the rows are several files one after the other: each of them.
+    files: tuple["Reader", ...] = ()
+    #: Says where a row, numbered from 0, is: ``line 19`` of a file. For messages: may be slow.
+    place: Callable[[int], str] = "row {}".format
+    #: Short words for what a reader found out about its source, if it is out of the ordinary.
+    found: tuple[str, ...] = ()
+    #: Whether all batches are arrays of numbers.
+    numeric: bool = False
+    #: The sign between the fields of a CSV file: says something of how its numbers are written.
+    delimiter: str = ""
+    #: How texts become values, where whoever opened the rows said so.
+    reading: Any = None
+    #: Columns behind the features that are kept as they are.
+    keep: tuple[str, ...] = ()
+    #: Where nobody is here to be asked: takes note of what cannot be read.
+    unasked: Unasked | None = None
+
+    @property
+    def parts(self) -> tuple["Reader", ...]:
+        """Readers that can be read at the same time: the files, or the reader itself."""
+        return self.files or (self,)
+
+    def select(self, names: Sequence[str]) -> "Reader":
+        """Return a reader of the named columns only, in that order."""
+        lacking = [name for name in names if name not in (self.names or ())]
+        if lacking:
+            raise DataError(
+                f"{self.source} has no column {lacking}: its columns are {list(self.names or ())}"
+            )
+        chosen = list(names)
+        if self.files:
+            files = [file.select(chosen) for file in self.files]
+            return self.with_parts(files)
+        if self.project is not None:
+            read = self.project(chosen)
+        else:
+
+            def read() -> Iterator[Batch]:
+                return (cast(pa.RecordBatch, batch).select(chosen) for batch in self.read())
+
+        return replace(self, names=tuple(chosen), n_columns=len(chosen), read=read, project=None)
+
+    def with_parts(self, parts: Sequence["Reader"]) -> "Reader":
+        """Return this reader with others in place of its `parts`."""
+        if not self.files:
+            return parts[0]
+        joined = one_after_other(parts, self.source)
+        return replace(joined, reading=self.reading, keep=self.keep, unasked=self.unasked)
+
+    def take(self, rows: NDArray[np.int64]) -> "Reader":
+        """Return a reader of some of the rows, by their rising numbers; a pass reads all."""
+
+        def read() -> Iterator[Batch]:
+            first = 0
+            for batch in self.read():
+                here = slice(*np.searchsorted(rows, [first, first + len(batch)]))
+                some = rows[here] - first
+                if len(some):
+                    yield taken(batch, some)
+                first += len(batch)
+
+        def place(row: int) -> str:
+            return self.place(int(rows[row]))
+
+        return replace(self, n_rows=len(rows), read=read, project=None, files=(), place=place)
+
+    def repeatable(self) -> "Reader":
+        """Return a reader that allows several passes; a one-shot stream is read into memory."""
+        if not self.one_shot:
+            return self
+        batches = list(self.read())
+        rows = sum(len(batch) for batch in batches)
+        return replace(self, read=lambda: iter(batches), one_shot=False, n_rows=rows)
+
+
+@dataclass(frozen=True)
+class OfFrame:
+    """Starts a pass over a frame whose columns are all of one type, which NumPy has."""
+
+    batches: Callable[[], Iterator[Batch]]
+    #: Returns its values.
+    values: Callable[[], NDArray[Any]]
+
+    def __call__(self) -> Iterator[Batch]:
+        """Start a pass."""
+        return self.batches()
+
+
+def few_rows(reader: Reader) -> Reader | None:
+    """Return a reader of the same rows as one block of floats, if they are a small frame's.
+
+    To make a frame Arrow takes ten times as long as to score a row. None, too, where a value is
+    refused: what refuses it in Arrow's columns names the column.
+    """
+    n, d = reader.n_rows or 0, reader.n_columns
+    if not isinstance(reader.read, OfFrame) or not 0 < n <= FEW_ROWS or n * d > BATCH_VALUES:
+        return None
+    values = reader.read.values()
+    if values.dtype.kind not in "fiu" or values.dtype.itemsize > 8:
+        return None
+    if values.dtype not in (np.float64, np.float32):
+        if values.dtype.itemsize == 8 and max(int(values.max()), -int(values.min())) > 2**53:
+            return None
+        values = values.astype(np.float64)
+    # A copy row by row: kernels are compiled for each layout, and for what is read-only.
+    block = np.array(values, order="C")
+    if np.isinf(block).any():
+        return None
+
+    def project(columns: list[str]) -> Callable[[], Iterator[Batch]]:
+        places = [(reader.names or ()).index(name) for name in columns]
+        return lambda: iter((np.take(block, places, axis=1),))
+
+    return Reader(reader.names, d, n, lambda: iter((block,)), project=project, numeric=True)
+
+
+def one_after_other(files: Sequence[Reader], source: str) -> Reader:
+    """Read files with the same columns as one."""
+    counts = [file.n_rows for file in files]
+
+    def place(row: int) -> str:
+        for file in files[:-1]:
+            n_rows = sum(len(b) for b in file.read()) if file.n_rows is None else file.n_rows
+            if row < n_rows:
+                return f"{file.place(row)} of {file.source}"
+            row -= n_rows
+        last = files[-1].place(row)
+        return f"{last} of {files[-1].source}" if len(files) > 1 else last
+
+    return Reader(
+        files[0].names,
+        files[0].n_columns,
+        None if None in counts else sum(count or 0 for count in counts),
+        lambda: (batch for file in files for batch in file.read()),
+        source=source,
+        n_bytes=sum(file.n_bytes or 0 for file in files),
+        bytes_read=lambda: sum(file.bytes_read() for file in files),
+        files=tuple(files),
+        place=place,
+        delimiter=files[0].delimiter,
+        found=tuple(dict.fromkeys(words for file in files for words in file.found)),
+    )
+
+
+def of_file(
+    path: Path,
+    names: tuple[str, ...],
+    batches: Callable[[list[str] | None], Iterator[tuple[int, Batch]]],
+    n_rows: int | None = None,
+) -> Reader:
+    """Read a file; ``batches`` yields how many bytes it has read, and rows of the columns asked."""
+    position, then = [0], _state(path)
+
+    def project(columns: list[str] | None) -> Callable[[], Iterator[Batch]]:
+        def read() -> Iterator[Batch]:
+            changed = DataError(f"{path}: changed while it was read: try again when it is complete")
+            try:
+                for position[0], batch in named_errors(batches(columns), str(path)):
+                    yield batch
+            except DataError as error:
+                raise (error if _state(path) == then else changed) from None
+            if _state(path) != then:
+                raise changed
+
+        return read
+
+    return Reader(
+        names,
+        len(names),
+        n_rows,
+        project(None),
+        source=str(path),
+        project=project,
+        n_bytes=path.stat().st_size,
+        bytes_read=lambda: position[0],
+    )
+
+
+def _state(path: Path) -> tuple[int, int]:
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns
+
+
+def library_of(data: Any) -> str:
+    """Return the name of the library that an object's type is from."""
+    return type(data).__module__.partition(".")[0]
+
+
+def taken(batch: Batch, rows: NDArray[np.int64]) -> Batch:
+    """Return some rows of a batch, by their numbers."""
+    if isinstance(batch, np.ndarray):
+        return batch[rows]
+    # Arrow takes nothing from views, which is how Polars holds text.
+    plain = {"string_view": pa.string(), "binary_view": pa.binary()}
+    columns = [
+        column.cast(plain[str(column.type)]) if str(column.type) in plain else column
+        for column in batch.columns
+    ]
+    # Not pa.array(rows), which imports pandas to see whether rows are a series.
+    places = pa.Array.from_buffers(pa.int64(), len(rows), [None, pa.py_buffer(rows.copy())])
+    return pa.RecordBatch.from_arrays(columns, batch.schema.names).take(places)
+
+
+def slices(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Cut ``n_rows`` rows into equal batches, a multiple of four: 2 or 4 threads end together."""
+    batches = -(-n_rows // max(1, min(BATCH_ROWS, BATCH_VALUES // n_columns)))
+    if n_rows > FEW_ROWS:
+        batches += -batches % (4 if n_rows > 4 * FEW_ROWS else 2)
+    size = max(1, -(-n_rows // max(1, batches)))
+    return (slice(at, min(at + size, n_rows)) for at in range(0, n_rows, size))
+
+
+def rows_at_a_time(n_rows: int, n_columns: int) -> int:
+    """Return how many rows to read at a time from a file.
+
+    Few enough for flat memory; many enough that a batch costs little in Python; and in a small
+    file few enough for several threads.
+    """
+    return min(FILE_ROWS, max(FEW_ROWS, min(n_rows // 16, FILE_VALUES // n_columns)))
+
+
+def column_names(schema: pa.Schema) -> tuple[str, ...]:
+    """Return the names of the columns; raises `DataError` if there are none, or one twice."""
+    if len(schema.names) == 0:
+        raise DataError("the data has no columns: a minimum of 1 is required")
+    twice = [name for name, times in Counter(schema.names).items() if times > 1]
+    if twice:
+        raise DataError(f"column {twice[0]!r} is listed twice: rename one of the two")
+    return tuple(schema.names)
+
+
+def split(batches: Iterator[pa.RecordBatch]) -> Iterator[Batch]:
+    """Cut large batches (without a copy), so that threads have equal work."""
+    for batch in batches:
+        for rows in slices(batch.num_rows, batch.num_columns):
+            yield batch.slice(rows.start, rows.stop - rows.start)
+
+
+def named_errors(batches: Iterator[Any], source: str) -> Iterator[Any]:
+    """Name the source in what Arrow says of rows it cannot read."""
+    try:
+        yield from batches
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise DataError(f"{source}: {error}") from None
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise DataError(f"{source}: {error}") from None  # a damaged archive, for one
+
+
+def as_name(value: Any) -> str:
+    """Return a cell's value as text: a whole number without ``.0``, a date as in ISO 8601."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value.isoformat() if isinstance(value, dt.date | dt.time) else str(value)
+
+
+def no_rows(reader: Reader) -> DataError:
+    """Explain that there is nothing to work on."""
+    names = reader.n_bytes is not None and reader.names is not None
+    below = "there is nothing below the names of its columns. It " * names
+    return DataError(f"{reader.source} has no rows: {below}needs at least 1 row (0 samples)")
+
+
+#: First words of a line that adds up the rows above it, in reports of several languages.
+TOTAL = re.compile(
+    r"\W*((grand |sub)?totals?|sums?|(zwischen|gesamt|end)?summen?|gesamt|insgesamt|saldo|somme|"
+    r"totaux|totale|suma|average|mean|mittelwert|durchschnitt|moyenne|anzahl|count|"
+    r"\d* ?(rows?|records?|zeilen|datens[äa]tze))\b|\*+\s*$",
+    re.IGNORECASE,
+)
+
+
+def looks_like_total(
+    fields: Sequence[str], always: Sequence[int], above: Callable[[int], pa.Array]
+) -> bool:
+    """Return whether the last row adds up those above it.
+
+    Parameters
+    ----------
+    fields : sequence of str
+        Of the last row.
+    always : sequence of int
+        Columns that no other row leaves empty.
+    above : callable
+        Returns the texts of a column without the last row; asked only where there is a doubt.
+
+    Returns
+    -------
+    bool
+        Whether two of these hold: it leaves one of ``always`` empty; it begins with a word for a
+        total; it holds the sum of a column.
+    """
+    filled = [j for j, field in enumerate(fields) if field.strip()]
+    with_gaps = any(not fields[j].strip() for j in always)
+    named = bool(filled) and TOTAL.match(fields[filled[0]]) is not None
+    if with_gaps and named:
+        return True
+    return (with_gaps or named) and any(_is_sum(fields[j], above(j)) for j in filled)
+
+
+def _is_sum(text: str, above: pa.Array) -> bool:
+    """Return whether a text is the sum of others, and beyond each of them."""
+    from hushtable.data.texts import numbers  # it needs the readers
+
+    for decimal in numbers.DECIMALS:
+        values = numbers.values(above, decimal)
+        [total] = numbers.values(pa.array([text], pa.string()), decimal)
+        n_values = np.count_nonzero(~np.isnan(values))
+        if n_values < 2 or n_values < len(above) - above.null_count or np.isnan(total):
+            continue
+        if abs(total) > np.nanmax(np.abs(values)) and np.isclose(total, np.nansum(values)):
+            return True
+    return False
+
+
+def total_refused(where: str, begins: str) -> DataError:
+    """Return the error for a last row that looks like a total."""
+    return DataError(
+        f"{where}, the last, looks like a total, not like a row: it begins {begins!r}. Delete it, "
+        "or export without totals"
+    )
+
+
+Read = Callable[[], Iterator[Batch]]
+
+
+@dataclass(frozen=True, eq=False)
+class Copy:
+    """A file that its owner alone may read, removed with the last that refers to it."""
+
+    #: Of what it is a copy, for messages.
+    source: str
+    path: Path
+
+    @classmethod
+    def of(cls, source: str, ending: str) -> "Copy":
+        """Return an empty file whose name has this ending."""
+        number, path = tempfile.mkstemp(prefix="hushtable-", suffix=ending)
+        os.close(number)
+        copy = cls(source, Path(path))
+        weakref.finalize(copy, copy.path.unlink, missing_ok=True)  # at the end at the latest
+        return copy
+
+    def reader(self, open_: Callable[[Path], Reader]) -> Reader:
+        """Open the copy; messages name what it is a copy of."""
+        with self._named():
+            rows = open_(self.path)
+        project = rows.project
+        return replace(
+            rows,
+            read=self._reading(rows.read),
+            source=self.source,
+            files=(),
+            project=project and (lambda columns: self._reading(project(columns))),
+        )
+
+    def _reading(self, read: Read) -> Read:
+        def batches() -> Iterator[Batch]:
+            with self._named():
+                yield from read()
+
+        return batches
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        try:
+            yield
+        except DataError as error:
+            raise type(error)(str(error).replace(str(self.path), self.source)) from None
+        except OSError as error:  # which would name the copy, or the URL with its secrets
+            raise DataError(f"{self.source}: its copy cannot be read: {error.strerror}") from None

@@ -1,0 +1,633 @@
+"""The base of all detectors: draw a plan, count, set the threshold, learn from verdicts, save."""
+
+import os
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from hushtable import files, plugins, progress
+from hushtable.arguments import fill_docs, generator
+from hushtable.counts.base import Counts
+from hushtable.counts.kinds import counts_from_file
+from hushtable.counts.sketch import Sketch
+from hushtable.counts.verdicts import LearnedModel, Verdicts
+from hushtable.data.persons import PersonsCounted, some_of_each
+from hushtable.data.readers import Reader, as_reader, no_rows
+from hushtable.data.schema import Schema
+from hushtable.data.texts.reading import ColumnUnderstanding, Reading, joined_options
+from hushtable.data.typed import open_rows
+from hushtable.data.understanding import Inferred, schema_from_data
+from hushtable.data.weights import whole_weights
+from hushtable.detectors.fitted import SHARED, FittedTables, share_of_rows
+from hushtable.display import html
+from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
+from hushtable.plans.plan import Plan
+from hushtable.scores.review import FINE, OUTLIER, SKIP, Review, ReviewRow
+from hushtable.scores.scorer import Scorer
+from hushtable.scores.usual import Sample, Usual
+
+
+class DetectorReview:
+    """A review of rows by a detector, which learns from each answer.
+
+    Attributes
+    ----------
+    row : Shown or None
+        The row to look at: ``row.row`` is its number, ``row.words`` why it is here, and
+        ``row.to_dict()`` has its values. None if no row is left.
+    """
+
+    def __init__(self, detector: "TableDetector", review: Review) -> None:
+        self._detector, self._review = detector, review
+        self._known = self._learned()
+        self.row: ReviewRow | None = review.next()
+
+    def __iter__(self) -> Iterator[ReviewRow]:
+        """Yield the rows to look at; one that the loop does not answer is skipped."""
+        while (row := self.row) is not None:
+            yield row
+            if self.row is row:
+                self.skip()
+
+    def outlier(self, note: str = "") -> ReviewRow | None:
+        """Say that the row is an outlier; return the next."""
+        return self._answer(OUTLIER, note)
+
+    def fine(self, note: str = "") -> ReviewRow | None:
+        """Say that the row is fine; return the next."""
+        return self._answer(FINE, note)
+
+    def skip(self) -> ReviewRow | None:
+        """Give no verdict on the row; return the next."""
+        return self._answer(SKIP)
+
+    def undo(self) -> ReviewRow | None:
+        """Take the last answer back; return the row to look at."""
+        self._check()
+        if self._review.undo() is None:
+            raise UsageError("there is no answer to take back")
+        return self._go_on()
+
+    def rescan(self) -> ReviewRow | None:
+        """Score all rows again, by all verdicts so far; return the row to look at."""
+        self._review.rescan()
+        self.row = self._review.next()
+        return self.row
+
+    def list_of(self, n: int = 10) -> list[ReviewRow]:
+        """Return the lowest rows without an answer that are unlike each other, for a team."""
+        return self._review.list_of(n)
+
+    def choose(self, row: ReviewRow) -> Self:
+        """Take a row, such as one of a list, as the one to answer."""
+        self.row = self._review.of_row(row.row)
+        return self
+
+    def found(self) -> dict[str, int]:
+        """Return what was looked at: verdicts, outliers, rows that are fine, skipped.
+
+        ``by_score_alone`` are the confirmed outliers among as many rows of the lowest scores
+        without verdicts.
+        """
+        return self._review.found()
+
+    def answered(self) -> dict[int, str]:
+        """Return the last answer to each row, by its number: "outlier", "fine" or "skip"."""
+        return {row: answer.verdict for row, answer in self._review.last().items()}
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """All verdicts that the detector has learned."""
+        return self._review.verdicts
+
+    def _answer(self, verdict: str, note: str = "") -> ReviewRow | None:
+        self._check()
+        if self.row is None:
+            raise UsageError("no row is left to look at: rescan(), or review other rows")
+        self._review.answer(self.row, verdict, note)
+        return self._go_on()
+
+    def _go_on(self) -> ReviewRow | None:
+        verdicts = self._review.verdicts
+        self._detector._learned(verdicts if verdicts.n_rows else None)
+        self._known = self._learned()
+        self.row = self._review.next()
+        return self.row
+
+    def _learned(self) -> Counts | None:
+        return getattr(self._detector, "verdicts_", None)
+
+    def _check(self) -> None:
+        """Refuse to overwrite what the detector learned from somebody else meanwhile."""
+        if self._learned() is not self._known:
+            raise UsageError(
+                "the detector has learned or forgotten other verdicts since this review began: "
+                "begin another, detector.review(X)"
+            )
+
+    def _repr_html_(self) -> str:
+        if self.row is None:
+            return "<p>No row is left to look at.</p>"
+        return html(self.row._view())
+
+
+class TableDetector(FittedTables, ABC):
+    """A detector that counts rows into tables.
+
+    A subclass names the draw of its tables, and says what else the draw and the counting take.
+    """
+
+    _detector: ClassVar[str]
+    #: Those learned so far; there are none without it.
+    verdicts_: Counts
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        fill_docs(cls, SHARED)
+
+    # Parameters that every subclass stores in __init__.
+    n_tables: int
+    contamination: str | float
+    n_jobs: int | None
+    random_state: Any
+
+    # --- fitting ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _drawn_by(
+        self, schema: Schema, reader: Reader, weights: Any, n_rows: int
+    ) -> dict[str, Any]:
+        """Return what `Plan.draw` takes for these rows, besides what every draw does."""
+
+    def _schema(self, schema: Schema) -> Schema:
+        """Return the schema to draw a plan for, given that of the rows."""
+        return schema
+
+    def _sketch(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
+        """Return the counts of some rows."""
+        return Sketch.from_data(plan, reader, sample_weight=weights, n_jobs=self.n_jobs)
+
+    def _sketch_all(self, plan: Plan, reader: Reader, weights: Any) -> Sketch:
+        """Return the counts of all rows, to which none are added later."""
+        return self._sketch(plan, reader, weights)
+
+    def _so_far(self) -> Counts:
+        """Return the counts of the rows so far, to which others can be added."""
+        return self.sketch_
+
+    @progress.shown("Fitting")
+    def _fit(
+        self, X: Any, sample_weight: Any, *, all_rows: bool = True, schema: Schema | None = None
+    ) -> Self:
+        reader = as_reader(X).repeatable()
+        self._check_parameters()
+        weights = whole_weights(sample_weight, reader)
+        inferred = self._inferred(reader, weights, schema)
+        schema, n_rows = inferred.schema, inferred.n_rows
+        self.understanding_ = inferred.columns
+        self._warn_of(inferred.columns)
+        if n_rows < 2:
+            raise DataError(
+                f"{reader.source} has 1 sample (row): n_samples = 1 leaves nothing to compare "
+                "with; needs at least 2"
+            )
+        self.reading_ = inferred.reading
+        reader = open_rows(replace(reader, reading=None), schema, self.reading_)
+        self._rng = generator(self.random_state)
+        drawn_by = self._drawn_by(schema, reader, weights, n_rows) | {"n_tables": self.n_tables}
+        plan = Plan.draw(schema, detector=self._detector, random_state=self._rng, **drawn_by)
+        sample = Sample(n_rows, len(schema), weights)
+        count = self._sketch_all if all_rows else self._sketch
+        sketch = count(plan, sample.of(reader), weights)
+        self._set_columns(schema)
+        if hasattr(self, "verdicts_"):
+            del self.verdicts_  # of the plan before
+        self._finish(sketch, reader, weights)
+        self._usual = sample
+        return self
+
+    def _inferred(self, reader: Reader, weights: Any, schema: Schema | None) -> Inferred:
+        """Return a schema read off the rows; or the given one, with the number of rows."""
+        if schema is None:
+            inferred = schema_from_data(reader, weights, self.n_jobs)
+            return replace(inferred, schema=self._schema(inferred.schema))
+        if not isinstance(schema, Schema):
+            raise UsageError(
+                f"schema= is a {type(schema).__name__}: needs a Schema, such as "
+                'Schema.from_toml("schema.toml")'
+            )
+        n_rows = reader.n_rows
+        if n_rows is None:
+            n_rows = sum(len(batch) for batch in reader.read())
+        if n_rows == 0:
+            raise no_rows(reader)
+        return Inferred(schema, n_rows, reader.reading or Reading(), ())
+
+    def _warn_of(self, columns: Sequence[ColumnUnderstanding]) -> None:
+        """Warn of doubts: first of columns that may identify single rows, whose values it holds."""
+        doubts = [one for one in columns if one.options]
+        for one in columns:
+            if one.doubt and one.reading is not None and one.reading.lenient and not one.options:
+                warnings.warn(f"{one.name}: {one.doubt}", UserWarning, stacklevel=5)
+        names = [one.name for one in doubts if one.kind in ("id", "text")]
+        if names:
+            options = joined_options(("--drop", name) for name in names)
+            words = f"columns {names} look like identifiers or free text: leave them out"
+            warnings.warn(f"{words} (X without them, or {options})", UserWarning, stacklevel=5)
+        for one in doubts:
+            if one.name not in names:
+                words = f"{one.name}: {one.doubt} ({one.option}; hushtable.data.read)"
+                warnings.warn(words, UserWarning, stacklevel=5)
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        person: str | None = None,
+        rows_per_person: int = 1,
+        schema: Schema | None = None,
+    ) -> Self:
+        """Read ranges off the rows, draw the plan, count all rows in every table.
+
+        Parameters
+        ----------
+        [rows to fit]
+        sample_weight : array-like of shape (n,), optional
+            Whole numbers, 0 or more: a row of weight w counts as w equal rows, exactly.
+        person : str, optional
+            A column that tells persons, and is no feature: texts or whole numbers, none missing.
+        rows_per_person : int, default=1
+            With ``person``: rows of each that are used at most, so that who comes often does not
+            become usual by that alone. ``persons_`` says how many are left out.
+        schema : Schema, optional
+            Features with their ranges and categories, in place of those read off the rows; other
+            columns are left out.
+
+        Raises
+        ------
+        DataError
+            If there are fewer than 2 rows, or a column cannot be used; the message names it.
+        """
+        rows = self._of_persons(X, person, rows_per_person, sample_weight)
+        return self._fit(rows, sample_weight, schema=schema)
+
+    def _of_persons(self, X: Any, person: str | None, most: int, sample_weight: Any) -> Any:
+        """Return the rows to fit: all, or some of each person."""
+        self.persons_: PersonsCounted | None = None
+        if person is None:
+            if most != 1:
+                raise UsageError("rows_per_person= goes with person=: name the column")
+            return X
+        if sample_weight is not None:
+            raise UsageError("person= counts whole rows: drop sample_weight")
+        rows = as_reader(X, text_columns=frozenset([person])).repeatable()
+        some, self.persons_ = some_of_each(rows, person, most)
+        return some
+
+    @progress.shown("Fitting")
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Add rows to the counts; the first call draws the plan.
+
+        Ranges, cuts and categories are those of the first rows seen; later values outside are
+        clipped or count as unseen (``sketch_.outside()`` says how many).
+
+        Parameters
+        ----------
+        [rows to fit]
+        """
+        if not hasattr(self, "sketch_"):
+            return self._fit(X, None, all_rows=False)
+        self._check_parameters()
+        reader = self._open(X).repeatable()
+        if self.sketch_.ledger is not None:
+            raise PrivacyError(
+                f"this detector was made from {self.sketch_.noun}, to which no exact counts can be "
+                "added: release the new rows' sketch, and make a detector of the merged releases"
+            )
+        if not hasattr(self, "_rng"):
+            self._rng = generator(self.random_state)
+        before = self._so_far()
+        after = before + self._sketch(before.plan, reader, None)
+        if before is not self.sketch_:  # else the scale of scores stays
+            warnings.warn(
+                "partial_fit continues with the first of the two passes of fit, because the second "
+                "pass needs all rows at once. From now on, scores and offset_ (until now "
+                f"{self.offset_:.2f}) are on another, lower scale: thresholds that were set before "
+                "do not hold. To keep both passes, fit again on all rows; to add rows without a "
+                "change of scale, fit with passes=1",
+                UserWarning,
+                stacklevel=3,
+            )
+        return self._finish(after, reader, None)
+
+    @classmethod
+    def from_counts(cls, sketch: Counts, *, n_jobs: int | None = None) -> Self:
+        """Make a fitted detector of merged counts.
+
+        Its `offset_` follows from the counts (``contamination="auto"``); `set_threshold` moves
+        it to a share of given rows. Where a release is too noisy to derive a threshold from its
+        counts, `offset_` is NaN, and `set_threshold` is needed before `predict`.
+
+        Parameters
+        ----------
+        sketch : Sketch, Release or LocalModel
+            The sum of the sites' sketches or releases, under a plan of this detector.
+        n_jobs : int, optional
+            Threads for scoring; None is one, -1 every core.
+
+        Returns
+        -------
+        detector
+
+        Raises
+        ------
+        PlanError
+            If the plan is another detector's.
+        UsageError
+            If no row was counted.
+        """
+        if sketch.plan.detector != cls._detector:
+            raise PlanError(
+                f"these counts are of a {sketch.plan.detector!r} plan, {cls.__name__} needs "
+                f"{cls._detector!r}: use the detector that drew the plan"
+            )
+        self = cls(**cls._parameters_of(sketch.plan), n_jobs=n_jobs)
+        self.reading_ = Reading()
+        self._set_columns(sketch.plan.schema)
+        if isinstance(sketch, LearnedModel):
+            return self._finish(sketch.model, None, None).learn_from(sketch.verdicts)
+        return self._finish(sketch, None, None)
+
+    @classmethod
+    def _parameters_of(cls, plan: Plan) -> dict[str, Any]:
+        """Return the constructor parameters that a plan shows."""
+        return {"n_tables": plan.family.n_tables}
+
+    def _finish(self, sketch: Counts, reader: Reader | None, weights: Any) -> Self:
+        self.plan_, self.sketch_ = sketch.plan, sketch
+        learned = hasattr(self, "verdicts_")
+        self._scorer = Scorer(LearnedModel(sketch, self.verdicts_) if learned else sketch)
+        if hasattr(self, "_ranks"):
+            del self._ranks  # of the counts before
+        self._usual = None
+        if isinstance(self.contamination, str) or reader is None:
+            self.offset_ = self._scorer.auto_offset()
+        else:
+            self.set_threshold(reader, self.contamination, sample_weight=weights)
+        return self
+
+    def _check_parameters(self) -> None:
+        if self.contamination != "auto":
+            share_of_rows(self.contamination)
+
+    # --- verdicts --------------------------------------------------------------------------------
+
+    def learn(self, X: Any, y: ArrayLike) -> Self:
+        """Learn from verdicts on rows: what is like confirmed outliers scores lower.
+
+        Rows are counted under the model's hash functions, by verdict. A cell that holds more
+        confirmed outliers than its share of all rows would bring scores lower, and one that holds
+        more rows that are fine, higher: see `hushtable.plans.verdicts`. Verdicts add up: in
+        several calls, they give the same scores as in one. They are saved with the detector,
+        whose file is then as confidential as the rows are.
+
+        `offset_` follows where it came from the counts (``contamination="auto"``); one that was
+        set on rows is kept. Ranks are forgotten: call `set_ranks` again.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows that somebody has looked at, with the columns seen in `fit`; the model may have
+            counted them, or not.
+        y : array-like of shape (n,)
+            The verdicts: 1 for an outlier, 0 for a row that is fine.
+
+        Raises
+        ------
+        DataError
+            If a verdict is neither, or there is not one for each row.
+        UsageError
+            If the detector learned from a release, in which these verdicts may be already; or of
+            detectors whose scores do not take verdicts (`HushTable`'s and `LSHiTables`' do).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hushtable import HushTable
+        >>> X = np.random.default_rng(0).normal(size=(500, 3))
+        >>> X[:20, 0] += 3.0
+        >>> detector = HushTable(random_state=0).fit(X)
+        >>> before = detector.score_samples(X[10:20]).mean()
+        >>> detector.learn(X[[0, 1, 2, 100, 101]], [1, 1, 1, 0, 0]).verdicts_
+        Verdicts(3 outliers, 2 fine, plan_id='...')
+        >>> bool(detector.score_samples(X[10:20]).mean() < before)
+        True
+        """
+        more = self._judged(X, y)
+        own = self._own_verdicts()
+        return self._learned(more if own is None else own + more)
+
+    def learn_from(self, verdicts: Counts) -> Self:
+        """Learn from counts of verdicts: from another's, exactly, or from those of all sites.
+
+        Parameters
+        ----------
+        verdicts : Verdicts, Release or LocalModel
+            Exact verdicts under the plan of this model, which are added; or a merged release, or
+            local model, under ``Plan.verdicts`` of it, which takes the place of all others.
+
+        Raises
+        ------
+        PlanError
+            If they are of another model.
+        """
+        check_is_fitted(self)
+        if not isinstance(verdicts, Verdicts):
+            return self._learned(verdicts)
+        own = self._own_verdicts()
+        return self._learned(verdicts if own is None else own + verdicts)
+
+    def forget(self, X: Any = None, y: ArrayLike | None = None) -> Self:
+        """Forget verdicts: those given, or all. Scores are then as if they had not been learned.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path, optional
+            Rows whose verdicts were learned. None forgets all.
+        y : array-like of shape (n,), optional
+            Their verdicts, as they were learned.
+
+        Raises
+        ------
+        UsageError
+            If they were not learned.
+        """
+        check_is_fitted(self)
+        if (X is None) != (y is None):
+            raise UsageError("forget needs both rows and their verdicts, or neither (for all)")
+        if X is None:
+            return self._learned(None)
+        gone, own = self._judged(X, y), self._own_verdicts()
+        if own is None:
+            raise UsageError("this detector has learned no verdicts: there is nothing to forget")
+        left = own - gone
+        return self._learned(left if left.n_rows else None)
+
+    def _judged(self, X: Any, y: Any) -> Verdicts:
+        check_is_fitted(self)
+        return Verdicts.of_rows(self.plan_, self._open(X), y)
+
+    def _own_verdicts(self) -> Verdicts | None:
+        """Return the exact verdicts so far; raises `UsageError` if there are noised ones."""
+        found = getattr(self, "verdicts_", None)
+        if found is None or isinstance(found, Verdicts):
+            return found
+        raise UsageError(
+            "this detector learned from a release of all sites' verdicts, in which own ones would "
+            "count twice: forget() it first, or learn from the local model of the round"
+        )
+
+    def _learned(self, verdicts: Counts | None) -> Self:
+        """Score by other verdicts from now on."""
+        model = self.sketch_ if verdicts is None else LearnedModel(self.sketch_, verdicts)
+        scorer = Scorer(model)
+        follows = self.offset_ == self._scorer.auto_offset()
+        self._scorer = scorer
+        if follows:
+            self.offset_ = scorer.auto_offset()
+        if verdicts is not None:
+            self.verdicts_ = verdicts
+        elif hasattr(self, "verdicts_"):
+            del self.verdicts_
+        if hasattr(self, "_ranks"):
+            del self._ranks  # of other scores
+        if isinstance(self._usual, Usual):
+            self._usual = self._usual.without_scores()
+        return self
+
+    def review(self, X: Any, keep: Sequence[str] = ()) -> "DetectorReview":
+        """Show rows, the lowest score first, and learn from each answer at once.
+
+        All rows are scored once. After each answer, the 20,000 lowest are scored again, in a few
+        milliseconds; the others when the review's ``rescan()`` is called.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`, and those to ``keep``.
+        keep : sequence of str, optional
+            Columns that are shown beside: features, or others such as an identifier.
+
+        Returns
+        -------
+        DetectorReview
+            Iterate over it, or call its methods: ``row`` is the row to look at; ``outlier()``,
+            ``fine()`` and ``skip()`` answer, and return the next row; ``undo()`` takes the last
+            answer back; ``list_of(10)`` are low rows that are unlike each other; ``found()``
+            says how many were looked at, and what they were.
+
+        Raises
+        ------
+        DataError
+            If there are no rows, or the columns do not fit.
+        UsageError
+            If the detector's scores do not take verdicts, or it learned from a release.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hushtable import HushTable
+        >>> X = np.random.default_rng(0).normal(size=(500, 3))
+        >>> X[:20, 0] += 4.0
+        >>> detector = HushTable(random_state=0).fit(X)
+        >>> review = detector.review(X)
+        >>> for row in review:
+        ...     if row.row < 20:
+        ...         review.outlier()
+        ...     else:
+        ...         review.fine()
+        ...     if review.found()["looked_at"] == 10:
+        ...         break
+        >>> detector.verdicts_.n_rows
+        10
+        """
+        check_is_fitted(self)
+        if isinstance(keep, str):
+            raise UsageError(f"keep={keep!r}: needs a list of columns, such as [{keep!r}]")
+        reader, usual = self._open(X, keep), self._usual_values()
+        found = Review(self._scorer, reader, keep=keep, usual=usual, n_jobs=self.n_jobs)
+        return DetectorReview(self, found)
+
+    # --- files --------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted detector to a .hush file, atomically.
+
+        Parameters
+        ----------
+        path : path
+            Where; an existing file is replaced only by a complete new one.
+        """
+        check_is_fitted(self)
+        parameters = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in self.get_params(deep=False).items()
+        }
+        # A generator's state is not part of the model, nor a seed that JSON has no number for.
+        seed = parameters["random_state"]
+        parameters["random_state"] = seed if isinstance(seed, int) and seed < 2**53 else None
+        entries, arrays = self._scorer.sketch.entries()
+        entries |= {
+            "detector": type(self).__name__,
+            "parameters": parameters,
+            "offset": None if np.isnan(self.offset_) else self.offset_,  # JSON knows no NaN
+        }
+        if reading := self.reading_.to_dict():
+            entries["reading"] = reading
+        if (usual := self._usual_values()) is not None:
+            more, scores = usual.entries()
+            entries, arrays = entries | more, arrays | scores
+        files.write(path, "detector", entries, arrays)
+
+    @classmethod
+    def from_file(cls, content: files.Content) -> Self:
+        """Build the detector that a file carries; raises `PlanError` if it does not fit."""
+        optional = {"offset": float | None, "reading": dict}
+        said = content.said(cls.__name__, {"parameters": dict}, optional)
+        parameters, offset = said["parameters"], said.get("offset")
+        # A later version may have more.
+        if not set(parameters) <= set(cls._get_param_names()):
+            raise PlanError(f"not the parameters of a {cls.__name__}")
+        self = cls.from_counts(counts_from_file(content))
+        self.set_params(**parameters)
+        self._usual = Usual.from_file(content, self.plan_.schema)
+        self.offset_ = float("nan") if offset is None else float(offset)
+        self.reading_ = Reading.from_dict(said.get("reading", {}))
+        return self
+
+    # --- other runtimes -----------------------------------------------------------------------
+
+    def onnx_shape_calculator(self) -> Callable[[Any], None]:
+        """Return what tells skl2onnx the types of this detector's outputs."""
+        shape: Callable[[Any], None] = _skl2onnx("shape")
+        return shape
+
+    def onnx_converter(self) -> Callable[[Any, Any, Any], None]:
+        """Return what converts this detector for ``skl2onnx.to_onnx``, in a pipeline or alone."""
+        convert: Callable[[Any, Any, Any], None] = _skl2onnx("convert")
+        return convert
+
+
+fill_docs(TableDetector, SHARED)
+
+
+def _skl2onnx(name: str) -> Any:
+    return getattr(plugins.extension("skl2onnx", "a pipeline with ONNX", "connect"), name)

@@ -1,0 +1,600 @@
+"""Score, rank, flag, list and explain rows by a fitted detector."""
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OutlierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from hushtable.arguments import fill_docs
+from hushtable.counts.base import Counts, mergeable
+from hushtable.counts.sketch import Sketch
+from hushtable.data.readers import Reader, as_reader, is_pandas, near_names, no_rows
+from hushtable.data.schema import Schema
+from hushtable.data.texts.reading import Reading
+from hushtable.data.typed import open_rows
+from hushtable.data.weights import Weights, whole_weights
+from hushtable.errors import DataError, MissingExtraError, UsageError
+from hushtable.plans.plan import Plan
+from hushtable.scores.explain import Explainer
+from hushtable.scores.outliers import AMONG, Outliers, find_outliers
+from hushtable.scores.ranks import Ranks
+from hushtable.scores.reasons import Reasons
+from hushtable.scores.scorer import Scorer
+from hushtable.scores.usual import Sample, Usual
+
+#: What docstrings share, by the placeholder that stands where it belongs.
+SHARED = {
+    "[rows]": """
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`.
+        """,
+    "[rows to fit]": """
+        X : array, data frame, Arrow object or path
+            Rows: NumPy, pandas, polars, pyarrow, what `hushtable.data.read` returns, or the path
+            of a file, folder or glob pattern. Missing values and text are welcome.
+        y : None
+            Not used.
+        """,
+    "[shared parameters]": """
+        contamination : "auto" or float in (0, 0.5], default="auto"
+            Where `offset_` lies. A share: that share of the rows of the last `fit` or
+            `partial_fit` are outliers. "auto": the mean score, over the tables, of the rarer half
+            of the counted rows in each; it needs counts only, so that it is the same for a merged
+            detector, and flags at most half of the counted rows.
+        n_jobs : int, optional
+            Threads; None is one, -1 every core. Counts and scores are the same for any number.
+        """,
+    "[sample]": """
+        n_tables : int, default=100
+            Number of tables, the paper's m.
+        max_samples : int, default=1000
+            Rows sampled for each table, without replacement: s = min(max_samples, n), at most
+            65,536.
+        """,
+    "[attributes]": """
+        plan_ : Plan
+            Schema, hash functions and score rule.
+        sketch_ : Sketch, Release or LocalModel
+            The counts; a `Release` where the detector was made from one.
+        offset_ : float
+            Score below which a row is an outlier, in the unit of the scores.
+        n_features_in_ : int
+            Number of features seen in `fit`.
+        feature_names_in_ : ndarray of str
+            Names of the features, where the data had some.
+        reading_ : Reading
+            How the texts of the columns were read; it holds for later rows.
+        understanding_ : tuple of ColumnUnderstanding
+            Columns as `fit` understood them; only after `fit`, no file holds it.
+        """,
+}
+
+
+def _names_message(fitted: set[str], given: set[str]) -> str:
+    message = "The feature names should match those that were passed during fit.\n"
+    for title, names in (
+        ("Feature names unseen at fit time:", sorted(given - fitted)),
+        ("Feature names seen at fit time, yet now missing:", sorted(fitted - given)),
+    ):
+        if names:
+            shown = [*names[:5], *(["..."] if len(names) > 5 else [])]
+            message += title + "\n" + "".join(f"- {name}\n" for name in shown)
+    if near := near_names(sorted(fitted - given), sorted(given - fitted)):
+        message += f"{near.removeprefix('; ')}\n"
+    if fitted == given:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    return message
+
+
+def share_of_rows(contamination: Any) -> float:
+    """Return a share of rows to flag; raises `UsageError` if it is none."""
+    if (
+        isinstance(contamination, bool)
+        or not isinstance(contamination, int | float | np.number)
+        or not 0.0 < contamination <= 0.5
+    ):
+        raise UsageError(
+            f"contamination={contamination!r}: needs 'auto', or a share above 0 and at most 0.5"
+        )
+    return float(contamination)
+
+
+def n_outliers(contamination: Any, n_rows: int) -> float:
+    """Return how many of the rows to flag; raises `UsageError` if they are none, or most."""
+    if isinstance(contamination, bool) or not isinstance(contamination, int | np.integer):
+        return share_of_rows(contamination) * n_rows
+    if not 1 <= contamination <= n_rows / 2:
+        raise UsageError(
+            f"contamination={contamination!r}: as a number of rows it needs 1 or more, and at "
+            f"most half of the {n_rows:,} rows"
+        )
+    return float(contamination)
+
+
+#: As scikit-learn names them.
+_OUTPUTS = ("default", "pandas", "polars")
+
+
+def index_of(X: Any) -> Any:
+    """Return the index of rows in a pandas object, else None."""
+    return X.index if _library(X) == "pandas" and hasattr(X, "iloc") else None
+
+
+def frame_like(table: pa.Table, X: Any) -> Any:
+    """Return a table of some rows of X, whose numbers are in its column ``row``, as X's kind.
+
+    A pandas frame gets the index of the rows; what is neither of pandas nor of polars stays a
+    pyarrow Table.
+    """
+    library = _library(X)
+    if library == "polars":
+        import polars
+
+        return polars.from_arrow(table)
+    if library != "pandas":
+        return table
+    frame = table.to_pandas()
+    frame.index = X.index[table["row"].to_numpy()]
+    frame.attrs["severity_among"] = (table.schema.metadata or {}).get(AMONG, b"").decode()
+    return frame
+
+
+def _library(X: Any) -> str:
+    return type(X).__module__.partition(".")[0]
+
+
+Floats = NDArray[np.float64]
+
+
+def accept_any_columns(tags: Any) -> Any:
+    """Return an estimator's tags with missing values, text, categories and sparse matrices."""
+    tags.input_tags.allow_nan = True
+    tags.input_tags.categorical = True
+    tags.input_tags.sparse = True
+    tags.input_tags.string = True
+    return tags
+
+
+class FittedTables(OutlierMixin, BaseEstimator):
+    """Scores rows by merged tables of counts.
+
+    A subclass fits: it sets what is declared here.
+    """
+
+    n_jobs: int | None
+    plan_: Plan
+    sketch_: Counts
+    offset_: float
+    reading_: Reading
+    _scorer: Scorer
+    _ranks: Ranks
+    #: What the fit knows of the rows that it counted; a sample is scored on first use.
+    _usual: Usual | Sample | None = None
+
+    # --- scoring ------------------------------------------------------------------------------
+
+    def score_samples(self, X: Any) -> Floats:
+        """Return the outlier score of each row: the mean of its cells' scores, in bits.
+
+        Parameters
+        ----------
+        [rows]
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+            Low is abnormal.
+        """
+        scores: Floats = self._output(self._scores(X), X, "score")
+        return scores
+
+    def _scores(self, X: Any) -> Floats:
+        reader = self._open(X)
+        return _some(self._scorer.score(reader, n_jobs=self.n_jobs), reader)
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return `score_samples` minus `offset_`: negative is an outlier.
+
+        Parameters
+        ----------
+        [rows]
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+        """
+        decisions: Floats = self._output(self._decisions(X), X, "decision")
+        return decisions
+
+    def _decisions(self, X: Any) -> Floats:
+        check_is_fitted(self)
+        if np.isnan(self.offset_):
+            raise UsageError(
+                "the released counts are too noisy to derive a threshold: set one on your own "
+                "rows, set_threshold(X, 0.05), or use score_samples"
+            )
+        return self._scores(X) - self.offset_
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return -1 for outliers and 1 for inliers.
+
+        Parameters
+        ----------
+        [rows]
+
+        Returns
+        -------
+        ndarray of shape (n,), int64
+        """
+        labels = np.where(self._decisions(X) < 0, -1, 1)
+        found: NDArray[np.int64] = self._output(labels, X, "label")
+        return found
+
+    # --- the threshold, and ranks -----------------------------------------------------------------
+
+    def set_threshold(
+        self, X: Any, contamination: float | int, *, sample_weight: Any = None
+    ) -> Self:
+        """Set `offset_` such that the given share of these rows, or number of them, are outliers.
+
+        A score can be set as it is: ``detector.offset_ = 7.5``.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path; or Sketch or Release
+            Rows; or merged counts under ``Plan.ranks``, which stand for the rows of all sites:
+            the threshold is then the same at every site.
+        contamination : float in (0, 0.5], or int
+            Share of the rows; or how many rows, at most (rows of equal scores are flagged
+            together, or not at all).
+        sample_weight : array-like of shape (n,), optional
+            Whole numbers; a row of weight w counts as w rows.
+        """
+        check_is_fitted(self)
+        if (counts := mergeable(X)) is not None:
+            n_rows = max(1, counts.n_rows)
+            share = n_outliers(contamination, n_rows) / n_rows
+            self.offset_ = Ranks(counts, self._scorer).threshold(share)
+            return self
+        reader = self._open(X).repeatable()
+        weights = whole_weights(sample_weight, reader)
+        scores = _some(self._scorer.score(reader, n_jobs=self.n_jobs), reader)
+        n_rows = len(scores) if weights is None else int(weights.sum())
+        if isinstance(contamination, int | np.integer):
+            most = int(n_outliers(contamination, n_rows))
+            self.offset_ = float(_in_order(scores, weights, [most])[0])
+        else:
+            share = share_of_rows(contamination)
+            if weights is not None:  # between the two rows around the place
+                place = share * (n_rows - 1)
+                share = place - math.floor(place)
+                scores = _in_order(scores, weights, [math.floor(place), math.ceil(place)])
+            self.offset_ = float(np.percentile(scores, 100.0 * share))
+        return self
+
+    def set_ranks(self, X: Any) -> Self:
+        """Set the rows that `rank_samples` ranks others among.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path; or Sketch or Release
+            Rows; or merged counts under ``Plan.ranks``, which stand for the rows of all sites.
+            `save` leaves them out: counts are saved by themselves.
+        """
+        check_is_fitted(self)
+        counts = mergeable(X)
+        if counts is None:
+            if not self.sketch_.adds:
+                raise UsageError(f"{self.sketch_.noun} has no ranks: use the released model")
+            counts = Sketch.from_data(Plan.ranks(self._scorer.sketch), X, n_jobs=self.n_jobs)
+        self._ranks = Ranks(counts, self._scorer)
+        return self
+
+    def standard_errors(self, X: Any) -> Floats:
+        """Return how far each row's score may be from what more tables would give.
+
+        One standard error, over the draw of the hash functions and of the noise in released
+        counts. Two rows whose scores differ by less may well change places under another
+        ``random_state``. See `docs/scores.md` for how it is worked out, and how well it holds.
+
+        Parameters
+        ----------
+        [rows]
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+            In the unit of the scores.
+        """
+        return self._with_errors(X)[1]
+
+    def rank_samples(
+        self, X: Any, *, return_interval: bool = False
+    ) -> Floats | tuple[Floats, Floats]:
+        """Return the share of the rows of `set_ranks` that are at least as rare as each row.
+
+        Parameters
+        ----------
+        [rows]
+        return_interval : bool, default=False
+            Whether to return, too, between which ranks the row's lies, 19 times of 20, under
+            other draws of the hash functions and of the noise.
+
+        Returns
+        -------
+        ranks : ndarray of shape (n,), float64
+            From 0 to 1; low is abnormal. 0.001: one row of a thousand is as rare, or rarer.
+        interval : ndarray of shape (n, 2), float64
+            Only with ``return_interval``.
+
+        Raises
+        ------
+        UsageError
+            If `set_ranks` was not called for this model.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "_ranks"):
+            raise UsageError(
+                "nothing is known of the rows to rank among: call set_ranks first, with rows or "
+                "with merged counts under Plan.ranks"
+            )
+        if not return_interval:
+            return self._ranks.of(self._scores(X))
+        scores, errors = self._with_errors(X)
+        return self._ranks.of(scores), self._ranks.between(scores, errors)
+
+    def _with_errors(self, X: Any) -> tuple[Floats, Floats]:
+        reader = self._open(X)
+        scores, errors = self._scorer.score_with_errors(reader, n_jobs=self.n_jobs)
+        return _some(scores, reader), errors
+
+    # --- reasons ------------------------------------------------------------------------------
+
+    def explain(self, X: Any) -> Floats:
+        """Return how much each feature contributes to the gap between a typical score and a row's.
+
+        A row's contributions add up to the mean score of the counted rows minus the row's own.
+        They follow from the counts alone, so that they work on merged and on released counts.
+        `HushTable` and `LSHiTables` only.
+
+        Parameters
+        ----------
+        [rows]
+
+        Returns
+        -------
+        ndarray of shape (n, n_features), float64
+            In bits; the highest are the reasons why a row is an outlier.
+
+        Raises
+        ------
+        UsageError
+            If the tables of the detector do not separate the features.
+        """
+        reader = self._open(X)
+        shares = _some(Explainer(self._scorer).explain(reader, n_jobs=self.n_jobs), reader)
+        found: Floats = self._output(shares, X, "", self.plan_.schema.names)
+        return found
+
+    def importances(self, X: Any) -> Floats:
+        """Return the mean size of each feature's contribution, abs(`explain`), over these rows.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`. Of all rows: which features move the scores.
+            Of outliers only: which features make them outliers.
+
+        Returns
+        -------
+        ndarray of shape (n_features,), float64
+            In bits. `HushTable` and `LSHiTables` only.
+
+        Raises
+        ------
+        UsageError
+            If the tables of the detector do not separate the features.
+        """
+        reader = self._open(X)
+        sizes = Explainer(self._scorer).importances(reader, n_jobs=self.n_jobs)
+        if np.isnan(sizes).any():
+            raise no_rows(reader)
+        return sizes
+
+    # --- the lowest rows, and results in frames ---------------------------------------------------
+
+    def outliers(self, X: Any, n: int = 20, keep: Sequence[str] = ()) -> Any:
+        """Return the n rows with the lowest scores: how rare, how sure, and why.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`, and those to ``keep``.
+        n : int, default=20
+            How many.
+        keep : sequence of str, optional
+            Columns whose values stand beside: features, or others such as an identifier.
+
+        Returns
+        -------
+        DataFrame or pyarrow.Table
+            Of pandas (with the rows' index) or polars if the rows are, else a Table. A line for
+            each row, the lowest score first, with the columns
+
+            - ``rank``, from 1; ``file``, if there are several; ``row``, from 0;
+            - those to ``keep``;
+            - ``severity``, from 0 to 100: 100 times one minus the share of the rows that were
+              counted that are as rare, or rarer. Where the model does not know those (merged
+              counts, releases, older files, after `partial_fit`), and wherever `set_ranks` was
+              called, among other rows: the table's metadata says which
+              (``hushtable.severity_among``; in pandas ``attrs["severity_among"]``);
+            - ``score`` and ``error``, its standard error, as `standard_errors` has it;
+            - ``outside``, the columns beyond the plan's range or categories;
+            - of `HushTable` and `LSHiTables`, for each of three reasons ``reason_1``, the
+              column, ``value_1``, ``usual_1`` (the middle 90% of the counted rows, or the most
+              frequent categories), ``direction_1`` (high, low, rare, missing, beyond the plan, or
+              none of these), and ``words``, all in words. A reason not worth a word is null.
+
+        Raises
+        ------
+        DataError
+            If there are no rows, or the columns do not fit.
+        UsageError
+            If n is not a whole number above 0.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from hushtable import HushTable
+        >>> rows = pd.DataFrame({"name": list("abcd") * 25, "pulse": [*range(60, 159), 300]})
+        >>> detector = HushTable(random_state=0).fit(rows[["pulse"]])
+        >>> detector.outliers(rows, n=1, keep=["name"])[["name", "severity", "words"]].values
+        array([['d', 99.0, 'pulse 300, usually 64 to 154: high']], dtype=object)
+        """
+        check_is_fitted(self)
+        if isinstance(keep, str):
+            raise UsageError(f"keep={keep!r}: needs a list of columns, such as [{keep!r}]")
+        if len(set(keep)) < len(keep):
+            raise UsageError(f"keep={list(keep)} names a column twice: name each once")
+        return frame_like(self._lowest(X, n, keep).table(), X)
+
+    def _lowest(
+        self, X: Any, n: int, keep: Sequence[str] = (), reasons: Reasons | None = None
+    ) -> Outliers:
+        """Find the n rows with the lowest scores."""
+        return find_outliers(
+            self._scorer,
+            self._open(X, keep),
+            n,
+            keep=keep,
+            usual=self._usual_values(),
+            ranks=getattr(self, "_ranks", None),
+            reasons=reasons,
+            n_jobs=self.n_jobs,
+        )
+
+    def _usual_values(self) -> Usual | None:
+        """Return what is known of the counted rows; the first call scores a sample of them."""
+        usual = self._usual
+        return usual.usual(self._scorer) if isinstance(usual, Sample) else usual
+
+    def __getstate__(self) -> Any:
+        """Return what is pickled: no rows."""
+        state: Any = super().__getstate__()
+        return {**state, "_usual": self._usual_values()}
+
+    def set_output(self, *, transform: str | None = None) -> Self:
+        """Set what scores, predictions and explanations come as.
+
+        Parameters
+        ----------
+        transform : {"default", "pandas", "polars"}, optional
+            Arrays; pandas objects, with the index of the rows if they are in a pandas object; or
+            polars objects, which have none. None leaves it as it is.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from hushtable import HushTable
+        >>> rows = pd.DataFrame({"pulse": [70, 71, 72, 180]}, index=["ann", "ben", "cem", "dan"])
+        >>> detector = HushTable(random_state=0).fit(rows).set_output(transform="pandas")
+        >>> detector.score_samples(rows).idxmin()
+        'dan'
+        """
+        if transform is not None:
+            if transform not in _OUTPUTS:
+                raise UsageError(f"transform={transform!r}: needs one of {list(_OUTPUTS)}")
+            # The name by which scikit-learn's clone copies it.
+            self._sklearn_output_config = {"transform": transform}
+        return self
+
+    def _output(self, values: Any, X: Any, name: str, columns: Sequence[str] | None = None) -> Any:
+        """Return values (n,) or (n, d) of rows as `set_output` says."""
+        kind = getattr(self, "_sklearn_output_config", {}).get("transform", "default")
+        if kind == "default":
+            return values
+        try:
+            library = __import__(kind)
+        except ImportError:
+            raise MissingExtraError(f"set_output(transform={kind!r})", kind, kind) from None
+        index = {"index": index_of(X)} if kind == "pandas" else {}
+        if columns is None:
+            series = {"data": values} if kind == "pandas" else {"values": values}
+            return library.Series(name=name, **series, **index)
+        names = {"columns": columns} if kind == "pandas" else {"schema": list(columns)}
+        return library.DataFrame(values, **names, **index)
+
+    # --- columns, as scikit-learn checks them -------------------------------------------------
+
+    def _open(self, X: Any, keep: Sequence[str] = ()) -> Reader:
+        """Open rows with the columns seen in `fit`, and others that are kept as they are."""
+        if not hasattr(self, "plan_"):  # a look at every attribute takes as long as to encode a row
+            check_is_fitted(self)
+        texts = self.plan_.schema.categorical_names
+        reader = as_reader(X, text_columns=texts.union(keep), kept=self.reading_.layout)
+        names = reader.names or ()
+        if lacking := [name for name in keep if name not in names]:
+            raise DataError(f"keep: {reader.source} has no column {lacking}: it has {list(names)}")
+        self._check_columns(reader, X, keep)
+        return open_rows(reader, self.plan_.schema, self.reading_, keep)
+
+    def _set_columns(self, schema: Schema) -> None:
+        self.n_features_in_ = len(schema)
+        if schema.named:
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _check_columns(self, reader: Reader, X: Any, keep: Sequence[str]) -> None:
+        """Compare columns with those of fit, in scikit-learn's words; pandas' in order too."""
+        mine = type(self).__name__
+        fitted = getattr(self, "feature_names_in_", None)
+        if (fitted is None) != (reader.names is None):
+            have, had = "does not have valid", "with"
+            if fitted is None:
+                have, had = "has", "without"
+            words = f"X {have} feature names, but {mine} was fitted {had} feature names"
+            warnings.warn(words, stacklevel=4)
+        elif fitted is not None:
+            seen, kept = {*fitted}, {*reader.keep, *keep}
+            names = [n for n in reader.names or () if n in seen or n not in kept]
+            used = [name for name in names if name in seen]
+            if len(used) < len(seen) or (is_pandas(X) and used != list(fitted)):
+                raise DataError(_names_message(seen, set(names)))
+            known = seen | self.reading_.dropped
+            if further := [name for name in names if name not in known]:
+                warnings.warn(f"columns {further} were not seen in fit: left out", stacklevel=4)
+            return
+        if reader.n_columns != self.n_features_in_:
+            raise DataError(
+                f"X has {reader.n_columns} features, but {mine} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        return accept_any_columns(super().__sklearn_tags__())
+
+
+fill_docs(FittedTables, SHARED)
+
+
+def _some(found: Floats, reader: Reader) -> Floats:
+    """Return what was found of rows; raises `DataError` if there were none."""
+    if len(found) == 0:
+        raise no_rows(reader)
+    return found
+
+
+def _in_order(scores: Floats, weights: Weights | None, places: list[int]) -> Floats:
+    """Return the scores at some places, from 0, if all rows stood in order of their scores."""
+    if weights is None:
+        return np.asarray(np.partition(scores, places)[places], np.float64)
+    order = np.argsort(scores)
+    rows = np.searchsorted(np.cumsum(weights[order]), places, side="right")
+    return np.asarray(scores[order[rows]], np.float64)

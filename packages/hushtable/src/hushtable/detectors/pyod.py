@@ -1,0 +1,313 @@
+"""PyOD's convention over any detector here."""
+
+import functools
+import warnings
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import erf
+from scipy.stats import binom
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import ClassifierTags
+from sklearn.utils.validation import check_is_fitted
+
+from hushtable.detectors.fitted import accept_any_columns, share_of_rows
+from hushtable.detectors.hushtable import HushTable
+from hushtable.errors import MissingExtraError, UsageError
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int64]
+
+
+@functools.cache
+def _base_detector() -> Any:
+    """Return PyOD's base class, which counts adapters as its own from now on; None without PyOD."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # which are of PyOD's own doing
+            from pyod.models.base import BaseDetector
+    except ImportError:
+        return None
+    BaseDetector.register(PyODAdapter)
+    return BaseDetector
+
+
+class PyODAdapter(BaseEstimator):
+    """A detector in PyOD's convention: high scores and label 1 are outliers.
+
+    Where PyOD is installed, an adapter is an instance of its ``BaseDetector``, and the methods
+    here return what that class makes of the same scores. All but the statistics of rejection
+    work without it.
+
+    Parameters
+    ----------
+    detector : estimator, default=HushTable()
+        The detector to adapt; it is cloned.
+    contamination : float in (0, 0.5], default=0.1
+        Share of the training rows that `labels_` marks.
+
+    Attributes
+    ----------
+    detector_ : estimator
+        The fitted clone.
+    decision_scores_ : ndarray of shape (n,), float64
+        Scores of the training rows; high is abnormal.
+    threshold_ : float
+        Score above which a row is an outlier.
+    labels_ : ndarray of shape (n,), int64
+        1 for outliers among the training rows, else 0.
+    classes_ : ndarray of shape (2,), int64
+        0 and 1: the columns of `predict_proba`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import HushTable, PyODAdapter
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> X[0] = 8.0
+    >>> detector = PyODAdapter(HushTable(random_state=0), contamination=0.05).fit(X)
+    >>> int(detector.decision_scores_.argmax()), int(detector.labels_.sum())
+    (0, 50)
+    """
+
+    # With the parameters of __init__: Python 3.11 reads a class's signature off this.
+    def __new__(cls, detector: Any = None, *, contamination: float = 0.1) -> Self:
+        """Make an adapter, and PyOD know it where it is installed."""
+        _base_detector()
+        made: Self = super().__new__(cls)
+        return made
+
+    def __init__(self, detector: Any = None, *, contamination: float = 0.1) -> None:
+        self.detector = detector
+        self.contamination = contamination
+
+    def __sklearn_tags__(self) -> Any:
+        tags = accept_any_columns(super().__sklearn_tags__())
+        # scikit-learn asks whatever has predict_proba how many classes that is of.
+        tags.classifier_tags = ClassifierTags(multi_class=False)
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the detector and score its training rows.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, as the detector takes them.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        self
+        """
+        share = share_of_rows(self.contamination)
+        self.detector_ = clone(HushTable() if self.detector is None else self.detector).fit(X)
+        self.n_features_in_ = self.detector_.n_features_in_
+        if hasattr(self.detector_, "feature_names_in_"):
+            self.feature_names_in_ = self.detector_.feature_names_in_
+        self.decision_scores_ = -self.detector_.score_samples(X)
+        self.threshold_ = float(np.percentile(self.decision_scores_, 100.0 * (1.0 - share)))
+        self.labels_ = self._labels(self.decision_scores_)
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None) -> Labels:
+        """Fit the detector and return the labels of its training rows.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, as the detector takes them.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        ndarray of shape (n,), int64
+            `labels_`: 1 for outliers, else 0.
+        """
+        self.fit(X)
+        return self.labels_
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the score of each row, in bits; high is abnormal.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+        """
+        check_is_fitted(self)
+        scores: NDArray[np.float64] = -self.detector_.score_samples(X)
+        return scores
+
+    def predict(self, X: Any, return_confidence: bool = False) -> Labels | tuple[Labels, Floats]:
+        """Return 1 for outliers and 0 for inliers.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`.
+        return_confidence : bool, default=False
+            Whether to return `predict_confidence` too.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,), int64
+        confidence : ndarray of shape (n,), float64
+            Only if it is asked for.
+        """
+        scores = self.decision_function(X)
+        labels = self._labels(scores)
+        return (labels, self._confidence(scores)) if return_confidence else labels
+
+    def predict_proba(
+        self,
+        X: Any,
+        method: Literal["linear", "unify"] = "linear",
+        return_confidence: bool = False,
+    ) -> Floats | tuple[Floats, Floats]:
+        """Return scores as probabilities; they order rows as the scores do, and are not calibrated.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`.
+        method : {"linear", "unify"}
+            ``"linear"``: where the score lies between the lowest and the highest of the training
+            rows. ``"unify"``: by the error function, in standard deviations above their mean
+            (Kriegel et al., 2011).
+        return_confidence : bool, default=False
+            Whether to return `predict_confidence` too.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, 2), float64
+            Of an inlier and of an outlier; each row adds up to 1.
+        confidence : ndarray of shape (n,), float64
+            Only if it is asked for.
+
+        Raises
+        ------
+        UsageError
+            If the method is another.
+        """
+        if method not in ("linear", "unify"):
+            raise UsageError(f"method={method!r}: needs 'linear' or 'unify'")
+        scores = self.decision_function(X)
+        known = self.decision_scores_
+        if method == "linear":
+            odd = (scores - known.min()) / (np.ptp(known) or 1.0)
+        else:
+            odd = erf((scores - known.mean()) / ((known.std() or 1.0) * np.sqrt(2.0)))
+        odd = odd.clip(0.0, 1.0)
+        both = np.column_stack([1.0 - odd, odd])
+        return (both, self._confidence(scores)) if return_confidence else both
+
+    def predict_confidence(self, X: Any) -> Floats:
+        """Return how likely each label would be the same after training on other such rows.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+            From 0 to 1 (Perini, Vercruyssen and Davis, 2020).
+        """
+        return self._confidence(self.decision_function(X))
+
+    def predict_with_rejection(
+        self,
+        X: Any,
+        T: float = 32,
+        return_stats: bool = False,
+        delta: float = 0.1,
+        c_fp: float = 1,
+        c_fn: float = 1,
+        c_r: float = -1,
+    ) -> Labels | tuple[Labels, list[float]]:
+        """Return 1 for outliers, 0 for inliers and -2 where the label is not to be relied on.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, with the columns seen in `fit`.
+        T : float, default=32
+            Rejects labels up to the confidence ``1 - 2 exp(-T)``; the higher, the more.
+        return_stats : bool, default=False
+            Whether to return what `compute_rejection_stats` does too.
+        delta, c_fp, c_fn, c_r : float
+            As in `compute_rejection_stats`.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,), int64
+        statistics : list of three floats
+            Only if they are asked for.
+        """
+        scores = self.decision_function(X)
+        labels, sure = self._labels(scores), self._confidence(scores)
+        self.rejection_threshold_ = 1.0 - 2.0 * np.exp(-T)
+        labels[2.0 * np.abs(sure - 0.5) <= self.rejection_threshold_] = -2
+        if not return_stats:
+            return labels
+        return labels, list(self.compute_rejection_stats(T, delta, c_fp, c_fn, c_r))
+
+    def compute_rejection_stats(
+        self,
+        T: float = 32,
+        delta: float = 0.1,
+        c_fp: float = 1,
+        c_fn: float = 1,
+        c_r: float = -1,
+        verbose: bool = False,
+    ) -> tuple[float, float, float]:
+        """Return what PyOD says of rejection: expected rate, bound of the rate, bound of the cost.
+
+        Parameters
+        ----------
+        T : float, default=32
+            As in `predict_with_rejection`.
+        delta : float, default=0.1
+            Probability with which the bound of the rate may fail.
+        c_fp, c_fn, c_r : float
+            Costs of a false alarm, of a missed outlier, and of a rejection (negative:
+            `contamination`).
+        verbose : bool, default=False
+            Whether to print them, too.
+
+        Returns
+        -------
+        expected_rate, rate_bound, cost_bound : float
+
+        Raises
+        ------
+        MissingExtraError
+            If PyOD is not installed.
+        """
+        check_is_fitted(self)
+        if (base := _base_detector()) is None:
+            raise MissingExtraError("the statistics of rejection", "pyod", "bench")
+        found: tuple[float, float, float] = base.compute_rejection_stats(
+            self, T, delta, c_fp, c_fn, c_r, verbose
+        )
+        return found
+
+    def _labels(self, scores: Floats) -> Labels:
+        return (scores > self.threshold_).astype(np.int64)
+
+    def _confidence(self, scores: Floats) -> Floats:
+        n = len(self.decision_scores_)
+        below = np.searchsorted(np.sort(self.decision_scores_), scores, side="right")
+        outlier = 1.0 - binom.cdf(n - int(n * self.contamination), n, (1 + below) / (2 + n))
+        sure: Floats = np.where(scores > self.threshold_, outlier, 1.0 - outlier)
+        return sure

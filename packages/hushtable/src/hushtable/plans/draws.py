@@ -1,0 +1,479 @@
+"""The draws: which hash functions each detector takes, given a schema (and marginals).
+
+A new draw is a function, and one call of `register`, here or anywhere else.
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Set
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable import kernels
+from hushtable.arguments import whole
+from hushtable.data.schema import Schema
+from hushtable.errors import PlanError, UsageError
+from hushtable.plans import families
+from hushtable.plans.families import (
+    HashFamily,
+    RandomFeature,
+    RandomProjection,
+    SimHash,
+    SubspaceGrid,
+    n_dimensions,
+)
+from hushtable.plans.families import register as register_family
+from hushtable.plans.profile import FIRST, FOR_NOVELTY, MARGINAL_BINS, REFINED, Marginals, Profile
+from hushtable.plans.score_rule import ScoreRule
+from hushtable.privacy.layout import FIRST_PASS_SHARE, GATE_SHARE, MARGINAL_SHARE, RANGE_SHARE
+
+
+class Purpose(Enum):
+    """The use of the counts under a plan."""
+
+    SCORES = "scores"
+    MARGINALS = "marginals"
+    RANGES = "ranges"
+    GATE = "gate"
+    RANKS = "ranks"
+    VERDICTS = "verdicts"
+
+    @property
+    def scores_rows(self) -> bool:
+        """Whether a row's cells give it a score."""
+        return self is Purpose.SCORES
+
+    @property
+    def refines(self) -> bool:
+        """Whether the counts are of a first round, that the next plan is drawn from."""
+        return self in (Purpose.MARGINALS, Purpose.RANGES)
+
+    def share(self, before: "Set[Purpose]", first_of_two: bool) -> float | None:
+        """Return the share of the budget that a release takes by default; None is what is left.
+
+        ``before`` are the rounds behind its plan.
+        """
+        shares = {Purpose.MARGINALS: MARGINAL_SHARE, Purpose.RANGES: RANGE_SHARE}
+        if self in shares:
+            return shares[self]
+        left = 1.0 - sum(share for purpose, share in shares.items() if purpose in before)
+        if self is Purpose.GATE:
+            return left * GATE_SHARE
+        return left * FIRST_PASS_SHARE if first_of_two and self.scores_rows else None
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A kind of plan: the family of its hash functions, and how counts become scores."""
+
+    #: The plan's ``detector``.
+    name: str
+    family: type[HashFamily]
+    score: ScoreRule
+    #: Takes a schema, a generator and, by name, the draw's parameters; returns the family. A
+    #: plan without is made by a method of `Plan` of its own.
+    function: Callable[..., HashFamily] | None = None
+    #: The class in `hushtable.detectors` that fits it, as files name it.
+    estimator: str = ""
+    purpose: Purpose = Purpose.SCORES
+    #: Score rules in place of ``score``, by the parameter that asks for one.
+    variants: Mapping[str, ScoreRule] = field(default_factory=dict)
+
+    def score_for(self, parameters: Mapping[str, Any]) -> ScoreRule:
+        """Return the score rule of a plan that is drawn with these parameters."""
+        asked = (rule for name, rule in self.variants.items() if parameters.get(name))
+        return next(asked, self.score)
+
+    @property
+    def parameters(self) -> list[str]:
+        """Names of the parameters that `draw` takes."""
+        taken = inspect.signature(self.function).parameters.values() if self.function else ()
+        return [p.name for p in taken if p.kind is p.KEYWORD_ONLY]
+
+    def draw(self, schema: Schema, rng: np.random.Generator, **parameters: Any) -> HashFamily:
+        """Draw the hash functions; raises `UsageError` at a parameter that this draw lacks."""
+        known = self.parameters
+        if unknown := sorted(set(parameters) - set(known)):
+            raise UsageError(f"detector {self.name!r} takes no {', '.join(unknown)}: only {known}")
+        assert self.function is not None
+        return self.function(schema, rng, **parameters)
+
+
+#: Every kind of plan. Commands, estimators, files, the JSON Schema and tests go by this list.
+DRAWS: dict[str, Draw] = {}
+
+
+def register(draw: Draw) -> Draw:
+    """Add a kind of plan, and its family: plans of this name can then be drawn, saved and read.
+
+    Raises `UsageError` if another kind, or another family, has its name.
+    """
+    register_family(draw.family)
+    if DRAWS.setdefault(draw.name, draw) is not draw:
+        raise UsageError(f"a draw {draw.name!r} is registered already: rename one")
+    return draw
+
+
+def detectors() -> list[str]:
+    """Return the names of the draws that `Plan.draw` makes plans by."""
+    return sorted(name for name, draw in DRAWS.items() if draw.function is not None)
+
+
+def draw_of(detector: Any) -> Draw:
+    """Return the draw of a detector; raises `UsageError` if there is none."""
+    if not isinstance(detector, str) or detector not in detectors():
+        raise UsageError(f"detector {detector!r} is unknown: needs one of {detectors()}")
+    return DRAWS[detector]
+
+
+def purpose_of(detector: str, family: HashFamily | None = None) -> Purpose:
+    """Return the purpose of plans of a name.
+
+    Budgets, and the use of the counts, go by the name: `PlanError` is raised if it is unknown, or
+    if the tables are not of its family. Of tables that are hidden, only the name is known.
+    """
+    draw = DRAWS.get(detector) if isinstance(detector, str) else None
+    if draw is None:
+        if family is None:  # of a later version
+            return Purpose.SCORES
+        raise PlanError(f"a plan of {detector!r} is unknown: needs one of {sorted(DRAWS)}")
+    if family is not None and type(family) is not draw.family:
+        raise PlanError(
+            f"a plan of {detector!r} needs the hash family {draw.family.name}, and this one has "
+            f"{family.name}: get the plan again from whoever drew it"
+        )
+    return draw.purpose
+
+
+Floats = NDArray[np.float64]
+
+
+def random_feature(
+    schema: Schema,
+    rng: np.random.Generator,
+    depth: NDArray[np.uint8],
+    feature: NDArray[np.int64],
+    position: Floats,
+    max_cells: int,
+    places: Mapping[int, Floats] | None = None,
+) -> RandomFeature:
+    """Fix cuts at their codes, draw the sides of missing values and the sets of categories.
+
+    ``places`` has, for categorical features that have them, the places of the categories from 0
+    to 1: half of the hash functions on such a feature then cut them as if they were numbers, at
+    ``position``, with an unseen category above all.
+    """
+    # A cut lies between two levels: P(h(x) = h(q)) is 1 - |x - q| / range (equation 1), exactly
+    # in levels.
+    cut = 2 + np.minimum((position * (kernels.LEVELS - 1)).astype(np.int64), kernels.LEVELS - 2)
+    missing = (rng.random(len(feature)) < 0.5).astype(np.uint8)
+    subsets = []
+    categorical = np.array([f.kind == "categorical" for f in schema.features])[feature]
+    cut[categorical] = 0
+    for h in np.flatnonzero(categorical):
+        where = None if places is None else places.get(int(feature[h]))
+        if where is not None and rng.random() < 0.5:
+            sides = np.concatenate([[missing[h]], where >= position[h], [1]])
+            subsets.append(sides.astype(np.uint8))
+            continue
+        n_categories = len(schema.features[feature[h]].categories)
+        subsets.append(_subset(n_categories, int(missing[h]), rng))
+    return RandomFeature(
+        schema=schema,
+        depth=depth,
+        feature=feature.astype(np.uint16),
+        cut=cut.astype(np.uint16),
+        missing=missing,
+        subsets=np.concatenate(subsets) if subsets else np.empty(0, np.uint8),
+        max_cells=max_cells,
+    )
+
+
+def _subset(n_categories: int, missing: int, rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Sides of missing, each category, and unseen; both sides hold a category if there are two."""
+    sides = (rng.random(n_categories + 2) < 0.5).astype(np.uint8)
+    sides[0] = missing
+    known = sides[1:-1]
+    if n_categories > 1 and known.min() == known.max():
+        # All on one side: move one, drawn at random, over.
+        one = min(int(rng.random() * n_categories), n_categories - 1)
+        known[one] = 1 - known[one]
+    return sides
+
+
+#: Ranges beyond its range at which a number takes half of what its row can lose; and what is added
+#: to it, divided by the rows counted: new rows pass the ends of few rows by more. Measured: see the
+#: docs.
+MARGIN, MARGIN_OF_FEW_ROWS = 0.03, 10.0
+
+
+def draw_hushtable(
+    schema: Schema,
+    rng: np.random.Generator,
+    *,
+    marginals: Marginals | None = None,
+    n_tables: int = 100,
+    n_cells: int | None = None,
+    min_depth: int | None = None,
+    max_depth: int | None = None,
+    novelty: bool = False,
+    tails: bool = True,
+) -> RandomFeature:
+    """Draw the refined tables: deep codes folded into few cells, and stratified draws.
+
+    Depths are uniform on ``min_depth..max_depth``, 8 to 24 by default, and there are 256 cells a
+    table; for ``novelty``, 24 to 32 and 1,024. All (feature, cut) pairs are drawn at once,
+    systematically over the features by weight and stratified over the cuts of each feature,
+    then shuffled and dealt to the tables. With ``marginals``, features weigh log(4 + kurtosis),
+    and .3 of the cuts follow the quantiles; of a feature of which one cell holds more than a fifth
+    of the rows, .15 follow the quantiles and .15 the tails (see `Profile`). For novelty, all
+    features weigh alike, as they do without marginals; then cuts are uniform on the range. Half of
+    the functions on a categorical feature tell rare categories from frequent ones. Noise
+    in the marginals is taken out first, and what it leaves of the weights is drawn towards their
+    mean. The margin is larger the fewer rows they counted.
+
+    Without ``tails``, and under noise, weights are log(1 + kurtosis), a quarter of the cuts follow
+    the quantiles, and none the tails.
+    """
+    m = whole("n_tables", n_tables, 1, 10_000)
+    defaults = (24, 32, 1024) if novelty else (8, 24, 256)
+    low, high, cells = (
+        default if given is None else given
+        for given, default in zip((min_depth, max_depth, n_cells), defaults, strict=True)
+    )
+    low = whole("min_depth", low, 1, 32)
+    high = whole("max_depth", high, low, 32)
+    cells = whole("n_cells", cells, 2, 1 << 16)
+    depth = (low + np.floor(rng.random(m) * (high - low + 1))).clip(low, high).astype(np.uint8)
+    noisy = marginals is not None and marginals.noise_sd > 0.0
+    by = FOR_NOVELTY if novelty else REFINED if tails and not noisy else FIRST
+    profile = Profile(schema, marginals, by)
+    feature, cut = _stratified(profile.weights, int(depth.sum()), rng)
+    position = profile.positions(feature, cut)
+    family = random_feature(schema, rng, depth, feature, position, cells, profile.places)
+    margin = min(1.0, MARGIN + MARGIN_OF_FEW_ROWS / profile.n_rows)
+    return replace(family, margin=round(margin * kernels.LEVELS))
+
+
+def _stratified(
+    weights: Floats, pairs: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], Floats]:
+    """Draw (feature, cut) pairs: each feature by its weight, to within one, its cuts spread."""
+    bounds = np.cumsum(weights) / weights.sum()
+    feature = np.searchsorted(bounds, (np.arange(pairs) + rng.random()) / pairs, side="right")
+    feature = np.minimum(feature, np.flatnonzero(weights)[-1])
+    size = np.bincount(feature, minlength=len(weights))
+    rank = np.arange(pairs) - (np.cumsum(size) - size)[feature]
+    cut = (rank + rng.random(pairs)) / size[feature]
+    order = np.argsort(rng.random(pairs), kind="stable")
+    return feature[order], cut[order]
+
+
+#: Histograms of a CountMin sketch, and cells of each (paper, section 4).
+SKETCH_ROWS, SKETCH_CELLS = 4, 1000
+
+
+def draw_lsh_itables(
+    schema: Schema, rng: np.random.Generator, *, n_tables: int = 100, max_samples: int = 1000
+) -> RandomFeature:
+    """Draw as the paper does: uniform features, uniform cuts, the depths of section 3.3.
+
+    For each table, f ~ U(1/sqrt(s), 1 - 1/sqrt(s)) and l ~ U(1 + 0.5 log_b(s), log_b(s)) with
+    b = max(2, 1/f) and s = ``max_samples``, rounded to nearest (mean 6.2 at s = 1000). Features
+    are drawn with replacement; 2**l cells a table.
+    """
+    m = whole("n_tables", n_tables, 1, 10_000)
+    # At s = 65,536 a table may have 2**16 cells, as many as one can have.
+    s = whole("max_samples", max_samples, 1, 1 << 16)
+    _, depth = papers_depths(rng, m, s)
+    functions = int(depth.sum())
+    feature = np.minimum((rng.random(functions) * len(schema)).astype(np.int64), len(schema) - 1)
+    return random_feature(schema, rng, depth, feature, rng.random(functions), 1 << 16)
+
+
+def papers_depths(
+    rng: np.random.Generator, tables: int, s: int
+) -> tuple[Floats, NDArray[np.uint8]]:
+    """Draw f ~ U(1/sqrt(s), 1 - 1/sqrt(s)) and l ~ U(1 + 0.5 log_b(s), log_b(s)), b = max(2, 1/f).
+
+    l is rounded to nearest, and at least 1.
+    """
+    edge = 1.0 / math.sqrt(s)
+    f = edge + rng.random(tables) * max(0.0, 1.0 - 2.0 * edge)
+    longest = np.log(s) / np.log(np.maximum(2.0, 1.0 / f))
+    shortest = 1.0 + 0.5 * longest
+    # Below s = 16 the interval may run backwards; its ends still bound the depth.
+    depth = np.rint(shortest + rng.random(tables) * (longest - shortest))
+    return f, np.maximum(depth, 1).astype(np.uint8)
+
+
+def draw_rs_hash(
+    schema: Schema, rng: np.random.Generator, *, n_tables: int = 100, max_samples: int = 1000
+) -> SubspaceGrid:
+    """Draw as RS-Hash does: a grid of side f, shifted by U(0, f), on l distinct features.
+
+    Counted in CountMin sketches of 4 x 1000 cells (paper, section 4). Constant features are
+    left out while others remain; a table has at most as many features as the data.
+    """
+    m = whole("n_tables", n_tables, 1, 10_000)
+    s = whole("max_samples", max_samples, 1, 1 << 16)
+    f, depth = papers_depths(rng, m, s)
+    usable = np.array([j for j, x in enumerate(schema.features) if not x.constant], np.int64)
+    if not len(usable):
+        usable = np.arange(len(schema))
+    depth = np.minimum(depth, min(len(usable), 255)).astype(np.uint8)
+    feature = np.concatenate(
+        [usable[np.argsort(rng.random(len(usable)), kind="stable")[:length]] for length in depth]
+    )
+    functions = len(feature)
+    width = np.maximum(2, np.rint(np.repeat(f, depth) * kernels.LEVELS)).astype(np.uint32)
+    shift = (rng.random(functions) * width).astype(np.uint32)
+    return SubspaceGrid(
+        schema=schema,
+        depth=depth,
+        feature=feature.astype(np.uint16),
+        width=width,
+        shift=np.minimum(shift, width - 1),
+        **count_min(rng, functions, m),
+    )
+
+
+def count_min(rng: np.random.Generator, functions: int, tables: int) -> dict[str, Any]:
+    """Draw what hashes places into CountMin sketches."""
+    return {
+        "multiplier": 2 * (rng.random(functions) * 2.0**31).astype(np.uint32) + 1,
+        "seed": (rng.random(SKETCH_ROWS * tables) * 2.0**32).astype(np.uint32),
+        "sketch_rows": SKETCH_ROWS,
+        "cells": SKETCH_CELLS,
+    }
+
+
+def draw_rotated_rs_hash(
+    schema: Schema, rng: np.random.Generator, *, n_tables: int = 100, max_samples: int = 1000
+) -> RandomProjection:
+    """Draw RS-Hash's grids over random rotations: p-stable LSH of widths f R (section 3.1).
+
+    A row stands in the unit cube, each feature on its range; normal weights a rotate it.
+    R = sqrt(sum_j a_j^2) takes the place of the projected rows' range, which is not known
+    before rows are: it is the range itself for one feature, and 3.5 standard deviations of the
+    sum of many. Everything else is as in `draw_rs_hash`.
+    """
+    m = whole("n_tables", n_tables, 1, 10_000)
+    s = whole("max_samples", max_samples, 1, 1 << 16)
+    f, depth = papers_depths(rng, m, s)
+    functions = int(depth.sum())
+    varying = np.array([0.0 if feature.constant else 1.0 for feature in schema.features])
+    normal = _normal(rng, functions, schema)
+    weight, _ = _whole_weights(normal * np.repeat(varying, n_dimensions(schema)))
+    # A coordinate's extent: a range of levels, or an edge of the cube of categories.
+    edges = [kernels.LEVELS if f.kind == "numeric" else kernels.CORNER for f in schema.features]
+    extent = 2.0 * np.repeat(np.array(edges), n_dimensions(schema))
+    projected = np.sqrt(((weight * extent) ** 2).sum(axis=1))
+    width = np.maximum(1, np.rint(np.repeat(f, depth) * projected)).astype(np.int64)
+    reach = np.abs(weight.astype(np.int64)).sum(axis=1) * kernels.LEVELS
+    shift = (rng.random(functions) * width).astype(np.int64)
+    return RandomProjection(
+        schema=schema,
+        depth=depth,
+        weight=weight,
+        salt=_salt(rng, schema),
+        shift=shift - (-reach // width) * width,
+        width=width,
+        **count_min(rng, functions, m),
+    )
+
+
+def draw_ace(
+    schema: Schema, rng: np.random.Generator, *, n_tables: int = 100, n_bits: int = 15
+) -> SimHash:
+    """Draw as ACE does: signs of products with normal vectors, 2**n_bits cells a table.
+
+    Rows are taken as they are, in their own units and from their own origin. Categories, which
+    have neither, stand 1 apart in the mean.
+    """
+    m = whole("n_tables", n_tables, 1, 10_000)
+    bits = whole("n_bits", n_bits, 1, 16)
+    dimensions = n_dimensions(schema)
+    numeric = np.array([feature.kind == "numeric" for feature in schema.features])
+    low = np.array([feature.low for feature in schema.features])
+    extent = np.where(numeric, np.array([f.high for f in schema.features]) - low, 1.0)
+    # In units of the widest feature: no product of a weight and a range overflows then.
+    widest = extent.max() or 1.0
+    with np.errstate(over="ignore"):
+        middle = np.where(numeric, low / widest + 0.5 * extent / widest, 0.0).clip(-1e300, 1e300)
+    normal = _normal(rng, m * bits, schema)
+    # Two units of a row's vector are one level of a feature's range.
+    per_unit = np.repeat(0.5 * extent / widest / kernels.LEVELS, dimensions)
+    weight, scale = _whole_weights(normal * per_unit)
+    # Not with @: BLAS adds in an order that depends on the processor.
+    origin = -scale * (normal * np.repeat(middle, dimensions)).sum(axis=1)
+    return SimHash(
+        schema=schema,
+        depth=np.full(m, bits, np.uint8),
+        weight=weight,
+        salt=_salt(rng, schema),
+        cut=np.ceil(origin.clip(-(2.0**53), 2.0**53)).astype(np.int64),
+    )
+
+
+def _normal(rng: np.random.Generator, functions: int, schema: Schema) -> Floats:
+    """Draw standard normal vectors (functions, n_dimensions), by inversion."""
+    from scipy.special import ndtri  # takes a while to import
+
+    uniform = rng.random((functions, int(n_dimensions(schema).sum())))
+    normal: Floats = ndtri(uniform.clip(2.0**-54, 1.0 - 2.0**-53))
+    return normal
+
+
+def _whole_weights(weights: Floats) -> tuple[NDArray[np.int32], Floats]:
+    """Round each function's weights to whole numbers of as many bits as products leave room for.
+
+    Returns them, and how many of each function's units make one.
+    """
+    bits = min(30, 34 - math.ceil(math.log2(weights.shape[1])))
+    largest = np.abs(weights).max(axis=1)
+    scale = 2.0**bits / np.where(largest > 0.0, largest, 1.0)
+    return np.rint(weights * scale[:, np.newaxis]).astype(np.int32), scale
+
+
+def _salt(rng: np.random.Generator, schema: Schema) -> NDArray[np.uint32]:
+    """Draw what is mixed into each feature's categories."""
+    return (rng.random(len(schema)) * 2.0**32).astype(np.uint32)
+
+
+__all__ = [
+    "DRAWS", "MARGINAL_BINS", "NOVELTY", "Draw", "Marginals", "Purpose", "detectors", "draw_of",
+    "purpose_of", "register",
+]  # fmt: skip
+
+#: How counts of clean rows become scores: one row in a cell is far from none. Measured: see the
+#: docs.
+NOVELTY = ScoreRule("pseudocount_log2", 0.05)
+_LOG2, _SMOOTHED = ScoreRule("log2"), ScoreRule("smoothed_log2", 0.05)
+
+for _draw in (
+    Draw("ace", families.SimHash, ScoreRule("count"), draw_ace, "ACE"),
+    Draw("gate", families.ScoreHistogram, _LOG2, purpose=Purpose.GATE),
+    Draw(
+        "hushtable",
+        families.RandomFeature,
+        _SMOOTHED,
+        draw_hushtable,
+        "HushTable",
+        variants={"novelty": NOVELTY},
+    ),
+    Draw("lsh_itables", families.RandomFeature, _LOG2, draw_lsh_itables, "LSHiTables"),
+    Draw("marginals", families.EquiWidth, _LOG2, purpose=Purpose.MARGINALS),
+    Draw("ranges", families.EquiWidth, _LOG2, purpose=Purpose.RANGES),
+    Draw("ranks", families.ScoreHistogram, _LOG2, purpose=Purpose.RANKS),
+    Draw(
+        "rotated_rs_hash", families.RandomProjection, _LOG2, draw_rotated_rs_hash, "RotatedRSHash"
+    ),
+    Draw("rs_hash", families.SubspaceGrid, _LOG2, draw_rs_hash, "RSHash"),
+    Draw("verdicts", families.Labelled, _LOG2, purpose=Purpose.VERDICTS),
+):
+    register(_draw)

@@ -1,0 +1,425 @@
+"""The base of all hash families: what they declare of their arrays, and what they do with rows."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cached_property, partial
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from hushtable import kernels
+from hushtable.data.encoding import Codes, NumbersLoop
+from hushtable.data.schema import Schema
+from hushtable.errors import PlanError, UsageError
+from hushtable.files import Arrays
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+#: From codes of n rows to n sums.
+Summing = Callable[[Codes], Floats]
+#: Cells that one table may have: a cell is numbered in 16 bits.
+MAX_CELLS = 1 << 16
+
+#: Weights of rows that all count once.
+EVERY_ROW_ONCE = np.empty(0, np.int64)
+
+
+class Drawn(NamedTuple):
+    """The declaration of an array: see `drawn`."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[str, ...]
+    low: int | None
+    below: int | str | None
+
+
+def drawn(
+    dtype: DTypeLike, *shape: str, low: int | None = None, below: int | str | None = None
+) -> Any:
+    """Declare an array of a family, as a dataclass field: whole numbers, not converted.
+
+    ``shape`` names the attributes of the family that are its sizes, such as ``"n_tables"``; they
+    may follow from arrays declared before. ``low`` is the least value, ``below`` the one after the
+    largest: a number, or an attribute of the family, as ``"n_features"`` for a feature's index.
+    """
+    return field(repr=False, metadata={"drawn": Drawn(np.dtype(dtype), shape, low, below)})
+
+
+def whole_number(low: int, high: int, default: int | None = None) -> Any:
+    """Declare a parameter of a family, from ``low`` to ``high``, as a dataclass field.
+
+    One with a default is optional: files leave it out where it has that value.
+    """
+    metadata = {"numbers": (low, high)}
+    return field(metadata=metadata, default=MISSING if default is None else default)
+
+
+def bounded(name: str, array: NDArray[Any], below: int | None, low: int | None = 0) -> NDArray[Any]:
+    """Return the array; raise `PlanError` unless all of it is in [``low``, ``below``)."""
+    low = np.iinfo(array.dtype).min if low is None else low
+    below = np.iinfo(array.dtype).max + 1 if below is None else below
+    if array.size and not low <= int(array.min()) <= int(array.max()) < below:
+        raise PlanError(f"hash functions: {name} must be from {low} to {below - 1}")
+    return array
+
+
+class Scoring:
+    """From codes of n rows to their scores (n,): means of their cells' values over the tables.
+
+    A row beyond the ranges loses a share p of its distance to one unit below the least score that
+    cells give: p = e**2 / (margin**2 + e**2), e the sum over its features of
+    `Codes.outside`'s ``beyond``. That is the share of widened ranges that the row stays outside of,
+    if they were widened by a random number of ranges, less than e with probability p. Without a
+    margin it loses none.
+    """
+
+    def __init__(self, family: "HashFamily", values: Floats) -> None:
+        self._sum, self._n_tables = family.summing(values), family.n_tables
+        self._margin = family.margin / kernels.LEVELS
+        self._depth = family.least(values) / family.n_tables - 1.0
+
+    def __call__(self, codes: Codes) -> Floats:
+        scores = self.clipped(codes)
+        return scores - self.lost(codes, scores) if self._loses(codes) else scores
+
+    def clipped(self, codes: Codes) -> Floats:
+        """Return the scores (n,) of the rows as if numbers beyond were at their range's end."""
+        return self._sum(codes) / self._n_tables
+
+    def share_kept(self, codes: Codes) -> Floats:
+        """Return the share (n,) of the distance from below that each row keeps: 1 inside."""
+        if not self._loses(codes):
+            return np.ones(codes.n_rows)
+        return self._kept_and_lost(codes)[0]
+
+    def lost(self, codes: Codes, clipped: Floats) -> Floats:
+        """Return what each row (n,) loses by being beyond, given the scores from `clipped`."""
+        if not self._loses(codes):
+            return np.zeros(codes.n_rows)
+        return self._kept_and_lost(codes)[1] * (clipped - self._depth)
+
+    def _kept_and_lost(self, codes: Codes) -> tuple[Floats, Floats]:
+        """Return 1 - p and p of each row (n,), each without the rounding of the other."""
+        beyond = codes.outside.totals(codes.n_rows)
+        # No square of a distance: it may be 1e300.
+        near, far = self._margin / (self._margin + beyond), beyond / (self._margin + beyond)
+        whole = near * near + far * far
+        return near * near / whole, far * far / whole
+
+    def _loses(self, codes: Codes) -> bool:
+        return self._margin > 0.0 and len(codes.outside) > 0
+
+
+class Gaining(Protocol):
+    """From codes of n rows to their sums (n,), and to gains (n, d): see `HashFamily.gaining`."""
+
+    @property
+    def features(self) -> NDArray[np.bool_]:
+        """Features (d,) by which a row can gain."""
+
+    def __call__(self, codes: Codes) -> tuple[Floats, Floats]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class HashFamily(ABC):
+    """Tables of cells. A row falls into exactly one cell of each of a table's histograms.
+
+    Most families have one histogram a table; with CountMin sketches it is several.
+
+    A family is a frozen dataclass with a decorator `hushtable.plans.families.register`. Its
+    arrays are fields made by `drawn`, its parameters fields made by `whole_number`. They are
+    checked, copied and made read-only before anything reads them, and a file carries them.
+    """
+
+    #: The family's name in files.
+    name: ClassVar[str]
+    #: Whether it counts by another family's tables.
+    of_model: ClassVar[bool] = False
+
+    schema: Schema = field(repr=False)
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in self._declared("numbers").items():
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+                raise PlanError(f"{name}={value!r}: needs a whole number from {low} to {high:,}")
+        declared = self._declared("drawn")
+        for name, (dtype, shape, *_) in declared.items():
+            array, ndim = getattr(self, name), len(shape)
+            if not isinstance(array, np.ndarray) or (array.dtype, array.ndim) != (dtype, ndim):
+                raise PlanError(f"hash functions: {name} must be {dtype} of {ndim} dimension(s)")
+            # A copy of its own, read-only: the plan's id stands for its content.
+            own = np.array(array, order="C")
+            own.setflags(write=False)
+            object.__setattr__(self, name, own)
+        for name, (_, shape, low, below) in declared.items():
+            array, needed = getattr(self, name), tuple(getattr(self, size) for size in shape)
+            if array.shape != needed:
+                raise PlanError(f"hash functions: {name} has shape {array.shape}: needs {needed}")
+            bounded(name, array, getattr(self, below) if isinstance(below, str) else below, low)
+        self._check()
+
+    def _check(self) -> None:
+        """Raise `PlanError` if arrays within their bounds do not fit each other."""
+        if self.offsets[0] != 0 or (np.diff(self.offsets) < 1).any():
+            raise PlanError("hash functions: needs histograms of one cell or more each")
+        if self.n_histograms % self.n_tables:
+            raise PlanError("hash functions: needs as many histograms in each table")
+
+    @classmethod
+    def _declared(cls, kind: str) -> dict[str, Any]:
+        return {f.name: f.metadata[kind] for f in fields(cls) if kind in f.metadata}
+
+    @classmethod
+    def _optional(cls) -> dict[str, Any]:
+        return {
+            f.name: f.default
+            for f in fields(cls)
+            if "numbers" in f.metadata and f.default is not MISSING
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out of a pickle what follows from the rest, such as how kernels run over tables."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @property
+    @abstractmethod
+    def offsets(self) -> Ints:
+        """First cell of each histogram in the vector of all cells, and the end of the last."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of features of the schema."""
+        return len(self.schema)
+
+    @property
+    def n_tables(self) -> int:
+        """Number of tables, the paper's m."""
+        return self.n_histograms
+
+    @property
+    def n_histograms(self) -> int:
+        """Number of histograms of all tables together: cells that one row falls into."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_cells(self) -> int:
+        """Number of cells of all tables together."""
+        return int(self.offsets[-1])
+
+    @property
+    def margin(self) -> int:
+        """Distance beyond the ranges that takes half of what a row can lose, in levels; 0: none."""
+        return 0
+
+    def least(self, values: NDArray[Any]) -> float:
+        """Return the sum, over the tables, of the least of ``values`` (n_cells,) in each."""
+        least = np.minimum.reduceat(values, self.offsets[:-1])
+        return float(least.reshape(self.n_tables, -1).min(axis=1).sum())
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what the family needs besides arrays, as JSON carries it."""
+        numbers, optional = self._declared("numbers"), self._optional()
+        values = {name: getattr(self, name) for name in numbers}
+        return {k: v for k, v in values.items() if k not in optional or v != optional[k]}
+
+    def arrays(self) -> Arrays:
+        """Return the drawn arrays: all that a reader in another language needs."""
+        return {name: getattr(self, name) for name in self._declared("drawn")}
+
+    @classmethod
+    def from_content(cls, schema: Schema, parameters: Any, arrays: Arrays) -> Self:
+        """Build the family that `parameters` and `arrays` described; raises `PlanError` if not."""
+        numbers, needed = cls._declared("numbers"), cls._declared("drawn")
+        lacking, unknown = set(numbers) - set(parameters), set(parameters) - set(numbers)
+        if unknown or lacking - set(cls._optional()) or set(arrays) != set(needed):
+            raise PlanError(
+                f"hash family {cls.name!r} needs the parameters {sorted(numbers)} and the arrays "
+                f"{sorted(needed)}, and nothing else"
+            )
+        return cls(schema=schema, **parameters, **arrays)
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON Schema of the family's entry in a manifest."""
+        numbers = {
+            name: {"type": "integer", "minimum": low, "maximum": high}
+            for name, (low, high) in cls._declared("numbers").items()
+        }
+        return {
+            "description": str(cls.__doc__).partition("\n")[0],
+            "type": "object",
+            "required": ["name", *(name for name in numbers if name not in cls._optional())],
+            "properties": {"name": {"const": cls.name}, **numbers},
+            "additionalProperties": False,
+        }
+
+    @classmethod
+    def dtypes(cls) -> set[str]:
+        """Return the dtypes of the family's arrays."""
+        return {str(array.dtype) for array in cls._declared("drawn").values()}
+
+    def same(self, other: "HashFamily") -> bool:
+        """Return whether these are the same hash functions of the same features."""
+        mine, theirs = self.arrays(), other.arrays()
+        return (
+            type(self) is type(other)
+            and self.schema.features == other.schema.features
+            and self.parameters() == other.parameters()
+            and all(np.array_equal(mine[name], theirs[name]) for name in mine)
+        )
+
+    def part(self, tables: int) -> "HashFamily":
+        """Return the family of the first tables only; of all of them, where it has no parts."""
+        return self
+
+    @abstractmethod
+    def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
+        """Add every row, ``weights`` (n,) times, to ``counts`` (n_cells,), in every table."""
+
+    def counting_numbers(self) -> NumbersLoop | None:
+        """Return a loop that counts like `count`, without codes, if that is faster.
+
+        After what every such loop takes come ``counts`` (n_cells,) and ``tally`` (n_features, 2).
+        """
+        return None
+
+    @abstractmethod
+    def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
+        """Add, for each pair p, row ``rows[p]`` to ``counts`` in table ``tables[p]`` only."""
+
+    @abstractmethod
+    def sum(self, codes: Codes, values: Floats) -> Floats:
+        """Return, for each row, the sum over the tables of its cell's ``values`` (n_cells,).
+
+        Where a table has several histograms, the least of the row's values in them counts.
+        """
+
+    def summing(self, values: Floats) -> Summing:
+        """Return `sum` of these values, for one batch of codes after the other."""
+        return partial(self.sum, values=values)
+
+    def scoring(self, values: Floats) -> "Scoring":
+        """Return the scores by these values, for one batch of codes after the other."""
+        return Scoring(self, values)
+
+    def gaining(self, values: Floats, limits: Floats) -> Gaining:
+        """Return `sum` of these values, with what rows would gain by a change of one feature.
+
+        A row's gain by a feature is the sum, over the tables, of what its value there would
+        rise by if this feature had whichever value is best and all others stayed. A table adds
+        gains only to rows whose value in it is below its limit; ``limits`` (n_tables,). Raises
+        `UsageError` if a row's cell does not show which feature put it there.
+        """
+        raise UsageError(
+            f"{self.name} tables do not show which feature makes a row rare: explanations need "
+            "HushTable or LSHiTables"
+        )
+
+
+class KernelFamily(HashFamily):
+    """A family whose loops are compiled: count_NAME, count_pairs_NAME, sum_NAME of `kernels`."""
+
+    _loops: ClassVar[str]
+
+    @abstractmethod
+    def _arguments(self, codes: Codes) -> tuple[Any, ...]:
+        """Return what the kernels take between the codes of these rows and their own arguments."""
+
+    def _run(self, loop: str, codes: Codes, *rest: Any) -> None:
+        kernel = getattr(kernels, f"{loop}_{self._loops}")
+        kernel(codes.codes, *self._arguments(codes), *rest)
+
+    def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
+        weights = EVERY_ROW_ONCE if weights is None else weights
+        self._run("count", codes, weights, counts)
+
+    def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
+        self._run("count_pairs", codes, rows, tables, counts)
+
+    def sum(self, codes: Codes, values: Floats) -> Floats:
+        totals = np.empty(codes.n_rows)
+        self._run("sum", codes, values, totals)
+        return totals
+
+
+Family = TypeVar("Family", bound=type[HashFamily])
+
+#: Every family that a plan may have. Files, the JSON Schema and the tests go by this list.
+FAMILIES: dict[str, type[HashFamily]] = {}
+
+
+def register(family: Family) -> Family:
+    """Add a hash family, as a decorator of its class: plans of it can then be read.
+
+    Raises `UsageError` if another family has its name.
+    """
+    if FAMILIES.setdefault(family.name, family) is not family:
+        raise UsageError(f"hash family {family.name!r} is registered already: rename one")
+    return family
+
+
+def family_from_content(name: Any, parameters: Any, arrays: Arrays, schema: Schema) -> HashFamily:
+    """Build the family that `HashFamily.parameters` and `HashFamily.arrays` described.
+
+    Raises `PlanError` if the name is unknown, or parameters or arrays are not that family's.
+    """
+    if not isinstance(name, str) or name not in FAMILIES:
+        raise PlanError(f"hash family {name!r} is unknown: needs one of {sorted(FAMILIES)}")
+    return FAMILIES[name].from_content(schema, parameters, arrays)
+
+
+@dataclass(frozen=True, eq=False)
+class Concatenated(KernelFamily):
+    """Tables of ``depth[t]`` hash functions each; the arrays of functions lie end to end."""
+
+    depth: NDArray[np.uint8] = drawn(np.uint8, "n_tables", low=1)
+
+    @property
+    def n_tables(self) -> int:
+        # At least one, so that no depth at all is a depth too few.
+        return max(1, len(self.depth))
+
+    @property
+    def n_functions(self) -> int:
+        """Number of hash functions of all tables together."""
+        return int(self.depth.sum(dtype=np.int64))
+
+    @cached_property
+    def _first(self) -> NDArray[np.int64]:
+        """First hash function of each table, and the end of the last."""
+        return np.concatenate([[0], np.cumsum(self.depth, dtype=np.int64)])
+
+
+@dataclass(frozen=True, eq=False)
+class CountMin(Concatenated):
+    """Tables whose vectors of places are counted in CountMin sketches: a row's least cell counts.
+
+    A row's key in a table adds up each function's place times its odd ``multiplier``. ``seed``
+    (R a table) mixes the key into one cell in each of R = ``sketch_rows`` histograms of ``cells``
+    cells (Cormode and Muthukrishnan, 2005). The least of a row's R values is its table's.
+    """
+
+    multiplier: NDArray[np.uint32] = drawn(np.uint32, "n_functions")
+    seed: NDArray[np.uint32] = drawn(np.uint32, "n_histograms")
+    sketch_rows: int = whole_number(1, 16)
+    cells: int = whole_number(2, MAX_CELLS)
+
+    @property
+    def n_histograms(self) -> int:
+        return self.n_tables * self.sketch_rows
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        return np.arange(self.n_histograms + 1, dtype=np.int64) * self.cells
+
+    def _check(self) -> None:
+        super()._check()
+        if not (self.multiplier & 1).all():
+            raise PlanError("hash functions: an even multiplier")
+
+    @property
+    def _sketches(self) -> tuple[Any, ...]:
+        return self.multiplier, self.seed.reshape(-1, self.sketch_rows), self.cells

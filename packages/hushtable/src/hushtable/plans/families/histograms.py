@@ -1,0 +1,294 @@
+"""Histograms: of features, of a model's scores, and of verdicts in a model's tables."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable import kernels
+from hushtable.arguments import entries
+from hushtable.data.encoding import Codes, NumbersLoop
+from hushtable.data.schema import Feature, Schema
+from hushtable.errors import DataError, PlanError
+from hushtable.files import Arrays
+from hushtable.kernels import MISSING_LOW
+from hushtable.plans.families.family import (
+    MAX_CELLS,
+    Floats,
+    HashFamily,
+    Ints,
+    KernelFamily,
+    Scoring,
+    drawn,
+    family_from_content,
+    register,
+    whole_number,
+)
+
+#: From so many columns on it is faster to count numbers without writing codes down.
+_FEWEST = 16
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class EquiWidth(KernelFamily):
+    """One histogram a feature: the marginals.
+
+    A numeric feature has ``bins`` cells of equal width on its range, and one for missing
+    values. A categorical feature has a cell for each category, one for unseen categories and
+    one for missing values. ``bins`` is a power of two up to 256.
+    """
+
+    name: ClassVar[str] = "EquiWidth"
+    _loops: ClassVar[str] = "equi_width"
+
+    bins: int = whole_number(2, 256)
+
+    def _check(self) -> None:
+        super()._check()
+        if self.bins & (self.bins - 1):
+            raise PlanError(f"bins={self.bins!r}: needs a power of two from 2 to 256")
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        sizes = [
+            (self.bins if f.kind == "numeric" else len(f.categories) + 1) + 1
+            for f in self.schema.features
+        ]
+        return np.concatenate([[0], np.cumsum(sizes)])
+
+    @cached_property
+    def _widths(self) -> NDArray[np.int64]:
+        """Codes that a cell of each feature spans."""
+        width = kernels.LEVELS // self.bins
+        return np.array([width if f.kind == "numeric" else 1 for f in self.schema.features])
+
+    def counting_numbers(self) -> NumbersLoop | None:
+        if self.n_features < _FEWEST:
+            return None
+        kernel, widths, offsets = kernels.count_numbers_equi_width, self._widths, self.offsets
+
+        def count(X: Any, low: Floats, high: Floats, scale: Floats, *results: Ints) -> Any:
+            return kernel(X, low, high, scale, widths, offsets, *results)
+
+        return count
+
+    def _arguments(self, codes: Codes) -> tuple[Any, ...]:
+        return self._widths, self.offsets
+
+
+#: Values of cells are whole numbers of it, in bits: the unit that scores are rounded to.
+_UNIT = 2.0**-20
+#: No sum of values is larger: it stays exact in float64.
+_LARGEST = 1 << 52
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class ScoreHistogram(HashFamily):
+    """One histogram of scores: the hash function is a model.
+
+    ``model`` is the model's tables, ``value`` the score of each of their cells, in 2**-20 of the
+    model's unit. The ``bins`` cells have equal width, from the least to the largest score that the
+    tables can give.
+    """
+
+    name: ClassVar[str] = "ScoreHistogram"
+    of_model: ClassVar[bool] = True
+
+    model: HashFamily = field()
+    value: Ints = drawn(np.int64, "n_model_cells")
+    bins: int = whole_number(2, MAX_CELLS)
+
+    def _check(self) -> None:
+        super()._check()
+        if self.model.of_model:
+            raise PlanError(f"{self.name} needs a detector's tables, not {self.model.name}")
+        bound = _LARGEST // self.model.n_histograms
+        if self.value.max() > bound or self.value.min() < -bound:
+            raise PlanError("scores of cells are too large for exact sums")
+
+    @property
+    def n_model_cells(self) -> int:
+        """Number of cells of the model's tables."""
+        return self.model.n_cells
+
+    @property
+    def offsets(self) -> Ints:
+        return np.array([0, self.bins])
+
+    @cached_property
+    def edges(self) -> Floats:
+        """Scores between which the cells lie (bins + 1,); a row's score is a mean over tables."""
+        first, width = self._layout
+        edges = (first + width * np.arange(self.bins + 1)) * (_UNIT / self.model.n_tables)
+        return np.asarray(edges, np.float64)
+
+    @cached_property
+    def _layout(self) -> tuple[int, int]:
+        """Least sum of values over the tables, and the width of a cell, so that all sums fit."""
+        starts, m = self.model.offsets[:-1], self.model.n_tables
+        high = np.maximum.reduceat(self.value, starts).reshape(m, -1).max(axis=1)
+        least = int(self.model.least(self.value))
+        if self.model.margin:  # rows beyond the ranges fall by one unit more
+            least -= m << 20
+        return least, (int(high.sum()) - least) // self.bins + 1
+
+    @cached_property
+    def _scoring(self) -> Scoring:
+        return self.model.scoring(np.asarray(self.value * _UNIT, np.float64))
+
+    def parameters(self) -> dict[str, Any]:
+        model = {"name": self.model.name, **self.model.parameters()}
+        return {**super().parameters(), "model": model}
+
+    def arrays(self) -> Arrays:
+        of_model = {f"model.{name}": array for name, array in self.model.arrays().items()}
+        return {**super().arrays(), **of_model}
+
+    @classmethod
+    def from_content(cls, schema: Schema, parameters: Any, arrays: Arrays) -> Self:
+        content = entries(parameters, "a histogram of scores", {"bins": int, "model": dict})
+        model = dict(content["model"])
+        name = model.pop("name", None)
+        if name == cls.name:  # before it is read, however deep it goes
+            raise PlanError(f"{cls.name} needs a detector's tables, not {name} again")
+        theirs = {k.removeprefix("model."): a for k, a in arrays.items() if k.startswith("model.")}
+        if "value" not in arrays or len(theirs) + 1 != len(arrays):
+            raise PlanError("a histogram of scores needs values, its model's arrays and no others")
+        tables = family_from_content(name, model, theirs, schema)
+        return cls(schema, tables, arrays["value"], content["bins"])
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        found = super().json_schema()
+        found["required"].append("model")
+        found["properties"]["model"] = {"$ref": "#/$defs/tables"}
+        return found
+
+    def cells(self, scores: Floats) -> Ints:
+        """Return the cell (n,) of each score (n,): the model's, a mean over its tables."""
+        # Whole numbers, as all scores are when counted: the same cell on every machine.
+        units = np.rint(scores * (self.model.n_tables / _UNIT)).astype(np.int64)
+        least, width = self._layout
+        return np.clip((units - least) // width, 0, self.bins - 1)
+
+    def cells_of(self, codes: Codes) -> Ints:
+        """Return the cell (n,) of each row."""
+        return self.cells(self._scoring(codes))
+
+    def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
+        np.add.at(counts, self.cells_of(codes), 1 if weights is None else weights)
+
+    def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
+        np.add.at(counts, self.cells_of(codes)[rows], 1)
+
+    def sum(self, codes: Codes, values: Floats) -> Floats:
+        return np.asarray(values[self.cells_of(codes)], np.float64)
+
+
+#: The column of verdicts, and what it says.
+VERDICT = "verdict"
+FINE, OUTLIER = "fine", "outlier"
+#: Cells before those of the model's tables: how many rows are fine, how many are outliers.
+TOTALS = 2
+
+
+@register
+@dataclass(frozen=True, eq=False)
+class Labelled(HashFamily):
+    """The tables of a model; in their cells, a confirmed outlier counts 1, a row that is fine -1.
+
+    Values are summed with the same signs. The last feature of the schema is the verdict. Before
+    the tables of ``model`` comes a histogram of two cells, in which every row counts 1: how many
+    are fine, and how many are outliers.
+    """
+
+    name: ClassVar[str] = "Labelled"
+    of_model: ClassVar[bool] = True
+
+    model: HashFamily = field()
+
+    def _check(self) -> None:
+        super()._check()
+        if self.model.of_model:
+            raise PlanError(f"{self.name} needs a detector's tables, not {self.model.name}")
+        if self.schema.features != labelled(self.model.schema).features:
+            raise PlanError(f"tables of verdicts need the model's features, then {VERDICT!r}")
+
+    @property
+    def offsets(self) -> Ints:
+        return np.append(0, self.model.offsets + TOTALS)
+
+    def parameters(self) -> dict[str, Any]:
+        model = {"name": self.model.name, **self.model.parameters()}
+        return {**super().parameters(), "model": model}
+
+    def arrays(self) -> Arrays:
+        return self.model.arrays()
+
+    @classmethod
+    def from_content(cls, schema: Schema, parameters: Any, arrays: Arrays) -> Self:
+        content = entries(parameters, "tables of verdicts", {"model": dict})
+        model = dict(content["model"])
+        name = model.pop("name", None)
+        if name == cls.name:  # before it is read, however deep it goes
+            raise PlanError(f"{cls.name} needs a detector's tables, not {name} again")
+        tables = family_from_content(name, model, arrays, unlabelled(schema))
+        return cls(schema, tables)
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        found = super().json_schema()
+        found["required"].append("model")
+        found["properties"]["model"] = {"$ref": "#/$defs/tables"}
+        return found
+
+    def count(self, codes: Codes, counts: Ints, weights: Ints | None = None) -> None:
+        outlier = self._outliers(codes)
+        times = np.ones(len(outlier), np.int64) if weights is None else weights
+        np.add.at(counts[:TOTALS], outlier, times)
+        self.model.count(self._of_model(codes), counts[TOTALS:], (2 * outlier - 1) * times)
+
+    def count_pairs(self, codes: Codes, rows: Ints, tables: Ints, counts: Ints) -> None:
+        raise NotImplementedError("verdicts are counted in all tables, without samples")
+
+    def sum(self, codes: Codes, values: Floats) -> Floats:
+        outlier = self._outliers(codes)
+        sums = self.model.sum(self._of_model(codes), values[TOTALS:])
+        return np.asarray(values[outlier] + (2 * outlier - 1) * sums, np.float64)
+
+    def _outliers(self, codes: Codes) -> Ints:
+        """Return 1 for an outlier and 0 for a row that is fine (n,); raises `DataError`."""
+        told = codes.codes[self.n_features - 1]
+        known = (told == 1) | (told == 2)
+        if not known.all():
+            row = int(np.flatnonzero(~known)[0])
+            got = "is missing" if told[row] == MISSING_LOW else "is neither"
+            raise DataError(
+                f"{(~known).sum():,} rows have no verdict (the first {got}): the column "
+                f"{VERDICT!r} needs {OUTLIER!r} or {FINE!r} in each row; leave others out"
+            )
+        return np.asarray(told - np.uint16(1), np.int64)
+
+    def _of_model(self, codes: Codes) -> Codes:
+        d = self.n_features - 1
+        rows = [*range(d), *range(d + 1, 2 * d + 1)] if codes.some_missing else slice(0, d)
+        return Codes(codes.codes[rows], codes.tally[:d])
+
+
+def labelled(schema: Schema) -> Schema:
+    """Return a model's schema with the column of verdicts as its last feature."""
+    if VERDICT in schema.names:
+        raise PlanError(
+            f"the model has a feature {VERDICT!r}, the name of the column of verdicts: rename it"
+        )
+    verdict = Feature.categorical(VERDICT, (FINE, OUTLIER))
+    return replace(schema, features=(*schema.features, verdict))
+
+
+def unlabelled(schema: Schema) -> Schema:
+    """Return the schema of the model's features: all but the last."""
+    return replace(schema, features=schema.features[:-1])

@@ -1,0 +1,175 @@
+"""The profile of features that a draw reads off marginals: weights, and where cuts fall."""
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable import kernels
+from hushtable.data.schema import Feature, Schema
+from hushtable.privacy.layout import onto_simplex
+
+Floats = NDArray[np.float64]
+
+#: Cells of a numeric feature's marginal histogram.
+MARGINAL_BINS = 64
+#: Shares of the cuts that follow the quantiles and the tails of a feature that has tails; how far
+#: out the tails are followed, in bits.
+_QUANTILES, _TAILS, _BITS = 0.15, 0.15, 12.0
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """How a draw follows the marginals. Measured: see the docs.
+
+    A feature weighs log(``added`` + kurtosis); all weigh alike where that is None. The share
+    ``quantiles`` of its cuts follows its quantiles. If one cell holds more than ``full`` of its
+    values, some of its cuts follow its tails. With ``rarity``, cuts on categories follow how rare
+    they are.
+    """
+
+    added: float | None
+    quantiles: float
+    full: float = 1.0
+    rarity: bool = True
+
+
+#: Version 0.1's, and that of marginals with noise, which drowns tails.
+FIRST = Refinement(1.0, 0.25, rarity=False)
+REFINED = Refinement(4.0, 0.3, 0.2)
+FOR_NOVELTY = Refinement(None, 0.25)
+
+
+class Marginals(NamedTuple):
+    """One histogram a feature (an EquiWidth family's), and the noise in it.
+
+    ``counts`` (n_cells,) int64, all histograms end to end as ``offsets`` says; ``noise_sd`` is
+    the standard deviation of the noise on each, 0 for exact counts.
+    """
+
+    counts: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    noise_sd: float
+
+
+class Profile:
+    """The weight of each feature, where its cuts fall, and the rows counted, by the marginals.
+
+    Cuts are uniform in z = q F + (1 - q) u, u being the place on the range, F the piecewise linear
+    distribution function of the marginal, and q the refinement's share. Where cuts follow the
+    tails, z = .15 F + .70 u + .15 T instead; T is the place in the tails on a scale of bits,
+    (12 + log2 max(F, 2^-12)) / 22 for F < 1/2, and the same from the other end.
+
+    ``places`` has those of the categories of features on a scale of how rare they are: their
+    information, -log2(n / N), from 0 for the most frequent to 1 for the rarest.
+    """
+
+    def __init__(self, schema: Schema, marginals: Marginals | None, by: Refinement) -> None:
+        self._cumulative: dict[int, Floats] = {}
+        self._tailed: list[int] = []
+        self.places: dict[int, Floats] = {}
+        self._by = by
+        self.n_rows = math.inf  # not known
+        self.weights = np.array([float(self._may_tell(f)) for f in schema.features])
+        if marginals is not None:
+            self._read(schema, marginals)
+        if not self.weights.any():
+            self.weights[:] = 1.0
+
+    def _may_tell(self, feature: Feature) -> bool:
+        """Whether the feature tells rows apart; where all weigh alike, by a new category, too."""
+        return not feature.constant or (self._by.added is None and feature.kind == "categorical")
+
+    def _read(self, schema: Schema, marginals: Marginals) -> None:
+        varying = self.weights > 0.0
+        offsets, noise_sd = marginals.offsets, marginals.noise_sd
+        # All histograms count all rows: together they estimate the number best.
+        n_rows = self.n_rows = max(1.0, float(marginals.counts.sum()) / len(schema))
+        bins = 0
+        for j, feature in enumerate(schema.features):
+            present = marginals.counts[offsets[j] : offsets[j + 1] - 1].astype(np.float64)
+            if noise_sd > 0.0:
+                present = onto_simplex(present, n_rows)
+            numeric = feature.kind == "numeric"
+            if numeric:
+                bins = len(present)
+            if numeric and present.sum() > 0:
+                steps = np.concatenate([[0.0], np.cumsum(present)]) / present.sum()
+                self._cumulative[j] = steps
+                if present.max() > self._by.full * present.sum():
+                    self._tailed.append(j)
+            listed = present[:-1]  # without those that are not
+            if self._by.rarity and not numeric and len(listed) and np.ptp(listed) > 0.0:
+                rarity = -np.log2(np.maximum(listed, 1.0))
+                self.places[j] = (rarity - rarity.min()) / max(np.ptp(rarity), 1e-9)
+            if self._by.added is None:
+                continue
+            # Rows in one bin spread over its width: noise must not make them a point.
+            narrowest = 1.0 / 12.0 if numeric and noise_sd > 0.0 else 0.0
+            kurtosis = _kurtosis(present, categorical=not numeric, narrowest=narrowest)
+            self.weights[j] *= math.log(self._by.added + kurtosis)
+        if noise_sd > 0.0 and varying.any() and self._by.added is not None:
+            mean = self.weights[varying].mean()
+            trust = 1.0 / (1.0 + (0.1 * bins * noise_sd / n_rows) ** 2)
+            drawn = mean + trust * (self.weights[varying] - mean)
+            self.weights[varying] = np.maximum(1e-6, drawn)
+
+    def positions(self, feature: NDArray[np.int64], cut: Floats) -> Floats:
+        """Map uniform cuts through the inverse of z to positions u in [0, 1)."""
+        position = cut.copy()
+        for j, steps in self._cumulative.items():
+            mine = feature == j
+            edges = np.linspace(0.0, 1.0, len(steps))
+            z = self._by.quantiles * steps + (1.0 - self._by.quantiles) * edges
+            position[mine] = np.interp(cut[mine], z, edges)
+        if self._tailed:
+            mine = np.isin(feature, self._tailed)
+            position[mine] = self._tail_positions(feature[mine], cut[mine])
+        return position
+
+    def _tail_positions(self, feature: NDArray[np.int64], cut: Floats) -> Floats:
+        """Find, by bisection, where z of a feature with tails reaches each cut."""
+        steps = np.array([self._cumulative[j] for j in self._tailed])
+        row = np.searchsorted(self._tailed, feature)
+        bins = steps.shape[1] - 1
+        low, width = np.zeros(len(cut)), 1.0
+        while width * kernels.LEVELS > 0.5:
+            width /= 2.0
+            middle = low + width
+            at = np.minimum((middle * bins).astype(np.int64), bins - 1)
+            below, above = steps[row, at], steps[row, at + 1]
+            F = below + (middle * bins - at) * (above - below)
+            z = _QUANTILES * F + (1.0 - _QUANTILES - _TAILS) * middle + _TAILS * _tail(F)
+            low = np.where(z <= cut, middle, low)
+        return low
+
+
+def _tail(F: Floats) -> Floats:
+    """Return the place in the tails, in bits, from 0 to 1: see `Profile`."""
+    bits = _BITS + np.log2(np.maximum(np.minimum(F, 1.0 - F), 2.0**-_BITS))
+    place = bits / (2.0 * (_BITS - 1.0))
+    return np.asarray(np.where(F < 0.5, place, 1.0 - place), np.float64)
+
+
+def _kurtosis(present: Floats, *, categorical: bool, narrowest: float = 0.0) -> float:
+    """Fourth standardised moment of a histogram, at least 1.
+
+    Categories have no places on a line: they stand at their information content,
+    log2(N / count), so that a feature with rare categories weighs like one with far tails.
+    ``narrowest`` is the least variance taken, in squares of a bin's width.
+    """
+    total = present.sum()
+    if total == 0:
+        return 1.0
+    mass = present / total
+    if categorical:
+        place = -np.log2(mass, out=np.zeros_like(mass), where=mass > 0)
+    else:
+        place = np.arange(len(present), dtype=np.float64)
+    deviation = place - (mass * place).sum()
+    variance = max(narrowest, float((mass * deviation**2).sum()))
+    if variance <= 0.0:
+        return 1.0
+    return max(1.0, float((mass * deviation**4).sum()) / variance**2)

@@ -1,0 +1,782 @@
+"""Plots of scores, reasons, counts, accuracy, budgets; scikit-learn's convention for displays.
+
+A display holds the numbers of a picture. ``plot`` draws them with matplotlib (extra ``report``),
+which loads only then.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hushtable.arguments import fill_docs
+from hushtable.counts.base import Counts
+from hushtable.counts.verdicts import checked
+from hushtable.errors import MissingExtraError, UsageError
+from hushtable.scores.details import lowest_rows
+from hushtable.scores.ranks import WITHIN
+
+__all__ = [
+    "BudgetDisplay", "EpsilonDisplay", "ExplanationDisplay", "NoiseDisplay",
+    "RankedOutliersDisplay", "ScoreDisplay", "VerdictsDisplay",
+]  # fmt: skip
+
+
+#: What the docstrings of displays share, by the placeholder that stands where it belongs.
+_SHARED = {
+    "[axes]": """
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        """,
+    "[attributes]": """
+        Attributes
+        ----------
+        ax_, figure_ : matplotlib Axes and Figure
+            Where it is drawn.
+        """,
+}
+
+
+class Display(ABC):
+    """Holds the numbers of a picture, and the axes that it is drawn in."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        fill_docs(cls, _SHARED)
+
+    ax_: Any
+    figure_: Any
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        [axes]
+        """
+        if ax is None:
+            try:
+                from matplotlib import pyplot
+            except ImportError:
+                raise MissingExtraError(
+                    f"{type(self).__name__}.plot", "matplotlib", "report"
+                ) from None
+            _, ax = pyplot.subplots()
+        ax.spines[["top", "right"]].set_visible(False)
+        self.ax_, self.figure_ = ax, ax.figure
+        self._draw(ax)
+        return self
+
+    @abstractmethod
+    def _draw(self, ax: Any) -> None:
+        """Draw into axes that are there."""
+
+
+fill_docs(Display, _SHARED)
+
+
+class OfScores(Display):
+    """A display made of the scores of rows."""
+
+    threshold: float
+    unit: str
+
+    #: Makes the display of scores, as `from_predictions` does, and draws nothing.
+    of: Callable[..., Self]
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, *, ax: Any = None, **options: Any) -> Self:
+        """Score rows and draw the scores.
+
+        Parameters
+        ----------
+        estimator : fitted outlier detector
+            Of hushtable, or any with ``score_samples`` and ``offset_``.
+        X : array, data frame, Arrow object or path
+            Rows.
+        [axes]
+        options : int
+            ``bins`` or ``n_rows``, as the class says.
+        """
+        plan = getattr(estimator, "plan_", None)
+        return cls.from_predictions(
+            estimator.score_samples(X),
+            threshold=estimator.offset_,
+            unit="" if plan is None else str(plan.score.unit),
+            ax=ax,
+            **options,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        scores: ArrayLike,
+        *,
+        threshold: float = float("nan"),
+        unit: str = "",
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw scores.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,)
+            Low is abnormal.
+        threshold : float, default=nan
+            Rows with a lower score are outliers.
+        unit : str, default=""
+            Of the scores.
+        [axes]
+        options : int
+            ``bins`` or ``n_rows``, as the class says.
+        """
+        return cls.of(scores, threshold=threshold, unit=unit, **options).plot(ax)
+
+    def _draw_threshold(self, ax: Any) -> None:
+        if not np.isnan(self.threshold):
+            ax.axvline(self.threshold, color="C1", ls="--", lw=1.0, label="threshold")
+            legend(ax)
+        unit = f", {self.unit}" if self.unit else ""
+        ax.set_xlabel(f"score{unit} (low is abnormal)")
+
+
+def legend(ax: Any) -> None:
+    """Put the legend above the axes, where it hides nothing."""
+    ax.legend(
+        frameon=False, ncols=3, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.0
+    )
+
+
+def as_scores(scores: ArrayLike) -> NDArray[np.float64]:
+    """Return scores as an array; raises `UsageError` if they are none."""
+    array = np.asarray(scores, np.float64)
+    if array.ndim != 1 or not len(array) or not np.isfinite(array).all():
+        raise UsageError(
+            f"scores of shape {array.shape}: needs one finite number a row, and one row or more"
+        )
+    return array
+
+
+class BudgetDisplay(Display):
+    """The epsilon that rounds have spent, in steps below the cap, and what further ones would.
+
+    Make one with `from_values`.
+
+    Parameters
+    ----------
+    spent : ndarray of shape (n_rounds,), float64
+        Total epsilon of the same people after each round.
+    cap : float
+        What all rounds together may cost.
+    course : ndarray of shape (n_more,), float64
+        Totals after further rounds, which may be none.
+
+    [attributes]
+
+    Examples
+    --------
+    >>> from hushtable.plots import BudgetDisplay
+    >>> display = BudgetDisplay.from_values([1.0, 1.45], cap=2.0, course=[1.81, 2.12])
+    >>> display.ax_.get_ylabel()
+    'total epsilon for one person'
+    """
+
+    def __init__(self, spent: ArrayLike, cap: float, course: ArrayLike = ()) -> None:
+        self.spent, self.course = np.asarray(spent, np.float64), np.asarray(course, np.float64)
+        self.cap = float(cap)
+        if self.spent.ndim != 1 or self.course.ndim != 1 or not self.cap > 0.0:
+            raise UsageError(
+                f"spent {self.spent}, course {self.course}, cap {self.cap:g}: needs a "
+                "total after each round, and a cap above 0"
+            )
+
+    @classmethod
+    def from_values(
+        cls, spent: ArrayLike, *, cap: float, course: Sequence[float] = (), ax: Any = None
+    ) -> Self:
+        """Draw what was spent, and what further rounds would.
+
+        Parameters
+        ----------
+        spent : array-like of shape (n_rounds,)
+            Total epsilon of the same people after each round.
+        cap : float
+            What all rounds together may cost.
+        course : array-like of shape (n_more,), optional
+            Totals after further rounds.
+        [axes]
+        """
+        return cls(spent, cap, course).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        from matplotlib.ticker import MaxNLocator  # of an extra, which is there by now
+
+        n, more = len(self.spent), len(self.course)
+        now = float(self.spent[-1]) if n else 0.0
+        steps = {"where": "post", "lw": 1.8}
+        # Told apart by lines and points alone, for prints without colours.
+        ax.step(range(n + 1), [0.0, *self.spent], color="C0", label="spent", **steps)
+        ax.plot(range(1, n + 1), self.spent, "o", color="C0", ms=5)
+        if more:
+            ahead = range(n, n + more + 1)
+            ax.step(ahead, [now, *self.course], color="C1", ls="--", label="forecast", **steps)
+            ax.plot(ahead[1:], self.course, "o", color="C1", mfc="white", ms=5)
+        ax.axhline(self.cap, color="0.2", ls=":", lw=1.5, label=f"cap, {self.cap:g}")
+        ax.set_xlim(0.0, max(1, n + more) + 0.5)
+        ax.set_ylim(0.0, 1.1 * max(self.cap, now, *self.course))
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        ax.set(xlabel="rounds", ylabel="total epsilon for one person")
+        legend(ax)
+
+
+_MARKERS = "os^Dv"
+
+
+@dataclass(eq=False, repr=False)
+class EpsilonDisplay(Display):
+    """Accuracy against epsilon, for each of several systems beside its level without noise.
+
+    Make one with `from_values`.
+
+    Parameters
+    ----------
+    epsilons : ndarray of shape (n_epsilons,), float64
+        From the least; the total for one person.
+    values : mapping of str to ndarray of shape (n_epsilons, n_runs), float64
+        Of each system, such as its ROC-AUC with each of several seeds.
+    levels : mapping of str to float
+        Of the systems that have one: without noise.
+    metric : str, default="ROC-AUC"
+        What the values are.
+
+    [attributes]
+
+    Examples
+    --------
+    >>> from hushtable.plots import EpsilonDisplay
+    >>> auc = {"HushTable": [0.81, 0.93]}
+    >>> display = EpsilonDisplay.from_values([0.1, 1.0], auc, levels={"HushTable": 0.95})
+    >>> display.ax_.get_ylabel()
+    'ROC-AUC'
+    """
+
+    epsilons: NDArray[np.float64]
+    values: Mapping[str, NDArray[np.float64]]
+    levels: Mapping[str, float]
+    _: KW_ONLY
+    metric: str = "ROC-AUC"
+
+    @classmethod
+    def from_values(
+        cls,
+        epsilons: ArrayLike,
+        values: Mapping[str, ArrayLike],
+        *,
+        levels: Mapping[str, float] | None = None,
+        metric: str = "ROC-AUC",
+        ax: Any = None,
+    ) -> Self:
+        """Draw accuracy against epsilon.
+
+        Parameters
+        ----------
+        epsilons : array-like of shape (n_epsilons,)
+            Above 0; the total for one person.
+        values : mapping of str to array-like of shape (n_epsilons,) or (n_epsilons, n_runs)
+            Of each system; of several runs, the mean is drawn and their standard deviation.
+        levels : mapping of str to float, optional
+            Of a system without noise.
+        metric : str, default="ROC-AUC"
+            What the values are.
+        [axes]
+        """
+        epsilons = np.asarray(epsilons, np.float64)
+        if epsilons.ndim != 1 or not len(epsilons) or not (epsilons > 0.0).all():
+            raise UsageError(f"epsilons {epsilons}: needs one or more numbers above 0")
+        order = np.argsort(epsilons)
+        tables = {}
+        for system, found in values.items():
+            table = np.asarray(found, np.float64)
+            if table.ndim not in (1, 2) or len(table) != len(epsilons):
+                raise UsageError(
+                    f"{system}: {table.shape} values for {len(epsilons)} epsilons: needs one of "
+                    "each, or a row of runs"
+                )
+            tables[system] = table.reshape(len(epsilons), -1)[order]
+        strangers = sorted(set(levels or {}) - set(tables))
+        if strangers:
+            raise UsageError(f"levels of {strangers}: needs names that have values")
+        return cls(epsilons[order], tables, dict(levels or {}), metric=metric).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        for k, (system, values) in enumerate(self.values.items()):
+            mean, spread = values.mean(axis=1), values.std(axis=1)
+            look = {"color": f"C{k}", "marker": _MARKERS[k % len(_MARKERS)], "ms": 4}
+            if spread.any():
+                ax.fill_between(
+                    self.epsilons, mean - spread, mean + spread, color=f"C{k}", alpha=0.2, lw=0
+                )
+            ax.plot(self.epsilons, mean, label=system, **look)
+            if system in self.levels:
+                level, name = self.levels[system], f"{system}, no noise"
+                ax.axhline(level, color=f"C{k}", ls="--", lw=0.9, label=name)
+        ax.set_xscale("log")
+        ax.set_xticks(self.epsilons, [f"{epsilon:g}" for epsilon in self.epsilons])
+        ax.minorticks_off()
+        ax.set(xlabel="total epsilon for one person", ylabel=self.metric)
+        ax.legend(frameon=False)
+
+
+#: Letters of a feature's name.
+_LETTERS = 28
+
+
+class ExplanationDisplay(Display):
+    """Features with what they add to the gap between a typical score and a row's, largest first.
+
+    Make one with `from_estimator` or `from_shares`. The shares of one row describe it: keep
+    them where the rows are.
+
+    Parameters
+    ----------
+    features : sequence of str
+        Names, of the largest share first.
+    shares : ndarray of shape (n_features,), float64
+        In bits.
+    rest : float, default=0.0
+        Sum of the shares that are not shown.
+    n_rest : int, default=0
+        How many are not shown.
+    label : str, default="share of the shortfall, bits"
+        Of the axis.
+
+    [attributes]
+
+    Examples
+    --------
+    >>> from hushtable.plots import ExplanationDisplay
+    >>> names = ["age", "weight", "height"]
+    >>> display = ExplanationDisplay.from_shares([0.1, 2.5, 0.2], features=names, n_features=2)
+    >>> display.features
+    ['weight', 'height']
+    """
+
+    def __init__(
+        self,
+        features: Sequence[str],
+        shares: NDArray[np.float64],
+        *,
+        rest: float = 0.0,
+        n_rest: int = 0,
+        label: str = "share of the shortfall, bits",
+    ) -> None:
+        self.features, self.shares = list(features), shares
+        self.rest, self.n_rest, self.label = rest, n_rest, label
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, *, row: int | None = None, n_features: int = 10, ax: Any = None
+    ) -> Self:
+        """Explain one row, or what matters in all of them, and draw it.
+
+        Parameters
+        ----------
+        estimator : fitted outlier detector
+            With ``explain`` and ``importances``: `HushTable` or `LSHiTables`.
+        X : array, data frame, Arrow object or path
+            Rows.
+        row : int, optional
+            Number of the row to explain, from 0; by default the importances over all rows.
+        n_features : int, default=10
+            How many to show by themselves.
+        [axes]
+        """
+        if row is None:
+            shares, label = estimator.importances(X), "mean size of the share, bits"
+        else:
+            every, label = estimator.explain(X), "share of the shortfall, bits"
+            if not 0 <= row < len(every):
+                raise UsageError(f"row={row}: needs the number of one of {len(every):,} rows")
+            shares = every[row]
+        names = estimator.plan_.schema.names
+        return cls.from_shares(shares, features=names, n_features=n_features, label=label, ax=ax)
+
+    @classmethod
+    def from_shares(
+        cls,
+        shares: ArrayLike,
+        *,
+        features: Sequence[str] | None = None,
+        n_features: int = 10,
+        label: str = "share of the shortfall, bits",
+        ax: Any = None,
+    ) -> Self:
+        """Draw the largest shares.
+
+        Parameters
+        ----------
+        shares : array-like of shape (d,)
+            Of each feature; a row of ``explain``, or ``importances``.
+        features : sequence of str, optional
+            Their names; x0, x1, ... by default.
+        n_features : int, default=10
+            How many to show by themselves.
+        label : str, default="share of the shortfall, bits"
+            Of the axis.
+        [axes]
+        """
+        shares = np.asarray(shares, np.float64)
+        if shares.ndim != 1 or not len(shares) or not np.isfinite(shares).all():
+            raise UsageError(f"shares of shape {shares.shape}: needs one finite number a feature")
+        names = [f"x{j}" for j in range(len(shares))] if features is None else list(features)
+        if len(names) != len(shares):
+            raise UsageError(f"{len(names)} features for {len(shares)} shares: needs one name each")
+        order = np.argsort(-shares, kind="stable")
+        top, others = order[:n_features], order[n_features:]
+        rest = float(shares[others].sum())
+        best = [names[j] for j in top]
+        return cls(best, shares[top], rest=rest, n_rest=len(others), label=label).plot(ax)
+
+    @property
+    def n_bars(self) -> int:
+        """Bars of the picture."""
+        return len(self.features) + bool(self.n_rest)
+
+    def _draw(self, ax: Any) -> None:
+        names, sizes = list(self.features), self.shares.tolist()
+        if self.n_rest:
+            names.append(f"{self.n_rest:,} others" if self.n_rest > 1 else "1 other")
+            sizes.append(self.rest)
+        colours = [
+            "C1" if j < len(self.features) and size > 0.0 else "C0" for j, size in enumerate(sizes)
+        ]
+        at = np.arange(len(names))
+        ax.barh(at, sizes, 0.7, color=colours)
+        if min(sizes) < 0.0:
+            ax.axvline(0.0, color=ax.spines["bottom"].get_edgecolor(), lw=0.8)
+        ax.set_yticks(at, [_short(name) for name in names], parse_math=False)
+        ax.invert_yaxis()
+        ax.tick_params(axis="y", length=0)
+        ax.set(xlabel=self.label)
+
+
+def _short(name: str) -> str:
+    """Return a name on one line, without the end of a long one: bars need the room."""
+    line = " ".join(name.split())
+    return line if len(line) <= _LETTERS else f"{line[: _LETTERS - 1]}…"
+
+
+#: Points that a curve of all cells is drawn with.
+_POINTS = 400
+
+
+class NoiseDisplay(Display):
+    """Counts of a release beside the noise that is in each of them.
+
+    Make one with `from_release`.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_cells,), int64
+        With noise; in any order.
+    noise_sd : float
+        Standard deviation of the noise on a cell, in counts.
+
+    [attributes]
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable.plots import NoiseDisplay
+    >>> NoiseDisplay(np.array([3, 250, -4, 120]), noise_sd=10.0).plot().standing_out
+    0.5
+    """
+
+    def __init__(self, counts: NDArray[np.int64], noise_sd: float) -> None:
+        self.counts, self.noise_sd = np.sort(counts)[::-1], noise_sd
+
+    @classmethod
+    def from_release(cls, release: Counts, *, ax: Any = None) -> Self:
+        """Draw the counts of a release.
+
+        Parameters
+        ----------
+        release : Release or LocalModel
+            One site's, or a sum.
+        [axes]
+        """
+        return cls(release.counts, release.noise_sd).plot(ax)
+
+    @property
+    def standing_out(self) -> float:
+        """Share of the cells whose count is above twice the noise's standard deviation.
+
+        By noise alone it would be 2.3% of them.
+        """
+        return float(np.mean(self.counts > 2.0 * self.noise_sd))
+
+    def _draw(self, ax: Any) -> None:
+        last = len(self.counts) - 1
+        # Closer together at both ends, where the curve is steep.
+        places = np.sin(np.linspace(0.0, np.pi / 2, min(_POINTS, last + 1))) ** 2
+        points = np.unique(np.rint(places * last).astype(np.int64))
+        ax.plot(100.0 * points / max(1, last), self.counts[points], color="C0", label="counts")
+        noise = 2.0 * self.noise_sd
+        ax.axhspan(-noise, noise, color="C1", alpha=0.25, lw=0, label="noise, 2 sd")
+        ax.set_yscale("symlog", linthresh=max(noise, 1.0))
+        ax.yaxis.set_major_formatter("{x:,.0f}")
+        ax.set_xlim(0.0, 100.0)
+        ax.set(xlabel="cells from the largest count, %", ylabel="rows in the cell, with noise")
+        legend(ax)
+
+
+@dataclass(eq=False, repr=False)
+class RankedOutliersDisplay(OfScores):
+    """The rows with the lowest scores, lowest first.
+
+    Make one with `from_estimator` or `from_predictions`; either takes ``n_rows``, how many rows to
+    show, by default 10. It shows single rows: keep it where the rows are.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n_rows,), int64
+        Their numbers, from 0.
+    scores : ndarray of shape (n_rows,), float64
+        Their scores, from the lowest.
+    threshold : float, default=nan
+        Rows with a lower score are outliers; NaN if there is none.
+    unit : str, default=""
+        Of the scores.
+    errors : ndarray of shape (n_rows,), float64, optional
+        Standard errors of the scores. Lines reach 1.96 of them to each side: 19 times of 20.
+
+    [attributes]
+
+    Examples
+    --------
+    >>> from hushtable.plots import RankedOutliersDisplay
+    >>> display = RankedOutliersDisplay.from_predictions([5.0, 1.0, 4.0, 5.0], n_rows=2)
+    >>> display.rows
+    array([1, 2])
+    """
+
+    rows: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    _: KW_ONLY
+    threshold: float = float("nan")
+    unit: str = ""
+    errors: NDArray[np.float64] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        scores: ArrayLike,
+        *,
+        threshold: float = float("nan"),
+        unit: str = "",
+        n_rows: int = 10,
+    ) -> Self:
+        """Rank scores, and draw nothing.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,)
+        threshold : float, default=nan
+        unit : str, default=""
+            As in `from_predictions`.
+        n_rows : int, default=10
+            How many to show. Equal scores stand in the order of the rows.
+        """
+        scores = as_scores(scores)
+        rows = lowest_rows(scores, n_rows)
+        return cls(rows, scores[rows], threshold=threshold, unit=unit)
+
+    def _draw(self, ax: Any) -> None:
+        at = np.arange(len(self.rows))
+        colours = ["C1" if score < self.threshold else "C0" for score in self.scores]
+        ax.scatter(self.scores, at, color=colours, zorder=2)
+        if self.errors is not None:
+            ends = WITHIN * self.errors
+            ax.hlines(at, self.scores - ends, self.scores + ends, colors=colours, lw=1.5)
+        self._draw_threshold(ax)
+        ax.set_yticks(at, [f"{row:,}" for row in self.rows])
+        ax.invert_yaxis()
+        ax.grid(axis="y", lw=0.4, alpha=0.5)
+        ax.set_ylabel("row (numbered from 0)")
+
+
+@dataclass(eq=False, repr=False)
+class ScoreDisplay(OfScores):
+    """Distribution of outlier scores, with the threshold below which rows are outliers.
+
+    Make one with `from_estimator` or `from_predictions`; either takes ``bins``, about how many bins
+    there should be: by default the square root of the number of rows, within 10 and 40.
+
+    Parameters
+    ----------
+    counts : ndarray of shape (n_bins,), int64
+        Rows in each bin.
+    edges : ndarray of shape (n_bins + 1,), float64
+        Where the bins end. The threshold is one of the edges, so that a bin holds outliers only
+        or none.
+    threshold : float, default=nan
+        Rows with a lower score are outliers; NaN if there is none.
+    unit : str, default=""
+        Of the scores.
+
+    [attributes]
+
+    Examples
+    --------
+    >>> from hushtable.plots import ScoreDisplay
+    >>> display = ScoreDisplay.from_predictions([1.0, 4.0, 5.0, 5.0], threshold=2.0, bins=4)
+    >>> display.counts
+    array([1, 0, 0, 3])
+    """
+
+    counts: NDArray[np.int64]
+    edges: NDArray[np.float64]
+    _: KW_ONLY
+    threshold: float = float("nan")
+    unit: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        scores: ArrayLike,
+        *,
+        threshold: float = float("nan"),
+        unit: str = "",
+        bins: int | None = None,
+    ) -> Self:
+        """Count scores, and draw nothing.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,)
+        threshold : float, default=nan
+        unit : str, default=""
+            As in `from_predictions`.
+        bins : int, optional
+            How many bins, or one more; by default the square root of the number of rows, within
+            10 and 40.
+        """
+        scores = as_scores(scores)
+        low, high = float(scores.min()), float(scores.max())
+        if bins is None:
+            bins = min(max(10, round(len(scores) ** 0.5)), 40)
+        # Wide enough for edges to differ.
+        least = 4.0 * np.spacing(max(abs(low), abs(high)))
+        width = max((high - low) / bins, least) if low < high else 1.0
+        inside = low < threshold <= high
+        # Bins are numbered from the threshold, outliers below zero: rounding moves none across.
+        start = threshold if inside else low
+        first = -min(max(int(np.ceil((start - low) / width)), 1), bins) if inside else 0
+        last = min(max(int(np.ceil((high - start) / width)) - 1, 0), bins + first)
+        numbers = np.clip(np.floor((scores - start) / width), first, last).astype(np.int64)
+        if inside:
+            numbers = np.where(scores < threshold, np.minimum(numbers, -1), np.maximum(numbers, 0))
+        counts = np.bincount(numbers - first, minlength=last - first + 1).astype(np.int64)
+        edges = start + width * np.arange(first, last + 2, dtype=np.float64)
+        return cls(counts, edges, threshold=threshold, unit=unit)
+
+    def _draw(self, ax: Any) -> None:
+        left, widths = self.edges[:-1], np.diff(self.edges)
+        outlier = left < self.threshold
+        for these, colour, label in ((~outlier, "C0", "other rows"), (outlier, "C1", "outliers")):
+            if these.any():
+                where = left[these], self.counts[these], widths[these]
+                ax.bar(*where, align="edge", color=colour, label=label)
+        self._draw_threshold(ax)
+        ax.yaxis.get_major_locator().set_params(integer=True)
+        ax.yaxis.set_major_formatter("{x:,.0f}")
+        ax.set_ylabel("rows")
+
+
+class VerdictsDisplay(Display):
+    """Outliers found among the rows that were looked at, in their order.
+
+    Make one with `from_verdicts`.
+
+    Parameters
+    ----------
+    found : ndarray of shape (n + 1,), int64
+        Outliers among the first 0, 1, ... rows.
+    before : ndarray of shape (n + 1,), int64, optional
+        The same if these rows had been looked at in the order of other scores.
+
+    [attributes]
+
+    Examples
+    --------
+    >>> from hushtable.plots import VerdictsDisplay
+    >>> display = VerdictsDisplay.from_verdicts([1, 1, 0, 1], scores=[5.0, 2.0, 1.0, 9.0])
+    >>> display.found, display.before
+    (array([0, 1, 2, 2, 3]), array([0, 0, 1, 2, 3]))
+    """
+
+    def __init__(self, found: NDArray[np.int64], before: NDArray[np.int64] | None = None) -> None:
+        self.found, self.before = found, before
+
+    @classmethod
+    def from_verdicts(
+        cls, y: ArrayLike, *, scores: ArrayLike | None = None, ax: Any = None
+    ) -> Self:
+        """Draw how many outliers were found.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            Verdicts in the order in which they were given: 1 for an outlier, 0 for a row that is
+            fine.
+        scores : array-like of shape (n,), optional
+            What the rows score without verdicts: the curve beside is of their order.
+        [axes]
+
+        Raises
+        ------
+        DataError
+            If a verdict is neither 1 nor 0.
+        UsageError
+            If there is not a score for each verdict.
+        """
+        return cls.of(y, scores=scores).plot(ax)
+
+    @classmethod
+    def of(cls, y: ArrayLike, *, scores: ArrayLike | None = None) -> Self:
+        """Count, and draw nothing; as `from_verdicts` says.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+        scores : array-like of shape (n,), optional
+            As in `from_verdicts`.
+        """
+        outlier = checked(y)
+        if scores is None:
+            return cls(_found(outlier))
+        given = as_scores(scores)
+        if len(given) != len(outlier):
+            raise UsageError(f"{len(given):,} scores for {len(outlier):,} verdicts: needs one each")
+        return cls(_found(outlier), _found(outlier[np.argsort(given, kind="stable")]))
+
+    def _draw(self, ax: Any) -> None:
+        looks = np.arange(len(self.found))
+        ax.step(looks, self.found, where="post", color="C1", label="found")
+        if self.before is not None:
+            ax.step(
+                looks, self.before, where="post", color="C0", lw=1, label="by the scores before"
+            )
+            legend(ax)
+        ax.set_xlabel("rows looked at")
+        ax.set_ylabel("outliers")
+        ax.set_xlim(0, max(1, len(self.found) - 1))
+        ax.set_ylim(bottom=0)
+
+
+def _found(outlier: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.append(0, np.cumsum(outlier))

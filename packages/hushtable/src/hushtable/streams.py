@@ -1,0 +1,457 @@
+"""Streams: a window that slides, and drift between two sets of rows, from counts alone.
+
+Sketches come into a window by addition, and leave it by subtraction, exactly.
+
+Drift: rows collide in a table if they fall into the same cell. The share of tables in which two
+rows collide is a kernel, and the squared distance between the relative counts of two sketches,
+in the mean over the tables, is the squared maximum mean discrepancy under it (Gretton et al.,
+*A Kernel Two-Sample Test*, 2012). Sampling and the noise of releases add to squares of counts on
+average; what they add is taken off, so that no drift is 0 on average.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.arguments import whole
+from hushtable.counts.base import Counts, mergeable
+from hushtable.counts.sketch import Sketch
+from hushtable.data.encoding import Encoder
+from hushtable.data.typed import open_rows
+from hushtable.errors import PlanError, UsageError
+from hushtable.plans.families import EquiWidth, RandomFeature
+from hushtable.plans.plan import Plan
+from hushtable.privacy.ledger import in_file
+from hushtable.privacy.mechanisms import named
+from hushtable.scores.scorer import Scorer
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Side:
+    """Counts of one of the two, rows behind them, and what is known of the noise on each."""
+
+    counts: Floats  # of cells
+    rows: float
+    variance: float  # second cumulant of the noise on a count
+    fourth: float  # its fourth cumulant
+
+    @classmethod
+    def of(cls, counted: Counts) -> "Side":
+        """Return the side of all cells; raises `UsageError` if there are too few rows."""
+        rows = float(counted.counts.sum()) / counted.plan.family.n_histograms
+        if rows < 2.0:
+            raise UsageError(f"about {rows:.0f} rows were counted: drift needs two or more")
+        variance, ledger = counted.noise_sd**2, counted.ledger
+        # Of a sum of noises it is less.
+        kurtosis = 0.0 if ledger is None else named(ledger.mechanism).excess_kurtosis
+        fourth = kurtosis * variance**2
+        return cls(counted.counts.astype(np.float64), rows, variance, fourth)
+
+    def histogram(self, counts: Floats, cells: int = 1) -> "Side":
+        """Return the side of one histogram, each count the sum of so many cells."""
+        return Side(counts, self.rows, cells * self.variance, cells * self.fourth)
+
+    def collisions(self, offsets: NDArray[np.int64]) -> float:
+        """Return the sum over histograms of the chance that two of its rows share a cell."""
+        squares = self.counts**2 - self.counts - self.variance
+        return float(np.add.reduceat(squares, offsets[:-1]).sum() / (self.rows * (self.rows - 1.0)))
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The same histograms of both."""
+
+    before: Side
+    after: Side
+    offsets: NDArray[np.int64]  # first cell of each histogram, (n_histograms + 1,)
+    #: Whose noise is in it, (n_histograms,): two histograms of one table share its noise.
+    tables: NDArray[np.int64]
+    #: Of the noise on a count of the one with that on the same count of the other.
+    covariance: float = 0.0
+
+
+def distance(pairs: Sequence[Pair]) -> tuple[float, float]:
+    """Return the squared distance in all histograms, and what it were if no cell were shared."""
+    found = scale = 0.0
+    for pair in pairs:
+        a, b = pair.before, pair.after
+        own = a.collisions(pair.offsets) + b.collisions(pair.offsets)
+        both = float(a.counts @ b.counts) - len(a.counts) * pair.covariance
+        found += own - 2.0 * both / (a.rows * b.rows)
+        scale += own
+    return found, scale
+
+
+def shared_noise(before: Counts, after: Counts) -> float:
+    """Return the covariance of the noises on the same cell of both.
+
+    Two sums that were decoded from the same increments have each the same noise in it, times the
+    weights of `Horizon.weights`. A site that joined later sent nothing before, and added no noise;
+    it is taken to have sent some, so that the variance of a difference is overstated, not
+    understated.
+
+    Raises `UsageError` if a period is in both sums: its rows would be compared with themselves.
+    """
+    a, b = before.ledger, after.ledger
+    if a is None or b is None or a.window is None or b.window is None:
+        return 0.0
+    horizon = a.sensitivity.horizon
+    assert horizon is not None
+    assert a.period is not None
+    assert b.period is not None
+    scales = {share.release: share.scale for share in a.shares}
+    shared = [share.scale for share in b.shares if share.release in scales]
+    if not shared:
+        return 0.0
+    if max(a.period - a.window, b.period - b.window) < min(a.period, b.period):
+        raise UsageError(
+            f"{in_file(a)}, and {in_file(b)}: a period is in both; compare sums without a period "
+            "in common (those before a window, and the window)"
+        )
+    noise_sd = named(a.mechanism).noise_sd
+    n = min(a.period, b.period)
+    ours, others = horizon.weights(a.period, a.window), horizon.weights(b.period, b.window)
+    return float(ours[:n] @ others[:n]) * sum(noise_sd(scale) ** 2 for scale in shared)
+
+
+#: Standard deviations that 5% of a chi-square of one degree of freedom lie beyond. The distance
+#: is distributed as a sum of such: the more that matter in it, the fewer lie beyond.
+_FAR = 2.01
+
+
+def exceeded_by_chance(pairs: Sequence[Pair], squared: float | None = None) -> float:
+    """Return the distance that chance alone exceeds in at most about one of twenty cases.
+
+    The distance adds up the histograms of ``pairs``; ``squared`` is the mean squared centred
+    kernel in them, where it is known: see `squared_kernel`.
+    """
+    n, m = pairs[0].before.rows, pairs[0].after.rows
+    if squared is None:
+        # The standard deviation of a sum is at most the sum of standard deviations.
+        squared = float(np.concatenate([np.sqrt(_squared_kernels(p)) for p in pairs]).sum()) ** 2
+    sampling = (2.0 / (n * (n - 1.0)) + 2.0 / (m * (m - 1.0)) + 4.0 / (n * m)) * squared
+    tables = np.concatenate([pair.tables for pair in pairs])
+    noise = np.bincount(tables, np.concatenate([np.sqrt(_noise(pair)) for pair in pairs]))
+    return _FAR * float(np.sqrt(sampling + (noise**2).sum()))
+
+
+def squared_kernel(plan: Plan, sample: Any) -> float:
+    """Return the mean squared centred kernel of two rows: histograms that they share.
+
+    Estimated without bias from some hundred rows, drawn at random, by U-centring (Székely and
+    Rizzo, *Partial distance correlation*, 2014). Raises `UsageError` for fewer than four.
+    """
+    from scipy import sparse  # takes a while to import, and reports mostly do without
+
+    encoder, family = Encoder(plan.schema), plan.family
+    cells = []
+    for batch in open_rows(sample, plan.schema).read():
+        for i in range(len(batch)):
+            counts = np.zeros(family.n_cells, np.int64)
+            family.count(encoder.encode(batch[i : i + 1]), counts)
+            cells.append(sparse.csr_array(counts[np.newaxis].astype(np.float64)))
+    n = len(cells)
+    if n < 4:
+        raise UsageError(f"{n} rows as a sample: needs four or more, better some hundred")
+    rows = sparse.vstack(cells)
+    kernel = (rows @ rows.T).toarray()
+    np.fill_diagonal(kernel, 0.0)
+    sums = kernel.sum(axis=1)
+    kernel -= np.add.outer(sums, sums) / (n - 2) - sums.sum() / ((n - 1) * (n - 2))
+    np.fill_diagonal(kernel, 0.0)
+    return float((kernel**2).sum() / (n * (n - 3)))
+
+
+def _squared_kernels(pair: Pair) -> Floats:
+    """Return the mean squared centred kernel in each histogram, from the counts of both."""
+    a, b = pair.before, pair.after
+    n, c = a.rows + b.rows, a.counts + b.counts
+    variance = a.variance + b.variance + 2.0 * pair.covariance
+    first = pair.offsets[:-1]
+    squares, cubes = c**2 - variance, c**3 - 3.0 * variance * c  # free of noise on average
+    q = np.add.reduceat(squares - c, first) / (n * (n - 1.0))
+    q = np.clip(q, 0.0, 1.0)
+    r = np.add.reduceat(cubes - 3.0 * squares + 2.0 * c, first) / (n * (n - 1.0) * (n - 2.0))
+    # By Cauchy and Schwarz, sum p^3 is at least (sum p^2)^2.
+    return np.clip(q - 2.0 * r + q**2, 0.0, q - q**2)
+
+
+def _noise(pair: Pair) -> Floats:
+    """Return the variance that noise adds to the distance in each histogram."""
+    a, b = pair.before, pair.after
+    cells = np.diff(pair.offsets)
+    shared = pair.covariance / (a.rows * b.rows)
+    variance = a.variance / a.rows**2 + b.variance / b.rows**2 - 2.0 * shared
+    fourth = a.fourth / a.rows**4 + b.fourth / b.rows**4
+    # Of what is taken off for sampling.
+    linear = a.variance / a.rows**4 + b.variance / b.rows**4 + 2.0 * shared / (a.rows * b.rows)
+    apart = 1.0 / a.rows + 1.0 / b.rows  # squared distance of samples, at most
+    return 4.0 * variance * apart + cells * (2.0 * variance**2 + fourth + linear)
+
+
+@dataclass(frozen=True)
+class Drift:
+    """Distance between two sets of rows: 0 for the same, 1 if they share no cell.
+
+    Around 0 where nothing changed, a little below or above it by chance. A level bounds what is
+    chance: if both are samples from the same distribution, the drift exceeds it in about one case
+    of twenty at most, the noise of releases included. Of many features, some exceed theirs.
+
+    Attributes
+    ----------
+    overall : float
+        In the joint distribution, as the plan's tables see it.
+    features : dict of str to float
+        In each feature by itself, for those that the counts show: all under
+        `Plan.marginals`; under random-feature tables, those with a cut in a table of 2^depth
+        cells (LSHiTables' all, HushTable's shallowest only).
+    level : float
+        Of ``overall``. From counts alone it is an upper bound, several times too high where the
+        tables say different things; a sample of rows makes it exact.
+    feature_levels : dict of str to float
+        Of ``features``. Where several cuts are on a feature, an upper bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import Feature, Plan, Schema, Sketch, drift
+    >>> plan = Plan.marginals(Schema([Feature.numeric("load", low=0, high=100)]))
+    >>> months = [np.random.default_rng(0).normal(mean, 5, (500, 1)) for mean in (40, 60)]
+    >>> drift(*(Sketch.from_data(plan, month) for month in months)).beyond_chance
+    ['load']
+    """
+
+    overall: float
+    features: dict[str, float]
+    level: float
+    feature_levels: dict[str, float]
+
+    @property
+    def beyond_chance(self) -> list[str]:
+        """Features whose drift is above their level, the furthest above it first."""
+        times = {
+            name: x / self.feature_levels[name]
+            for name, x in self.features.items()
+            if x > self.feature_levels[name]
+        }
+        return sorted(times, key=lambda name: times[name], reverse=True)
+
+
+def drift(before: Counts, after: Counts, *, rows: Any = None) -> Drift:
+    """Compare two sketches, or releases, of one plan.
+
+    Parameters
+    ----------
+    before, after : Sketch or Release
+        Of different rows, such as last month's and this month's, or one site's and another's;
+        of any two sizes. Two sums decoded from the same increments, such as a window and what came
+        before it, share noise, which is allowed for.
+    rows : array, data frame, Arrow object or path, optional
+        Some hundred rows drawn at random from those of either, for an exact ``level``.
+
+    Returns
+    -------
+    Drift
+
+    Raises
+    ------
+    PlanError
+        If their plans differ.
+    UsageError
+        If one holds fewer than two rows, counts a second pass, or is an increment; if a period is
+        in both.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import Feature, Plan, Schema, Sketch, drift
+    >>> plan = Plan.draw(Schema([Feature.numeric("load", low=0, high=100)]), random_state=0)
+    >>> months = [np.random.default_rng(0).normal(mean, 5, (500, 1)) for mean in (40, 60)]
+    >>> found = drift(*(Sketch.from_data(plan, month) for month in months))
+    >>> found.overall > found.level
+    True
+    """
+    if mergeable(before) is None or mergeable(after) is None:
+        kinds = f"{type(before).__name__} and {type(after).__name__}"
+        raise UsageError(f"drift needs two sketches or releases, not {kinds}")
+    plan = before.plan
+    if plan.plan_id != after.plan.plan_id:
+        raise PlanError(f"drift needs one plan: {plan.difference(after.plan)}")
+    if plan.first_counts is not None:
+        raise UsageError(
+            "a second pass counts dense rows only: compare what the first counted "
+            "(sketch.first_pass())"
+        )
+    offsets = plan.family.offsets
+    shared = shared_noise(before, after)
+    both = Pair(Side.of(before), Side.of(after), offsets, np.arange(len(offsets) - 1), shared)
+    overall, level = _measured([both], None if rows is None else squared_kernel(plan, rows))
+    pairs: dict[str, list[Pair]] = {}
+    if isinstance(plan.family, EquiWidth):
+        pairs = _histograms(plan, both)
+    elif isinstance(plan.family, RandomFeature):
+        pairs = _halves(plan, plan.family, both)
+    found = {name: _measured(some) for name, some in pairs.items()}
+    features, levels = ({name: pair[i] for name, pair in found.items()} for i in (0, 1))
+    return Drift(overall, features, level, levels)
+
+
+def _measured(pairs: list[Pair], squared: float | None = None) -> tuple[float, float]:
+    """Return the distance, and the level, over the distance if no cell were shared."""
+    found, scale = distance(pairs)
+    if scale <= 0.0:
+        return float("nan"), float("nan")
+    return found / scale, exceeded_by_chance(pairs, squared) / scale
+
+
+def _histograms(plan: Plan, both: Pair) -> dict[str, list[Pair]]:
+    """Return the histogram of each feature."""
+    found, offsets = {}, both.offsets
+    for j, name in enumerate(plan.schema.names):
+        cells = slice(offsets[j], offsets[j + 1])
+        a, b = (side.histogram(side.counts[cells]) for side in (both.before, both.after))
+        ends = np.array([0, offsets[j + 1] - offsets[j]])
+        found[name] = [Pair(a, b, ends, np.array([0]), both.covariance)]
+    return found
+
+
+def _halves(plan: Plan, family: RandomFeature, both: Pair) -> dict[str, list[Pair]]:
+    """Return, for each feature, what its hash functions make of the rows: two halves each."""
+    found: dict[str, list[Pair]] = {}
+    first = 0
+    for t, depth in enumerate(family.depth.tolist()):
+        start, stop = family.offsets[t], family.offsets[t + 1]
+        if stop - start == 1 << depth:  # not folded: the bits of a cell are those of its rows
+            for h in range(depth):
+                name = plan.schema.names[family.feature[first + h]]
+                # The first function has the highest bit.
+                shape = (1 << h, 2, 1 << (depth - h - 1))
+                a, b = (
+                    side.histogram(
+                        side.counts[start:stop].reshape(shape).sum(axis=(0, 2)), 1 << (depth - 1)
+                    )
+                    for side in (both.before, both.after)
+                )
+                shared = both.covariance * (1 << (depth - 1))
+                pair = Pair(a, b, np.array([0, 2]), np.array([t]), shared)
+                found.setdefault(name, []).append(pair)
+        first += depth
+    return dict(sorted(found.items(), key=lambda item: plan.schema.names.index(item[0])))
+
+
+class SlidingWindow:
+    """Scores rows against the newest panes of a stream.
+
+    A pane holds the rows of one stretch of time, such as an hour; the window, the last
+    ``n_panes`` of them. Its counts are at any time, to the bit, those of its rows counted
+    afresh. Beginning a pane costs one subtraction of counts, however many rows and panes the
+    window holds.
+
+    Parameters
+    ----------
+    plan : Plan
+        What rows are counted under; it stays as it is. `Plan.draw` makes one of a schema, and
+        ``HushTable().fit(X).plan_`` one of rows.
+    n_panes : int
+        Panes of the window, the newest one included.
+    n_jobs : int, optional
+        Threads; None is one, -1 every core.
+
+    Attributes
+    ----------
+    sketch : Sketch
+        Counts of all rows in the window; `HushTable.from_counts` makes a detector of them.
+    panes : list of Sketch
+        Counts of each pane, oldest first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hushtable import Feature, Plan, Schema, SlidingWindow
+    >>> plan = Plan.draw(Schema([Feature.numeric("load", low=0, high=100)]), random_state=0)
+    >>> window = SlidingWindow(plan, n_panes=24)
+    >>> for hour in range(48):
+    ...     rows = np.random.default_rng(hour).normal(50, 5, (200, 1))
+    ...     window = window.roll().add(rows)
+    >>> window.sketch.n_rows
+    4800
+    """
+
+    def __init__(self, plan: Plan, n_panes: int, *, n_jobs: int | None = None) -> None:
+        whole("n_panes", n_panes)
+        self.plan, self.n_panes, self.n_jobs = plan, int(n_panes), n_jobs
+        self.sketch = Sketch.zero(plan)
+        self._panes: deque[Sketch] = deque([self.sketch])
+        self._scorer: Scorer | None = None
+
+    @property
+    def panes(self) -> list[Sketch]:
+        """Counts of each pane, oldest first."""
+        return list(self._panes)
+
+    def add(self, X: Any) -> "SlidingWindow":
+        """Count rows into the newest pane.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows, as `Sketch.from_data` takes them.
+
+        Returns
+        -------
+        self
+        """
+        new = Sketch.from_data(self.plan, X, n_jobs=self.n_jobs)
+        self._panes[-1] = self._panes[-1] + new
+        self.sketch = self.sketch + new
+        self._scorer = None
+        return self
+
+    def roll(self) -> "SlidingWindow":
+        """Begin a new pane; where there are more than ``n_panes``, forget the oldest.
+
+        Returns
+        -------
+        self
+        """
+        self._panes.append(Sketch.zero(self.plan))
+        if len(self._panes) > self.n_panes:
+            self.sketch = self.sketch - self._panes.popleft()
+            self._scorer = None
+        return self
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Score rows against the window, which they need not be in.
+
+        Parameters
+        ----------
+        X : array, data frame, Arrow object or path
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,), float64
+            In the plan's unit (bits); low = abnormal.
+
+        Raises
+        ------
+        UsageError
+            If the window holds no row.
+        """
+        if self._scorer is None:
+            self._scorer = Scorer(self.sketch)
+        return self._scorer.score(X, n_jobs=self.n_jobs)
+
+    def drift(self) -> Drift:
+        """Compare the newest pane with all others in the window; see `hushtable.drift`."""
+        newest = self._panes[-1]
+        return drift(self.sketch - newest, newest)
+
+
+__all__ = ["Drift", "SlidingWindow", "drift"]
