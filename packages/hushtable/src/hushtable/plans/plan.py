@@ -410,7 +410,7 @@ class Plan(Displayed):
         """Make the plan of an optional last round, which gives rows ranks: a histogram of scores.
 
         A row counts in the cell of the score that the model gives it. By the sum over the sites,
-        `hushtable.scores.ranks.Ranks` ranks a row among the rows of all sites.
+        `hushtable.scores.scorer.Ranks` ranks a row among the rows of all sites.
 
         Parameters
         ----------
