@@ -701,13 +701,7 @@ class Plan(Displayed):
         return replace(plan, hidden=True) if hidden else plan
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write the plan to a .hush file, atomically.
-
-        Parameters
-        ----------
-        path : path
-            Where; an existing file is replaced only by a complete new one.
-        """
+        """Write the plan to a .hush file, atomically: a complete one, or none."""
         files.write(path, "plan", *self.entries())
 
     @cached_property

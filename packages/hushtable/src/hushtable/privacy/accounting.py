@@ -100,19 +100,9 @@ _LEAST_DELTA = 1e-280
 def spread_of(rho: float, rows: int, l2_squared: int) -> float:
     """Return what a release adds to the variance of the privacy loss for its noise being discrete.
 
-    Parameters
-    ----------
-    rho : float
-        Its cost; the variance of its noise is ``l2_squared / (2 rho)``.
-    rows : int
-        By how much a person changes one cell at most.
-    l2_squared : int
-        Square of the L2 sensitivity.
-
-    Returns
-    -------
-    float
-        0 or more; infinity for noise of a scale below 1, where nothing is proven.
+    ``rho`` is its cost, ``rows`` by how much a person changes one cell at most, ``l2_squared`` the
+    square of the L2 sensitivity: the variance of the noise is ``l2_squared / (2 rho)``. Infinity
+    for noise of a scale below 1, where nothing is proven.
     """
     step = 2.0 * rho * rows / l2_squared  # by how much the loss grows with the noise on a cell
     if step == 0.0:
