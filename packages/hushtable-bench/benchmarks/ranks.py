@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 import common
 from hushtable import Feature, HushTable, LSHiTables, Plan, Schema, Sketch
-from hushtable.scores.ranks import Ranks
-from hushtable.scores.scorer import Scorer
+from hushtable.scores.scorer import Ranks, Scorer
 
 SETS = ("23_mammography", "38_thyroid", "6_cardio", "5_campaign")
 TRUE_RANKS = (0.001, 0.01, 0.05, 0.2)

@@ -23,8 +23,7 @@ from hushtable.errors import PlanError, PrivacyError, UsageError
 from hushtable.plans.draws import detectors
 from hushtable.plans.families import ScoreHistogram
 from hushtable.plans.gate import PRIVATE_RANK_BINS, RANK_BINS
-from hushtable.scores.ranks import Ranks
-from hushtable.scores.scorer import Scorer
+from hushtable.scores.scorer import Ranks, Scorer
 from strategies import as_table, schemas_and_rows
 
 DETECTORS = [HushTable, LSHiTables, RSHash, RotatedRSHash, ACE]

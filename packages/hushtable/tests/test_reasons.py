@@ -11,9 +11,8 @@ from hushtable.errors import FileError, PlanError
 from hushtable.scores.details import Detail, RowDetails, Scored, lowest_rows
 from hushtable.scores.explain import Explainer
 from hushtable.scores.lowest import Lowest
-from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Frequencies, Reason, Reasons, worth_a_word
-from hushtable.scores.scorer import Scorer
+from hushtable.scores.scorer import Ranks, Scorer
 
 SCHEMA = Schema([Feature.numeric(name, low=-9, high=9, unit="mm") for name in "abcd"])
 

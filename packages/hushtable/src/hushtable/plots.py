@@ -17,7 +17,7 @@ from hushtable.counts.base import Counts
 from hushtable.counts.verdicts import checked
 from hushtable.errors import MissingExtraError, UsageError
 from hushtable.scores.details import lowest_rows
-from hushtable.scores.ranks import WITHIN
+from hushtable.scores.scorer import WITHIN
 
 __all__ = [
     "BudgetDisplay", "EpsilonDisplay", "ExplanationDisplay", "NoiseDisplay",

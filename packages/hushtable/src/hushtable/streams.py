@@ -7,6 +7,13 @@ rows collide is a kernel, and the squared distance between the relative counts o
 in the mean over the tables, is the squared maximum mean discrepancy under it (Gretton et al.,
 *A Kernel Two-Sample Test*, 2012). Sampling and the noise of releases add to squares of counts on
 average; what they add is taken off, so that no drift is 0 on average.
+
+Where nothing changed, the squared distance is a degenerate U-statistic of mean 0. With samples of
+n and m rows its variance is (2 / n(n-1) + 2 / m(m-1) + 4 / nm) times the mean squared centred
+kernel of two rows (appendix B there), which for one histogram with probabilities p is
+sum p^2 - 2 sum p^3 + (sum p^2)^2: known from counts. How the histograms of many tables depend on
+each other is not. Their standard deviations are added up, then, as if each said the same as all
+others: an upper bound, unless a sample of rows gives the kernel itself.
 """
 
 from collections import deque

@@ -20,9 +20,8 @@ from hushtable.report.sites import sites_of_parts
 from hushtable.scores.details import Detail
 from hushtable.scores.explain import Explainer
 from hushtable.scores.lowest import LowRow
-from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Reason
-from hushtable.scores.scorer import Scorer
+from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.streams import drift
 from report_helpers import EVIL, Parsed
 

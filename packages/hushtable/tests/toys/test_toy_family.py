@@ -15,8 +15,7 @@ from hushtable.errors import FileError, UsageError
 from hushtable.plans.draws import DRAWS, detectors
 from hushtable.plans.draws import register as register_draw
 from hushtable.plans.families import FAMILIES, register
-from hushtable.scores.ranks import Ranks
-from hushtable.scores.scorer import Scorer
+from hushtable.scores.scorer import Ranks, Scorer
 from manifest_schema import manifest_schema
 from strategies import tampered
 

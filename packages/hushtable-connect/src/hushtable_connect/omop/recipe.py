@@ -7,9 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from hushtable.data.readers import FileLayout, Reader, as_reader, is_url, shown_url
+from hushtable.data.readers import FileLayout, Reader, as_reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import DataError, UsageError
+from hushtable.far import is_url
+from hushtable.far import without_user as shown_url
 from hushtable_connect.omop import query
 from hushtable_connect.omop.concepts import ConceptSet
 

@@ -13,9 +13,8 @@ from hushtable.data.columns import as_column, texts_column
 from hushtable.scores import details
 from hushtable.scores.details import Scored
 from hushtable.scores.lowest import LowRow
-from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Frequencies, Reason, Reasons, worth_a_word
-from hushtable.scores.scorer import Scorer
+from hushtable.scores.scorer import Ranks, Scorer
 
 #: Lowest scores that are listed.
 SHOWN = 5

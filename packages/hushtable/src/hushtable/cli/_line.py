@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from hushtable.errors import DataError, UsageError
-from hushtable.scores.ranks import Ranks
-from hushtable.scores.scorer import Scorer
+from hushtable.scores.scorer import Ranks, Scorer
 
 
 @dataclass(frozen=True)

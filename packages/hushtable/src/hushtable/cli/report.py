@@ -23,7 +23,7 @@ from hushtable.report.page import check_extra, page
 from hushtable.report.scores import Scores, passes, score_rows
 from hushtable.report.sites import Sites, sites_of_parts
 from hushtable.scores.models import OpenedModel, scoring
-from hushtable.scores.ranks import Ranks
+from hushtable.scores.scorer import Ranks
 
 _Model = Annotated[
     Path, argument("MODEL", "Model of hushtable fit, sketch, release, or the result of a round.")

@@ -142,11 +142,6 @@ class Counts(Displayed, ABC):
         """Write the counts to a .hush file, atomically.
 
         A file of a release may leave the site; one of exact counts must not.
-
-        Parameters
-        ----------
-        path : path
-            Where; an existing file is replaced only by a complete new one.
         """
         write(path, self.kind, *self.entries(), self.seal)
 

@@ -1,4 +1,8 @@
-"""Increments, one for each period, and how sums of periods are decoded from all of them."""
+"""Periods of rows at one budget: an increment for each, and sums that are decoded from all.
+
+In the file of a site's periods, what was released is written before it leaves: whatever fails after
+that, the same increment is made again of the file, and no period ever has two noises.
+"""
 
 import itertools
 import secrets

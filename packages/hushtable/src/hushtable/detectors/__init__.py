@@ -10,8 +10,7 @@ from hushtable.lazy import exports
 
 if TYPE_CHECKING:
     from hushtable.detectors.base import TableDetector
-    from hushtable.detectors.hushtable import HushTable
-    from hushtable.detectors.others import ACE, LSHiTables, RotatedRSHash, RSHash
+    from hushtable.detectors.hushtable import ACE, HushTable, LSHiTables, RotatedRSHash, RSHash
     from hushtable.detectors.pyod import PyODAdapter
 
 __all__ = [
@@ -19,7 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "ACE": "others", "HushTable": "hushtable", "LSHiTables": "others", "PyODAdapter": "pyod",
-    "RSHash": "others", "RotatedRSHash": "others", "TableDetector": "base",
+    "ACE": "hushtable", "HushTable": "hushtable", "LSHiTables": "hushtable", "PyODAdapter": "pyod",
+    "RSHash": "hushtable", "RotatedRSHash": "hushtable", "TableDetector": "base",
 }  # fmt: skip
 __getattr__, __dir__ = exports(__name__, _HOMES)

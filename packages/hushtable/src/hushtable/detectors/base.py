@@ -569,13 +569,7 @@ class TableDetector(FittedTables, ABC):
     # --- files --------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted detector to a .hush file, atomically.
-
-        Parameters
-        ----------
-        path : path
-            Where; an existing file is replaced only by a complete new one.
-        """
+        """Write the fitted detector to a .hush file, atomically: a complete one, or none."""
         check_is_fitted(self)
         parameters = {
             name: value.item() if isinstance(value, np.generic) else value

@@ -23,9 +23,8 @@ from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.explain import Explainer
 from hushtable.scores.outliers import AMONG, Outliers, find_outliers
-from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Reasons
-from hushtable.scores.scorer import Scorer
+from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.usual import Sample, Usual
 
 #: What docstrings share, by the placeholder that stands where it belongs.

@@ -12,7 +12,8 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
-from hushtable.detectors.fitted import accept_any_columns, share_of_rows
+from hushtable.arguments import fill_docs
+from hushtable.detectors.fitted import SHARED, accept_any_columns, share_of_rows
 from hushtable.detectors.hushtable import HushTable
 from hushtable.errors import MissingExtraError, UsageError
 
@@ -97,10 +98,6 @@ class PyODAdapter(BaseEstimator):
             Rows, as the detector takes them.
         y : None
             Not used.
-
-        Returns
-        -------
-        self
         """
         share = share_of_rows(self.contamination)
         self.detector_ = clone(HushTable() if self.detector is None else self.detector).fit(X)
@@ -136,8 +133,7 @@ class PyODAdapter(BaseEstimator):
 
         Parameters
         ----------
-        X : array, data frame, Arrow object or path
-            Rows, with the columns seen in `fit`.
+        [rows]
 
         Returns
         -------
@@ -152,8 +148,7 @@ class PyODAdapter(BaseEstimator):
 
         Parameters
         ----------
-        X : array, data frame, Arrow object or path
-            Rows, with the columns seen in `fit`.
+        [rows]
         return_confidence : bool, default=False
             Whether to return `predict_confidence` too.
 
@@ -177,8 +172,7 @@ class PyODAdapter(BaseEstimator):
 
         Parameters
         ----------
-        X : array, data frame, Arrow object or path
-            Rows, with the columns seen in `fit`.
+        [rows]
         method : {"linear", "unify"}
             ``"linear"``: where the score lies between the lowest and the highest of the training
             rows. ``"unify"``: by the error function, in standard deviations above their mean
@@ -215,8 +209,7 @@ class PyODAdapter(BaseEstimator):
 
         Parameters
         ----------
-        X : array, data frame, Arrow object or path
-            Rows, with the columns seen in `fit`.
+        [rows]
 
         Returns
         -------
@@ -239,8 +232,7 @@ class PyODAdapter(BaseEstimator):
 
         Parameters
         ----------
-        X : array, data frame, Arrow object or path
-            Rows, with the columns seen in `fit`.
+        [rows]
         T : float, default=32
             Rejects labels up to the confidence ``1 - 2 exp(-T)``; the higher, the more.
         return_stats : bool, default=False
@@ -311,3 +303,6 @@ class PyODAdapter(BaseEstimator):
         outlier = 1.0 - binom.cdf(n - int(n * self.contamination), n, (1 + below) / (2 + n))
         sure: Floats = np.where(scores > self.threshold_, outlier, 1.0 - outlier)
         return sure
+
+
+fill_docs(PyODAdapter, SHARED)

@@ -410,7 +410,7 @@ class Plan(Displayed):
         """Make the plan of an optional last round, which gives rows ranks: a histogram of scores.
 
         A row counts in the cell of the score that the model gives it. By the sum over the sites,
-        `hushtable.scores.ranks.Ranks` ranks a row among the rows of all sites.
+        `hushtable.scores.scorer.Ranks` ranks a row among the rows of all sites.
 
         Parameters
         ----------
@@ -701,13 +701,7 @@ class Plan(Displayed):
         return replace(plan, hidden=True) if hidden else plan
 
     def save(self, path: "str | PathLike[str]") -> None:
-        """Write the plan to a .hush file, atomically.
-
-        Parameters
-        ----------
-        path : path
-            Where; an existing file is replaced only by a complete new one.
-        """
+        """Write the plan to a .hush file, atomically: a complete one, or none."""
         files.write(path, "plan", *self.entries())
 
     @cached_property

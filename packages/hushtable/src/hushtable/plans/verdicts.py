@@ -75,16 +75,8 @@ class VerdictCounts(NamedTuple):
 def verdict_values(judged: VerdictCounts, share: Floats, offsets: Ints, spread: float) -> Floats:
     """Return what exact verdicts add to the score of every cell, in bits.
 
-    Parameters
-    ----------
-    judged : Judged
-        The verdicts.
-    share : ndarray of shape (n_cells,), float64
-        Share of all counted rows that lie in each cell.
-    offsets : ndarray of shape (n_tables + 1,), int64
-        First cell of each table, and the end of the last.
-    spread : float
-        Of the model's scores, in bits: see `spread_of`.
+    ``share`` (n_cells,) is that of all counted rows in each cell; ``offsets`` (n_tables + 1,) the
+    first cell of each table, and the end; ``spread`` that of the model's scores: see `spread_of`.
     """
     for_outliers = _evidence(judged.outliers, judged.n_outliers, share)
     for_fine = _evidence(judged.fine, judged.n_fine, share)

@@ -1,4 +1,18 @@
-"""Accounting: from noise to epsilon and back, over releases that go on in periods."""
+"""Accounting: from noise to epsilon and back, over releases that go on in periods.
+
+Gaussian noise alone: releases with continuous noise, each chosen in the light of those before, are
+together mu^2 = 2 (rho_1 + rho_2 + ...) Gaussian: delta(epsilon) is known in closed form (Balle and
+Wang, 2018; Dong, Roth and Su, 2022). Noise here is discrete, for which a release costs a ``spread``
+besides: it hides the lattice of whole numbers. docs/maths.md proves that `epsilon_bound` holds.
+
+Periods: in each of T, new rows are counted: x_1, ..., x_T. Wanted are running sums, and sums of the
+last periods. To release each x_t makes their sums noisy; to release each running sum is expensive,
+for a row is in all that follow. In between: release C x plus noise of one scale, and decode running
+sums as B (C x + noise), where B C is the lower triangular matrix of ones (Dwork et al., 2010;
+Denisov et al., 2022). With the square root of that matrix, C = B, the noise on the last of 60 sums
+is that of 2.4 releases (Fichtenberger, Henzinger and Upadhyay, 2023). Here C has whole numbers, so
+that counts stay whole and can be masked.
+"""
 
 import itertools
 import math
@@ -100,19 +114,9 @@ _LEAST_DELTA = 1e-280
 def spread_of(rho: float, rows: int, l2_squared: int) -> float:
     """Return what a release adds to the variance of the privacy loss for its noise being discrete.
 
-    Parameters
-    ----------
-    rho : float
-        Its cost; the variance of its noise is ``l2_squared / (2 rho)``.
-    rows : int
-        By how much a person changes one cell at most.
-    l2_squared : int
-        Square of the L2 sensitivity.
-
-    Returns
-    -------
-    float
-        0 or more; infinity for noise of a scale below 1, where nothing is proven.
+    ``rho`` is its cost, ``rows`` by how much a person changes one cell at most, ``l2_squared`` the
+    square of the L2 sensitivity: the variance of the noise is ``l2_squared / (2 rho)``. Infinity
+    for noise of a scale below 1, where nothing is proven.
     """
     step = 2.0 * rho * rows / l2_squared  # by how much the loss grows with the noise on a cell
     if step == 0.0:

@@ -18,9 +18,8 @@ from hushtable.scores.details import RowDetails, Scored
 from hushtable.scores.distributions import Distributions
 from hushtable.scores.explain import Explainer
 from hushtable.scores.lowest import Lowest
-from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Reasons
-from hushtable.scores.scorer import Scorer
+from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.usual import Usual
 from hushtable.streams import Drift, drift
 

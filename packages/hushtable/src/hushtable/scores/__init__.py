@@ -11,12 +11,11 @@ from hushtable.lazy import exports
 
 if TYPE_CHECKING:
     from hushtable.scores.explain import Explained, Explainer
-    from hushtable.scores.ranks import Ranks
-    from hushtable.scores.scorer import Scorer
+    from hushtable.scores.scorer import Ranks, Scorer
 
 __all__ = ["Explained", "Explainer", "Ranks", "Scorer"]
 
 __getattr__, __dir__ = exports(
     __name__,
-    {"Explained": "explain", "Explainer": "explain", "Ranks": "ranks", "Scorer": "scorer"},
+    {"Explained": "explain", "Explainer": "explain", "Ranks": "scorer", "Scorer": "scorer"},
 )

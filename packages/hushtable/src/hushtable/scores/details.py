@@ -18,9 +18,8 @@ from hushtable.data.weights import Numbered
 from hushtable.errors import DataTypeError
 from hushtable.scores.distributions import Distributions
 from hushtable.scores.explain import Explained
-from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Reason, Reasons, Top
-from hushtable.scores.scorer import Scorer
+from hushtable.scores.scorer import Ranks, Scorer
 
 Floats = NDArray[np.float64]
 T = TypeVar("T")

@@ -13,9 +13,8 @@ from hushtable.data.readers import Reader, no_rows
 from hushtable.errors import UsageError
 from hushtable.scores.details import RowDetails, Scored
 from hushtable.scores.lowest import Lowest, LowRow
-from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import TOP, Frequencies, Reason, Reasons, worth_a_word
-from hushtable.scores.scorer import Scorer
+from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.scores.usual import Usual
 
 #: Where a table says which rows its severities are among.

@@ -48,13 +48,11 @@ from hushtable.data.readers.registry import files as read_files
 from hushtable.data.readers.sheet import sheet_file
 from hushtable.errors import DataError
 
-is_url, shown_url = far.is_url, far.without_user
-
 __all__ = [
     "BATCH_ROWS", "KEPT", "Batch", "FileLayout", "Reader", "Unasked", "as_reader", "few_rows",
-    "integer_too_large", "is_pandas", "is_url", "near_names", "no_rows",
+    "integer_too_large", "is_pandas", "near_names", "no_rows",
     "one_after_other", "paths", "register_format", "register_source",
-    "register_url", "shown_url", "taken",
+    "register_url", "taken",
 ]  # fmt: skip
 
 built_in("CSV", (".csv", ".tsv", ".txt"), csv_file,
@@ -164,14 +162,14 @@ def _of_url(
 ) -> Reader:
     """Read what a URL names: of a plug-in, of a database, or far away."""
     if is_taken(name):
-        layout.check_used((), shown_url(name))
+        layout.check_used((), far.without_user(name))
         return opened(name)
     load_plugins()
     for takes, open_ in URLS:
         if takes(name, layout):
             return open_(name, layout)
     if is_taken(name):
-        layout.check_used((), shown_url(name))
+        layout.check_used((), far.without_user(name))
         return opened(name)
     if layout.query is not None or not far.is_known(name):
         scheme = name.partition("://")[0]

@@ -438,20 +438,9 @@ def looks_like_total(
 ) -> bool:
     """Return whether the last row adds up those above it.
 
-    Parameters
-    ----------
-    fields : sequence of str
-        Of the last row.
-    always : sequence of int
-        Columns that no other row leaves empty.
-    above : callable
-        Returns the texts of a column without the last row; asked only where there is a doubt.
-
-    Returns
-    -------
-    bool
-        Whether two of these hold: it leaves one of ``always`` empty; it begins with a word for a
-        total; it holds the sum of a column.
+    ``fields`` are its texts; ``always`` the columns that no other row leaves empty; ``above``
+    returns a column without the last row, and is asked only in doubt. Two of these have to hold: it
+    leaves one of ``always`` empty; it begins with a word for a total; it holds the sum of a column.
     """
     filled = [j for j, field in enumerate(fields) if field.strip()]
     with_gaps = any(not fields[j].strip() for j in always)
