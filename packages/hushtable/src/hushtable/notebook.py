@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hushtable.data.schema import Schema
     from hushtable.plans.plan import Plan
     from hushtable.privacy.ledger import Ledger
-    from hushtable.scores.shown import Shown
+    from hushtable.scores.review import ReviewRow
 
 _FEATURES = ("column", "kind", "range or categories")
 
@@ -130,7 +130,7 @@ def _ledger(ledger: "Ledger") -> View:
     return View("Ledger", ledger.words(), figures, words.LEDGER_HEADERS, rows)
 
 
-def _shown(row: "Shown") -> View:
+def _shown(row: "ReviewRow") -> View:
     says = [f"{row.words}.", "It shows values of a row: clear it before you pass the page on."]
     figures = {"Score": f"{row.score:.4f}", "Severity": f"{row.severity:.2f}"}
     figures |= {name: text for name, text in row.kept.items() if name not in row.values}
@@ -155,5 +155,5 @@ def _learned(model: "LearnedModel") -> View:
 VIEWS: dict[str, Callable[[Any], View]] = {
     "Schema": _schema, "Plan": _plan, "Sketch": _sketch, "LocalModel": _local,
     "Noised": release_view, "Verdicts": _verdicts, "LearnedModel": _learned, "Ledger": _ledger,
-    "Periods": _periods, "Shown": _shown,
+    "Periods": _periods, "ReviewRow": _shown,
 }  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.report.content import Model, gather
-from hushtable.report.lowest import Shown
+from hushtable.report.lowest import RowsToShow
 from hushtable.report.scores import score_rows
 from hushtable.report.sites import sites_of_parts
 from hushtable.scores.scorer import Scorer
@@ -50,7 +50,7 @@ def scored(counts, X, n_shown=0, values=False, kept=None, **options):
     if kept is not None:
         features = dict(zip(counts.plan.schema.names, X.T, strict=True))
         names, rows = tuple(kept.column_names), pa.table(features | dict(kept.to_pydict()))
-    shown = Shown(n_shown, values, names, names[0] if names else None)
+    shown = RowsToShow(n_shown, values, names, names[0] if names else None)
     return offset, score_rows(scorer, offset, as_reader(rows), shown=shown, **options)
 
 

@@ -13,13 +13,13 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.report.content import Model, gather
-from hushtable.report.lowest import Reasoned, Shown
+from hushtable.report.lowest import RowReasons, RowsToShow
 from hushtable.report.page import page
 from hushtable.report.scores import score_rows
 from hushtable.report.sites import sites_of_parts
 from hushtable.scores.details import Detail
 from hushtable.scores.explain import Explainer
-from hushtable.scores.lowest import LowRow
+from hushtable.scores.outliers import LowRow
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Reason
 from hushtable.scores.scorer import Scorer
@@ -147,21 +147,23 @@ def test_a_page_of_many_rows_is_small(rng):
     sketch = Sketch.from_data(Plan.draw(schema, random_state=0, n_tables=20), X)
     names = [*schema.names, "nr"]
     rows = pa.table([*X.T, pa.array([str(i) for i in range(n)])], names)
-    scores = score_rows(Scorer(sketch), 0.0, as_reader(rows), shown=Shown(200, True, ("nr",), "nr"))
+    scores = score_rows(
+        Scorer(sketch), 0.0, as_reader(rows), shown=RowsToShow(200, True, ("nr",), "nr")
+    )
     html = page(gather(Model("a.hush", "sketch", sketch), scores=scores))
     assert html.count('<svg viewBox="0 0 340 60"') > 190
     assert len(html) < 1_000_000
 
 
-def test_company_is_told_where_it_is_true(of_rows, of_everything):
+def test_crowding_is_shown_where_it_is_true(of_rows, of_everything):
     asked = of_rows(n_shown=3)
-    assert all(one.company for one in asked.scores.lowest.reasons)
+    assert all(one.crowding for one in asked.scores.lowest.reasons)
     for one in asked.scores.lowest.reasons:
-        assert f"has <strong>{one.company}</strong>" in page(asked)
-    # Counts with noise: the gap is shown, and no word said of company.
-    assert not any(one.company for one in of_everything.scores.lowest.reasons)
+        assert f"has <strong>{one.crowding}</strong>" in page(asked)
+    # Counts with noise: the gap is shown, and similar rows are not compared.
+    assert not any(one.crowding for one in of_everything.scores.lowest.reasons)
     html = page(of_everything)
-    assert "company" not in Parsed(html).text
+    assert "similar rows" not in Parsed(html).text
     assert f"{of_everything.scores.lowest.reasons[0].shortfall:.2f} bits below a typical" in html
 
 
@@ -169,7 +171,7 @@ def test_detectors_without_reasons_say_so(schema, X):
     plan = Plan.draw(schema, detector="ace", n_tables=20, n_bits=8, random_state=0)
     sketch = Sketch.from_data(plan, np.nan_to_num(X))
     offset = Scorer(sketch).auto_offset()
-    scores = score_rows(Scorer(sketch), offset, as_reader(np.nan_to_num(X)), shown=Shown(3))
+    scores = score_rows(Scorer(sketch), offset, as_reader(np.nan_to_num(X)), shown=RowsToShow(3))
     report = gather(Model("a.hush", "sketch", sketch), threshold=offset, scores=scores)
     assert scores.lowest.headers == ["row", "score", "standard error"]
     assert [len(row) for row in scores.lowest.rows] == [3, 3, 3]
@@ -189,7 +191,7 @@ def test_ranks_are_those_among_all_rows(sketch, releases, X, private):
     threshold = float(np.quantile(expected, 0.05))
     # In batches of its own size, of which most hold none of the rows that are named.
     parts = as_reader(pa.table({n: X[:, j] for j, n in enumerate(scorer.plan.schema.names)}))
-    scores = score_rows(scorer, threshold, parts, shown=Shown(5), ranks=ranks)
+    scores = score_rows(scorer, threshold, parts, shown=RowsToShow(5), ranks=ranks)
     lowest = np.argsort(expected, kind="stable")[:5]
     low, high = ranks.between(expected, errors).T
     assert scores.lowest.headers[3:5] == ["rank among all", "between"]
@@ -206,7 +208,7 @@ def test_ranks_are_those_among_all_rows(sketch, releases, X, private):
 
 def test_one_table_tells_no_error(schema, X):
     sketch = Sketch.from_data(Plan.draw(schema, n_tables=1, random_state=0), X)
-    scores = score_rows(Scorer(sketch), 0.0, as_reader(X), shown=Shown(2))
+    scores = score_rows(Scorer(sketch), 0.0, as_reader(X), shown=RowsToShow(2))
     assert scores.lowest.headers == ["row", "score", "features that lower it most"]
 
 
@@ -219,15 +221,15 @@ def listed(reasoned):
 
 
 def test_a_row_in_which_nothing_stands_out():
-    reasoned = Reasoned.of(low_row(3.0, []), typical=2.5, n_features=3)
+    reasoned = RowReasons.of(low_row(3.0, []), typical=2.5, n_features=3)
     assert listed(reasoned) == ""
     assert reasoned.rest == -0.5
     alike = [Reason(name, 0.25, name) for name in "abc"]
-    assert listed(Reasoned.of(low_row(1.0, alike), 2.0, 4)) == ""
+    assert listed(RowReasons.of(low_row(1.0, alike), 2.0, 4)) == ""
     first = [Reason("a", 0.5, "a"), *alike[1:]]
-    assert listed(Reasoned.of(low_row(1.0, first), 2.5, 5)) == "a"
+    assert listed(RowReasons.of(low_row(1.0, first), 2.5, 5)) == "a"
     # Where all are named, no others are there to be alike.
-    assert listed(Reasoned.of(low_row(1.0, alike), 1.75, 3)) == "abc"
+    assert listed(RowReasons.of(low_row(1.0, alike), 1.75, 3)) == "abc"
 
 
 def test_a_share_of_the_rows_to_flag(of_rows):

@@ -12,9 +12,10 @@ from hushtable.cli._output import print_sentences, print_table, shown
 from hushtable.data.columns import as_column, texts_column
 from hushtable.scores import details
 from hushtable.scores.details import Scored
-from hushtable.scores.lowest import LowRow
+from hushtable.scores.distributions import Frequencies
+from hushtable.scores.outliers import LowRow
 from hushtable.scores.ranks import Ranks
-from hushtable.scores.reasons import Frequencies, Reason, Reasons, worth_a_word
+from hushtable.scores.reasons import Reason, Reasons, worth_a_word
 from hushtable.scores.scorer import Scorer
 
 #: Lowest scores that are listed.
@@ -99,5 +100,5 @@ def _sentence(row: LowRow, reasons: list[Reason]) -> str:
     place = f"Row {row.row:,} of {shown(row.file)}" if row.file else f"Row {row.row:,}"
     found = [f"{shown(reason.words)} ({reason.share:.2f})" for reason in worth_a_word(reasons)]
     found += [row.detail.likeness] if row.detail.likeness else []
-    company = f" A typical row has {row.detail.company}." if row.detail.company else ""
-    return f"{place}: {'; '.join(found) or 'no feature stands out'}.{company}"
+    crowding = f" A typical row has {row.detail.crowding}." if row.detail.crowding else ""
+    return f"{place}: {'; '.join(found) or 'no feature stands out'}.{crowding}"

@@ -16,8 +16,7 @@ from typing import BinaryIO
 from hushtable.cli._errors import explain, notes
 from hushtable.cli._formulas import harmless
 from hushtable.errors import DataError, FileError
-from hushtable.scores.review import ANSWERS, Answer
-from hushtable.scores.shown import Shown
+from hushtable.scores.review import ANSWERS, Answer, ReviewRow
 
 #: Columns; ``check`` stands for the row's values under the plan.
 COLUMNS = ("when", "who", "row", "id", "verdict", "note", "score", "plan_id", "check")
@@ -57,7 +56,7 @@ class Log:
                     self._write("\n")
             yield
 
-    def note(self, shown: Shown, verdict: str, note: str, id_: str) -> None:
+    def note(self, shown: ReviewRow, verdict: str, note: str, id_: str) -> None:
         """Write down an answer to a row that was shown, or that it was taken back."""
         self.add(shown.row, verdict, note, id_, f"{shown.score:.6f}", shown.check)
 

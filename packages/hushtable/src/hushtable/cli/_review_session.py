@@ -8,8 +8,7 @@ from hushtable.cli._learned import count
 from hushtable.cli._output import print_sentences, print_table, shown
 from hushtable.cli._review_log import UNDO, Log
 from hushtable.errors import UsageError
-from hushtable.scores.review import FINE, OUTLIER, SKIP, Review
-from hushtable.scores.shown import Shown
+from hushtable.scores.review import FINE, OUTLIER, SKIP, Review, ReviewRow
 
 _KEYS = {"o": OUTLIER, "f": FINE, "s": SKIP}
 _HELP = """\
@@ -56,7 +55,7 @@ class Session:
             except UsageError as error:
                 print(f"{error}")
 
-    def _take(self, said: str, row: Shown) -> Shown | None:
+    def _take(self, said: str, row: ReviewRow) -> ReviewRow | None:
         """Do what was typed; return the row to look at then."""
         key, _, rest = said.partition(" ")
         if (verdict := _KEYS.get(key)) is not None:
@@ -81,14 +80,14 @@ class Session:
             print(_HELP)
         return row
 
-    def _answer(self, row: Shown, verdict: str) -> Shown | None:
+    def _answer(self, row: ReviewRow, verdict: str) -> ReviewRow | None:
         self._log.note(row, verdict, self._note, row.kept.get(self._id or "", ""))
         self._review.answer(row, verdict, self._note)
         self._note = ""
         self._looked += 1
         return self._next() if self._looked < self._n else None
 
-    def _undo(self, row: Shown) -> Shown | None:
+    def _undo(self, row: ReviewRow) -> ReviewRow | None:
         if not self._review.answers:
             print("There is no answer to take back.")
             return row
@@ -99,7 +98,7 @@ class Session:
         print(f"Taken back: row {gone.row} was {gone.verdict}.")
         return self._next()
 
-    def _next(self) -> Shown | None:
+    def _next(self) -> ReviewRow | None:
         row = self._review.next()
         if row is None:
             print("No row is left to look at.")
@@ -107,7 +106,7 @@ class Session:
             self._print(row)
         return row
 
-    def _print(self, row: Shown) -> None:
+    def _print(self, row: ReviewRow) -> None:
         found = self._review.found()
         print(
             f"\nRow {row.row}, score {row.score:.4f}, severity {_down(row.severity)}. So far "

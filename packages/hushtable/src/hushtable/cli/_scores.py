@@ -15,7 +15,7 @@ from hushtable.cli._formulas import harmless_schema, harmless_table
 from hushtable.data.columns import as_column
 from hushtable.files import replacing
 from hushtable.scores.details import Scored
-from hushtable.scores.lowest import Lowest, LowRow
+from hushtable.scores.outliers import Lowest, LowRow
 
 #: Rows written at a time: a Parquet row group of about 4 MB.
 _GROUP_ROWS = 1 << 18

@@ -71,7 +71,7 @@ def _typed(found: Outliers, table: pa.Table, name: str) -> list[Any]:
             column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
         return list(column.to_pylist())
     k = int(name[-1]) - 1
-    told = [[one.told.value for one in found.reasons(row) if one.told] for row in found.rows]
+    told = [[one.phrase.value for one in found.reasons(row) if one.phrase] for row in found.rows]
     return [values[k] if k < len(values) else None for values in told]
 
 

@@ -12,8 +12,7 @@ from hushtable.cli._sheet import write_sheet
 from hushtable.errors import UsageError
 from hushtable.files import replacing
 from hushtable.report.top import check_extra, page
-from hushtable.scores.lowest import LowRow
-from hushtable.scores.outliers import AMONG, Outliers
+from hushtable.scores.outliers import AMONG, LowRow, Outliers
 
 #: What files of the lowest rows end in.
 ENDINGS = (".csv", ".xlsx", ".html", ".parquet")

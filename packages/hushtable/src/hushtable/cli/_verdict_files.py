@@ -18,8 +18,7 @@ from hushtable.data.readers import Reader, as_reader
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.families import FINE, OUTLIER, VERDICT
 from hushtable.plans.plan import Plan
-from hushtable.scores.candidates import named_candidates
-from hushtable.scores.review import SKIP
+from hushtable.scores.review import SKIP, named_candidates
 from hushtable.scores.scorer import Scorer
 
 _SAID = {OUTLIER: 1, "1": 1, "1.0": 1, FINE: 0, "0": 0, "0.0": 0}

@@ -18,7 +18,7 @@ from hushtable.counts.kinds import counts_from_file
 from hushtable.errors import FileError, UsageError
 from hushtable.files import write_bytes
 from hushtable.report.content import Model, Report, gather
-from hushtable.report.lowest import Shown
+from hushtable.report.lowest import RowsToShow
 from hushtable.report.page import check_extra, page
 from hushtable.report.scores import Scores, passes, score_rows
 from hushtable.report.sites import Sites, sites_of_parts
@@ -102,7 +102,7 @@ def report(
             raise UsageError(f"{model} scores no rows: leave them out")
         ranked = None if ranks is None else Ranks(read_counts(ranks), opened.scorer)
         given = Rows(data, reads, opened.reading, threads, as_json)
-        shown = Shown(rows, values, tuple(names), id_)
+        shown = RowsToShow(rows, values, tuple(names), id_)
         scores = _scores(opened, given, contamination, shown, ranked)
     offset = None if opened is None else opened.threshold
     made = gather(subject, threshold=offset, scores=scores, sites=sites, values=values)
@@ -151,7 +151,7 @@ def _scores(
     opened: OpenedModel,
     rows: Rows,
     contamination: float | None,
-    shown: Shown,
+    shown: RowsToShow,
     ranks: Ranks | None,
 ) -> Scores:
     scorer = opened.scorer

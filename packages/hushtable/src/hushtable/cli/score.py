@@ -22,7 +22,7 @@ from hushtable.scores import models
 from hushtable.scores.models import OpenedModel
 from hushtable.scores.outliers import Outliers, find_outliers
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.usual import Usual
+from hushtable.scores.typical import Usual
 
 #: Columns of --explain.
 _REASONS = tuple(f"{name}_{k}" for k in (1, 2, 3) for name in ("reason", "share"))

@@ -31,7 +31,7 @@ from hushtable.detectors._reviewing import Reviewing
 from hushtable.errors import DataError, PlanError, PrivacyError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.usual import Sample, Usual
+from hushtable.scores.typical import Sample, Usual
 
 
 class TableDetector(Reviewing, AnyColumns, ABC):

@@ -11,7 +11,7 @@ from hushtable.counts.verdicts import Verdicts
 from hushtable.detectors._fitted import FittedTables
 from hushtable.errors import UsageError
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.usual import Usual
+from hushtable.scores.typical import Usual
 
 
 class Learning(FittedTables):

@@ -12,7 +12,7 @@ from hushtable.plans.plan import Plan
 from hushtable.scores.outliers import Outliers, find_outliers
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.usual import Sample, Usual
+from hushtable.scores.typical import Sample, Usual
 
 
 class OutlierLists(OutputFrames):

@@ -10,8 +10,7 @@ from hushtable.counts.verdicts import Verdicts
 from hushtable.detectors._learning import Learning
 from hushtable.display import html
 from hushtable.errors import UsageError
-from hushtable.scores.review import FINE, OUTLIER, SKIP, Review
-from hushtable.scores.shown import Shown
+from hushtable.scores.review import FINE, OUTLIER, SKIP, Review, ReviewRow
 
 
 class Reviewing(Learning):
@@ -76,7 +75,7 @@ class DetectorReview:
 
     Attributes
     ----------
-    row : Shown or None
+    row : ReviewRow or None
         The row to look at: ``row.row`` is its number, ``row.words`` why it is here, and
         ``row.to_dict()`` has its values. None if no row is left.
     """
@@ -84,45 +83,45 @@ class DetectorReview:
     def __init__(self, detector: Learning, review: Review) -> None:
         self._detector, self._review = detector, review
         self._known = self._learned()
-        self.row: Shown | None = review.next()
+        self.row: ReviewRow | None = review.next()
 
-    def __iter__(self) -> Iterator[Shown]:
+    def __iter__(self) -> Iterator[ReviewRow]:
         """Yield the rows to look at; one that the loop does not answer is skipped."""
         while (row := self.row) is not None:
             yield row
             if self.row is row:
                 self.skip()
 
-    def outlier(self, note: str = "") -> Shown | None:
+    def outlier(self, note: str = "") -> ReviewRow | None:
         """Say that the row is an outlier; return the next."""
         return self._answer(OUTLIER, note)
 
-    def fine(self, note: str = "") -> Shown | None:
+    def fine(self, note: str = "") -> ReviewRow | None:
         """Say that the row is fine; return the next."""
         return self._answer(FINE, note)
 
-    def skip(self) -> Shown | None:
+    def skip(self) -> ReviewRow | None:
         """Give no verdict on the row; return the next."""
         return self._answer(SKIP)
 
-    def undo(self) -> Shown | None:
+    def undo(self) -> ReviewRow | None:
         """Take the last answer back; return the row to look at."""
         self._check()
         if self._review.undo() is None:
             raise UsageError("there is no answer to take back")
         return self._go_on()
 
-    def rescan(self) -> Shown | None:
+    def rescan(self) -> ReviewRow | None:
         """Score all rows again, by all verdicts so far; return the row to look at."""
         self._review.rescan()
         self.row = self._review.next()
         return self.row
 
-    def list_of(self, n: int = 10) -> list[Shown]:
+    def list_of(self, n: int = 10) -> list[ReviewRow]:
         """Return the lowest rows without an answer that are unlike each other, for a team."""
         return self._review.list_of(n)
 
-    def choose(self, row: Shown) -> Self:
+    def choose(self, row: ReviewRow) -> Self:
         """Take a row, such as one of a list, as the one to answer."""
         self.row = self._review.of_row(row.row)
         return self
@@ -144,14 +143,14 @@ class DetectorReview:
         """All verdicts that the detector has learned."""
         return self._review.verdicts
 
-    def _answer(self, verdict: str, note: str = "") -> Shown | None:
+    def _answer(self, verdict: str, note: str = "") -> ReviewRow | None:
         self._check()
         if self.row is None:
             raise UsageError("no row is left to look at: rescan(), or review other rows")
         self._review.answer(self.row, verdict, note)
         return self._go_on()
 
-    def _go_on(self) -> Shown | None:
+    def _go_on(self) -> ReviewRow | None:
         verdicts = self._review.verdicts
         self._detector._learned(verdicts if verdicts.n_rows else None)
         self._known = self._learned()

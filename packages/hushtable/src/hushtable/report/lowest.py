@@ -13,18 +13,18 @@ import numpy as np
 from hushtable.data.schema import Feature
 from hushtable.data.values import value_words
 from hushtable.plots import RankedOutliersDisplay
-from hushtable.report.odd import Odd
+from hushtable.report.odd import ValueChart
 from hushtable.scores.distributions import Distributions
-from hushtable.scores.lowest import LowRow
+from hushtable.scores.outliers import LowRow
 from hushtable.scores.reasons import Reason, Reasons, worth_a_word
-from hushtable.scores.typical import Told, told_value
+from hushtable.scores.typical import ValuePhrase, describe_value
 
 #: A feature stands out if its share is so many times the mean of those that are not among the top.
 _ABOVE = 1.01
 
 
 @dataclass(frozen=True)
-class Shown:
+class RowsToShow:
     """Which single rows a report shows, and how much of them."""
 
     n: int = 0  # so many, those with the lowest scores
@@ -33,11 +33,11 @@ class Shown:
     id: str | None = None  # that one of these which names the rows
 
 
-NO_ROWS = Shown()
+NO_ROWS = RowsToShow()
 
 
 @dataclass(frozen=True)
-class Named:
+class NamedFeature:
     """A feature that lowers a row's score, in words."""
 
     feature: str
@@ -46,16 +46,16 @@ class Named:
 
 
 @dataclass(frozen=True)
-class Reasoned:
+class RowReasons:
     """Reasons of a low score: features and their shares, and their values where these are shown."""
 
     row: str  # its number
     shortfall: float  # bits that its score falls short of a typical one
-    company: str  # how much of it a typical row has, in words; empty if counts do not tell
-    named: list[Named]
+    crowding: str  # how many similar rows a typical row has; empty for counts with noise
+    named: list[NamedFeature]
     rest: float  # bits of all other features together
     n_rest: int  # how many these are
-    odd: Odd | None  # chart of the value that lowers the score most
+    odd: ValueChart | None  # chart of the value that lowers the score most
 
     @classmethod
     def of(
@@ -64,20 +64,21 @@ class Reasoned:
         typical: float,
         n_features: int,
         among: Distributions | None = None,
-    ) -> "Reasoned":
+    ) -> "RowReasons":
         """Return why one of the lowest rows has its score; values where ``among`` is given."""
         shortfall, reasons = typical - row.score, row.detail.reasons or []
         known = sum(reason.share for reason in reasons)
         others = (shortfall - known) / max(1, n_features - len(reasons))
         # What all features share alike makes none of them stand out.
         out = [r for r in worth_a_word(reasons) if r.share > _ABOVE * others]
-        told = [_told(reason, among) for reason in out]
-        named = [Named(r.feature, r.share, _beside(r, t)) for r, t in zip(out, told, strict=True)]
-        charts = (_chart(r, among, t) for r, t in zip(out, told, strict=True))
+        phrases = [_phrase(reason, among) for reason in out]
+        both = list(zip(out, phrases, strict=True))
+        named = [NamedFeature(r.feature, r.share, _beside(r, phrase)) for r, phrase in both]
+        charts = (_chart(r, among, phrase) for r, phrase in both)
         return cls(
             f"{row.row:,}",
             shortfall,
-            row.detail.company,
+            row.detail.crowding,
             named,
             rest=shortfall - sum(one.share for one in named),
             n_rest=n_features - len(named),
@@ -90,21 +91,23 @@ class Reasoned:
         return max([self.rest, *(one.share for one in self.named)])
 
 
-def _told(reason: Reason, among: Distributions | None) -> Told | None:
+def _phrase(reason: Reason, among: Distributions | None) -> ValuePhrase | None:
     """Return a value in the words of the list; beside these rows, if the model knows no others."""
     found = None if among is None else among.of(reason.feature)
-    if found is None or reason.told is None or reason.kind is None or reason.told.compared:
-        return reason.told
-    return told_value(found.feature, reason.value, reason.kind, found.usual)
+    if found is None or reason.phrase is None or reason.kind is None or reason.phrase.compared:
+        return reason.phrase
+    return describe_value(found.feature, reason.value, reason.kind, found.usual)
 
 
-def _beside(reason: Reason, told: Told | None) -> str:
-    return "" if told is None else told.words.removeprefix(reason.feature)
+def _beside(reason: Reason, phrase: ValuePhrase | None) -> str:
+    return "" if phrase is None else phrase.words.removeprefix(reason.feature)
 
 
-def _chart(reason: Reason, among: Distributions | None, told: Told | None) -> Odd | None:
+def _chart(
+    reason: Reason, among: Distributions | None, phrase: ValuePhrase | None
+) -> ValueChart | None:
     found = None if among is None else among.of(reason.feature)
-    return None if found is None or told is None else Odd.of(reason, found, told.words)
+    return None if found is None or phrase is None else ValueChart.of(reason, found, phrase.words)
 
 
 @dataclass(frozen=True)
@@ -113,7 +116,7 @@ class LowestRows:
 
     found: list[LowRow]  # with their standard errors and ranks where these are known
     display: RankedOutliersDisplay  # their numbers, scores and standard errors
-    reasons: list[Reasoned]  # why they have these scores; empty if the model gives no reasons
+    reasons: list[RowReasons]  # why they have these scores; empty if the model gives no reasons
     no_reasons: str  # why it gives none
     values: bool = False  # whether the reasons show values
     kept: Mapping[str, Sequence[str]] = field(default_factory=dict)  # further columns, as text
@@ -125,7 +128,7 @@ class LowestRows:
         found: list[LowRow],
         threshold: float,
         unit: str,
-        shown: Shown,
+        shown: RowsToShow,
         reasons: Reasons | None,
         no_reasons: str,
         among: Distributions | None = None,
@@ -136,7 +139,7 @@ class LowestRows:
         why = []
         if reasons is not None:
             typical, n_features = reasons.explainer.typical, len(reasons.features)
-            why = [Reasoned.of(row, typical, n_features, among) for row in found]
+            why = [RowReasons.of(row, typical, n_features, among) for row in found]
         errors = np.array([math.nan if r.detail.error is None else r.detail.error for r in found])
         display = RankedOutliersDisplay(
             np.array([row.row for row in found]),
@@ -154,9 +157,9 @@ class LowestRows:
         return self.found[0].detail.ranks is not None
 
     @property
-    def told(self) -> bool:
-        """Whether counts say how much more company a typical row has."""
-        return any(one.company for one in self.reasons)
+    def crowded(self) -> bool:
+        """Whether counts say how many more similar rows a typical row has."""
+        return any(one.crowding for one in self.reasons)
 
     @property
     def shows(self) -> list[str]:
@@ -208,7 +211,7 @@ class LowestRows:
         ]
 
     @property
-    def lines(self) -> list[tuple[list[str], Reasoned | None]]:
+    def lines(self) -> list[tuple[list[str], RowReasons | None]]:
         """The table rows, each with its reasons."""
         return list(itertools.zip_longest(self.rows, self.reasons))
 

@@ -15,7 +15,7 @@ WIDTH, HEIGHT, _LEAST = 340.0, 60.0, 1.5
 
 
 @dataclass(frozen=True)
-class Odd:
+class ValueChart:
     """The bars of a column's values, and the place of one row's value among them."""
 
     bars: list[int]  # rows in each part of the range, or of each category
@@ -26,7 +26,7 @@ class Odd:
     words: str  # for those who do not see the chart
 
     @classmethod
-    def of(cls, reason: Reason, among: Distribution, said: str) -> "Odd | None":
+    def of(cls, reason: Reason, among: Distribution, said: str) -> "ValueChart | None":
         """Return the chart of a value; None if it is missing, or no other row has one.
 
         ``said`` is the value beside what is usual, in words.

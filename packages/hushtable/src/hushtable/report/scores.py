@@ -13,15 +13,15 @@ from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader
 from hushtable.errors import DataError, UsageError
 from hushtable.plots import ScoreDisplay
-from hushtable.report.lowest import NO_ROWS, LowestRows, Shown
+from hushtable.report.lowest import NO_ROWS, LowestRows, RowsToShow
 from hushtable.scores.details import Details, Scored
 from hushtable.scores.distributions import Distributions
 from hushtable.scores.explain import Explainer
-from hushtable.scores.lowest import Lowest
+from hushtable.scores.outliers import Lowest
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import Reasons
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.usual import Usual
+from hushtable.scores.typical import Usual
 from hushtable.streams import Drift, drift
 
 #: Rows that show how far chance moves them.
@@ -139,7 +139,7 @@ def score_rows(
     reader: Reader,
     *,
     contamination: float | None = None,
-    shown: Shown = NO_ROWS,
+    shown: RowsToShow = NO_ROWS,
     ranks: Ranks | None = None,
     usual: Usual | None = None,
     n_jobs: int | None = None,
@@ -181,7 +181,9 @@ def score_rows(
     )
 
 
-def _details(scorer: Scorer, shown: Shown, ranks: Ranks | None, reasons: Reasons | None) -> Details:
+def _details(
+    scorer: Scorer, shown: RowsToShow, ranks: Ranks | None, reasons: Reasons | None
+) -> Details:
     errors = scorer.plan.family.n_tables > 1  # one table gives none
     among = Distributions(scorer.plan.schema) if reasons is not None and shown.values else None
     ranked = ranks if errors else None
@@ -201,7 +203,7 @@ def _passed(
     return np.concatenate(parts), tally
 
 
-def _reasons(scorer: Scorer, shown: Shown, usual: Usual | None) -> tuple[Reasons | None, str]:
+def _reasons(scorer: Scorer, shown: RowsToShow, usual: Usual | None) -> tuple[Reasons | None, str]:
     """Return what explains the lowest rows, or why nothing does."""
     if not shown.n:
         return None, "nobody asked for single rows"

@@ -6,8 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 from hushtable.errors import MissingExtraError
-from hushtable.scores.lowest import LowRow
-from hushtable.scores.outliers import Outliers, outside, reason_facts
+from hushtable.scores.outliers import LowRow, Outliers, outside, reason_facts
 from hushtable.scores.reasons import TOP
 
 

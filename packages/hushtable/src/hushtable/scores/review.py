@@ -1,23 +1,238 @@
 """A review: somebody looks at the rows with the lowest scores, and each verdict moves the rest."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.counts.base import Counts
 from hushtable.counts.learned import LearnedModel
 from hushtable.counts.verdicts import Verdicts
 from hushtable.data.encoding import Codes
-from hushtable.data.readers import Reader, no_rows
+from hushtable.data.readers import Batch, Reader, no_rows, taken
+from hushtable.data.weights import Numbered
+from hushtable.display import Displayed
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.verdicts import check_takes_verdicts
-from hushtable.scores.candidates import Candidates, lowest_candidates, named_candidates
+from hushtable.scores.details import Detail, Details, lowest_rows
+from hushtable.scores.reasons import Reasons, worth_a_word
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.shown import Showing, Shown
-from hushtable.scores.usual import Usual
+from hushtable.scores.typical import Usual, ValuePhrase, cell, describe_cell
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Some rows of many, with all that a review needs of them.
+
+    Attributes
+    ----------
+    numbers : ndarray of shape (n,), int64
+        Of the rows, from 0, among all that were read.
+    rows : ndarray or pyarrow.RecordBatch
+        The features, and the columns to keep.
+    codes : Codes
+        The features, encoded.
+    n_rows : int
+        All rows that were read.
+    """
+
+    numbers: Ints
+    rows: Batch
+    codes: Codes
+    n_rows: int
+
+    def row(self, k: int) -> Batch:
+        """Return the k-th row alone."""
+        return self.rows[k : k + 1] if isinstance(self.rows, np.ndarray) else self.rows.slice(k, 1)
+
+    def check(self, k: int) -> str:
+        """Return what stands for the k-th row's values under the plan: another row has another."""
+        values = self.codes.codes[: len(self.codes.tally), k]
+        return hashlib.sha256(values.tobytes()).hexdigest()[:16]
+
+    def place(self, number: int) -> int | None:
+        """Return the place of a row among these, if it is one of them."""
+        found = np.flatnonzero(self.numbers == number)
+        return int(found[0]) if len(found) else None
+
+
+def lowest_candidates(
+    scorer: Scorer, reader: Reader, most: int, keep: Sequence[str], n_jobs: int | None
+) -> Candidates | None:
+    """Keep the rows with the lowest scores in one pass, lowest first; None if there are no rows.
+
+    Memory stays flat: two times ``most`` rows are held at most, besides the batches under way.
+    """
+    found: list[tuple[Ints, Floats, Batch]] = []
+    held, n_rows, bar = 0, 0, np.inf
+
+    def few(item: Numbered) -> tuple[int, Ints, Floats, Batch]:
+        start, rows, _ = item
+        scores = scorer.scored(item)[1]
+        some = lowest_rows(scores, most)
+        some = some[scores[some] < bar]
+        return len(scores), start + some, scores[some], taken(rows, some)
+
+    for n, numbers, scores, rows in scorer.mapped(reader, few, n_jobs, keep):
+        n_rows += n
+        found.append((numbers, scores, rows))
+        held += len(numbers)
+        if held > 2 * most:
+            found = [_lowest(found, most)]
+            held, bar = most, float(found[0][1][-1])
+    if not n_rows:
+        return None
+    numbers, _, rows = _lowest(found, most)
+    return Candidates(numbers, rows, scorer.encode((0, rows, None)), n_rows)
+
+
+def _lowest(found: list[tuple[Ints, Floats, Batch]], most: int) -> tuple[Ints, Floats, Batch]:
+    """Return the lowest of rows that came in order; of equal scores, the earlier."""
+    numbers, scores = (np.concatenate([one[k] for one in found]) for k in (0, 1))
+    order = np.lexsort((numbers, scores))[:most]
+    return numbers[order], scores[order], taken(joined([one[2] for one in found]), order)
+
+
+def named_candidates(
+    scorer: Scorer, reader: Reader, numbers: Iterable[int], keep: Sequence[str] = ()
+) -> Candidates:
+    """Pick rows by their numbers, in one pass; those that are not there are left out."""
+    wanted = np.unique(np.fromiter(numbers, np.int64))
+    opened = scorer.open(reader, keep)
+    found, at, start = list[Batch](), list[Ints](), 0
+    for batch in opened.read():
+        here = wanted[slice(*np.searchsorted(wanted, [start, start + len(batch)]))]
+        if len(here) or not found:
+            found.append(taken(batch, here - start))
+            at.append(here)
+        start += len(batch)
+    rows: Batch = joined(found) if found else np.empty((0, len(scorer.plan.schema)))
+    picked = np.concatenate(at) if at else wanted[:0]
+    return Candidates(picked, rows, scorer.encode((0, rows, None)), start)
+
+
+def joined(batches: Sequence[Any]) -> Batch:
+    """Return batches of the same columns as one; where types differ, as the wider one, or texts."""
+    if len(batches) == 1:
+        return batches[0]
+    if isinstance(batches[0], np.ndarray):
+        return np.concatenate(batches)
+    names = batches[0].schema.names
+    columns = [_column([batch.column(j) for batch in batches]) for j in range(len(names))]
+    return pa.RecordBatch.from_arrays(columns, names)
+
+
+def _column(parts: list[Any]) -> Any:
+    """Return parts of a column as one array."""
+    parts = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in parts]
+    kinds = {one.type for one in parts if not pa.types.is_null(one.type)}
+    if len(kinds) > 1:
+        numbers = all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds)
+        kinds = {pa.float64() if numbers else pa.string()}
+    kind = kinds.pop() if kinds else pa.null()
+    return pa.concat_arrays([one if one.type == kind else one.cast(kind) for one in parts])
+
+
+@dataclass(frozen=True)
+class ReviewRow(Displayed):
+    """A row to be looked at.
+
+    Attributes
+    ----------
+    row : int
+        Its number, from 0.
+    score, severity : float
+        Score by all verdicts so far, in bits; 100 times one minus the share of rows as rare.
+    values : dict of str to ValuePhrase
+        Of each feature: the value in words, and what is usual. The reasons come first.
+    kept : dict of str to str
+        Of each column to keep, the value as a text; empty if it is missing.
+    detail : Detail
+        Reasons, columns outside the plan, and what verdicts moved the score by.
+    check : str
+        Stands for the row's values under the plan.
+    """
+
+    row: int
+    score: float
+    severity: float
+    values: dict[str, ValuePhrase] = field(repr=False)
+    kept: dict[str, str]
+    detail: Detail = field(repr=False)
+    check: str = field(repr=False)
+
+    @property
+    def words(self) -> str:
+        """Why the row scores low, in a sentence without its full stop."""
+        reasons = worth_a_word(self.detail.reasons or [])
+        found = [one.phrase.words for one in reasons if one.phrase is not None]
+        found += [self.detail.likeness] if self.detail.likeness else []
+        return "; ".join(found) or "no column stands out"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return row, score, severity, words, and the values by column."""
+        values = {name: one.value for name, one in self.values.items()}
+        facts = {"row": self.row, "score": self.score, "severity": self.severity}
+        return facts | {"words": self.words} | self.kept | values
+
+
+class ReviewRows:
+    """Shows rows as a scorer scores them, with columns to keep beside."""
+
+    def __init__(self, scorer: Scorer, usual: Usual | None, keep: Sequence[str]) -> None:
+        self._features, self._keep = scorer.plan.schema.features, tuple(keep)
+        names = scorer.plan.schema.names
+        self._behind = tuple(name for name in keep if name not in names)
+        self._usual = None if usual is None else usual.values
+        reasons = Reasons(scorer, usual=self._usual)
+        self._details = Details(scorer, 1, reasons=reasons, keep=self._keep)
+
+    def of(self, found: Candidates, k: int, scores: NDArray[np.float64]) -> ReviewRow:
+        """Show the k-th of some rows, which have these scores (n,)."""
+        row = found.row(k)
+        reader = Reader(
+            None if isinstance(row, np.ndarray) else tuple(row.schema.names),
+            len(self._features) + len(self._behind),
+            1,
+            lambda: iter((row,)),
+            numeric=isinstance(row, np.ndarray),
+            keep=self._behind,
+        )
+        (detail,) = self._details.batches(reader, lambda batch: batch.detail(0))
+        share = np.count_nonzero(scores <= scores[k]) / found.n_rows
+        return ReviewRow(
+            int(found.numbers[k]),
+            float(scores[k]),
+            round(float(100.0 * (1.0 - share)), 10),
+            self._phrases(row, detail),
+            dict(zip(self._keep, map(_text, detail.kept), strict=True)),
+            detail,
+            found.check(k),
+        )
+
+    def _phrases(self, row: Any, detail: Detail) -> dict[str, ValuePhrase]:
+        """Return each feature's value in words, those of the reasons first."""
+        usual = self._usual or [None] * len(self._features)
+        values = {
+            feature.name: describe_cell(feature, cell(row, j, 0), usual[j])
+            for j, feature in enumerate(self._features)
+        }
+        first = [one.feature for one in worth_a_word(detail.reasons or [])]
+        return {name: values[name] for name in (*first, *values)}
+
+
+def _text(value: pa.Array) -> str:
+    text = value.cast(pa.string())[0].as_py()
+    return "" if text is None else str(text)
+
 
 #: Verdicts, and the answer that is none.
 OUTLIER, FINE, SKIP = "outlier", "fine", "skip"
@@ -30,8 +245,6 @@ MOST = 20_000
 UNLIKE = 0.25
 #: Times as many rows, of the lowest, among which those of a list are chosen.
 _AMONG = 100
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -136,9 +349,9 @@ class Review:
 
     def _score(self) -> None:
         self.scores = self.scorer.scoring(self._found.codes)
-        self._showing: Showing | None = None
+        self._showing: ReviewRows | None = None
 
-    def next(self) -> Shown | None:
+    def next(self) -> ReviewRow | None:
         """Return the row with the lowest score of those without an answer; None if none is left."""
         waiting = self._waiting()
         if not np.isfinite(waiting).any():
@@ -150,7 +363,7 @@ class Review:
         answered = list(self.last())
         return np.where(np.isin(self._found.numbers, answered), np.inf, self.scores)
 
-    def of_row(self, number: int) -> Shown:
+    def of_row(self, number: int) -> ReviewRow:
         """Return a row by its number; raises `UsageError` if it is not among those kept."""
         place = self._found.place(number)
         if place is None:
@@ -160,13 +373,13 @@ class Review:
             )
         return self.shown(place)
 
-    def shown(self, k: int) -> Shown:
+    def shown(self, k: int) -> ReviewRow:
         """Return the k-th candidate with reasons and values."""
         if self._showing is None:
-            self._showing = Showing(self.scorer, self._usual, self._keep)
+            self._showing = ReviewRows(self.scorer, self._usual, self._keep)
         return self._showing.of(self._found, k, self.scores)
 
-    def list_of(self, n: int = 10) -> list[Shown]:
+    def list_of(self, n: int = 10) -> list[ReviewRow]:
         """Return the lowest rows without an answer that are unlike each other, for a team.
 
         Each is the lowest once all rows are moved back by a quarter of what their scores would
@@ -190,7 +403,7 @@ class Review:
 
     # --- answers ------------------------------------------------------------------------------
 
-    def answer(self, shown: Shown, verdict: str, note: str = "") -> None:
+    def answer(self, shown: ReviewRow, verdict: str, note: str = "") -> None:
         """Take an answer to a row that was shown: "outlier", "fine" or "skip"."""
         if verdict not in ANSWERS:
             raise UsageError(f"answer {verdict!r}: needs one of {', '.join(ANSWERS)}")
