@@ -11,6 +11,7 @@ import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
+from hushtable.describe import describe_ledger
 from hushtable.errors import DataError, MissingExtraError, UsageError
 from hushtable.report.content import Model, gather
 from hushtable.report.lowest import RowReasons, RowsToShow
@@ -299,7 +300,7 @@ def test_features_in_another_unit_are_named(schema, sketch, X):
 
 def test_the_ledger_is_the_releases(of_release):
     ledger, text = of_release.model.counts.ledger, " ".join(Parsed(page(of_release)).text.split())
-    for sentence in ledger.words():
+    for sentence in describe_ledger(ledger):
         assert sentence in text
     assert f"epsilon {ledger.epsilon:.6g}, delta 1e-06" in text
     assert f"{of_release.model.counts.noise_sd:,.4g} counts (standard deviation)" in text

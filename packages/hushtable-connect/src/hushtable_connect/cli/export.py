@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from hushtable import files
 from hushtable.cli._options import Json, Output, argument, option
 from hushtable.cli._output import Target, finish, print_sentences, shown
-from hushtable.report.words import values_of_rows
+from hushtable.describe.plan import values_of_rows
 from hushtable_connect.exports import Format, Model, format_of
 
 _Model = Annotated[

@@ -7,12 +7,12 @@ from typing import Any
 
 from hushtable.cli._detectors import HUSHTABLE
 from hushtable.cli._output import Target, finish, print_sentences
+from hushtable.describe.plan import n_tables
 from hushtable.plans.draws import NOVELTY
 from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import Design
 from hushtable.privacy.mechanisms import Cost
 from hushtable.privacy.terms import Terms
-from hushtable.report.words import n_tables
 
 _EXACT = (
     "A second round, of the rows that lie dense, detects better (mean ROC-AUC +.01, average "

@@ -18,9 +18,9 @@ from hushtable.data.check import FeatureCheck, check_rows
 from hushtable.data.infer import understood
 from hushtable.data.schema import Schema
 from hushtable.data.texts.reading import Reading
+from hushtable.describe.plan import values
 from hushtable.errors import FileError
 from hushtable.plans.plan import Plan
-from hushtable.report.words import values
 
 _Schema = Annotated[
     Path, argument("SCHEMA_OR_PLAN", "Schema in TOML, or a .hush file with a plan in it.")

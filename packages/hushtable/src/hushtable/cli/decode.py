@@ -10,8 +10,9 @@ from hushtable.cli._counts import cost, refuse_repeated
 from hushtable.cli._options import Json, Output, option
 from hushtable.cli._output import Target, finish, print_sentences
 from hushtable.counts.increments import Increment, decoded
+from hushtable.describe import describe_ledger
+from hushtable.describe.ledger import in_file
 from hushtable.errors import HushTableError, PlanError, UsageError
-from hushtable.privacy.ledger_words import in_file
 
 _Increments = Annotated[
     list[Path],
@@ -56,7 +57,7 @@ def decode(
         "command": "decode", "release": str(output), "release_id": total.release_id,
         "plan_id": total.plan_id, "period": ledger.period, "window": ledger.window,
         "horizon": ledger.sensitivity.horizon.periods, "rows": total.n_rows, **cost(total),
-        "words": ledger.words(),
+        "words": describe_ledger(ledger),
     }  # fmt: skip
 
     def text() -> None:
@@ -65,7 +66,7 @@ def decode(
             f"{total.noise_sd:,.1f} on each count (standard deviation)."
         ])  # fmt: skip
         print()
-        print_sentences(ledger.words())
+        print_sentences(describe_ledger(ledger))
 
     finish(as_json, facts, text)
 

@@ -17,8 +17,8 @@ from hushtable.cli._rows import READS, Reads, names_in
 from hushtable.cli._understanding import note_doubts, print_understanding, understanding_facts
 from hushtable.data.infer import refuse, understood
 from hushtable.data.readers import Reader
+from hushtable.describe.plan import texts_of_rows, values_of_rows
 from hushtable.errors import UsageError
-from hushtable.report.words import texts_of_rows, values_of_rows
 
 _Detector = Annotated[Detector, typer.Option(help="Detector to fit.")]
 _Passes = Annotated[

@@ -14,10 +14,11 @@ from hushtable.cli._verdict_files import VerdictReader
 from hushtable.cli.score import open_model
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.verdicts import Verdicts
+from hushtable.describe import describe_ledger
+from hushtable.describe.plan import learned
+from hushtable.describe.plan import verdicts as verdicts_words
 from hushtable.errors import UsageError
 from hushtable.plans.verdicts import check_takes_verdicts
-from hushtable.report.words import learned
-from hushtable.report.words import verdicts as verdicts_words
 from hushtable.scores.review import apart
 
 _Model = Annotated[
@@ -124,7 +125,7 @@ def _learn_shared(model: Path, shared: Any, target: Target, output: Path, as_jso
 
     def text() -> None:
         print(f"Learned {verdicts_words(shared)}, of all sites.\n")
-        print_sentences(shared.ledger.words())
+        print_sentences(describe_ledger(shared.ledger))
         print(f"\nWrote {target}. Keep it where the model may be.")
 
     finish(as_json, facts, text)

@@ -12,6 +12,7 @@ from hushtable.cli._output import Target, finish, print_sentences, print_table, 
 from hushtable.cli._signed import signed_by, standing
 from hushtable.counts.base import Counts
 from hushtable.counts.increments import Increment
+from hushtable.describe import describe_ledger
 from hushtable.errors import PlanError, PrivacyError
 from hushtable.privacy.rounding import rounded_up
 
@@ -51,7 +52,7 @@ def merge(
     }
     if private:
         facts |= {"release_id": total.release_id} if total.release_id else {}
-        facts |= {**cost(total), "words": total.ledger.words()}
+        facts |= {**cost(total), "words": describe_ledger(total.ledger)}
         facts |= {"signed_by": signed_by(total)}
 
     def text() -> None:
@@ -60,7 +61,7 @@ def merge(
             print(f"\n{path} holds the same counts as {twin}: are they the same rows?")
         if private:
             print()
-            print_sentences([*total.ledger.words(), standing(total, "The sum")])
+            print_sentences([*describe_ledger(total.ledger), standing(total, "The sum")])
             print(f"\nWrote {target}.")
         else:
             print(f"\nWrote {target}. It holds exact counts and is not private.")

@@ -16,6 +16,7 @@ from hushtable.counts.base import Noised
 from hushtable.counts.period_files import release_period
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
+from hushtable.describe import describe_ledger
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.mechanisms import DEFAULT, MECHANISMS
@@ -138,7 +139,7 @@ def release(
     def text() -> None:
         print(f"Added noise to each of {len(noised.counts):,} cells: {noised.ledger.noise_sd:,.1f}")
         print("counts (standard deviation).\n")
-        print_sentences(noised.ledger.words())
+        print_sentences(describe_ledger(noised.ledger))
         print(f"\nWrote {target}: this file may leave the site. {sketch} may not.")
 
     finish(as_json, {"command": "release", "release": str(output)} | _facts(noised, counted), text)
@@ -190,7 +191,7 @@ def _release_period(
             f"{len(increment.counts):,} cells."
         ])  # fmt: skip
         print()
-        print_sentences(increment.ledger.words())
+        print_sentences(describe_ledger(increment.ledger))
         print(f"\nWrote {target}: this file may leave the site. {path} and")
         print(f"{kept} may not; the next period needs {kept}.")
 
@@ -203,6 +204,6 @@ def _facts(noised: Noised, counted: Sketch) -> dict[str, Any]:
         "plan_id": noised.plan.plan_id,
         "cells": len(noised.counts),
         **cost(noised),
-        "words": noised.ledger.words(),
+        "words": describe_ledger(noised.ledger),
         "persons": "affirmed" if counted.rows_per_person is None else "column",
     }

@@ -13,7 +13,6 @@ from hushtable.privacy.accounting import GAUSSIAN, ZCDP, check_accounting
 from hushtable.privacy.budget import check_pure
 from hushtable.privacy.composition import Charge, Spent, at_sites
 from hushtable.privacy.horizon import Horizon
-from hushtable.privacy.ledger_words import words
 from hushtable.privacy.mechanisms import MECHANISMS, Cost, Sensitivity, named
 from hushtable.privacy.merging import check_pools, check_terms, together
 from hushtable.privacy.shares import Pool, Share
@@ -253,11 +252,7 @@ class Ledger(Displayed):
         delta = max(self.delta, other.delta)
         return replace(self, delta=delta, shares=shares, pool=pool, accounting=accounting)
 
-    # --- in words and in files --------------------------------------------------------------
-
-    def words(self) -> list[str]:
-        """Return sentences that a privacy officer can sign."""
-        return words(self)
+    # --- in files --------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ledger as JSON carries it, with what it adds up to."""

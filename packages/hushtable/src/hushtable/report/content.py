@@ -6,6 +6,15 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 
 from hushtable.counts.base import Counts
+from hushtable.describe import describe_ledger
+from hushtable.describe.ledger import ledger_lines, ledger_rows
+from hushtable.describe.plan import (
+    dependence,
+    listed,
+    n_tables,
+    values_of_rows,
+    verdicts,
+)
 from hushtable.plans.draws import Purpose
 from hushtable.plans.plan import Plan
 from hushtable.plots import NoiseDisplay
@@ -14,15 +23,6 @@ from hushtable.report.features import Features, features_of
 from hushtable.report.marginals import Histogram, histograms
 from hushtable.report.scores import Scores
 from hushtable.report.sites import Sites
-from hushtable.report.words import (
-    dependence,
-    ledger_lines,
-    ledger_rows,
-    listed,
-    n_tables,
-    values_of_rows,
-    verdicts,
-)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Privacy:
 
     words: list[str]  # the ledger in sentences that somebody can sign
     lines: dict[str, str]  # what the ledger adds up to
-    releases: list[list[str]]  # what it counts, under `words.LEDGER_HEADERS`
+    releases: list[list[str]]  # what it counts, under `LEDGER_HEADERS`
     left: list[str]  # what left the site
     stayed: list[str]  # what did not
     noise: NoiseDisplay  # the counts beside their noise
@@ -221,7 +221,7 @@ def _privacy(model: Model) -> Privacy | None:
     if ledger is None:
         return None
     return Privacy(
-        words=ledger.words(),
+        words=describe_ledger(ledger),
         lines=ledger_lines(ledger, counts.noise_sd) | {"Rows, estimated": f"{counts.n_rows:,}"},
         releases=ledger_rows(ledger),
         left=_left(model),

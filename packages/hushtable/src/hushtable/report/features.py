@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hushtable.counts.base import Counts
+from hushtable.describe.plan import values
 from hushtable.report.scores import Scores
-from hushtable.report.words import values
 
 #: Features that the table lists; the JSON of ``hushtable inspect`` has them all.
 MOST = 200

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hushtable.counts.base import Counts
 from hushtable.data.schema import Feature
-from hushtable.report.words import values
+from hushtable.describe.plan import values
 
 #: Features with a figure.
 MOST = 48

@@ -4,9 +4,9 @@ import io
 import re
 from typing import TYPE_CHECKING, Any, Protocol
 
+from hushtable.describe.ledger import LEDGER_HEADERS
 from hushtable.errors import MissingExtraError
 from hushtable.report.content import Report
-from hushtable.report.words import LEDGER_HEADERS
 
 if TYPE_CHECKING:
     from markupsafe import Markup

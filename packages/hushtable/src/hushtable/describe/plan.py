@@ -1,31 +1,20 @@
-"""Plans and ledgers in the words that commands and reports share."""
+"""Plans, schemas and counts in the words that commands, reports and notebooks share."""
 
-import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
+from hushtable.counts.base import Counts
 from hushtable.counts.learned import LearnedModel
+from hushtable.counts.periods import Periods
 from hushtable.counts.verdicts import Verdicts
+from hushtable.data.schema import Feature, Schema
 from hushtable.data.values import range_words
 from hushtable.plans.draws import NOVELTY, Purpose
 from hushtable.plans.families import TOTALS
-from hushtable.privacy.ledger_words import in_file
-from hushtable.privacy.rounding import rounded_up
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from hushtable.counts.base import Counts
-    from hushtable.counts.periods import Periods
-    from hushtable.data.schema import Feature, Schema
-    from hushtable.plans.plan import Plan
-    from hushtable.privacy.horizon import Horizon
-    from hushtable.privacy.ledger import Ledger
-    from hushtable.privacy.mechanisms import Cost
-
-LEDGER_HEADERS = ["release", "what", "noise scale", "rho"]
+from hushtable.plans.plan import Plan
+from hushtable.privacy.horizon import Horizon
 
 
-def values(feature: "Feature", shown: bool = True, most: int = 3) -> str:
+def values(feature: Feature, shown: bool = True, most: int = 3) -> str:
     """Return a feature's range, or the first few of its categories.
 
     Those of a schema that is not public are rows' values: ``shown`` is whether to show them.
@@ -37,14 +26,14 @@ def values(feature: "Feature", shown: bool = True, most: int = 3) -> str:
     return range_words(feature, most)
 
 
-def texts_of_rows(schema: "Schema") -> dict[str, int]:
+def texts_of_rows(schema: Schema) -> dict[str, int]:
     """Return how many texts of rows a schema holds, by column; none if it is public."""
     if schema.public:
         return {}
     return {f.name: len(f.categories) for f in schema.features if f.kind == "categorical"}
 
 
-def values_of_rows(schema: "Schema", most: int = 20) -> str:
+def values_of_rows(schema: Schema, most: int = 20) -> str:
     """Return which values of rows a schema holds, in words; empty if it is public."""
     if schema.public:
         return ""
@@ -60,7 +49,7 @@ def values_of_rows(schema: "Schema", most: int = 20) -> str:
     return ", and ".join(parts)
 
 
-def kind_of_plan(plan: "Plan") -> str:
+def kind_of_plan(plan: Plan) -> str:
     """Return what to say of a plan after its detector's name: of which pass, or for what."""
     if plan.first_counts is not None:
         return ", second pass" + ("" if plan.gate_cell is None else " behind a gate")
@@ -69,7 +58,7 @@ def kind_of_plan(plan: "Plan") -> str:
     return " of a second pass" if plan.purpose is Purpose.GATE else ""
 
 
-def dependence(plan: "Plan") -> str:
+def dependence(plan: Plan) -> str:
     """Return whether the plan depends on rows, and through what."""
     if not plan.data_dependent and plan.behind:
         return "through private releases only: their cost counts in every release under it"
@@ -80,7 +69,7 @@ def dependence(plan: "Plan") -> str:
     return "yes: refined by counts of rows"
 
 
-def learned(counts: "Counts") -> dict[str, int]:
+def learned(counts: Counts) -> dict[str, int]:
     """Return how many verdicts a file of counts holds, for machines; nothing if it holds none."""
     given = counts.verdicts if isinstance(counts, LearnedModel) else counts
     if isinstance(given, Verdicts):
@@ -92,7 +81,7 @@ def learned(counts: "Counts") -> dict[str, int]:
     return {"outliers": outliers, "fine": fine}
 
 
-def verdicts(counts: "Counts") -> str:
+def verdicts(counts: Counts) -> str:
     """Return how many verdicts a file of counts holds, in words; empty if it holds none."""
     found = learned(counts)
     if not found:
@@ -106,13 +95,13 @@ def verdicts(counts: "Counts") -> str:
     return words
 
 
-def listed(things: "Sequence[str]") -> str:
+def listed(things: Sequence[str]) -> str:
     """Return things in a row, with ``and`` before the last."""
     *first, last = things
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def n_periods(horizon: "Horizon") -> str:
+def n_periods(horizon: Horizon) -> str:
     """Return how many periods a plan is for, and in how many of them a person may have rows."""
     many = "1 period" if horizon.periods == 1 else f"{horizon.periods} periods"
     if horizon.participations == 1:
@@ -126,57 +115,7 @@ def n_tables(n: int) -> str:
     return "1 table" if n == 1 else f"{n:,} tables"
 
 
-def ledger_lines(ledger: "Ledger", noise_sd: float) -> dict[str, str]:
-    """Return what a ledger adds up to."""
-    sensitivity, horizon = ledger.sensitivity, ledger.sensitivity.horizon
-    in_a_period = "" if horizon is None else horizon_words(horizon)
-    periods = {} if horizon is None else {"Holds": in_file(ledger)}
-    mixed = " as mixed" if horizon is not None and ledger.window is None else ""
-    return {
-        **periods,
-        "Mechanism": f"{ledger.mechanism}, one scale for all cells of all tables",
-        "Noise a cell": f"{noise_sd:,.4g} counts{mixed} (standard deviation)",
-        "Neighbours": f"{sensitivity.adjacency}, at most {sensitivity.rows_per_person:,} a person"
-        f"{in_a_period}",
-        "Sensitivity": f"L1 {sensitivity.l1:,}, L2 {math.sqrt(sensitivity.l2_squared):.4g}, "
-        f"over {n_tables(sensitivity.tables)}"
-        + ("" if horizon is None or horizon.periods == 1 else f" of all {horizon.periods} periods"),
-        "Total": f"rho {rounded_up(ledger.rho, 4):g}, epsilon {rounded_up(ledger.epsilon, 4):g}, "
-        f"delta {rounded_up(ledger.delta):g}",
-    }
-
-
-def horizon_words(horizon: "Horizon") -> str:
-    """Say in how many periods a person may have rows, if there are several."""
-    if horizon.participations == 1:
-        return "" if horizon.periods == 1 else f" in one of {horizon.periods} periods"
-    apart = f", {horizon.apart} or more apart" if horizon.apart > 1 else ""
-    return f" in each of {horizon.participations} of {horizon.periods} periods{apart}"
-
-
-def ledger_rows(ledger: "Ledger") -> list[list[str]]:
-    """Return the releases that a ledger counts, a row each, under `LEDGER_HEADERS`."""
-    all_periods = "" if ledger.period is None else ", all periods"
-    rows = [
-        [spent.release[:12], f"{spent.what}, behind the plan", "", _rho(spent.cost)]
-        for spent in ledger.behind_plan
-    ]
-    for share in ledger.shares:
-        rows += [
-            [spent.release[:12], f"{spent.what}, earlier", "", _rho(spent.cost)]
-            for spent in share.earlier
-        ]
-        own = ledger.cost_of(share)
-        what = f"these tables{all_periods} ({share.library})"
-        rows.append([share.release[:12], what, f"{share.scale:g}", _rho(own)])
-    return rows
-
-
-def _rho(cost: "Cost") -> str:
-    return f"{rounded_up(cost.rho, 4):g}"
-
-
-def periods_lines(periods: "Periods") -> dict[str, str]:
+def periods_lines(periods: Periods) -> dict[str, str]:
     """Return how far a site's periods are, with their exact rows."""
     last, of, start = len(periods), periods.horizon.periods, periods.start
     if last < start:
@@ -188,12 +127,12 @@ def periods_lines(periods: "Periods") -> dict[str, str]:
     return {"Periods": f"{last} of {of} released{began}", "Rows counted": counted}
 
 
-def rows_of_periods(periods: "Periods") -> list[int]:
+def rows_of_periods(periods: Periods) -> list[int]:
     """Return how many rows each released period has, from the site's first on."""
     counted = periods.counts[periods.start - 1 :].sum(axis=1)
     return [int(n) for n in counted // periods.plan.family.n_histograms]
 
 
-def column_rows(plan: "Plan") -> list[list[str]]:
+def column_rows(plan: Plan) -> list[list[str]]:
     """Return the columns of a plan: name, kind, and its range or all its categories."""
     return [[one.name, one.kind, values(one, most=10_000)] for one in plan.schema.features]

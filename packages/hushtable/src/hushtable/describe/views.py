@@ -1,28 +1,26 @@
 """Views of the package's things in a notebook: the officer's sentence first, then what it is.
 
 They show what ``hushtable inspect`` shows without being asked for more: no range and no category
-that was read off rows. Imported when the first thing is shown; may import `report` and what lies
-below; tested in ``tests/test_notebook.py``.
+that was read off rows. Imported when the first thing is shown.
 """
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hushtable import plugins
+from hushtable.counts.base import Counts, Noised
+from hushtable.counts.learned import LearnedModel
+from hushtable.counts.local import LocalModel
+from hushtable.counts.periods import Periods
+from hushtable.counts.sketch import Sketch
+from hushtable.counts.verdicts import Verdicts
+from hushtable.data.schema import Schema
+from hushtable.describe import plan as words
+from hushtable.describe.ledger import LEDGER_HEADERS, describe_ledger, ledger_lines, ledger_rows
 from hushtable.display import View
-from hushtable.report import words
-
-if TYPE_CHECKING:
-    from hushtable.counts.base import Counts, Noised
-    from hushtable.counts.learned import LearnedModel
-    from hushtable.counts.local import LocalModel
-    from hushtable.counts.periods import Periods
-    from hushtable.counts.sketch import Sketch
-    from hushtable.counts.verdicts import Verdicts
-    from hushtable.data.schema import Schema
-    from hushtable.plans.plan import Plan
-    from hushtable.privacy.ledger import Ledger
-    from hushtable.scores.review import ReviewRow
+from hushtable.plans.plan import Plan
+from hushtable.privacy.ledger import Ledger
+from hushtable.scores.review import ReviewRow
 
 _FEATURES = ("column", "kind", "range or categories")
 
@@ -38,7 +36,7 @@ def view(thing: object) -> View:
     return next(VIEWS[name] for name in names if name in VIEWS)(thing)
 
 
-def _schema(schema: "Schema") -> View:
+def _schema(schema: Schema) -> View:
     if schema.public:
         says = ["This schema holds nothing of a row: its ranges and categories are public."]
         if schema.paid:
@@ -54,11 +52,11 @@ def _schema(schema: "Schema") -> View:
     return View("Schema", says, {}, _FEATURES, _features(schema))
 
 
-def _features(schema: "Schema") -> list[list[str]]:
+def _features(schema: Schema) -> list[list[str]]:
     return [[f.name, f.kind, words.values(f, schema.public)] for f in schema.features]
 
 
-def _plan(plan: "Plan") -> View:
+def _plan(plan: Plan) -> View:
     if plan.data_dependent:
         says = [
             "This plan shows something of rows, and nothing can be released under it: keep it as "
@@ -81,12 +79,12 @@ def _plan(plan: "Plan") -> View:
     return View("Plan", says, figures, _FEATURES, _features(plan.schema))
 
 
-def _exact(what: str, counts: "Counts", last: str) -> View:
+def _exact(what: str, counts: Counts, last: str) -> View:
     says = [f"This must not leave the site: it holds {what}.", last]
     return View(counts.noun.removeprefix("a ").capitalize(), says, _figures(counts))
 
 
-def _sketch(sketch: "Sketch") -> View:
+def _sketch(sketch: Sketch) -> View:
     last = "What may leave is its release, sketch.release(epsilon=...)."
     if sketch.plan.data_dependent or sketch.seeded:
         last = "Nor can it be released: what it was counted by depends on rows, or on a seed."
@@ -99,16 +97,16 @@ def _sketch(sketch: "Sketch") -> View:
     return View(made.kind, made.sentences, figures, headers, rows)
 
 
-def _local(model: "LocalModel") -> View:
+def _local(model: LocalModel) -> View:
     return _exact("exact counts of its site's rows", model, "It scores the site's own rows.")
 
 
-def _figures(counts: "Counts") -> dict[str, str]:
+def _figures(counts: Counts) -> dict[str, str]:
     tables = f"{words.n_tables(counts.n_tables)} ({counts.n_cells:,} cells)"
     return {"Plan": counts.plan_id[:12], "Detector": counts.detector, "Tables": tables}
 
 
-def release_view(counts: "Noised") -> View:
+def release_view(counts: Noised) -> View:
     """Return the view of counts with noise."""
     made = _ledger(counts.ledger)
     rows = {} if counts.mixed else {"Rows, estimated": f"{counts.n_rows:,}"}
@@ -117,20 +115,20 @@ def release_view(counts: "Noised") -> View:
     return View(kind, made.sentences, figures, made.headers, made.rows)
 
 
-def _periods(periods: "Periods") -> View:
-    cost = periods.ledger(max(1, len(periods))).words()[:2]
+def _periods(periods: Periods) -> View:
+    cost = describe_ledger(periods.ledger(max(1, len(periods))))[:2]
     says = ["This must not leave the site: it holds exact counts of rows.", *cost]
     figures = {"Plan": periods.plan.plan_id[:12], "Terms": periods.terms.words()}
     return View("Periods", says, words.periods_lines(periods) | figures)
 
 
-def _ledger(ledger: "Ledger") -> View:
-    figures = words.ledger_lines(ledger, ledger.noise_sd)
-    rows = words.ledger_rows(ledger)
-    return View("Ledger", ledger.words(), figures, words.LEDGER_HEADERS, rows)
+def _ledger(ledger: Ledger) -> View:
+    figures = ledger_lines(ledger, ledger.noise_sd)
+    rows = ledger_rows(ledger)
+    return View("Ledger", describe_ledger(ledger), figures, LEDGER_HEADERS, rows)
 
 
-def _shown(row: "ReviewRow") -> View:
+def _review_row(row: ReviewRow) -> View:
     says = [f"{row.words}.", "It shows values of a row: clear it before you pass the page on."]
     figures = {"Score": f"{row.score:.4f}", "Severity": f"{row.severity:.2f}"}
     figures |= {name: text for name, text in row.kept.items() if name not in row.values}
@@ -138,14 +136,14 @@ def _shown(row: "ReviewRow") -> View:
     return View(f"Row {row.row}", says, figures, ("column", "value", "usual", ""), rows)
 
 
-def _verdicts(verdicts: "Verdicts") -> View:
+def _verdicts(verdicts: Verdicts) -> View:
     says = "They are kept like the rows; what may leave is a release under Plan.verdicts."
     made = _exact("exact counts of few rows, from which these can be read", verdicts, says)
     figures = {"Outliers": f"{verdicts.n_outliers:,}", "Fine": f"{verdicts.n_fine:,}"}
     return made._replace(figures=figures | dict(made.figures))
 
 
-def _learned(model: "LearnedModel") -> View:
+def _learned(model: LearnedModel) -> View:
     of_model, of_verdicts = view(model.model), view(model.verdicts)
     says = [*of_model.sentences, f"With verdicts. {of_verdicts.sentences[0]}"]
     return of_model._replace(kind=f"{of_model.kind} with verdicts", sentences=says)
@@ -155,5 +153,5 @@ def _learned(model: "LearnedModel") -> View:
 VIEWS: dict[str, Callable[[Any], View]] = {
     "Schema": _schema, "Plan": _plan, "Sketch": _sketch, "LocalModel": _local,
     "Noised": release_view, "Verdicts": _verdicts, "LearnedModel": _learned, "Ledger": _ledger,
-    "Periods": _periods, "ReviewRow": _shown,
+    "Periods": _periods, "ReviewRow": _review_row,
 }  # fmt: skip

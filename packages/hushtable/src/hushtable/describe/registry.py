@@ -8,23 +8,21 @@ size of the plan and ids. What a file cannot know is left for a person, marked b
 import math
 from collections.abc import Iterator
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from hushtable.counts.release import Release
+from hushtable.describe import plan as words
+from hushtable.describe.ledger import describe_ledger, in_file
 from hushtable.privacy.accounting import ZCDP
-from hushtable.privacy.ledger_words import in_file
+from hushtable.privacy.ledger import Ledger
 from hushtable.privacy.rounding import rounded_up
-from hushtable.report import words
-
-if TYPE_CHECKING:
-    from hushtable.counts.release import Release
-    from hushtable.privacy.ledger import Ledger
 
 #: How everything begins, or ends, that a person has to fill in. Where the registry takes one of a
 #: few words or a date, its check refuses the draft until that is done.
 TO_FILL_IN = "TO FILL IN: "
 
 
-def entry(release: "Release") -> dict[str, Any]:
+def entry(release: Release) -> dict[str, Any]:
     """Return the draft of a release's entry, as JSON carries it.
 
     The registry's fields of all three tiers, in its order. Epsilon, delta and rho are the
@@ -67,7 +65,7 @@ def left_open(draft: Any, place: str = "") -> Iterator[str]:
         yield place
 
 
-def _basic(release: "Release") -> dict[str, Any]:
+def _basic(release: Release) -> dict[str, Any]:
     family = release.plan.family
     return {
         "name": f"{TO_FILL_IN}name of the data product",
@@ -87,7 +85,7 @@ def _basic(release: "Release") -> dict[str, Any]:
     }
 
 
-def _domain(release: "Release") -> str:
+def _domain(release: Release) -> str:
     schema = release.plan.schema
     numeric = sum(feature.kind == "numeric" for feature in schema.features)
     how = (
@@ -101,7 +99,7 @@ def _domain(release: "Release") -> str:
     )
 
 
-def _unprotected(ledger: "Ledger") -> str:
+def _unprotected(ledger: Ledger) -> str:
     released = "is a release, when, and from which sites."
     if ledger.period is not None:
         released = "are releases, in which periods, and from which sites."
@@ -114,7 +112,7 @@ def _unprotected(ledger: "Ledger") -> str:
     return f"None in the file. {plan}"
 
 
-def _privacy_loss(ledger: "Ledger") -> dict[str, Any]:
+def _privacy_loss(ledger: Ledger) -> dict[str, Any]:
     unit = ledger.sensitivity
     rows = unit.rows_per_person
     horizon = unit.horizon
@@ -142,11 +140,11 @@ def _privacy_loss(ledger: "Ledger") -> dict[str, Any]:
             f"nobody has more than {rows:,} of the rows{in_periods}, and how that is known."
         ),
         "privacy_parameters": parameters,
-        "privacy_parameters_details": " ".join(ledger.words()),
+        "privacy_parameters_details": " ".join(describe_ledger(ledger)),
     }
 
 
-def _model(ledger: "Ledger") -> dict[str, Any]:
+def _model(ledger: Ledger) -> dict[str, Any]:
     sites = len(ledger.shares)
     if len(ledger.pools) > 1 or (ledger.pools and ledger.pool is None):
         model = (
@@ -184,7 +182,7 @@ def _model(ledger: "Ledger") -> dict[str, Any]:
     }
 
 
-def _periods(ledger: "Ledger") -> str:
+def _periods(ledger: Ledger) -> str:
     """Return what is released in which periods; empty for a single release."""
     horizon = ledger.sensitivity.horizon
     if horizon is None:
@@ -199,7 +197,7 @@ def _periods(ledger: "Ledger") -> str:
     )
 
 
-def _before(ledger: "Ledger") -> str:
+def _before(ledger: Ledger) -> str:
     """Return which releases on the same rows the totals count, besides this one."""
     earlier = {spent.release: spent for share in ledger.shares for spent in share.earlier}
     before = [*ledger.behind_plan, *earlier.values()]
@@ -209,7 +207,7 @@ def _before(ledger: "Ledger") -> str:
     return f"The totals count the earlier releases on the same rows: {named}."
 
 
-def _accounting(ledger: "Ledger") -> dict[str, str]:
+def _accounting(ledger: Ledger) -> dict[str, str]:
     unit = ledger.sensitivity
     added = (
         "Releases on the same rows add up in zCDP (rho), which is turned into epsilon at delta once"
@@ -245,7 +243,7 @@ def _accounting(ledger: "Ledger") -> dict[str, str]:
     }
 
 
-def _implementation(release: "Release") -> dict[str, str]:
+def _implementation(release: Release) -> dict[str, str]:
     ledger = release.ledger
     scales = words.listed(sorted({f"{share.scale:.6g}" for share in ledger.shares}))
     libraries = words.listed(sorted({share.library for share in ledger.shares}))

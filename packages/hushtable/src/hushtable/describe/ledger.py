@@ -1,16 +1,28 @@
-"""A ledger in sentences that a privacy officer can sign."""
+"""A ledger in words: sentences that a privacy officer can sign, and tables of what adds up."""
 
-from typing import TYPE_CHECKING
+import math
 
+from hushtable.describe.plan import n_tables
+from hushtable.privacy.horizon import Horizon
+from hushtable.privacy.ledger import Ledger
+from hushtable.privacy.mechanisms import Cost, Sensitivity
 from hushtable.privacy.rounding import rounded_up
 
-if TYPE_CHECKING:  # a ledger says its words itself
-    from hushtable.privacy.ledger import Ledger
-    from hushtable.privacy.mechanisms import Sensitivity
+LEDGER_HEADERS = ["release", "what", "noise scale", "rho"]
 
 
-def words(ledger: "Ledger") -> list[str]:
-    """Return sentences that a privacy officer can sign."""
+def describe_ledger(ledger: Ledger) -> list[str]:
+    """Return what a release costs a person, in sentences that a privacy officer can sign.
+
+    Examples
+    --------
+    >>> from hushtable import Feature, Plan, Schema, Sketch
+    >>> from hushtable.describe import describe_ledger
+    >>> plan = Plan.draw(Schema([Feature.numeric("age", low=0, high=120)]), random_state=0)
+    >>> release = Sketch.from_data(plan, [[31.0], [58.0], [72.0]]).release(1.0)
+    >>> print(describe_ledger(release.ledger)[1])
+    That is the total over all 100 tables.
+    """
     # (epsilon, delta): P[A] <= e^epsilon P'[A] + delta, for all that may be shown.
     delta = f", plus {rounded_up(ledger.delta):g}" if ledger.delta else ""
     horizon, tables = ledger.sensitivity.horizon, ledger.sensitivity.tables
@@ -46,7 +58,7 @@ def words(ledger: "Ledger") -> list[str]:
     return lines
 
 
-def _several_sites(ledger: "Ledger") -> str:
+def _several_sites(ledger: Ledger) -> str:
     """Say what it costs a person whose rows are at several of the sites."""
     k = len(ledger.shares)
     merged = _merged(ledger)
@@ -61,7 +73,7 @@ def _several_sites(ledger: "Ledger") -> str:
     return f"{how} It holds for a person {where}; {factor}."
 
 
-def _records(unit: "Sensitivity") -> str:
+def _records(unit: Sensitivity) -> str:
     """Say whose rows may come or go: those of one person, in all their periods."""
     rows, horizon = unit.rows_per_person, unit.horizon
     if horizon is None or horizon.participations == 1:
@@ -77,7 +89,7 @@ def _records(unit: "Sensitivity") -> str:
     )
 
 
-def in_file(ledger: "Ledger") -> str:
+def in_file(ledger: Ledger) -> str:
     """Say which periods are in a file, of how many; empty if it is of none."""
     last, window, horizon = ledger.period, ledger.window, ledger.sensitivity.horizon
     if last is None or horizon is None:
@@ -88,13 +100,13 @@ def in_file(ledger: "Ledger") -> str:
     return f"the decoded sum of {which} of {horizon.periods}"
 
 
-def _merged(ledger: "Ledger") -> int:
+def _merged(ledger: Ledger) -> int:
     """Return of how many releases it is the sum; a round whose sites share the noise is one."""
     own = sum(ledger.pool_of(share) is None for share in ledger.shares)
     return own + len(ledger.pools)
 
 
-def _pooled(ledger: "Ledger", merged: int) -> str:
+def _pooled(ledger: Ledger, merged: int) -> str:
     colluders = min(pool.colluders for pool in ledger.pools)
     if merged == 1:
         words = f"{len(ledger.shares)} sites share the noise, and only their sum was to be seen."
@@ -112,3 +124,53 @@ def _pooled(ledger: "Ledger", merged: int) -> str:
         others = "another" if colluders == 1 else f"{colluders} others"
         words += f", also one that learns the noise of {others}"
     return words + "."
+
+
+def ledger_lines(ledger: Ledger, noise_sd: float) -> dict[str, str]:
+    """Return what a ledger adds up to."""
+    sensitivity, horizon = ledger.sensitivity, ledger.sensitivity.horizon
+    in_a_period = "" if horizon is None else horizon_words(horizon)
+    periods = {} if horizon is None else {"Holds": in_file(ledger)}
+    mixed = " as mixed" if horizon is not None and ledger.window is None else ""
+    return {
+        **periods,
+        "Mechanism": f"{ledger.mechanism}, one scale for all cells of all tables",
+        "Noise a cell": f"{noise_sd:,.4g} counts{mixed} (standard deviation)",
+        "Neighbours": f"{sensitivity.adjacency}, at most {sensitivity.rows_per_person:,} a person"
+        f"{in_a_period}",
+        "Sensitivity": f"L1 {sensitivity.l1:,}, L2 {math.sqrt(sensitivity.l2_squared):.4g}, "
+        f"over {n_tables(sensitivity.tables)}"
+        + ("" if horizon is None or horizon.periods == 1 else f" of all {horizon.periods} periods"),
+        "Total": f"rho {rounded_up(ledger.rho, 4):g}, epsilon {rounded_up(ledger.epsilon, 4):g}, "
+        f"delta {rounded_up(ledger.delta):g}",
+    }
+
+
+def horizon_words(horizon: Horizon) -> str:
+    """Say in how many periods a person may have rows, if there are several."""
+    if horizon.participations == 1:
+        return "" if horizon.periods == 1 else f" in one of {horizon.periods} periods"
+    apart = f", {horizon.apart} or more apart" if horizon.apart > 1 else ""
+    return f" in each of {horizon.participations} of {horizon.periods} periods{apart}"
+
+
+def ledger_rows(ledger: Ledger) -> list[list[str]]:
+    """Return the releases that a ledger counts, a row each, under `LEDGER_HEADERS`."""
+    all_periods = "" if ledger.period is None else ", all periods"
+    rows = [
+        [spent.release[:12], f"{spent.what}, behind the plan", "", _rho(spent.cost)]
+        for spent in ledger.behind_plan
+    ]
+    for share in ledger.shares:
+        rows += [
+            [spent.release[:12], f"{spent.what}, earlier", "", _rho(spent.cost)]
+            for spent in share.earlier
+        ]
+        own = ledger.cost_of(share)
+        what = f"these tables{all_periods} ({share.library})"
+        rows.append([share.release[:12], what, f"{share.scale:g}", _rho(own)])
+    return rows
+
+
+def _rho(cost: Cost) -> str:
+    return f"{rounded_up(cost.rho, 4):g}"
