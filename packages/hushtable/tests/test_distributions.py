@@ -9,7 +9,7 @@ import pytest
 
 from hushtable import Feature, HushTable, Schema
 from hushtable.data.encoding import Encoder
-from hushtable.report.odd import ValueChart
+from hushtable.report.rows import ValueChart
 from hushtable.scores.distributions import CELLS, Distribution, Distributions
 from hushtable.scores.reasons import Crowding, Reason, crowding_words
 from hushtable.scores.scorer import Scorer

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
-from hushtable.report.lowest import RowsToShow
-from hushtable.report.scores import score_rows
+from hushtable.report.rows import RowsToShow, score_rows
 from hushtable.scores.distributions import Distributions
 from hushtable.scores.reasons import Frequencies, Reasons
 from hushtable.scores.scorer import Scorer

@@ -20,9 +20,8 @@ from hushtable.data.readers import as_reader
 from hushtable.data.texts.looks import looks
 from hushtable.errors import PlanError
 from hushtable.report.content import Model, gather
-from hushtable.report.lowest import RowsToShow
 from hushtable.report.page import page
-from hushtable.report.scores import score_rows
+from hushtable.report.rows import RowsToShow, score_rows
 from hushtable.scores.scorer import Scorer
 
 N = 240

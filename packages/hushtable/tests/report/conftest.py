@@ -6,10 +6,8 @@ import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
-from hushtable.report.content import Model, gather
-from hushtable.report.lowest import RowsToShow
-from hushtable.report.scores import score_rows
-from hushtable.report.sites import sites_of_parts
+from hushtable.report.content import Model, gather, sites_of_parts
+from hushtable.report.rows import RowsToShow, score_rows
 from hushtable.scores.scorer import Scorer
 from report_helpers import EVIL
 

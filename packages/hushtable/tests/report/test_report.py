@@ -13,11 +13,9 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.describe import describe_ledger
 from hushtable.errors import DataError, MissingExtraError, UsageError
-from hushtable.report.content import Model, gather
-from hushtable.report.lowest import RowReasons, RowsToShow
+from hushtable.report.content import Model, gather, sites_of_parts
 from hushtable.report.page import page
-from hushtable.report.scores import score_rows
-from hushtable.report.sites import sites_of_parts
+from hushtable.report.rows import RowReasons, RowsToShow, score_rows
 from hushtable.scores.details import Detail
 from hushtable.scores.explain import Explainer
 from hushtable.scores.outliers import LowRow

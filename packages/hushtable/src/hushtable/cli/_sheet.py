@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from hushtable.report.top import about
+from hushtable.report.page import about_top
 from hushtable.scores.outliers import Outliers
 
 #: Characters of a column's width, at most and at least.
@@ -41,7 +41,7 @@ def write_sheet(file: BinaryIO, found: Outliers, model: str) -> None:
         notes = book.add_worksheet("About")
         notes.set_column(0, 0, 16)
         notes.set_column(1, 1, 100)
-        for i, (name, text) in enumerate(about(found, model).items()):
+        for i, (name, text) in enumerate(about_top(found, model).items()):
             notes.write_string(i, 0, name, looks["head"])
             notes.write_string(i, 1, text, looks["words"])
 

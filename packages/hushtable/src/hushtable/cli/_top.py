@@ -11,7 +11,7 @@ from hushtable.cli._output import Target, print_sentences, print_table, shown
 from hushtable.cli._sheet import write_sheet
 from hushtable.errors import UsageError
 from hushtable.files import replacing
-from hushtable.report.top import check_extra, page
+from hushtable.report.page import check_extra, top_page
 from hushtable.scores.outliers import AMONG, LowRow, Outliers
 
 #: What files of the lowest rows end in.
@@ -49,7 +49,7 @@ def write_top(target: Target, found: Outliers, model: Path, source: str, unit: s
         if target.path.suffix == ".xlsx":
             write_sheet(file, found, model.name)
         elif target.path.suffix == ".html":
-            file.write(page(found, model.name, source, unit).encode())
+            file.write(top_page(found, model.name, source, unit).encode())
         elif target.path.suffix == ".csv":
             csv.write_csv(harmless_table(found.table()), file)
         else:

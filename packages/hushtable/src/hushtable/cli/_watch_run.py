@@ -19,7 +19,7 @@ from hushtable.cli.score import open_model
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader
 from hushtable.errors import HushTableError, UsageError
-from hushtable.report.scores import of_all_rows, why_no_drift
+from hushtable.report.rows import of_all_rows, why_no_drift
 from hushtable.scores.details import Scored
 from hushtable.scores.outliers import Search
 from hushtable.streams import Drift

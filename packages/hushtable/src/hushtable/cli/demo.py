@@ -16,9 +16,8 @@ from hushtable.data.readers import as_reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import HushTableError
 from hushtable.plans.plan import Plan
-from hushtable.report.content import Model, gather
-from hushtable.report.scores import score_rows
-from hushtable.report.sites import sites_of_parts
+from hushtable.report.content import Model, gather, sites_of_parts
+from hushtable.report.rows import score_rows
 from hushtable.scores.scorer import Scorer
 
 # Public ranges: the data set's published description states the least and the largest value of

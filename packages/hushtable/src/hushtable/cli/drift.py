@@ -19,7 +19,7 @@ from hushtable.counts.sketch import Sketch
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.report.scores import of_all_rows, why_no_drift
+from hushtable.report.rows import of_all_rows, why_no_drift
 from hushtable.streams import Drift
 
 #: What a command returns that is done, and found what --fail-above names.

@@ -17,11 +17,9 @@ from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.errors import FileError, UsageError
 from hushtable.files import write_bytes
-from hushtable.report.content import Model, Report, gather
-from hushtable.report.lowest import RowsToShow
-from hushtable.report.page import check_extra, page
-from hushtable.report.scores import Scores, passes, score_rows
-from hushtable.report.sites import Sites, sites_of_parts
+from hushtable.report.content import Model, Report, Sites, gather, sites_of_parts
+from hushtable.report.page import check_report_extra, page
+from hushtable.report.rows import RowsToShow, Scores, passes, score_rows
 from hushtable.scores.models import OpenedModel, scoring
 from hushtable.scores.ranks import Ranks
 
@@ -184,7 +182,7 @@ def check_page(output: Path) -> None:
     if output.suffix != ".html":
         raise UsageError(f"{output}: a report needs a name that ends in .html")
     Target(output)
-    check_extra()
+    check_report_extra()
 
 
 def write_page(made: Report, output: Path) -> Target:
