@@ -21,7 +21,7 @@ import hushtable.privacy.noise
 import hushtable.scores.scorer  # noqa: F401
 from hushtable import HushTable
 from hushtable.cli import main
-from hushtable.cli._app import app
+from hushtable.cli.app import app
 
 for _group in (app(), *(one for one in app().commands.values() if hasattr(one, "commands"))):
     for _command in _group.commands.values():

@@ -12,7 +12,7 @@ from typing import Any
 
 from hushtable.errors import HushTableError, PluginError
 
-#: Tables of commands, as `hushtable.cli._app.COMMANDS`; homes are modules beside the table's.
+#: Tables of commands, as `hushtable.cli.app.COMMANDS`; homes are modules beside the table's.
 COMMANDS = "hushtable.commands"
 #: By the kind's name, a `hushtable.files.Kind`.
 KINDS = "hushtable.kinds"

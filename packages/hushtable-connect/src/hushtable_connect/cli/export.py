@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from hushtable import files
-from hushtable.cli._options import Json, Output, argument, option
-from hushtable.cli._output import Target, finish, print_sentences, shown
+from hushtable.cli.options import Json, Output, argument, option
+from hushtable.cli.output import Target, finish, print_sentences, shown
 from hushtable.describe.plan import values_of_rows
 from hushtable_connect.exports import Format, Model, format_of
 

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli._options import Json, argument, option
-from hushtable.cli._output import Target, finish, print_table, shown
+from hushtable.cli.options import Json, argument, option
+from hushtable.cli.output import Target, finish, print_table, shown
 from hushtable.entries import is_digest
 from hushtable.errors import RoundError, UsageError
 from hushtable.privacy.rounding import rounded_up

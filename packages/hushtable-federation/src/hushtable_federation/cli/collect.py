@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable.cli._options import Json, Output, option
-from hushtable.cli._output import Target, finish, print_sentences, print_table
-from hushtable.cli._signed import signed_by, standing
+from hushtable.cli.counts import signed_by, standing
+from hushtable.cli.options import Json, Output, option
+from hushtable.cli.output import Target, finish, print_sentences, print_table
 from hushtable.describe import describe_ledger
 from hushtable.errors import RoundError
 from hushtable_federation.cli import _common as common

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli._options import Json, argument, option
-from hushtable.cli._output import Target, finish, print_table, shown
+from hushtable.cli.options import Json, argument, option
+from hushtable.cli.output import Target, finish, print_table, shown
 from hushtable.describe.plan import values
 from hushtable.errors import UsageError
 from hushtable_federation.cli._common import PersonsOption, stated_persons

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable.cli._options import Json, option
-from hushtable.cli._output import finish, print_sentences, print_table, shown
+from hushtable.cli.options import Json, option
+from hushtable.cli.output import finish, print_sentences, print_table, shown
 from hushtable.describe.plan import column_rows
 from hushtable.errors import RoundError
 from hushtable.plans.plan import Plan

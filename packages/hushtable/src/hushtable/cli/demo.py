@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from hushtable.cli._options import Json, option
-from hushtable.cli._output import finish, print_table
+from hushtable.cli.options import Json, option
+from hushtable.cli.output import finish, print_table
 from hushtable.cli.report import check_page, write_page
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import as_reader

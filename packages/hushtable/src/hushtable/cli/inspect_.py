@@ -7,9 +7,9 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from hushtable import files, plugins
-from hushtable.cli._options import Json, option
-from hushtable.cli._output import Target, finish, print_sentences, print_table, shown, size
-from hushtable.cli._signed import signed_by, signed_lines
+from hushtable.cli.counts import signed_by, signed_lines
+from hushtable.cli.options import Json, option
+from hushtable.cli.output import Target, finish, print_sentences, print_table, shown, size
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.periods import Periods

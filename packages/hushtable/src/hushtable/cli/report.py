@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from hushtable import files, plugins
-from hushtable.cli._counts import read_counts
-from hushtable.cli._options import Json, Threads, argument, option
-from hushtable.cli._output import Target, finish, listed, size
-from hushtable.cli._progress import watched
-from hushtable.cli._rows import READS, Reads, Rows, names_in
+from hushtable.cli.counts import read_counts
+from hushtable.cli.options import Json, Threads, argument, option
+from hushtable.cli.output import Target, finish, listed, size
+from hushtable.cli.progress import watched
+from hushtable.cli.rows import READS, Reads, Rows, names_in
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.errors import FileError, UsageError

@@ -117,32 +117,6 @@ def _figure(display: _Drawn, words: str, height: float = _HEIGHT) -> "Markup":
     )
 
 
-def about_top(found: Outliers, model: str) -> dict[str, str]:
-    """Return what a reader of the rows needs to know, by headings."""
-    rows = f"{len(found.rows):,} of {found.n_rows:,} rows, the lowest scores first."
-    notes = {
-        "Made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by hushtable, with the model {model}.",
-        "Rows": f"{rows} Rows are numbered from 0.",
-        "severity": "From 0 to 100: 100 times one minus the share of rows that are as rare, or "
-        f"rarer, among {found.among}.",
-        "score": found.meaning,
-        "error": "One standard error of the score: rows whose scores differ by less may change "
-        "places.",
-        "outside": "Columns whose value lies beyond the ranges or categories of the model.",
-    }
-    if found.explained:
-        notes |= {
-            "reason": "The columns that lower the score most, the strongest first.",
-            "usual": "The middle 90% of the rows that the model counted, or their most frequent "
-            "categories; the model's range where it does not know those.",
-            "direction": "high or low: beyond the middle 90%. rare: a category of fewer than 10% "
-            "of the rows. missing: no value. beyond: outside of the model's range or "
-            "categories. Empty: usual by itself, odd together with other columns.",
-        }
-    stays = "This describes rows and holds their values: keep it where the rows are."
-    return notes | {"Keep it": stays}
-
-
 def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
     """Return the rows as HTML that needs nothing but itself; all texts in it are escaped.
 
@@ -155,7 +129,7 @@ def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
         several=any(row.file for row in found.rows),
         beyond=any(outside(row) for row in found.rows),
         explained=found.explained,
-        about=about_top(found, model),
+        about=found.notes(model),
         made=f"{datetime.now(UTC):%Y-%m-%d}",
         source=source,
         n_rows=found.n_rows,

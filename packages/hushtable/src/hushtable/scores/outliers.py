@@ -5,6 +5,7 @@ import heapq
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from hushtable.scores.distributions import Frequencies
 from hushtable.scores.ranks import Ranks
 from hushtable.scores.reasons import TOP, Reason, Reasons, worth_a_word
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.typical import Usual
+from hushtable.scores.typical import DIRECTION_MEANS, USUAL_MEANS, Usual
 
 
 @dataclass(frozen=True, order=True)
@@ -127,6 +128,25 @@ class Outliers:
         words = [reason.phrase.words for reason in self.reasons(row) if reason.phrase is not None]
         words += [row.detail.likeness] if row.detail.likeness else []
         return "; ".join(words) or "no column stands out"
+
+    def notes(self, model: str) -> dict[str, str]:
+        """Return by headings what a reader of the rows needs to know; ``model`` is its name."""
+        rows = f"{len(self.rows):,} of {self.n_rows:,} rows, the lowest scores first."
+        notes = {
+            "Made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by hushtable, with the model {model}.",
+            "Rows": f"{rows} Rows are numbered from 0.",
+            "severity": "From 0 to 100: 100 times one minus the share of rows that are as rare, or "
+            f"rarer, among {self.among}.",
+            "score": self.meaning,
+            "error": "One standard error of the score: rows whose scores differ by less may change "
+            "places.",
+            "outside": "Columns whose value lies beyond the ranges or categories of the model.",
+        }
+        if self.explained:
+            notes["reason"] = "The columns that lower the score most, the strongest first."
+            notes |= {"usual": USUAL_MEANS, "direction": DIRECTION_MEANS}
+        stays = "This describes rows and holds their values: keep it where the rows are."
+        return notes | {"Keep it": stays}
 
     def table(self) -> pa.Table:
         """Return a table with a line for each row.

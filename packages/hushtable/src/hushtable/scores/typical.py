@@ -34,6 +34,17 @@ QUANTILES = (0.05, 0.5, 0.95)
 #: middle 90%. Among many, each of which has few, one that has less than half as many as the most
 #: frequent.
 RARE = 0.1
+_MIDDLE = f"the middle {QUANTILES[2] - QUANTILES[0]:.0%}"
+#: Meanings of the columns "usual" and "direction" of a list, for its reader.
+USUAL_MEANS = (
+    f"The{_MIDDLE[3:]} of the rows that the model counted, or their most frequent categories; the "
+    "model's range where it does not know those."
+)
+DIRECTION_MEANS = (
+    f"high or low: beyond {_MIDDLE}. rare: a category of fewer than {RARE:.0%} of the rows. "
+    "missing: no value. beyond: outside of the model's range or categories. Empty: usual by "
+    "itself, odd together with other columns."
+)
 #: Categories of a feature whose shares are kept: the most frequent.
 MOST_CATEGORIES = 20
 #: Digits of a value, of what is usual, and of a percentage.

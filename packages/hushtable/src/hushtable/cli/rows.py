@@ -1,4 +1,4 @@
-"""The rows that a command reads: which columns, and how their texts are read."""
+"""Options of commands that read the measurements of an OMOP CDM, which another package reads."""
 
 import csv
 import os
@@ -6,20 +6,129 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 
-from hushtable.cli import _omop
-from hushtable.cli._errors import explain, notes
-from hushtable.cli._options import Columns, Drop, option
-from hushtable.cli._output import listed
+from hushtable import plugins
+from hushtable.cli.errors import explain, notes
+from hushtable.cli.options import Columns, Drop, option
+from hushtable.cli.output import MOST_LINES, listed, print_table, shown
+from hushtable.data.known import PersonsCounted
 from hushtable.data.readers import Layout, Reader, Unasked, as_reader
 from hushtable.data.schema import Schema
+from hushtable.data.texts.columns import ColumnUnderstanding
 from hushtable.data.texts.reading import Reading
 from hushtable.data.typed import left_out, open_rows
-from hushtable.data.understanding import chosen
+from hushtable.data.understanding import HEADERS, chosen, row
 from hushtable.errors import DataError, UsageError
+
+_Omop = Annotated[
+    Literal["person", "visit"] | None,
+    option(
+        "person|visit",
+        "DATA is a database with OMOP tables: its measurements as one row a person (the latest "
+        "values) or a visit (the first ones).",
+    ),
+]
+_Concepts = Annotated[
+    Path | None,
+    option("FILE", "With --omop: concept set; default: common vital signs and laboratory values."),
+]
+_Cdm = Annotated[
+    str | None, option("NAME", "With --omop: schema of the database that has the tables.")
+]
+_ListedUnits = Annotated[
+    bool,
+    typer.Option(
+        "--listed-units",
+        help="With --omop: leave out measurements in other units than those of the concept set.",
+    ),
+]
+
+
+def omop_recipe(omop: Any, concepts: Path | None, cdm: str | None, listed_units: bool) -> Any:
+    """Return the recipe that options ask for, with what it reads; None without one."""
+    if omop is None:
+        given = {"--concepts": concepts, "--cdm": cdm, "--listed-units": listed_units or None}
+        if alone := [name for name, value in given.items() if value is not None]:
+            raise UsageError(f"{alone[0]} goes with --omop person or --omop visit")
+        return None
+    return plugins.extension("omop", "--omop", "connect")(omop, concepts, cdm, listed_units)
+
+
+def person_columns(person: str | None, schema: Schema) -> list[str]:
+    """Return the columns to keep beside the features; a feature is refused where it is counted."""
+    return [] if person is None or person in schema.names else [person]
+
+
+def person_facts(seen: PersonsCounted | None, nameless: int = 0) -> dict[str, Any]:
+    """Return whose rows were counted, for machines; ``nameless`` answers of a book name nobody."""
+    if seen is None:
+        return {}
+    return {
+        "persons": {
+            "persons": seen.n_persons,
+            "rows_per_person": seen.most,
+            "rows_left_out": seen.left_out,
+            "persons_cut": seen.cut,
+            **({} if seen.register is None else _known(seen, nameless)),
+        }
+    }
+
+
+def _known(seen: PersonsCounted, nameless: int) -> dict[str, int]:
+    return {
+        "persons_known": seen.known,
+        "rows_of_known": seen.known_rows,
+        "answers_without_persons": nameless,
+    }
+
+
+def print_persons(seen: PersonsCounted | None, nameless: int = 0) -> None:
+    """Print how many rows of how many persons were left out: here, and nowhere else."""
+    if seen is None:
+        return
+    left_out = seen.left_out - seen.known_rows
+    left = f"Left out: {left_out:,} rows of {seen.cut:,} who had more than {seen.most:,}."
+    print(f"Persons: {seen.n_persons:,}, in {seen.n_rows:,} rows. {left}")
+    if seen.n_persons == seen.n_rows > 1:
+        print("Each row is a person of its own, by this column.")
+    if seen.known:
+        print(
+            f"Left out: all {seen.known_rows:,} rows of {seen.known:,} whom this book has counted, "
+            "and who may not be counted again."
+        )
+    if nameless:
+        answers = "1 earlier answer" if nameless == 1 else f"{nameless:,} earlier answers"
+        print(
+            f"{answers} about other rows named no persons: nobody could be left out for that. "
+            "Whether these are other people is your word."
+        )
+
+
+def print_understanding(columns: Sequence[ColumnUnderstanding]) -> None:
+    """Print a table of the columns: what each is, how sure that is, and what it was seen by."""
+    print_table(HEADERS, [[shown(cell) for cell in row(one)] for one in columns], left=len(HEADERS))
+    print()
+
+
+def note_doubts(columns: Sequence[ColumnUnderstanding]) -> None:
+    """Note a line for every column that a person should look at."""
+    doubtful = [one for one in columns if one.doubt]
+    for one in doubtful[:MOST_LINES]:
+        option = f" ({one.option})" if one.option else ""
+        notes.append(f"{one.name}: {one.doubt}{option}")
+    if len(doubtful) > MOST_LINES:
+        notes.append(f"and {len(doubtful) - MOST_LINES:,} more columns (--table lists all)")
+
+
+def understanding_facts(columns: Sequence[ColumnUnderstanding]) -> list[dict[str, Any]]:
+    """Return the columns for machines."""
+    keys = ("name", "kind", "confidence", "evidence", "doubt", "option", "refused")
+    return [{key: getattr(one, key) for key in keys} for one in columns]
+
 
 _Missing = Annotated[
     str | None, option("A,B,...", "These texts, or numbers such as -9999, are missing values.")
@@ -68,15 +177,15 @@ class Reads:
     skip_lines: _SkipLines = None
     sheet: _Sheet = None
     query: _Query = None
-    omop: _omop.Omop = None
-    concepts: _omop.Concepts = None
-    cdm: _omop.Cdm = None
-    listed_units: _omop.ListedUnits = False
+    omop: _Omop = None
+    concepts: _Concepts = None
+    cdm: _Cdm = None
+    listed_units: _ListedUnits = False
 
     @cached_property
     def recipe(self) -> Any:
         """How OMOP tables become rows, as far as options say."""
-        return _omop.recipe(self.omop, self.concepts, self.cdm, self.listed_units)
+        return omop_recipe(self.omop, self.concepts, self.cdm, self.listed_units)
 
     @property
     def schema(self) -> Schema | None:

@@ -19,7 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from hushtable.cli._errors import explain
+from hushtable.cli.errors import explain
 from hushtable.data.readers import Batch, Reader
 from hushtable.errors import DataError
 from hushtable.progress import compile_notice

@@ -1,14 +1,92 @@
-"""Words and exit codes for failures."""
+"""Escapes for characters that a terminal obeys, from whatever file they come."""
 
 import contextlib
 import errno
 import json
 import os
+import signal
 import sys
 import traceback
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any, TextIO
+from unicodedata import category
 
-from hushtable.cli._escaping import escaped
 from hushtable.errors import HushTableError, UsageError
+
+
+def escaped(text: str, kept: str = "\n\t") -> str:
+    """Return a text without characters that a terminal obeys: escapes stand for them.
+
+    Those are control characters, and marks that change the direction of what follows. A file can
+    bring them into any text: names, titles, reasons. ``kept`` are left as they are.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() or c in kept or category(c) == "Zs" else ascii(c)[1:-1] for c in text
+    )
+
+
+class _Escaping:
+    """A stream of text on which nothing that comes from a file can steer a terminal."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        self.stream.write(escaped(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+def escaping() -> contextlib.AbstractContextManager[Any]:
+    """Escape, on standard output, what a terminal would obey; tables keep their own style."""
+    return contextlib.redirect_stdout(_Escaping(sys.stdout))
+
+
+def plain_stream() -> TextIO:
+    """Return standard output as it is, for what escapes its own texts."""
+    stream: Any = sys.stdout
+    plain: TextIO = stream.stream if isinstance(stream, _Escaping) else stream
+    return plain
+
+
+_pressed = False
+
+
+@contextlib.contextmanager
+def noting_interrupts() -> Iterator[None]:
+    """Note Ctrl-C while a command runs, and raise `KeyboardInterrupt` as ever."""
+    global _pressed
+    _pressed = False
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # as in the background
+        yield
+        return
+    try:
+        signal.signal(signal.SIGINT, _note)
+    except ValueError:  # in a thread, which gets no signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def check_interrupt() -> None:
+    """Raise `KeyboardInterrupt` if Ctrl-C was pressed: before what cannot be taken back."""
+    if _pressed:
+        raise KeyboardInterrupt
+
+
+def _note(_signal: int, _frame: FrameType | None) -> None:
+    global _pressed
+    _pressed = True
+    raise KeyboardInterrupt
+
 
 REFUSED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
 #: Done as far as a command can, and a person has to do something.

@@ -13,8 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 import hushtable
-from hushtable.cli._errors import INTERRUPTED, notes, written
-from hushtable.cli._escaping import escaping
+from hushtable.cli.errors import INTERRUPTED, escaping, notes, written
 from hushtable.errors import PluginError
 
 #: Commands in the order of use: name; module, and function if it has another name; first line of
@@ -28,19 +27,19 @@ learn           learn              Learn verdicts, outlier or fine, of a file.
 watch           watch              Score what is new since the last call: for cron and systemd.
 drift           drift              Compare two sets of rows, and say what chance explains.
 plan            -                  Make the plan that several sites share.
-plan draft      draft              Draft a schema from the names and types of the columns.
+plan draft      schema             Draft a schema from the names and types of the columns.
 plan draw       plan               Draw the hash functions that all sites share.
-plan check      check              Check rows against a schema or plan, before they are counted.
+plan check      schema             Check rows against a schema or plan, before they are counted.
 plan marginals  plan               Make the plan of a first round: one histogram for each column.
 plan ranges     plan               Make the plan of a round that narrows ranges that are too wide.
 plan gate       plan               Make the plan between two passes, which finds the dense rows.
 plan second     plan               Make the plan that counts again the rows that lie dense.
 plan ranks      plan               Make the plan of a last round: one histogram of a model's scores.
 plan verdicts   plan               Make the plan of a round in which sites learn from each other.
-sketch          sketch             Count rows under a plan and write the counts as a sketch.
+sketch          release            Count rows under a plan and write the counts as a sketch.
 release         release            Add noise to a sketch: the result may leave the site.
 merge           merge              Add up sketches, or releases, of the same plan.
-decode          decode             Decode the increments of all periods so far: the sum is a model.
+decode          merge              Decode the increments of all periods so far: the sum is a model.
 inspect         inspect_           Show what a .hush file or a card holds, if it is intact.
 report          report             Write one HTML file for analyst, privacy officer and coordinator.
 """

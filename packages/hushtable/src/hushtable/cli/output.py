@@ -16,8 +16,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from hushtable.cli._errors import explain, notes, written
-from hushtable.cli._escaping import escaped, plain_stream
+from hushtable.cli.errors import escaped, explain, notes, plain_stream, written
 from hushtable.data.schema import Schema
 from hushtable.errors import FileError, UsageError
 from hushtable.files import remove_leftovers
