@@ -19,7 +19,7 @@ from hushtable.cli import main
 from hushtable.data.readers import as_reader
 from hushtable.data.texts.looks import looks
 from hushtable.errors import PlanError
-from hushtable.report.content import Model, gather
+from hushtable.report.content import Subject, gather
 from hushtable.report.page import page
 from hushtable.report.rows import RowsToShow, score_rows
 from hushtable.scores.scorer import Scorer
@@ -197,7 +197,7 @@ def test_a_report_is_the_same_whatever_the_values_are(marginals):
         if not marginals:
             scorer = Scorer(sketch)
             scores = score_rows(scorer, scorer.auto_offset(), as_reader(rows), shown=RowsToShow(5))
-        made = gather(Model("m.hush", "sketch", sketch), scores=scores)
+        made = gather(Subject("m.hush", "sketch", sketch), scores=scores)
         text = page(made).replace(plan.plan_id, "ID").replace(made.made, "NOW")
         pages.append(re.sub(r"#[0-9a-zA-Z_]+", "#", text))
     assert pages[0] == pages[1]

@@ -6,7 +6,7 @@ import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
-from hushtable.report.content import Model, gather, sites_of_parts
+from hushtable.report.content import Subject, gather, sites_of_parts
 from hushtable.report.rows import RowsToShow, score_rows
 from hushtable.scores.scorer import Scorer
 from report_helpers import EVIL
@@ -58,7 +58,7 @@ def of_rows(sketch, X):
 
     def of_rows(**options):
         offset, scores = scored(sketch, X, **options)
-        return gather(Model("a.hush", "sketch", sketch, "1 kB"), threshold=offset, scores=scores)
+        return gather(Subject("a.hush", "sketch", sketch, "1 kB"), threshold=offset, scores=scores)
 
     return of_rows
 
@@ -67,7 +67,7 @@ def of_rows(sketch, X):
 def of_release(releases):
     """Return the report of a merged release and its parts, without rows."""
     total = sum(list(releases.values())[1:], start=next(iter(releases.values())))
-    model = Model("all.hush", "release", total, "2 kB")
+    model = Subject("all.hush", "release", total, "2 kB")
     threshold = Scorer(total).auto_offset()
     sites = sites_of_parts(releases, total, model.name)
     return gather(model, threshold=threshold, sites=sites)
@@ -77,7 +77,7 @@ def of_release(releases):
 def of_everything(releases, X):
     """Return the report with every section, and single rows."""
     total = sum(list(releases.values())[1:], start=next(iter(releases.values())))
-    model = Model("all.hush", "release", total, "2 kB")
+    model = Subject("all.hush", "release", total, "2 kB")
     offset, scores = scored(total, X, n_shown=5, contamination=0.05)
     sites = sites_of_parts(releases, total, model.name)
     return gather(model, threshold=offset, scores=scores, sites=sites)
@@ -108,4 +108,4 @@ def marginals(schema, X):
 @pytest.fixture(scope="session")
 def of_marginals(marginals):
     """Return the report of released marginals."""
-    return gather(Model("m.hush", "release", marginals, "1 kB"))
+    return gather(Subject("m.hush", "release", marginals, "1 kB"))

@@ -13,7 +13,7 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
 from hushtable.describe import describe_ledger
 from hushtable.errors import DataError, MissingExtraError, UsageError
-from hushtable.report.content import Model, gather, sites_of_parts
+from hushtable.report.content import Subject, gather, sites_of_parts
 from hushtable.report.page import page
 from hushtable.report.rows import RowReasons, RowsToShow, score_rows
 from hushtable.scores.details import Detail
@@ -73,7 +73,7 @@ def test_scores_are_the_scorers(of_rows, sketch, X):
 def test_a_second_pass_tells_of_all_rows_and_of_those_it_counts(sketch, X):
     again = Sketch.from_data(sketch.plan.second_pass(sketch), X)
     assert 0 < again.n_rows < 600
-    report = gather(Model("a.hush", "sketch", again, "1 kB"), threshold=0.0)
+    report = gather(Subject("a.hush", "sketch", again, "1 kB"), threshold=0.0)
     assert report.glance["rows counted"] == "600"
     assert report.about["Rows counted"] == f"{again.n_rows:,} in the second pass, 600 in the first"
 
@@ -149,7 +149,7 @@ def test_a_page_of_many_rows_is_small(rng):
     scores = score_rows(
         Scorer(sketch), 0.0, as_reader(rows), shown=RowsToShow(200, True, ("nr",), "nr")
     )
-    html = page(gather(Model("a.hush", "sketch", sketch), scores=scores))
+    html = page(gather(Subject("a.hush", "sketch", sketch), scores=scores))
     assert html.count('<svg viewBox="0 0 340 60"') > 190
     assert len(html) < 1_000_000
 
@@ -171,7 +171,7 @@ def test_detectors_without_reasons_say_so(schema, X):
     sketch = Sketch.from_data(plan, np.nan_to_num(X))
     offset = Scorer(sketch).auto_offset()
     scores = score_rows(Scorer(sketch), offset, as_reader(np.nan_to_num(X)), shown=RowsToShow(3))
-    report = gather(Model("a.hush", "sketch", sketch), threshold=offset, scores=scores)
+    report = gather(Subject("a.hush", "sketch", sketch), threshold=offset, scores=scores)
     assert scores.lowest.headers == ["row", "score", "standard error"]
     assert [len(row) for row in scores.lowest.rows] == [3, 3, 3]
     (line,) = [line for line in report.left_out if line.startswith("Reasons for the lowest")]
@@ -201,7 +201,7 @@ def test_ranks_are_those_among_all_rows(sketch, releases, X, private):
     assert ("between" in said) == private
     if not private:
         assert said == "5% are below the threshold"
-    text = Parsed(page(gather(Model("a.hush", "sketch", model), scores=scores))).text
+    text = Parsed(page(gather(Subject("a.hush", "sketch", model), scores=scores))).text
     assert "A rank is the share of the rows of all sites" in text
 
 
@@ -264,7 +264,7 @@ def test_features_have_both_tallies_and_drift(of_rows):
 def test_drift_beside_chance(sketch, X):
     scorer, moved = Scorer(sketch), X + np.array([0.0, 2.0, 0.0])
     scores = score_rows(scorer, 0.0, as_reader(moved))
-    report = gather(Model("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
+    report = gather(Subject("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
     assert scores.drift.overall > 3 * scores.drift.level
     text = " ".join(Parsed(page(report)).text.split())
     assert "these rows lie further from those counted than chance explains" in text
@@ -281,7 +281,7 @@ def test_drift_beside_chance(sketch, X):
 def test_columns_of_zeros_are_left_out(sketch, X):
     scorer = Scorer(sketch)
     scores = score_rows(scorer, 0.0, as_reader(X[30:]))
-    report = gather(Model("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
+    report = gather(Subject("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
     assert report.features.zeros == ["missing in these rows", "outside in these rows"]
     text = " ".join(Parsed(page(report)).text.split())
     assert "Nothing is missing in these rows or outside in these rows." in text
@@ -290,7 +290,7 @@ def test_columns_of_zeros_are_left_out(sketch, X):
 def test_features_in_another_unit_are_named(schema, sketch, X):
     scorer = Scorer(sketch)
     scores = score_rows(scorer, scorer.auto_offset(), as_reader(1000.0 * X))
-    report = gather(Model("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
+    report = gather(Subject("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
     assert report.features.doubtful == schema.names
     assert "another unit than the plan" in Parsed(page(report)).text
     assert Parsed(page(report)).text.count("Most rows lie outside") == 1
@@ -371,7 +371,7 @@ def test_what_does_not_apply_is_left_out_with_a_reason(of_rows, of_release, sche
     assert "nobody asked for them" in words
     assert "nobody said what was added up" in words
     marginals = Sketch.from_data(Plan.marginals(schema), X)
-    report = gather(Model("m.hush", "sketch", marginals))
+    report = gather(Subject("m.hush", "sketch", marginals))
     assert "a marginals plan counts features one by one, and scores no row" in left_out(report)
 
 
@@ -494,19 +494,19 @@ def test_marginals_have_histograms(of_marginals, marginals):
 
 def test_exact_marginals_have_no_band(schema, X):
     sketch = Sketch.from_data(Plan.marginals(schema), X)
-    report = gather(Model("m.hush", "sketch", sketch))
+    report = gather(Subject("m.hush", "sketch", sketch))
     assert [one.missing for one in report.histograms] == [0, 20, 0]
     html = page(report)
     assert "band" not in html
     assert "Missing: 20." in html
     assert "var(--flag)" not in html.partition("</head>")[2]
-    assert not gather(Model("a.hush", "sketch", Sketch.zero(Plan.draw(schema)))).histograms
+    assert not gather(Subject("a.hush", "sketch", Sketch.zero(Plan.draw(schema)))).histograms
 
 
 def test_many_features(rng):
     schema = Schema([Feature.numeric(f"x{j}", low=0, high=1) for j in range(300)])
     sketch = Sketch.from_data(Plan.draw(schema, random_state=0, n_tables=2), rng.random((5, 300)))
-    report = gather(Model("a.hush", "sketch", sketch), threshold=0.0)
+    report = gather(Subject("a.hush", "sketch", sketch), threshold=0.0)
     text = " ".join(Parsed(page(report)).text.split())
     assert "The first 200 of 300 features" in text
     assert " x199 " in text

@@ -44,7 +44,7 @@ def export(
     kind.check(options)
     target = Target(output, [model])
     opened = Model.of(model)
-    content = kind.written(opened, **options)
+    content = kind.write(opened, **options)
     with target.writing():
         files.write_bytes(target.path, content)
     facts = _facts(opened, kind) | {"export": str(output)}

@@ -16,7 +16,7 @@ from hushtable.data.readers import as_reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import HushTableError
 from hushtable.plans.plan import Plan
-from hushtable.report.content import Model, gather, sites_of_parts
+from hushtable.report.content import Subject, gather, sites_of_parts
 from hushtable.report.rows import score_rows
 from hushtable.scores.scorer import Scorer
 
@@ -176,7 +176,7 @@ def _sketches(schema: Schema, hospitals: list[_Hospital]) -> list[Sketch]:
 def _report(output: Path, merged: Scorer, hospitals: list[_Hospital], parts: list[Sketch]) -> None:
     """Write what the last hospital learns of its rows, and who took part."""
     total = reduce(add, parts)
-    model = Model("the merged counts", "sketch", total)
+    model = Subject("the merged counts", "sketch", total)
     last, offset = hospitals[-1], merged.auto_offset()
     named = {hospital.name: part for hospital, part in zip(hospitals, parts, strict=True)}
     made = gather(

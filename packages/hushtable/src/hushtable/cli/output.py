@@ -61,7 +61,7 @@ class Target:
         return f"{self.path} ({size(self.path)})"
 
 
-class Folder:
+class OutputFolder:
     """A folder to be filled with files, made with the first; refused early if it cannot be."""
 
     def __init__(self, path: Path) -> None:

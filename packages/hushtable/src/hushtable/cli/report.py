@@ -17,7 +17,7 @@ from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.errors import FileError, UsageError
 from hushtable.files import write_bytes
-from hushtable.report.content import Model, Report, Sites, gather, sites_of_parts
+from hushtable.report.content import Report, Sites, Subject, gather, sites_of_parts
 from hushtable.report.page import check_report_extra, page
 from hushtable.report.rows import RowsToShow, Scores, passes, score_rows
 from hushtable.scores.models import OpenedModel, scoring
@@ -194,11 +194,11 @@ def write_page(made: Report, output: Path) -> Target:
     return target
 
 
-def _open(path: Path) -> tuple[Model, OpenedModel | None]:
+def _open(path: Path) -> tuple[Subject, OpenedModel | None]:
     """Read a file of counts; also how it scores, if it does."""
     content = files.read(path).expect("detector", "sketch", "release", "local", "sealed")
     counts: Counts = content.build(counts_from_file)
-    subject = Model(path.name, content.kind, counts, size(path))
+    subject = Subject(path.name, content.kind, counts, size(path))
     if counts.hidden or not counts.plan.purpose.scores_rows:
         return subject, None
     return subject, scoring(content, counts)
@@ -219,7 +219,7 @@ def _parts(pattern: str, others: list[Path]) -> list[Path]:
     return found
 
 
-def _sites(subject: Model, parts: list[Path], round_: Path | None) -> Sites:
+def _sites(subject: Subject, parts: list[Path], round_: Path | None) -> Sites:
     counts = subject.counts
     if not counts.adds and not counts.may_leave:
         raise UsageError(f"{subject.name} is {counts.noun}, and no sum: give the round's result")

@@ -15,7 +15,7 @@ import typer
 from hushtable.cli.counts import read_counts, signed_by, standing
 from hushtable.cli.options import Data, Json, Threads, option
 from hushtable.cli.output import (
-    Folder,
+    OutputFolder,
     Target,
     finish,
     print_sentences,
@@ -232,7 +232,7 @@ class Summary:
 
 
 def score_files(
-    scorer: Scorer, details: ScoreColumns, offset: float, rows: Rows, folder: Folder
+    scorer: Scorer, details: ScoreColumns, offset: float, rows: Rows, folder: OutputFolder
 ) -> tuple[Summary, int]:
     """Score every file that has no scores yet; return what they come to, and how many had some.
 
@@ -373,7 +373,7 @@ def score(
         finish(as_json, top_facts(found, output) | signed, lambda: print_top(found, target))
         return
     done = {}
-    if isinstance(target, Folder):
+    if isinstance(target, OutputFolder):
         offset = line.offset(offset, details.ranks)
         summary, done["files_kept"] = score_files(scorer, details, offset, rows, target)
     else:
@@ -388,7 +388,7 @@ def _target(
     line: Threshold,
     top: int | None,
     kept: list[str],
-) -> Target | Folder:
+) -> Target | OutputFolder:
     """Return where to write; refuse what the options do not write there."""
     if top is not None:
         if line.drawn:
@@ -406,7 +406,7 @@ def _target(
             "--contamination and --count need all scores before the first is written: give one "
             "file as -o, or --threshold"
         )
-    return Folder(output)
+    return OutputFolder(output)
 
 
 def _find_top(
@@ -469,7 +469,7 @@ def _print(
     scorer: Scorer,
     details: ScoreColumns,
     summary: Summary,
-    target: Target | Folder,
+    target: Target | OutputFolder,
     files_kept: int = 0,
 ) -> None:
     if files_kept:

@@ -18,7 +18,7 @@ import typer
 from hushtable.cli.drift import drift_facts, drift_words, measured
 from hushtable.cli.errors import written
 from hushtable.cli.options import Json, Threads, argument, option
-from hushtable.cli.output import Folder, Target, finish, print_sentences, print_table, shown
+from hushtable.cli.output import OutputFolder, Target, finish, print_sentences, print_table, shown
 from hushtable.cli.progress import watched
 from hushtable.cli.rows import READS, Reads, names_in
 from hushtable.cli.score import open_model
@@ -303,7 +303,7 @@ def watch(
     id_ = reads.id_or(id_)
     kept = [*([] if id_ is None else [id_]), *names_in(keep or "")]
     check_top(output / f"top.{format}", kept)
-    limits, folder = Limits.of(fail_above), Folder(output)
+    limits, folder = Limits.of(fail_above), OutputFolder(output)
     run = WatchRun(model, reads, id_, kept, top, threshold, threads, as_json)
     run.check(limits)
     source = _source(run, data, settle, output)

@@ -30,7 +30,7 @@ from hushtable.report.rows import Scores
 
 
 @dataclass(frozen=True)
-class Site:
+class ReportedSite:
     """One of the sites, and whether what it sent is there."""
 
     name: str  # of the site, or of its file
@@ -51,7 +51,7 @@ class Check:
 class Sites:
     """The sites behind a sum."""
 
-    sites: Sequence[Site]  # all that were asked
+    sites: Sequence[ReportedSite]  # all that were asked
     exact: bool  # whether their rows are exact counts; otherwise estimates from noised ones
     checks: Sequence[Check]  # of the sum
     terms: Mapping[str, str]  # of the round, if there was one
@@ -120,14 +120,14 @@ def sites_of_parts(parts: Mapping[str, Counts], total: Counts, name: str) -> Sit
             "release"
         )
     again = reduce(add, parts.values())
-    rows = [Site(part, "in", counted.n_rows) for part, counted in parts.items()]
+    rows = [ReportedSite(part, "in", counted.n_rows) for part, counted in parts.items()]
     equal = again.plan_id == total.plan_id and np.array_equal(again.counts, total.counts)
     checks = [same_sum(bool(equal), name, "parts")]
     return Sites(rows, total.ledger is None, checks, {})
 
 
 @dataclass(frozen=True)
-class Model:
+class Subject:
     """A file that a report is about, or counts by themselves."""
 
     name: str
@@ -170,7 +170,7 @@ class Privacy:
 class Report:
     """Everything that the page shows; a section is None where it does not apply."""
 
-    model: Model
+    model: Subject
     title: str
     made: str  # when
     version: str  # by which version
@@ -211,7 +211,7 @@ class Report:
 
 
 def gather(
-    model: Model,
+    model: Subject,
     *,
     title: str | None = None,
     threshold: float | None = None,
@@ -263,7 +263,7 @@ def _no_values(scores: Scores | None, of_rows: str, shown: bool) -> list[str]:
     return words
 
 
-def _about(model: Model, threshold: float | None) -> dict[str, str]:
+def _about(model: Subject, threshold: float | None) -> dict[str, str]:
     counts, plan = model.counts, model.plan
     estimated = "" if counts.ledger is None else ", estimated from counts with noise"
     lines = {"File": f"{model.name} ({model.size})"} if model.size else {}
@@ -292,7 +292,7 @@ def _about(model: Model, threshold: float | None) -> dict[str, str]:
 
 
 def _reasons_to_stay(
-    model: Model, scores: Scores | None, sites: Sites | None, of_rows: str
+    model: Subject, scores: Scores | None, sites: Sites | None, of_rows: str
 ) -> list[str]:
     reasons = [f"It shows values of rows: {of_rows}."] if of_rows else []
     if scores is not None:
@@ -317,7 +317,7 @@ def _reasons_to_stay(
     return reasons
 
 
-def _privacy(model: Model) -> Privacy | None:
+def _privacy(model: Subject) -> Privacy | None:
     counts, ledger = model.counts, model.counts.ledger
     if ledger is None:
         return None
@@ -341,7 +341,7 @@ _STAYED = [
 ]
 
 
-def _left(model: Model) -> list[str]:
+def _left(model: Subject) -> list[str]:
     """Say what the sites sent, as the ledger shows it."""
     ledger, counts = model.counts.ledger, model.counts
     assert ledger is not None
@@ -373,7 +373,7 @@ def _left(model: Model) -> list[str]:
     return left
 
 
-def _why_no_scores(model: Model, threshold: float | None) -> str:
+def _why_no_scores(model: Subject, threshold: float | None) -> str:
     if model.counts.hidden:
         return "the hash functions are hidden from whoever added up"
     if threshold is None:
@@ -382,7 +382,7 @@ def _why_no_scores(model: Model, threshold: float | None) -> str:
 
 
 def _left_out(
-    model: Model, threshold: float | None, scores: Scores | None, sites: Sites | None
+    model: Subject, threshold: float | None, scores: Scores | None, sites: Sites | None
 ) -> list[str]:
     left_out = []
     if scores is None:

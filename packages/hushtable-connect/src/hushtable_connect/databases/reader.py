@@ -13,17 +13,17 @@ from hushtable.data.readers._layout import Layout
 from hushtable.data.readers._reader import Batch, Reader, column_names, split
 from hushtable.errors import DataError, HushTableError, UsageError
 from hushtable.far import is_url
-from hushtable_connect.databases import _drivers
-from hushtable_connect.databases._types import check_types, plain
+from hushtable_connect.databases import drivers
+from hushtable_connect.databases.drivers import check_types, plain
 
 T = TypeVar("T")
 
 #: By the scheme of a URL; all others are SQLAlchemy's.
-DRIVERS: dict[str, Callable[[str, str], _drivers.Driver]] = {
-    "postgresql": _drivers.Postgres,
-    "postgres": _drivers.Postgres,
-    "sqlite": _drivers.SQLite,
-    "duckdb": _drivers.DuckDB,
+DRIVERS: dict[str, Callable[[str, str], drivers.Driver]] = {
+    "postgresql": drivers.Postgres,
+    "postgres": drivers.Postgres,
+    "sqlite": drivers.SQLite,
+    "duckdb": drivers.DuckDB,
 }
 #: Further ones that need no query to be known for databases.
 _OF_SQLALCHEMY = frozenset({"mysql", "mariadb", "oracle", "mssql"})
@@ -78,7 +78,7 @@ def database(url: str, layout: Layout) -> Reader:
     """Read what the layout's query returns, as often as asked."""
     address = Address(url)
     sql = _statement(layout.query, address.source)
-    opened = DRIVERS.get(address.scheme, _drivers.SQLAlchemy)
+    opened = DRIVERS.get(address.scheme, drivers.SQLAlchemy)
     driver = address.asked(lambda: opened(url, sql))
     schema = address.asked(driver.schema)
     names = column_names(schema)
