@@ -9,7 +9,7 @@ import typer
 from hushtable.cli import options
 from hushtable.cli.counts import HUSHTABLE, Detector
 from hushtable.cli.errors import notes
-from hushtable.cli.options import option
+from hushtable.cli.options import flag, option
 from hushtable.cli.output import Target, finish, print_sentences, print_tally, shown, tally
 from hushtable.cli.progress import watched
 from hushtable.cli.rows import (
@@ -38,9 +38,9 @@ _Passes = Annotated[
 ]
 _Novelty = Annotated[
     bool,
-    typer.Option(
+    flag(
         "--novelty",
-        help="The rows are known to be clean: whatever is unlike them is abnormal (hushtable). "
+        "The rows are known to be clean: whatever is unlike them is abnormal (hushtable). "
         "Where 3% of them or more are outliers, the default detects better.",
     ),
 ]

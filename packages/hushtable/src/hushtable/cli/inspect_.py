@@ -8,7 +8,7 @@ import typer
 
 from hushtable import files, plugins
 from hushtable.cli.counts import signed_by, signed_lines
-from hushtable.cli.options import Json, option
+from hushtable.cli.options import Json, flag, option
 from hushtable.cli.output import Target, finish, print_sentences, print_table, shown, size
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
@@ -28,9 +28,9 @@ from hushtable.privacy.ledger import Ledger
 
 _Values: TypeAlias = Annotated[
     bool,
-    typer.Option(
+    flag(
         "--values",
-        help="Show ranges and categories that were read off rows, too: they are values of "
+        "Show ranges and categories that were read off rows, too: they are values of "
         "rows. Public ones are always shown.",
     ),
 ]

@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
-import typer
 
 from hushtable import files
 from hushtable.cli.counts import count, save_learned
-from hushtable.cli.options import Json, Output, argument, option
+from hushtable.cli.options import Json, Output, argument, flag, option
 from hushtable.cli.output import Target, finish, listed, print_sentences
 from hushtable.cli.review import answers_in, is_log
 from hushtable.cli.rows import READS, Reads, Rows
@@ -213,12 +212,12 @@ _Id = Annotated[
         "NAME", "Column by which VERDICTS name rows; their number from 0, in row, without.", "--id"
     ),
 ]
-_Forget = Annotated[bool, typer.Option("--forget", help="Forget these verdicts instead.")]
+_Forget = Annotated[bool, flag("--forget", "Forget these verdicts instead.")]
 _Only = Annotated[
     bool,
-    typer.Option(
+    flag(
         "--verdicts-only",
-        help="Write the verdicts alone, without the model: for learn where the same rows may be.",
+        "Write the verdicts alone, without the model: for learn where the same rows may be.",
     ),
 ]
 

@@ -19,6 +19,11 @@ def option(metavar: str, help: str, *names: str, **settings: Any) -> Any:
     return typer.Option(*names, metavar=metavar, help=help, **settings)
 
 
+def flag(name: str, help: str) -> Any:
+    """Return an option that takes no value, for `Annotated`."""
+    return typer.Option(name, help=help)
+
+
 def argument(metavar: str, help: str) -> Any:
     """Return an argument, for `Annotated`."""
     return typer.Argument(metavar=metavar, help=help)
@@ -31,6 +36,9 @@ Data: TypeAlias = Annotated[
         "Rows in CSV, Parquet, JSON lines, Feather or a sheet: a file, a folder, a glob pattern in "
         "quotes, a URL, or - for standard input.",
     ),
+]
+ModelFile: TypeAlias = Annotated[
+    Path, option("FILE", "Model of hushtable fit, or a (merged) sketch or release.")
 ]
 Output: TypeAlias = Annotated[Path, option("FILE", "File to write.", "--output", "-o")]
 Columns: TypeAlias = Annotated[
@@ -84,13 +92,7 @@ Person: TypeAlias = Annotated[
 ]
 Values: TypeAlias = Annotated[
     bool,
-    typer.Option(
-        "--values", help="Also show ranges and categories read off rows; public ones always are."
-    ),
+    flag("--values", "Also show ranges and categories read off rows; public ones always are."),
 ]
-Table: TypeAlias = Annotated[
-    bool, typer.Option("--table", help="Print what each column was understood to be.")
-]
-Json: TypeAlias = Annotated[
-    bool, typer.Option("--json", help="Print one JSON object, for machines.")
-]
+Table: TypeAlias = Annotated[bool, flag("--table", "Print what each column was understood to be.")]
+Json: TypeAlias = Annotated[bool, flag("--json", "Print one JSON object, for machines.")]

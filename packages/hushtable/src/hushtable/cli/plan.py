@@ -11,7 +11,7 @@ import typer
 from hushtable import files, plugins
 from hushtable.cli import options
 from hushtable.cli.counts import HUSHTABLE, Detector, read_counts, read_release
-from hushtable.cli.options import argument, option
+from hushtable.cli.options import argument, flag, option
 from hushtable.cli.output import Target, finish, print_sentences
 from hushtable.cli.schema import read_schema
 from hushtable.counts.kinds import counts_from_file
@@ -199,9 +199,7 @@ _Model = Annotated[
 ]
 _Novelty = Annotated[
     bool,
-    typer.Option(
-        "--novelty", help="For rows that are known to be clean (hushtable only): see the docs."
-    ),
+    flag("--novelty", "For rows that are known to be clean (hushtable only): see the docs."),
 ]
 _First = Annotated[
     Path, argument("FIRST", "Merged sketch or release of all rows, under hushtable plan draw.")

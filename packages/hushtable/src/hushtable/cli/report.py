@@ -5,11 +5,9 @@ import math
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from hushtable import files, plugins
 from hushtable.cli.counts import read_counts
-from hushtable.cli.options import Json, Threads, argument, option
+from hushtable.cli.options import Json, Threads, argument, flag, option
 from hushtable.cli.output import Target, finish, listed, size
 from hushtable.cli.progress import watched
 from hushtable.cli.rows import READS, Reads, Rows, names_in
@@ -37,9 +35,9 @@ _Id = Annotated[str | None, option("COLUMN", "Name these rows by this column, to
 _Keep = Annotated[str | None, option("A,B,...", "Show these columns of these rows, too.")]
 _Values = Annotated[
     bool,
-    typer.Option(
+    flag(
         "--values",
-        help="Also show ranges and categories read off rows (public ones always are), and with "
+        "Also show ranges and categories read off rows (public ones always are), and with "
         "--rows the values that lower their scores.",
     ),
 ]

@@ -16,7 +16,7 @@ from typing import Annotated, Any, BinaryIO
 
 from hushtable.cli.counts import count, save_learned
 from hushtable.cli.errors import explain, notes, written
-from hushtable.cli.options import Data, Json, Threads, option
+from hushtable.cli.options import Data, Json, ModelFile, Threads, option
 from hushtable.cli.output import Target, finish, print_sentences, print_table, shown
 from hushtable.cli.progress import watched
 from hushtable.cli.rows import READS, Reads, names_in
@@ -302,7 +302,6 @@ def _down(severity: float) -> str:
     return f"{int(100.0 * severity + 1e-6) / 100:.2f}"
 
 
-_Model = Annotated[Path, option("FILE", "Model of hushtable fit, or a merged sketch or release.")]
 _Log = Annotated[
     Path | None,
     option(
@@ -322,7 +321,7 @@ _Output = Annotated[
 
 def review(
     data: Data,
-    model: _Model,
+    model: ModelFile,
     output: _Output = None,
     log: _Log = None,
     id_: _Id = None,

@@ -9,11 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
-
 from hushtable import plugins
 from hushtable.cli.errors import explain, notes
-from hushtable.cli.options import Columns, Drop, option
+from hushtable.cli.options import Columns, Drop, flag, option
 from hushtable.cli.output import MOST_LINES, listed, print_table, shown
 from hushtable.data.known import PersonsCounted
 from hushtable.data.readers import Layout, Reader, Unasked, as_reader
@@ -41,9 +39,9 @@ _Cdm = Annotated[
 ]
 _ListedUnits = Annotated[
     bool,
-    typer.Option(
+    flag(
         "--listed-units",
-        help="With --omop: leave out measurements in other units than those of the concept set.",
+        "With --omop: leave out measurements in other units than those of the concept set.",
     ),
 ]
 
@@ -149,7 +147,7 @@ _As = Annotated[
 _Encoding = Annotated[str | None, option("NAME", "Encoding of text files, such as cp1252.")]
 _Delimiter = Annotated[str | None, option("SIGN", "Sign between the fields of a CSV file.")]
 _NoHeader = Annotated[
-    bool, typer.Option("--no-header", help="The file has no line of names: column 1, column 2, ...")
+    bool, flag("--no-header", "The file has no line of names: column 1, column 2, ...")
 ]
 _SkipLines = Annotated[int | None, option("N", "Lines above the names of a file's columns.", min=0)]
 _Sheet = Annotated[str | None, option("NAME", "Sheet of a workbook.")]

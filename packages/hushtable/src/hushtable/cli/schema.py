@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from hushtable import files
 from hushtable.cli.errors import escaped
-from hushtable.cli.options import Data, Json, Table, Threads, argument, option
+from hushtable.cli.options import Data, Json, Table, Threads, argument, flag, option
 from hushtable.cli.output import MOST_LINES, Target, finish, print_sentences, print_table, shown
 from hushtable.cli.progress import watched
 from hushtable.cli.rows import (
@@ -67,7 +65,7 @@ class _Column:
 _Output = Annotated[
     Path | None, option("FILE", "Schema to write; default: print it.", "--output", "-o")
 ]
-_Force = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+_Force = Annotated[bool, flag("--force", "Replace an existing file.")]
 
 
 def draft(

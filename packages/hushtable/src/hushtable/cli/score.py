@@ -10,10 +10,9 @@ from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
-import typer
 
 from hushtable.cli.counts import read_counts, signed_by, standing
-from hushtable.cli.options import Data, Json, Threads, option
+from hushtable.cli.options import Data, Json, ModelFile, Threads, flag, option
 from hushtable.cli.output import (
     OutputFolder,
     Target,
@@ -280,7 +279,6 @@ def _until(stopped: threading.Event, rows: Iterator[Any]) -> Iterator[Any]:
 #: Columns of --explain.
 _REASONS = tuple(f"{name}_{k}" for k in (1, 2, 3) for name in ("reason", "share"))
 
-_Model = Annotated[Path, option("FILE", "Model of hushtable fit, or a (merged) sketch or release.")]
 _Output = Annotated[
     Path,
     option(
@@ -301,9 +299,7 @@ _Ranks = Annotated[
     Path | None,
     option("FILE", "Add ranks among all sites' rows: merged counts under hushtable plan ranks."),
 ]
-_Explain = Annotated[
-    bool, typer.Option("--explain", help="Add the features that make each row's score low.")
-]
+_Explain = Annotated[bool, flag("--explain", "Add the features that make each row's score low.")]
 _Marginals = Annotated[
     Path | None,
     option("FILE", "Explain how far out values lie: merged counts under hushtable plan marginals."),
@@ -327,7 +323,7 @@ _Top = Annotated[
 
 def score(
     data: Data,
-    model: _Model,
+    model: ModelFile,
     output: _Output,
     threads: Threads = -1,
     reads: Reads = READS,

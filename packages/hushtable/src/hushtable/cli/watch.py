@@ -17,7 +17,7 @@ import typer
 
 from hushtable.cli.drift import drift_facts, drift_words, measured
 from hushtable.cli.errors import written
-from hushtable.cli.options import Json, Threads, argument, option
+from hushtable.cli.options import Json, ModelFile, Threads, argument, option
 from hushtable.cli.output import OutputFolder, Target, finish, print_sentences, print_table, shown
 from hushtable.cli.progress import watched
 from hushtable.cli.rows import READS, Reads, names_in
@@ -235,7 +235,6 @@ _Data = Annotated[
     str,
     argument("DATA", "Folder, or glob pattern in quotes, of files; or the URL of a database."),
 ]
-_Model = Annotated[Path, option("FILE", "Model of hushtable fit, or a (merged) sketch or release.")]
 _Output = Annotated[
     Path,
     option("FOLDER", "Folder of the summaries, and of what is done already.", "--output", "-o"),
@@ -276,7 +275,7 @@ _Settle = Annotated[
 
 def watch(
     data: _Data,
-    model: _Model,
+    model: ModelFile,
     output: _Output = Path("watched"),
     top: _Top = 20,
     format: _Format = "csv",
