@@ -13,7 +13,7 @@ from hushtable.report.rows import ValueChart
 from hushtable.scores.distributions import CELLS, Distribution, Distributions
 from hushtable.scores.reasons import Crowding, Reason, crowding_words
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.typical import describe_value, direction
+from hushtable.scores.typical import describe_value
 
 DAY = 86_400
 SCHEMA = Schema([
@@ -83,25 +83,6 @@ def test_usual_values(found, rows):
     )
     assert usual("flat") == "3"
     assert Distribution(SCHEMA.features[0], np.zeros(CELLS, np.int64)).usual is None
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "side"),
-    [
-        ("age", 80.5, "high"),
-        ("age", 21.0, "low"),
-        ("age", 50.0, ""),
-        ("age", 130.0, "beyond"),
-        ("age", -1.0, "beyond"),
-        ("age", None, "missing"),
-        ("ward", "north", ""),
-        ("ward", "west", "rare"),
-        ("ward", "moon", "beyond"),
-        ("flat", 3.0, ""),
-    ],
-)
-def test_directions(found, name, value, side):
-    assert direction(found.of(name).feature, value, found.of(name).usual) == side
 
 
 def test_charts(found):

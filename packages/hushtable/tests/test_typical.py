@@ -91,6 +91,8 @@ def test_words_follow_the_limits_that_they_name(x, a, b):
     usual = UsualValues(0.0, (low, low, high))
     side = direction(AGE, x, usual)
     assert side == ("low" if x < low else "high" if x > high else "")
+    assert direction(AGE, -1.0, usual) == direction(AGE, 100.5, usual) == "beyond"
+    assert direction(AGE, None, usual) == direction(WARD, None, usual) == "missing"
     words = describe_cell(AGE, pa.array([x]), usual).words
     assert ("within the usual" in words) == (not side)
     assert words.endswith(f": {side}") or not side
@@ -105,6 +107,7 @@ def test_words_follow_the_limits_that_they_name(x, a, b):
         ({"a": 0.1, "b": 0.0499}, "rare"),
         ({"a": 0.5}, "rare"),  # not among the most frequent
         ({}, "rare"),
+        ({"b": 0.9}, ""),
     ],
 )
 def test_rare_categories(shares, side):
