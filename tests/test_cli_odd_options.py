@@ -3,7 +3,7 @@
 import pytest
 
 from cli_helpers import do, trust
-from hushtable.cli._app import app
+from hushtable.cli.app import app
 
 ODD = ("", "-1", "0", "nan", "inf", "1e400", "1e-12", "9" * 25, "\0", "a" * 5_000, "é", "[", "../x")
 #: How many of them the everyday run tries on an option: each value meets twenty options.

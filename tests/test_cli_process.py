@@ -9,7 +9,7 @@ import time
 import pytest
 
 from hushtable import HushTable
-from hushtable.cli._app import app
+from hushtable.cli.app import app
 
 PROGRAM = [sys.executable, "-m", "hushtable.cli"]
 

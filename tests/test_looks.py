@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hushtable.cli import _progress
+from hushtable.cli import progress
 from hushtable_bench import figures
 
 ROOT = Path(__file__).parents[1]
@@ -50,7 +50,7 @@ def test_letters_can_be_read(table, ink):
 def test_figures_and_terminal_have_the_colours_of_the_report():
     light, _ = REPORT
     assert (light["rows"], light["flag"]) == (figures.ROWS, figures.FLAG)
-    assert light["rows"] == _progress.BLUE
+    assert light["rows"] == progress.BLUE
     assert contrast(figures.THIRD, "#ffffff") >= 4.5
 
 

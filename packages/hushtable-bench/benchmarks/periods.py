@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 import common
 from common import LabelledSet, Target
 from hushtable import Feature, HushTable, Periods, Plan, Release, Schema, Sketch, decoded
+from hushtable.describe import describe_ledger
 from hushtable_bench.data import auc
 from rows import large_sets
 
@@ -142,7 +143,9 @@ def measure_noise(periods: int, rows: int = 120_000) -> Iterator[Noise]:
         if way == ONCE:
             single = variance
         scale = ledger.shares[0].scale
-        yield Noise(way, periods, variance / single, tables, scale, " ".join(ledger.words()))
+        yield Noise(
+            way, periods, variance / single, tables, scale, " ".join(describe_ledger(ledger))
+        )
 
 
 def noise_table(found: Sequence[Noise]) -> str:

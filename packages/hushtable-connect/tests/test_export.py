@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import places
-from hushtable import load
+from hushtable import load, plugins
 from hushtable_connect.exports import Model, portable
 
 RELEASE = places.GOLDEN / "protocol-1" / "hushtable.release.hush"
@@ -42,7 +42,7 @@ def test_hidden_hash_functions_stay_with_the_sites(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        (["-o", "m.txt"], 2, "m.txt: needs a name that ends in .onnx, .sql, .json"),
+        (["-o", "m.txt"], 2, "m.txt: needs a name that ends in .json, .onnx, .sql"),
         (["-o", "m.json", "--dialect", "duckdb"], 2, "dialect is for .sql files: leave it out"),
         (["-o", "m.onnx", "--table", "x"], 2, "table is for .sql files: leave it out for ONNX"),
         (["-o", "m.sql", "--dialect", "oracle"], 2, "'oracle' is not one of"),
@@ -74,3 +74,28 @@ def test_what_cannot_be_written(refused, site, tmp_path, monkeypatch):
     refused("export", model, "-o", model, code=2, says="is both read and written")
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
     refused("export", model, "-o", tmp_path / "m.json", says="is read-only: use another folder")
+
+
+def test_a_format_of_another_package_is_one_entry_point(run, site, tmp_path, monkeypatch):
+    home = tmp_path / "site"
+    (home / "toys-1.dist-info").mkdir(parents=True)
+    (home / "toys-1.dist-info/METADATA").write_text(
+        "Metadata-Version: 2.1\nName: toys\nVersion: 1\n"
+    )
+    points = "[hushtable.exports]\ntxt = toy_export:FORMAT\n"
+    (home / "toys-1.dist-info/entry_points.txt").write_text(points)
+    (home / "toy_export.py").write_text(
+        "from hushtable_connect.exports import Format\n"
+        "def write(model):\n    return model.plan.detector.encode()\n"
+        'FORMAT = Format("a line", "for show", write)\n'
+    )
+    monkeypatch.syspath_prepend(str(home))
+    plugins.points.cache_clear()
+    try:
+        assert run("export", site / "model.hush", "-o", tmp_path / "m.txt").code == 0
+        said = run("export", site / "model.hush", "-o", tmp_path / "m.doc").err
+    finally:
+        monkeypatch.undo()
+        plugins.points.cache_clear()
+    assert (tmp_path / "m.txt").read_bytes() == b"hushtable"
+    assert ".json, .onnx, .sql, .txt" in said

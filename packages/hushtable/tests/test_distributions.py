@@ -1,4 +1,4 @@
-"""Values among those of all rows, and the company of rows in words."""
+"""Values among those of all rows, and the crowding of rows in words."""
 
 import threading
 from datetime import UTC, datetime
@@ -9,12 +9,11 @@ import pytest
 
 from hushtable import Feature, HushTable, Schema
 from hushtable.data.encoding import Encoder
-from hushtable.report.odd import Odd
-from hushtable.scores.company import Company, company_words
+from hushtable.report.rows import ValueChart
 from hushtable.scores.distributions import CELLS, Distribution, Distributions
-from hushtable.scores.reasons import Reason
+from hushtable.scores.reasons import Crowding, Reason, crowding_words
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.typical import direction, told_value
+from hushtable.scores.typical import describe_value
 
 DAY = 86_400
 SCHEMA = Schema([
@@ -71,7 +70,7 @@ def test_usual_values(found, rows):
 
     def usual(name):
         one = found.of(name)
-        return told_value(one.feature, None, pa.float64(), one.usual).usual
+        return describe_value(one.feature, None, pa.float64(), one.usual).usual
 
     low, high = middle("age")
     assert usual("age") == f"{low:.0f} to {high:.0f}"
@@ -79,77 +78,59 @@ def test_usual_values(found, rows):
     assert usual("seen") == f"{low} to {high}"
     ward = found.of("ward")
     assert (
-        told_value(ward.feature, None, pa.string(), ward.usual).usual == "north (70%), south (29%)"
+        describe_value(ward.feature, None, pa.string(), ward.usual).usual
+        == "north (70%), south (29%)"
     )
     assert usual("flat") == "3"
     assert Distribution(SCHEMA.features[0], np.zeros(CELLS, np.int64)).usual is None
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "side"),
-    [
-        ("age", 80.5, "high"),
-        ("age", 21.0, "low"),
-        ("age", 50.0, ""),
-        ("age", 130.0, "beyond"),
-        ("age", -1.0, "beyond"),
-        ("age", None, "missing"),
-        ("ward", "north", ""),
-        ("ward", "west", "rare"),
-        ("ward", "moon", "beyond"),
-        ("flat", 3.0, ""),
-    ],
-)
-def test_directions(found, name, value, side):
-    assert direction(found.of(name).feature, value, found.of(name).usual) == side
-
-
 def test_charts(found):
-    odd = Odd.of(Reason("age", 1.0, "age 80", 80.0, "80 year"), found.of("age"), "age 80: high")
+    odd = ValueChart.of(Reason("age", 1.0, "age 80", 80.0), found.of("age"), "age 80: high")
     assert odd.words.startswith("age 80: high. Distribution over 3,992 rows")
     assert sum(odd.bars) == 3992
     assert odd.ends == ("0 year", "102 year")
     assert odd.odd == 80 * 34 // 102
     assert odd.at == pytest.approx(80 / 102)
     assert odd.rows_path.count("M") == sum(n > 0 for n in odd.bars) - 1
-    ward = Odd.of(Reason("ward", 1.0, "", "west", "west"), found.of("ward"), "")
+    ward = ValueChart.of(Reason("ward", 1.0, "", "west"), found.of("ward"), "")
     assert ward.bars == [2800, 1160, 40, 0]
     assert ward.odd == 3
-    other = Odd.of(Reason("ward", 1.0, "", "moon", "moon"), found.of("ward"), "")
+    other = ValueChart.of(Reason("ward", 1.0, "", "moon"), found.of("ward"), "")
     assert (other.bars, other.odd) == ([2800, 1160, 40], 2)
-    assert Odd.of(Reason("age", 1.0, "", None, "missing"), found.of("age"), "") is None
+    assert ValueChart.of(Reason("age", 1.0, ""), found.of("age"), "") is None
 
 
 @pytest.mark.parametrize(
     ("bits", "words"),
     [
-        (-1.0, "less"),
-        (0.0, "as much"),
+        (-1.0, "fewer"),
+        (0.0, "as many"),
         (0.14, "a tenth more"),
         (0.26, "a tenth more"),
         (0.27, "a quarter more"),
         (0.43, "a quarter more"),
-        (0.44, "half again as much"),
-        (0.8, "half again as much"),
-        (0.81, "twice as much"),
-        (1.0, "twice as much"),
-        (1.78, "three times as much"),
-        (3.2, "nine times as much"),
-        (3.4, "11 times as much"),
-        (6.7, "100 times as much"),
-        (10.0, "1,000 times as much"),
+        (0.44, "half again as many"),
+        (0.8, "half again as many"),
+        (0.81, "twice as many"),
+        (1.0, "twice as many"),
+        (1.78, "three times as many"),
+        (3.2, "nine times as many"),
+        (3.4, "about 11 times as many"),
+        (6.7, "about 100 times as many"),
+        (10.0, "about 1,000 times as many"),
     ],
 )
-def test_company(bits, words):
-    assert company_words(bits) == f"{words} company"
+def test_crowding(bits, words):
+    assert crowding_words(bits) == f"{words} similar rows"
 
 
 @pytest.mark.parametrize("passes", [1, 2])
-def test_company_is_the_rows_in_a_rows_cells(X, passes):
+def test_crowding_is_the_rows_in_a_rows_cells(X, passes):
     """Counted one by one: two rows share a cell if a table cannot tell them apart."""
     detector = HushTable(random_state=0, n_tables=20, passes=passes, n_jobs=1).fit(X)
     scorer = Scorer(detector.sketch_)
-    company, family = Company(scorer), scorer.plan.family
+    crowding, family = Crowding(scorer), scorer.plan.family
     (codes,) = scorer.batches(X, lambda codes, scores: codes)
     logarithms = np.zeros((len(X), 20))
     for t in range(20):
@@ -160,6 +141,8 @@ def test_company_is_the_rows_in_a_rows_cells(X, passes):
         cells = family.summing(numbers)(codes)
         logarithms[:, t] = np.log2((cells[:, np.newaxis] == cells).sum(axis=1))
     expected = logarithms.mean() - logarithms.mean(axis=1)
-    found = [company.bits(codes.take(np.array([i]))) for i in range(50)]
+    found = [crowding.bits(codes.take(np.array([i]))) for i in range(50)]
     np.testing.assert_allclose(found, expected[:50], atol=1e-4)
-    assert company_words(company.bits(codes.take(np.array([0])))).endswith("times as much company")
+    assert crowding_words(crowding.bits(codes.take(np.array([0])))).endswith(
+        "times as many similar rows"
+    )

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from hushtable import Feature, HushTable, LocalModel, Plan, Schema, Sketch, progress
+from hushtable.describe import describe_ledger
 from hushtable.display import MOST_ROWS, View, html
 from hushtable.kernels import notice
 
@@ -126,8 +127,8 @@ def test_pages_say_what_the_officer_signs(things):
 
     ledger, asked = things["Release"].ledger, things["Round"]
     assert Page(things["Release"]).sentences == [
-        "Release. " + ledger.words()[0],
-        *ledger.words()[1:],
+        "Release. " + describe_ledger(ledger)[0],
+        *describe_ledger(ledger)[1:],
     ]
     said = officer_words(asked, asked.plan)
     assert Page(asked).sentences == ["Round. " + said[0], *said[1:]]

@@ -17,11 +17,9 @@ from hushtable.data.schema import number_words
 from hushtable.errors import DataError, FileError, PlanError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.details import Scored, lowest_rows
-from hushtable.scores.lowest import Lowest
-from hushtable.scores.outliers import AMONG, find_outliers
+from hushtable.scores.outliers import AMONG, Lowest, find_outliers
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.typical import UsualValues, told
-from hushtable.scores.usual import FEW, MOST, Sample
+from hushtable.scores.typical import FEW, MOST, Sample, UsualValues, describe_cell
 
 
 @pytest.fixture
@@ -271,24 +269,24 @@ def test_dates_are_told_as_dates(column, value, text, usual):
     ends = [datetime.datetime(2026, *day, tzinfo=datetime.UTC) for day in ((1, 1), (12, 31))]
     low, high = (day.timestamp() for day in ends)
     feature = Feature.numeric("day", low=low - 1e6, high=high + 1e6)
-    found = told(feature, column, UsualValues(0.0, (low, low, high)))
+    found = describe_cell(feature, column, UsualValues(0.0, (low, low, high)))
     assert (found.value, found.text) == (value, text)
     if not text.isdigit():
         assert found.usual == usual
     dated = Feature.numeric("day", low=low, high=high, unit="date")
-    plain = told(dated, pa.array([low]), None)
+    plain = describe_cell(dated, pa.array([low]), None)
     assert (plain.text, plain.usual) == ("2026-01-01", "2026-01-01 to 2026-12-31 (range)")
 
 
 def test_truth_values_times_and_numbers_of_no_calendar():
     flag = Feature.numeric("flag", low=0, high=1)
-    found = told(flag, pa.array([True]), UsualValues(0.0, (0.0, 0.0, 0.0)))
+    found = describe_cell(flag, pa.array([True]), UsualValues(0.0, (0.0, 0.0, 0.0)))
     assert (found.value, found.words) == (True, "flag true, usually false: high")
     time = Feature.numeric("at", low=0, high=86_400)
-    found = told(time, pa.array([datetime.time(3, 30)]), None)
+    found = describe_cell(time, pa.array([datetime.time(3, 30)]), None)
     assert (found.text, found.usual) == ("3:30:00", "0:00:00 to 1 day, 0:00:00 (range)")
     far = Feature.numeric("day", low=0, high=1e18, unit="date")
-    assert told(far, pa.array([1e17]), None).value == 1e17
+    assert describe_cell(far, pa.array([1e17]), None).value == 1e17
 
 
 # --- frames -----------------------------------------------------------------------------------

@@ -47,8 +47,8 @@ def register():
     register_format("tops", [".top"], lambda path, texts: pa.table({"turns": [1, 2, 3]}))
 '''
 SPIN = '''
-from hushtable.cli._options import Json
-from hushtable.cli._output import finish
+from hushtable.cli.options import Json
+from hushtable.cli.output import finish
 
 
 def spin(turns: int = 1, as_json: Json = False) -> None:

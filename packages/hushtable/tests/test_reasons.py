@@ -10,7 +10,7 @@ from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.errors import FileError, PlanError
 from hushtable.scores.details import Detail, RowDetails, Scored, lowest_rows
 from hushtable.scores.explain import Explainer
-from hushtable.scores.lowest import Lowest
+from hushtable.scores.outliers import Lowest
 from hushtable.scores.reasons import Frequencies, Reason, Reasons, worth_a_word
 from hushtable.scores.scorer import Ranks, Scorer
 

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from hushtable import Feature, HushTable, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
-from hushtable.report.lowest import Shown
-from hushtable.report.scores import score_rows
+from hushtable.report.rows import RowsToShow, score_rows
 from hushtable.scores.distributions import Distributions
 from hushtable.scores.reasons import Frequencies, Reasons
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.typical import RARE, UsualValues, direction, told, told_value
+from hushtable.scores.typical import RARE, UsualValues, describe_cell, describe_value, direction
 
 AGE = Feature.numeric("age", low=0, high=100)
 WARD = Feature.categorical("ward", [*"abcd"])
@@ -44,7 +43,7 @@ def test_list_and_report_say_the_same_of_each_value(seed):
     for frame in (rows, fresh):
         listed = detector.outliers(frame, n=20).set_index("row")["words"]
         scorer, usual = Scorer(detector.sketch_), detector._usual_values()
-        shown = Shown(20, values=True)
+        shown = RowsToShow(20, values=True)
         report = score_rows(scorer, detector.offset_, as_reader(frame), shown=shown, usual=usual)
         n_said = 0
         for why in report.lowest.reasons:
@@ -74,7 +73,7 @@ def test_a_report_without_a_memory_compares_with_the_rows_that_it_scores():
     rows = people(5)[["age", "cost"]]
     schema = Schema([AGE, Feature.numeric("cost", low=0, high=2000)])
     scorer = Scorer(Sketch.from_data(Plan.draw(schema, random_state=0, n_tables=20), rows))
-    report = score_rows(scorer, np.nan, as_reader(rows), shown=Shown(9, values=True))
+    report = score_rows(scorer, np.nan, as_reader(rows), shown=RowsToShow(9, values=True))
     among = Distributions(schema)
     scorer.batches(rows, lambda codes, scores: among.add(codes)).__next__()
     for why in report.lowest.reasons:
@@ -92,7 +91,9 @@ def test_words_follow_the_limits_that_they_name(x, a, b):
     usual = UsualValues(0.0, (low, low, high))
     side = direction(AGE, x, usual)
     assert side == ("low" if x < low else "high" if x > high else "")
-    words = told(AGE, pa.array([x]), usual).words
+    assert direction(AGE, -1.0, usual) == direction(AGE, 100.5, usual) == "beyond"
+    assert direction(AGE, None, usual) == direction(WARD, None, usual) == "missing"
+    words = describe_cell(AGE, pa.array([x]), usual).words
     assert ("within the usual" in words) == (not side)
     assert words.endswith(f": {side}") or not side
 
@@ -106,6 +107,7 @@ def test_words_follow_the_limits_that_they_name(x, a, b):
         ({"a": 0.1, "b": 0.0499}, "rare"),
         ({"a": 0.5}, "rare"),  # not among the most frequent
         ({}, "rare"),
+        ({"b": 0.9}, ""),
     ],
 )
 def test_rare_categories(shares, side):
@@ -127,11 +129,13 @@ def test_words_beside_merged_rows_have_the_same_limits():
     for x in range(100):
         one = reasons._reason(0, 1.0, pa.record_batch({"age": [float(x)]}), 0)
         far = re.search(r"is (above|below) ([\d.]+)% of the merged rows", one.words)
-        assert {"": None, "low": "below", "high": "above"}[one.told.direction] == (far and far[1])
+        assert {"": None, "low": "below", "high": "above"}[one.phrase.direction] == (far and far[1])
         assert far is None or float(far[2]) >= 90.0
 
 
 def test_what_is_missing_is_said_with_its_share():
     usual = UsualValues(0.02, (1.0, 2.0, 3.0))
-    assert told_value(AGE, None, pa.float64(), usual).words == "age is missing, as in 2% of rows"
-    assert not told_value(AGE, None, pa.float64(), None).compared
+    assert (
+        describe_value(AGE, None, pa.float64(), usual).words == "age is missing, as in 2% of rows"
+    )
+    assert not describe_value(AGE, None, pa.float64(), None).compared

@@ -19,10 +19,10 @@ from hushtable.cli import main
 from hushtable.data.readers import as_reader
 from hushtable.data.texts.seen import looks
 from hushtable.errors import PlanError
-from hushtable.report.content import Model, gather
-from hushtable.report.lowest import Shown
+from hushtable.kernels._common import gather
+from hushtable.report.content import Subject
 from hushtable.report.page import page
-from hushtable.report.scores import score_rows
+from hushtable.report.rows import RowsToShow, score_rows
 from hushtable.scores.scorer import Scorer
 
 N = 240
@@ -197,8 +197,8 @@ def test_a_report_is_the_same_whatever_the_values_are(marginals):
         scores = None
         if not marginals:
             scorer = Scorer(sketch)
-            scores = score_rows(scorer, scorer.auto_offset(), as_reader(rows), shown=Shown(5))
-        made = gather(Model("m.hush", "sketch", sketch), scores=scores)
+            scores = score_rows(scorer, scorer.auto_offset(), as_reader(rows), shown=RowsToShow(5))
+        made = gather(Subject("m.hush", "sketch", sketch), scores=scores)
         text = page(made).replace(plan.plan_id, "ID").replace(made.made, "NOW")
         pages.append(re.sub(r"#[0-9a-zA-Z_]+", "#", text))
     assert pages[0] == pages[1]

@@ -11,17 +11,17 @@ import os
 import sys
 import time
 
+import hushtable.report.words
 import numpy as np
 import opendp.prelude  # noqa: F401 (here and below: imported before the first fork)
 import pyarrow.csv
 import pyarrow.parquet  # noqa: F401
 
 import hushtable.privacy.mechanisms
-import hushtable.report.words
 import hushtable.scores.scorer  # noqa: F401
 from hushtable import HushTable
 from hushtable.cli import main
-from hushtable.cli._app import app
+from hushtable.cli.app import app
 
 for _group in (app(), *(one for one in app().commands.values() if hasattr(one, "commands"))):
     for _command in _group.commands.values():

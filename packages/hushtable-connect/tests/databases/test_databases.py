@@ -13,8 +13,8 @@ import pytest
 from hushtable import HushTable
 from hushtable.data.readers import FileLayout, as_reader
 from hushtable.errors import DataError, DataTypeError, MissingExtraError, UsageError
-from hushtable_connect.databases import _drivers
-from hushtable_connect.databases import _reader as _database
+from hushtable_connect.databases import drivers
+from hushtable_connect.databases import reader as _database
 
 duckdb = pytest.importorskip("duckdb")
 pytest.importorskip("sqlalchemy")
@@ -249,7 +249,7 @@ def test_bytes_and_large_integers_are_refused(sqlite):
         DataTypeError, match=r"'v' holds a value of type bytes in row 1: leave it out"
     ):
         table(sqlite.url, values("1", "x'00'"))
-    big = _drivers.Columns()
+    big = drivers.Columns()
     with pytest.raises(DataError, match="integer 18446744073709551616"):
         big.batch(["v"], [(1,), (2**64,)], 0)
 

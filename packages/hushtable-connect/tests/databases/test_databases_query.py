@@ -57,9 +57,9 @@ def test_what_fails_writes_nothing(model, tmp_path, capsys, query, words):
 
 def test_a_server_that_dies_in_the_middle(postgres, tmp_path, capsys, monkeypatch):
     """Ends in exit code 1, and with no file, however far the pass had come."""
-    from hushtable_connect.databases import _drivers
+    from hushtable_connect.databases import drivers
 
-    batches = _drivers.Postgres.batches
+    batches = drivers.Postgres.batches
 
     def dying(self):
         passing = batches(self)
@@ -70,7 +70,7 @@ def test_a_server_that_dies_in_the_middle(postgres, tmp_path, capsys, monkeypatc
         )
         yield from passing
 
-    monkeypatch.setattr(_drivers.Postgres, "batches", dying)
+    monkeypatch.setattr(drivers.Postgres, "batches", dying)
     query = "SELECT i * 1.0 AS x, i % 7 AS y FROM generate_series(1, 2000000) i"
     made = tmp_path / "m.hush"
     assert main(["fit", postgres.url(), "--query", query, "-o", str(made)]) == 1

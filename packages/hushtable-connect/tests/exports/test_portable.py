@@ -17,7 +17,7 @@ from hushtable import HushTable, Plan, Sketch, load
 from hushtable.data import read
 from hushtable.errors import FileError, UsageError
 from hushtable.plans.families import EquiWidth
-from hushtable_connect.exports import FORMATS, Model, export, portable
+from hushtable_connect.exports import Model, export, formats, portable
 from places import DOCS
 
 SCHEMA = DOCS / "hushtable-model-1.schema.json"
@@ -124,7 +124,7 @@ def test_tables_that_the_format_does_not_describe(X):
 
 def test_wrong_usage(tmp_path, X):
     detector = HushTable(n_tables=4, random_state=0).fit(X)
-    with pytest.raises(UsageError, match=r"needs a name that ends in \.onnx, \.sql, \.json"):
+    with pytest.raises(UsageError, match=r"needs a name that ends in \.json, \.onnx, \.sql"):
         export(detector, tmp_path / "model.pkl")
     with pytest.raises(UsageError, match=r"dialect is for \.sql files: leave it out for JSON"):
         export(detector, tmp_path / "model.json", dialect="duckdb")
@@ -137,4 +137,4 @@ def test_wrong_usage(tmp_path, X):
     with pytest.raises(UsageError, match="no rows were counted"):
         export(Sketch.zero(Plan.draw(detector.plan_.schema, n_tables=3)), tmp_path / "model.json")
     assert not list(tmp_path.iterdir())
-    assert set(FORMATS) == {".onnx", ".sql", ".json"}
+    assert set(formats()) == {".onnx", ".sql", ".json"}

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
+from hushtable.describe import describe_ledger
+from hushtable.describe.plan import n_tables
+from hushtable.describe.views import release_view
 from hushtable.display import View
-from hushtable.notebook import release_view
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up
 from hushtable.privacy.ledger import Share
-from hushtable.report.words import n_tables
 from hushtable_federation.clock import now, shown_time
 from hushtable_federation.result import Result
 from hushtable_federation.round import Round
@@ -44,7 +45,7 @@ def officer_words(round_: Round, plan: Plan | None) -> list[str]:
         f"their {rows} by {what}.",
         f"From each site, {layout.n_cells:,} counts leave, in {n_tables(len(layout.cells))} "
         f"({layout.detector}){mixed}; {noise}. {nothing}",
-        *ledger.words()[:2],
+        *describe_ledger(ledger)[:2],
         *([] if plan is None or plan.design is None else plan.design.peer_words()[1:]),
     ]
 

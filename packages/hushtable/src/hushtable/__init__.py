@@ -71,7 +71,7 @@ _from_home, _ = exports(
 
 
 def _view(thing: object) -> View:
-    from hushtable.notebook import view  # when the first thing is shown
+    from hushtable.describe.views import view  # when the first thing is shown
 
     return view(thing)
 

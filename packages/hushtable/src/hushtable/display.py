@@ -1,6 +1,6 @@
 """Things shown in a notebook: a sentence to go by, then figures, as HTML that needs nothing else.
 
-May import nothing; views of the package's own things are in `hushtable.notebook`. Tested in
+May import nothing; views of the package's own things are in `hushtable.describe.views`. Tested in
 ``tests/test_notebook.py``.
 """
 

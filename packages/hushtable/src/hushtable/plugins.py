@@ -1,4 +1,4 @@
-"""Plug-ins of other packages: commands, kinds of files, readers, views and extensions.
+"""Plug-ins of other packages: commands, kinds of files, readers, views, exports and extensions.
 
 Each is an entry point of an installed package, in a group named below, and is imported when it is
 used. The packages of this repository add theirs in the same way. May import errors alone; tested
@@ -12,7 +12,7 @@ from typing import Any
 
 from hushtable.errors import HushTableError, PluginError
 
-#: Tables of commands, as `hushtable.cli._app.COMMANDS`; homes are modules beside the table's.
+#: Tables of commands, as `hushtable.cli.app.COMMANDS`; homes are modules beside the table's.
 COMMANDS = "hushtable.commands"
 #: By the kind's name, a `hushtable.files.Kind`.
 KINDS = "hushtable.kinds"
@@ -20,6 +20,8 @@ KINDS = "hushtable.kinds"
 READERS = "hushtable.readers"
 #: By the name of a class, a function that takes an instance and returns a `hushtable.display.View`.
 VIEWS = "hushtable.views"
+#: By the ending of its files, a `hushtable_connect.exports.Format`.
+EXPORTS = "hushtable.exports"
 #: By the name of an extension that the core asks for, a function; `extension` lists the names.
 EXTENSIONS = "hushtable.extensions"
 #: What this distribution's own packages are called; they have one version.

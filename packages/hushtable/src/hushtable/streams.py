@@ -32,7 +32,6 @@ from hushtable.data.typed import open_rows
 from hushtable.errors import PlanError, UsageError
 from hushtable.plans.families import EquiWidth, RandomFeature
 from hushtable.plans.plan import Plan
-from hushtable.privacy.ledger import in_file
 from hushtable.privacy.mechanisms import named
 from hushtable.scores.scorer import Scorer
 
@@ -118,8 +117,9 @@ def shared_noise(before: Counts, after: Counts) -> float:
         return 0.0
     if max(a.period - a.window, b.period - b.window) < min(a.period, b.period):
         raise UsageError(
-            f"{in_file(a)}, and {in_file(b)}: a period is in both; compare sums without a period "
-            "in common (those before a window, and the window)"
+            f"sums of periods {a.period - a.window + 1} to {a.period}, and of "
+            f"{b.period - b.window + 1} to {b.period}: a period is in both; compare sums without a "
+            "period in common (those before a window, and the window)"
         )
     noise_sd = named(a.mechanism).noise_sd
     n = min(a.period, b.period)

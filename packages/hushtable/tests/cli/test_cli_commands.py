@@ -29,7 +29,7 @@ from hushtable import (
     Sketch,
     files,
 )
-from hushtable.cli import _progress
+from hushtable.cli import progress
 from hushtable.scores.scorer import Scorer
 
 
@@ -82,12 +82,12 @@ def test_fit_options(run, site, tmp_path, monkeypatch, options, kind, parameters
         data.write_bytes((site / "rows.csv").read_bytes())
     watches = []
 
-    class Kept(_progress.Watch):
+    class Kept(progress.Watch):
         def __init__(self, reader, passes, bar=None):
             super().__init__(reader, passes, bar)
             watches.append((self, passes))
 
-    monkeypatch.setattr(_progress, "Watch", Kept)
+    monkeypatch.setattr(progress, "Watch", Kept)
     result = run("fit", data, *options, "-o", tmp_path / "m.hush", "--json")
     assert result.code == 0, result.err
     model = hushtable.load(tmp_path / "m.hush")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cli_helpers import trust
-from hushtable.cli._escaping import escaped, escaping, plain_stream
+from hushtable.cli.errors import escaped, escaping, plain_stream
 from hushtable.data import Schema
 
 #: Erase the screen, hide, ring, go back, the one-character form of ESC [, turn the direction.

@@ -14,7 +14,7 @@ import pytest
 
 from cli_helpers import contents, do, write_rows
 from hushtable import Verdicts, load
-from hushtable.cli._review_log import COLUMNS, Log
+from hushtable.cli.review import COLUMNS, Log
 from hushtable.errors import FileError
 
 

@@ -89,9 +89,9 @@ def test_a_failure_keeps_whole_files_and_the_next_call_goes_on(score, lake, tmp_
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_ctrl_c_leaves_whole_files_only(score, tmp_path, monkeypatch, threads):
-    from hushtable.cli import _score_files
+    from hushtable.cli import score as scoring
 
-    write = _score_files.write_scores
+    write = scoring.write_scores
     begun = []
 
     def interrupted(path, *others):
@@ -100,7 +100,7 @@ def test_ctrl_c_leaves_whole_files_only(score, tmp_path, monkeypatch, threads):
             raise KeyboardInterrupt
         write(path, *others)
 
-    monkeypatch.setattr(_score_files, "write_scores", interrupted)
+    monkeypatch.setattr(scoring, "write_scores", interrupted)
     result = score("--threads", threads)
     assert result.code == 130
     assert all(name.endswith(".scores.parquet") for name in contents(tmp_path / "scores"))

@@ -280,11 +280,11 @@ def test_after_ctrl_c_python_is_not_taken_apart_under_its_threads(tmp_path):
     """Threads in compiled code would abort it (PyGILState_Release), some time or other."""
     program = """
 import atexit, sys
-import hushtable.cli, hushtable.cli._app
+import hushtable.cli, hushtable.cli.app
 atexit.register(print, "taken apart")
 def interrupted(_):
     raise KeyboardInterrupt
-hushtable.cli._app.run = interrupted
+hushtable.cli.app.run = interrupted
 sys.exit(hushtable.cli.main())
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)

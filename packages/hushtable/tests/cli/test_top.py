@@ -12,7 +12,7 @@ from python_calamine import CalamineWorkbook
 
 import hushtable
 from cli_helpers import do, write_rows
-from hushtable.cli import _formulas
+from hushtable.cli import tables
 
 ENDINGS = (".csv", ".xlsx", ".html", ".parquet")
 #: What a spreadsheet or a browser must not run.
@@ -127,14 +127,14 @@ def test_no_kind_of_text_becomes_a_formula(kind):
     """Also the name of a column; a number stays one, and so does what is missing."""
     fine = ["-3.5", "+1e-7", "-3,5", "P-1", "'=1", "", None, "1=1", " =1"]
     column = pa.array([*EVIL, "\r=1", "\n=1", *fine], pa.string()).cast(kind)
-    table = _formulas.harmless_table(pa.table({"=name": column, "n": range(len(column))}))
+    table = tables.harmless_table(pa.table({"=name": column, "n": range(len(column))}))
     assert table.column_names == ["'=name", "n"]
     found = table["'=name"].cast(pa.string()).to_pylist()
     expected = [text if text[0] == "<" else f"'{text}" for text in (*EVIL, "\r=1", "\n=1")]
     assert found == expected + fine
-    assert [_formulas.harmless(text) for text in fine if text] == [text for text in fine if text]
-    assert [_formulas.original(text) for text in expected] == [*EVIL, "\r=1", "\n=1"]
-    assert _formulas.original("'P1") == "'P1"
+    assert [tables.harmless(text) for text in fine if text] == [text for text in fine if text]
+    assert [tables.original(text) for text in expected] == [*EVIL, "\r=1", "\n=1"]
+    assert tables.original("'P1") == "'P1"
 
 
 @pytest.mark.parametrize("options", [(), ("--top", 30)])
@@ -247,13 +247,10 @@ def test_what_cannot_be_is_refused(refused, here, tmp_path, options, code, says)
 
 def test_names_and_endings_that_do_not_go(refused, here, tmp_path):
     command = ("score", here / "rows.csv", "--model", here / "model.hush")
-    refused(
-        *command, "--top", 3, "-o", tmp_path / "t.pdf", code=2, says="ends in .csv, .xlsx, .html"
-    )
-    refused(
-        *command, "--top", 3, "-o", tmp_path / "folder", code=2, says="ends in .csv, .xlsx, .html"
-    )
-    refused(*command, "-o", tmp_path / "t.xlsx", code=2, says="are for --top")
+    for name in ("t.pdf", "folder"):
+        says = "ends in .csv, .xlsx, .html or .parquet"
+        refused(*command, "--top", 3, "-o", tmp_path / name, code=2, says=says)
+    refused(*command, "-o", tmp_path / "t.xlsx", code=2, says="--top writes")
     (tmp_path / "odd.csv").write_text("score,age,income,ward\n1,40,20000,north\n")
     odd = ("score", tmp_path / "odd.csv", "--model", here / "model.hush", "--keep", "score")
     for more in ((), ("--top", 3)):
@@ -305,3 +302,22 @@ def test_a_failure_leaves_what_was_there(run, here, tmp_path, monkeypatch):
         assert "nothing was written" in result.err
         assert out.read_bytes() == b"precious"
         assert not list(tmp_path.glob(".*.part"))
+
+
+def test_a_format_of_lists_is_one_entry_of_the_registry(run, here, tmp_path, monkeypatch):
+    """As another package adds one: score, watch and their messages know it then."""
+
+    def write_lines(file, found, model, source, unit):
+        file.writelines(f"- row {row.row} of {source}\n".encode() for row in found.rows)
+
+    monkeypatch.setitem(tables.LISTS, ".md", write_lines)
+    command = ("score", here / "rows.csv", "--model", here / "model.hush", "--top", 3, "-o")
+    assert run(*command, tmp_path / "top.md").code == 0
+    assert (tmp_path / "top.md").read_text().startswith("- row ")
+    assert (tmp_path / "top.md").read_text().count("\n") == 3
+    assert ".parquet or .md" in run(*command, tmp_path / "top.pdf").err
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.csv").write_bytes((here / "rows.csv").read_bytes())
+    watch = ("watch", tmp_path / "in", "--model", here / "model.hush", "--settle", 0)
+    assert run(*watch, "--format", "md", "-o", tmp_path / "out").code == 0
+    assert (tmp_path / "out/top-000001.md").exists()

@@ -20,8 +20,8 @@ from pyarrow import csv
 import hushtable
 from cli_helpers import contents, do, write_rows
 from hushtable import Sketch, drift
-from hushtable.cli import _watch_run
-from hushtable.cli._watch_place import Place
+from hushtable.cli import watch as watching
+from hushtable.cli.watch_state import WatchPlace
 from hushtable.errors import FileError
 from places import DOCS
 
@@ -126,7 +126,7 @@ def test_a_file_that_was_just_written_to_waits(watch, folder):
 
 @pytest.mark.parametrize("ends", ["whole", "in a row"])
 def test_a_file_that_grows_while_it_is_read_waits(watch, folder, monkeypatch, ends):
-    add = _watch_run.Search.add
+    add = watching.Search.add
 
     def growing(self, reader, file="", **options):
         add(self, reader, file, **options)
@@ -134,7 +134,7 @@ def test_a_file_that_grows_while_it_is_read_waits(watch, folder, monkeypatch, en
             with open(file, "a") as stream:
                 stream.write("50,30000.00,north\n" if ends == "whole" else "50,300")
 
-    monkeypatch.setattr(_watch_run.Search, "add", growing)
+    monkeypatch.setattr(watching.Search, "add", growing)
     facts = watch("--json").json
     assert (names(facts), names(facts, "left"), facts["rows"]) == (["b.csv"], ["a.csv"], 60)
     monkeypatch.undo()
@@ -206,7 +206,7 @@ def test_a_folder_keeps_the_place_of_one_watch(watch, refused, site, folder, out
 def test_two_at_once_are_refused(watch, folder, out):
     assert watch().code == 0
     write_rows(folder / "c.csv", 50, seed=3)
-    place = Place(out, str(folder))
+    place = WatchPlace(out, str(folder))
     with place.running():
         before = contents(out)
         result = watch()
@@ -215,15 +215,15 @@ def test_two_at_once_are_refused(watch, folder, out):
     assert names(watch("--json").json) == ["c.csv"]
 
 
-@pytest.mark.parametrize("at", ["Search.add", "write_top", "write_bytes", "Place.note_run"])
+@pytest.mark.parametrize("at", ["Search.add", "write_top", "write_bytes", "WatchPlace.note_run"])
 def test_an_interrupted_run_leaves_nothing(watch, folder, out, monkeypatch, at):
     assert watch().code == 0
     before = contents(out)
     write_rows(folder / "c.csv", 50, seed=3)
     write_rows(folder / "d.csv", 50, seed=4)
-    home = "hushtable.cli._watch_run" if at == "Search.add" else "hushtable.cli.watch"
+    home = "hushtable.cli.watch"
     done = []
-    whole = {"Search.add": _watch_run.Search.add, "Place.note_run": Place.note_run}.get(at)
+    whole = {"Search.add": watching.Search.add, "WatchPlace.note_run": WatchPlace.note_run}.get(at)
 
     def stopped(*arguments, **options):
         if whole is not None:
@@ -273,7 +273,7 @@ def test_the_log_of_a_run_that_was_killed_is_cut(watch, folder, out):
 
 
 def test_a_run_that_cannot_be_noted_takes_its_list_back(watch, out, monkeypatch):
-    do_ = Place._do
+    do_ = WatchPlace._do
 
     def full(self, statement, values=()):
         if statement == "commit" and self.log.exists():
@@ -281,7 +281,7 @@ def test_a_run_that_cannot_be_noted_takes_its_list_back(watch, out, monkeypatch)
         return do_(self, statement, values)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Place, "_do", full)
+        patch.setattr(WatchPlace, "_do", full)
         assert watch().code == 1
     assert not list(out.glob("top-*"))
     assert watch("--json").json["run"] == 1
@@ -294,10 +294,10 @@ def test_a_killed_run_is_done_again(watch, site, folder, out):
         """
         import os, sys
         from hushtable.cli import main
-        from hushtable.cli._watch_place import Place
+        from hushtable.cli.watch_state import WatchPlace
 
-        note_run = Place.note_run
-        Place.note_run = lambda *a: (note_run(*a), os.kill(os.getpid(), 9))
+        note_run = WatchPlace.note_run
+        WatchPlace.note_run = lambda *a: (note_run(*a), os.kill(os.getpid(), 9))
         main(sys.argv[1:])
         """
     )

@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from hushtable import Feature, Periods, Plan, Schema, Sketch, decoded, drift, files, load
+from hushtable.describe import describe_ledger, registry
+from hushtable.describe import plan as words
+from hushtable.describe.ledger import ledger_lines
+from hushtable.describe.views import view
 from hushtable.display import html
 from hushtable.errors import FileError, UsageError
-from hushtable.notebook import view
 from hushtable.privacy import Horizon
-from hushtable.report import registry, words
 from hushtable.scores.scorer import Scorer
 
 pytest.importorskip("opendp")
@@ -47,7 +49,7 @@ def test_the_words_say_whose_rows_in_which_periods(horizon, rows, who):
     said = [f"the decoded sum of {which} of {last}" for which in holds]
     said = [f"the increment of period 3 of {last}", *said]
     for thing, which in zip((increments[-1], *sums), said, strict=True):
-        first, second, third, *more = thing.ledger.words()
+        first, second, third, *more = describe_ledger(thing.ledger)
         assert first.startswith(f"Adding or removing {who} changes the probability of anything")
         assert f"that the files of all {last} periods show together" in first
         stated = float(re.search(r"e\^([\d.]+)", first)[1])
@@ -62,17 +64,17 @@ def test_two_streams_are_two_costs():
     plan = north[0].plan
     other = Periods(plan, epsilon=1.0)
     both = north[0] + other.release(Sketch.zero(plan))
-    assert "for one at 2 sites the factor is e^1.4" in both.ledger.words()[-1]
+    assert "for one at 2 sites the factor is e^1.4" in describe_ledger(both.ledger)[-1]
     assert both.ledger.epsilon_at(2) > 1.3
 
 
 def test_a_horizon_of_one_reads_like_one_release():
     _, (increment,) = stream(1, months=1)
-    first, second, third = decoded([increment]).ledger.words()
+    first, second, third = describe_ledger(decoded([increment]).ledger)
     assert "anything that this file shows" in first
     assert second == "That is the total over all 4 tables."
     assert third == "This file holds the decoded sum of period 1 of 1."
-    assert "period" not in words.ledger_lines(increment.ledger, 1.0)["Neighbours"]
+    assert "period" not in ledger_lines(increment.ledger, 1.0)["Neighbours"]
 
 
 def test_notebooks_show_periods_and_increments():

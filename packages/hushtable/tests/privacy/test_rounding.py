@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hushtable.describe import describe_ledger
+from hushtable.describe.ledger import ledger_lines, ledger_rows
 from hushtable.privacy import Ledger, Sensitivity, Share
 from hushtable.privacy.accounting import rounded_up
-from hushtable.report.words import ledger_lines, ledger_rows
 from hushtable_federation import forecast
 from hushtable_federation.cli import book as book_command
 from hushtable_federation.cli._forecast import Forecast
@@ -51,7 +52,7 @@ def test_no_sentence_and_no_line_about_a_ledger_is_below_the_truth(scale, other,
     shares = tuple(Share(name, s, "opendp") for name, s in (("a1", scale), ("b2", other)))
     terms = "discrete-gaussian", Sensitivity(20), delta
     ledger = Ledger(*terms, shares, accounting="gaussian")
-    first, *_, last = ledger.words()
+    first, *_, last = describe_ledger(ledger)
     epsilon, plus = figures(r"e\^([\d.e+-]+),", first) + figures(r"plus ([\d.e-]+)\.$", first)
     assert ledger.epsilon * FLOATING <= epsilon
     assert delta * FLOATING <= plus

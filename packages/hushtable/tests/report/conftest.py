@@ -6,10 +6,9 @@ import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
-from hushtable.report.content import Model, gather
-from hushtable.report.lowest import Shown
-from hushtable.report.scores import score_rows
-from hushtable.report.sites import sites_of_parts
+from hushtable.kernels._common import gather
+from hushtable.report.content import Subject, sites_of_parts
+from hushtable.report.rows import RowsToShow, score_rows
 from hushtable.scores.scorer import Scorer
 from report_helpers import EVIL
 
@@ -50,7 +49,7 @@ def scored(counts, X, n_shown=0, values=False, kept=None, **options):
     if kept is not None:
         features = dict(zip(counts.plan.schema.names, X.T, strict=True))
         names, rows = tuple(kept.column_names), pa.table(features | dict(kept.to_pydict()))
-    shown = Shown(n_shown, values, names, names[0] if names else None)
+    shown = RowsToShow(n_shown, values, names, names[0] if names else None)
     return offset, score_rows(scorer, offset, as_reader(rows), shown=shown, **options)
 
 
@@ -60,7 +59,7 @@ def of_rows(sketch, X):
 
     def of_rows(**options):
         offset, scores = scored(sketch, X, **options)
-        return gather(Model("a.hush", "sketch", sketch, "1 kB"), threshold=offset, scores=scores)
+        return gather(Subject("a.hush", "sketch", sketch, "1 kB"), threshold=offset, scores=scores)
 
     return of_rows
 
@@ -69,7 +68,7 @@ def of_rows(sketch, X):
 def of_release(releases):
     """Return the report of a merged release and its parts, without rows."""
     total = sum(list(releases.values())[1:], start=next(iter(releases.values())))
-    model = Model("all.hush", "release", total, "2 kB")
+    model = Subject("all.hush", "release", total, "2 kB")
     threshold = Scorer(total).auto_offset()
     sites = sites_of_parts(releases, total, model.name)
     return gather(model, threshold=threshold, sites=sites)
@@ -79,7 +78,7 @@ def of_release(releases):
 def of_everything(releases, X):
     """Return the report with every section, and single rows."""
     total = sum(list(releases.values())[1:], start=next(iter(releases.values())))
-    model = Model("all.hush", "release", total, "2 kB")
+    model = Subject("all.hush", "release", total, "2 kB")
     offset, scores = scored(total, X, n_shown=5, contamination=0.05)
     sites = sites_of_parts(releases, total, model.name)
     return gather(model, threshold=offset, scores=scores, sites=sites)
@@ -110,4 +109,4 @@ def marginals(schema, X):
 @pytest.fixture(scope="session")
 def of_marginals(marginals):
     """Return the report of released marginals."""
-    return gather(Model("m.hush", "release", marginals, "1 kB"))
+    return gather(Subject("m.hush", "release", marginals, "1 kB"))

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
+from hushtable.describe import describe_ledger
+from hushtable.describe.registry import TO_FILL_IN, entry, left_open
 from hushtable.privacy import Pool
-from hushtable.report.registry import TO_FILL_IN, entry, left_open
 from places import DOCS
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -99,7 +100,7 @@ def test_parameters_are_those_of_the_ledger():
         "rho": ledger.rho,
     }
     assert loss["privacy_unit"] == "One person, with at most 3 records"
-    assert loss["privacy_parameters_details"] == " ".join(ledger.words())
+    assert loss["privacy_parameters_details"] == " ".join(describe_ledger(ledger))
 
 
 def test_pure_noise_states_epsilon_alone():

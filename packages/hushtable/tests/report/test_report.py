@@ -11,15 +11,14 @@ import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch
 from hushtable.data.readers import as_reader
+from hushtable.describe import describe_ledger
 from hushtable.errors import DataError, MissingExtraError, UsageError
-from hushtable.report.content import Model, gather
-from hushtable.report.lowest import Reasoned, Shown
+from hushtable.report.content import Subject, gather, sites_of_parts
 from hushtable.report.page import page
-from hushtable.report.scores import score_rows
-from hushtable.report.sites import sites_of_parts
+from hushtable.report.rows import RowReasons, RowsToShow, score_rows
 from hushtable.scores.details import Detail
 from hushtable.scores.explain import Explainer
-from hushtable.scores.lowest import LowRow
+from hushtable.scores.outliers import LowRow
 from hushtable.scores.reasons import Reason
 from hushtable.scores.scorer import Ranks, Scorer
 from hushtable.streams import drift
@@ -73,7 +72,7 @@ def test_scores_are_the_scorers(of_rows, sketch, X):
 def test_a_second_pass_tells_of_all_rows_and_of_those_it_counts(sketch, X):
     again = Sketch.from_data(sketch.plan.second_pass(sketch), X)
     assert 0 < again.n_rows < 600
-    report = gather(Model("a.hush", "sketch", again, "1 kB"), threshold=0.0)
+    report = gather(Subject("a.hush", "sketch", again, "1 kB"), threshold=0.0)
     assert report.glance["rows counted"] == "600"
     assert report.about["Rows counted"] == f"{again.n_rows:,} in the second pass, 600 in the first"
 
@@ -146,21 +145,23 @@ def test_a_page_of_many_rows_is_small(rng):
     sketch = Sketch.from_data(Plan.draw(schema, random_state=0, n_tables=20), X)
     names = [*schema.names, "nr"]
     rows = pa.table([*X.T, pa.array([str(i) for i in range(n)])], names)
-    scores = score_rows(Scorer(sketch), 0.0, as_reader(rows), shown=Shown(200, True, ("nr",), "nr"))
-    html = page(gather(Model("a.hush", "sketch", sketch), scores=scores))
+    scores = score_rows(
+        Scorer(sketch), 0.0, as_reader(rows), shown=RowsToShow(200, True, ("nr",), "nr")
+    )
+    html = page(gather(Subject("a.hush", "sketch", sketch), scores=scores))
     assert html.count('<svg viewBox="0 0 340 60"') > 190
     assert len(html) < 1_000_000
 
 
-def test_company_is_told_where_it_is_true(of_rows, of_everything):
+def test_crowding_is_shown_where_it_is_true(of_rows, of_everything):
     asked = of_rows(n_shown=3)
-    assert all(one.company for one in asked.scores.lowest.reasons)
+    assert all(one.crowding for one in asked.scores.lowest.reasons)
     for one in asked.scores.lowest.reasons:
-        assert f"has <strong>{one.company}</strong>" in page(asked)
-    # Counts with noise: the gap is shown, and no word said of company.
-    assert not any(one.company for one in of_everything.scores.lowest.reasons)
+        assert f"has <strong>{one.crowding}</strong>" in page(asked)
+    # Counts with noise: the gap is shown, and similar rows are not compared.
+    assert not any(one.crowding for one in of_everything.scores.lowest.reasons)
     html = page(of_everything)
-    assert "company" not in Parsed(html).text
+    assert "similar rows" not in Parsed(html).text
     assert f"{of_everything.scores.lowest.reasons[0].shortfall:.2f} bits below a typical" in html
 
 
@@ -168,8 +169,8 @@ def test_detectors_without_reasons_say_so(schema, X):
     plan = Plan.draw(schema, detector="ace", n_tables=20, n_bits=8, random_state=0)
     sketch = Sketch.from_data(plan, np.nan_to_num(X))
     offset = Scorer(sketch).auto_offset()
-    scores = score_rows(Scorer(sketch), offset, as_reader(np.nan_to_num(X)), shown=Shown(3))
-    report = gather(Model("a.hush", "sketch", sketch), threshold=offset, scores=scores)
+    scores = score_rows(Scorer(sketch), offset, as_reader(np.nan_to_num(X)), shown=RowsToShow(3))
+    report = gather(Subject("a.hush", "sketch", sketch), threshold=offset, scores=scores)
     assert scores.lowest.headers == ["row", "score", "standard error"]
     assert [len(row) for row in scores.lowest.rows] == [3, 3, 3]
     (line,) = [line for line in report.left_out if line.startswith("Reasons for the lowest")]
@@ -188,7 +189,7 @@ def test_ranks_are_those_among_all_rows(sketch, releases, X, private):
     threshold = float(np.quantile(expected, 0.05))
     # In batches of its own size, of which most hold none of the rows that are named.
     parts = as_reader(pa.table({n: X[:, j] for j, n in enumerate(scorer.plan.schema.names)}))
-    scores = score_rows(scorer, threshold, parts, shown=Shown(5), ranks=ranks)
+    scores = score_rows(scorer, threshold, parts, shown=RowsToShow(5), ranks=ranks)
     lowest = np.argsort(expected, kind="stable")[:5]
     low, high = ranks.between(expected, errors).T
     assert scores.lowest.headers[3:5] == ["rank among all", "between"]
@@ -199,13 +200,13 @@ def test_ranks_are_those_among_all_rows(sketch, releases, X, private):
     assert ("between" in said) == private
     if not private:
         assert said == "5% are below the threshold"
-    text = Parsed(page(gather(Model("a.hush", "sketch", model), scores=scores))).text
+    text = Parsed(page(gather(Subject("a.hush", "sketch", model), scores=scores))).text
     assert "A rank is the share of the rows of all sites" in text
 
 
 def test_one_table_tells_no_error(schema, X):
     sketch = Sketch.from_data(Plan.draw(schema, n_tables=1, random_state=0), X)
-    scores = score_rows(Scorer(sketch), 0.0, as_reader(X), shown=Shown(2))
+    scores = score_rows(Scorer(sketch), 0.0, as_reader(X), shown=RowsToShow(2))
     assert scores.lowest.headers == ["row", "score", "features that lower it most"]
 
 
@@ -218,15 +219,15 @@ def listed(reasoned):
 
 
 def test_a_row_in_which_nothing_stands_out():
-    reasoned = Reasoned.of(low_row(3.0, []), typical=2.5, n_features=3)
+    reasoned = RowReasons.of(low_row(3.0, []), typical=2.5, n_features=3)
     assert listed(reasoned) == ""
     assert reasoned.rest == -0.5
     alike = [Reason(name, 0.25, name) for name in "abc"]
-    assert listed(Reasoned.of(low_row(1.0, alike), 2.0, 4)) == ""
+    assert listed(RowReasons.of(low_row(1.0, alike), 2.0, 4)) == ""
     first = [Reason("a", 0.5, "a"), *alike[1:]]
-    assert listed(Reasoned.of(low_row(1.0, first), 2.5, 5)) == "a"
+    assert listed(RowReasons.of(low_row(1.0, first), 2.5, 5)) == "a"
     # Where all are named, no others are there to be alike.
-    assert listed(Reasoned.of(low_row(1.0, alike), 1.75, 3)) == "abc"
+    assert listed(RowReasons.of(low_row(1.0, alike), 1.75, 3)) == "abc"
 
 
 def test_a_share_of_the_rows_to_flag(of_rows):
@@ -262,7 +263,7 @@ def test_features_have_both_tallies_and_drift(of_rows):
 def test_drift_beside_chance(sketch, X):
     scorer, moved = Scorer(sketch), X + np.array([0.0, 2.0, 0.0])
     scores = score_rows(scorer, 0.0, as_reader(moved))
-    report = gather(Model("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
+    report = gather(Subject("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
     assert scores.drift.overall > 3 * scores.drift.level
     text = " ".join(Parsed(page(report)).text.split())
     assert "these rows lie further from those counted than chance explains" in text
@@ -279,7 +280,7 @@ def test_drift_beside_chance(sketch, X):
 def test_columns_of_zeros_are_left_out(sketch, X):
     scorer = Scorer(sketch)
     scores = score_rows(scorer, 0.0, as_reader(X[30:]))
-    report = gather(Model("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
+    report = gather(Subject("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
     assert report.features.zeros == ["missing in these rows", "outside in these rows"]
     text = " ".join(Parsed(page(report)).text.split())
     assert "Nothing is missing in these rows or outside in these rows." in text
@@ -288,7 +289,7 @@ def test_columns_of_zeros_are_left_out(sketch, X):
 def test_features_in_another_unit_are_named(schema, sketch, X):
     scorer = Scorer(sketch)
     scores = score_rows(scorer, scorer.auto_offset(), as_reader(1000.0 * X))
-    report = gather(Model("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
+    report = gather(Subject("a.hush", "sketch", sketch), threshold=0.0, scores=scores)
     assert report.features.doubtful == schema.names
     assert "another unit than the plan" in Parsed(page(report)).text
     assert Parsed(page(report)).text.count("Most rows lie outside") == 1
@@ -296,7 +297,7 @@ def test_features_in_another_unit_are_named(schema, sketch, X):
 
 def test_the_ledger_is_the_releases(of_release):
     ledger, text = of_release.model.counts.ledger, " ".join(Parsed(page(of_release)).text.split())
-    for sentence in ledger.words():
+    for sentence in describe_ledger(ledger):
         assert sentence in text
     assert f"epsilon {ledger.epsilon:.6g}, delta 1e-06" in text
     assert f"{of_release.model.counts.noise_sd:,.4g} counts (standard deviation)" in text
@@ -369,7 +370,7 @@ def test_what_does_not_apply_is_left_out_with_a_reason(of_rows, of_release, sche
     assert "nobody asked for them" in words
     assert "nobody said what was added up" in words
     marginals = Sketch.from_data(Plan.marginals(schema), X)
-    report = gather(Model("m.hush", "sketch", marginals))
+    report = gather(Subject("m.hush", "sketch", marginals))
     assert "a marginals plan counts features one by one, and scores no row" in left_out(report)
 
 
@@ -492,19 +493,19 @@ def test_marginals_have_histograms(of_marginals, marginals):
 
 def test_exact_marginals_have_no_band(schema, X):
     sketch = Sketch.from_data(Plan.marginals(schema), X)
-    report = gather(Model("m.hush", "sketch", sketch))
+    report = gather(Subject("m.hush", "sketch", sketch))
     assert [one.missing for one in report.histograms] == [0, 20, 0]
     html = page(report)
     assert "band" not in html
     assert "Missing: 20." in html
     assert "var(--flag)" not in html.partition("</head>")[2]
-    assert not gather(Model("a.hush", "sketch", Sketch.zero(Plan.draw(schema)))).histograms
+    assert not gather(Subject("a.hush", "sketch", Sketch.zero(Plan.draw(schema)))).histograms
 
 
 def test_many_features(rng):
     schema = Schema([Feature.numeric(f"x{j}", low=0, high=1) for j in range(300)])
     sketch = Sketch.from_data(Plan.draw(schema, random_state=0, n_tables=2), rng.random((5, 300)))
-    report = gather(Model("a.hush", "sketch", sketch), threshold=0.0)
+    report = gather(Subject("a.hush", "sketch", sketch), threshold=0.0)
     text = " ".join(Parsed(page(report)).text.split())
     assert "The first 200 of 300 features" in text
     assert " x199 " in text

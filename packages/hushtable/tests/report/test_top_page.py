@@ -7,7 +7,7 @@ import pytest
 import chromium
 from hushtable import HushTable
 from hushtable.data.readers import as_reader
-from hushtable.report.top import page
+from hushtable.report.page import top_page
 from hushtable.scores.outliers import find_outliers
 from hushtable.scores.scorer import Scorer
 
@@ -21,7 +21,7 @@ def test_cards_on_a_phone_and_a_table_on_a_desk(dark, rng, tmp_path):
     detector = HushTable(random_state=0).fit(rows)
     found = find_outliers(Scorer(detector.sketch_), as_reader(rows), 20, keep=("ward",))
     path = tmp_path / "top.html"
-    path.write_text(page(found, "m.hush", "rows.csv", "bits"))
+    path.write_text(top_page(found, "m.hush", "rows.csv", "bits"))
     with chromium.Chromium(tmp_path / "profile") as browser:
         for width, shown in ((390, "none"), (1280, "table-header-group")):
             browser.show(path, width, dark=dark)

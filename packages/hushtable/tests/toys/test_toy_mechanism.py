@@ -5,6 +5,7 @@ import pytest
 
 from hushtable import Feature, Plan, Schema, Sketch, load
 from hushtable.audit.audit import audit_noise
+from hushtable.describe import describe_ledger
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.privacy import Ledger, Pool, ReleaseTerms
 from hushtable.privacy.mechanisms import MECHANISMS, register
@@ -33,7 +34,7 @@ def test_a_sketch_is_released_with_it(releases):
     assert release.ledger.shares[0].scale == 8.0  # 7 / 0.9, rounded up to a whole number
     assert (release.ledger.epsilon, release.ledger.delta) == (7 / 8, 0.0)
     assert release.noise_sd == Geometric().noise_sd(8.0)
-    assert release.ledger.words()[0].endswith("at most a factor e^0.875.")
+    assert describe_ledger(release.ledger)[0].endswith("at most a factor e^0.875.")
 
 
 def test_its_ledgers_add_and_travel(releases, tmp_path):

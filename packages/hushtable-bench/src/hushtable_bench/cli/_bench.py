@@ -9,8 +9,8 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from hushtable.cli._options import option
-from hushtable.cli._output import finish
+from hushtable.cli.options import option
+from hushtable.cli.output import finish
 from hushtable.privacy import mechanisms
 from hushtable_bench.data import VARIABLE, data_folder
 

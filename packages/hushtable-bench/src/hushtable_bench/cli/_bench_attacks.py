@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hushtable.cli._progress import bar_of_steps
+from hushtable.cli.progress import bar_of_steps
 from hushtable_bench import attacks, membership, privacy
 from hushtable_bench.cli._bench import conclude, verdicts
 from hushtable_bench.data import LabelledSet

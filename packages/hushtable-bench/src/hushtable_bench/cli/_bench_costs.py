@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hushtable.cli._progress import bar_of_steps
+from hushtable.cli.progress import bar_of_steps
 from hushtable_bench import figures, outside
 from hushtable_bench import privacy as bench
 from hushtable_bench.cli._bench import conclude, verdicts

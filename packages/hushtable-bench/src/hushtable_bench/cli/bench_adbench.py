@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from hushtable.cli._options import Json, option
-from hushtable.cli._progress import bar_of_steps
+from hushtable.cli.options import Json, option
+from hushtable.cli.progress import bar_of_steps
 from hushtable.errors import DataError
 from hushtable_bench.cli._bench import FOLDER, ResultFolder, Sets, conclude, verdicts, without_nan
 from hushtable_bench.data import LabelledSet, data_folder, find_sets, load

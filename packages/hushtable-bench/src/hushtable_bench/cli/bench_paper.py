@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli._options import Json, option
-from hushtable.cli._progress import bar_of_steps
+from hushtable.cli.options import Json, option
+from hushtable.cli.progress import bar_of_steps
 from hushtable.errors import UsageError
 from hushtable_bench.cli._bench import (
     FOLDER,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from hushtable.cli._options import Json, option
+from hushtable.cli.options import Json, option
 from hushtable.errors import UsageError
 from hushtable_bench.cli._bench import FOLDER, ResultFolder, Sets
 from hushtable_bench.data import data_folder, find_sets

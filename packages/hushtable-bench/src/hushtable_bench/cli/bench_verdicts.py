@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable.cli._options import Json, option
-from hushtable.cli._progress import bar_of_steps
+from hushtable.cli.options import Json, option
+from hushtable.cli.progress import bar_of_steps
 from hushtable.errors import DataError
 from hushtable_bench.cli._bench import FOLDER, ResultFolder, Sets, conclude, without_nan
 from hushtable_bench.cli._bench import verdicts as judged

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from hushtable import files
-from hushtable.cli._options import Json, Output, argument, option
-from hushtable.cli._output import Target, finish, print_sentences, shown
-from hushtable.report.words import values_of_rows
+from hushtable.cli.options import Json, Output, argument, option
+from hushtable.cli.output import Target, finish, print_sentences, shown
+from hushtable.describe.plan import values_of_rows
 from hushtable_connect.exports import Format, Model, format_of
 
 _Model = Annotated[
@@ -44,7 +44,7 @@ def export(
     kind.check(options)
     target = Target(output, [model])
     opened = Model.of(model)
-    content = kind.written(opened, **options)
+    content = kind.write(opened, **options)
     with target.writing():
         files.write_bytes(target.path, content)
     facts = _facts(opened, kind) | {"export": str(output)}

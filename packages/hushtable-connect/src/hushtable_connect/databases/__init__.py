@@ -5,10 +5,10 @@ from hushtable.data.readers import FileLayout, Reader, register_url
 
 def register() -> None:
     """Register the reader of databases, an entry point of `hushtable.readers`."""
-    from hushtable_connect.databases import _reader
+    from hushtable_connect.databases import reader
 
     def open_(url: str, layout: FileLayout) -> Reader:
-        layout.check_used(("query",), _reader.shown(url))
-        return _reader.database(url, layout)
+        layout.check_used(("query",), reader.shown(url))
+        return reader.database(url, layout)
 
-    register_url(_reader.is_database, open_)
+    register_url(reader.is_database, open_)

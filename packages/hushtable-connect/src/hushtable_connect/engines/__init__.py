@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from hushtable.lazy import exports
 
 if TYPE_CHECKING:
-    from hushtable_connect.engines.sql import sketch_of
+    from hushtable_connect.engines.work import sketch_of
 
 __all__ = ["sketch_of"]
 
-__getattr__, __dir__ = exports(__name__, {"sketch_of": "sql"})
+__getattr__, __dir__ = exports(__name__, {"sketch_of": "work"})

@@ -14,8 +14,18 @@ from hushtable.data.schema import DATE, Feature
 from hushtable.errors import MissingExtraError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
-from hushtable_connect.engines.sql import call, check_name, check_plan, packed, quoted, rows_of
-from hushtable_connect.engines.work import count, counts_of, reading_of, score
+from hushtable_connect.engines.work import (
+    call,
+    check_name,
+    check_plan,
+    count,
+    counts_of,
+    packed,
+    quoted,
+    reading_of,
+    rows_of,
+    score,
+)
 
 __all__ = ["register_score", "register_sketch"]
 

@@ -15,8 +15,19 @@ from hushtable.counts.sketch import Sketch
 from hushtable.errors import DataError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
-from hushtable_connect.engines.sql import call, check_name, check_plan, packed, rows_of, sketch_of
-from hushtable_connect.engines.work import count, counts_of, reading_of, score, total
+from hushtable_connect.engines.work import (
+    call,
+    check_name,
+    check_plan,
+    count,
+    counts_of,
+    packed,
+    reading_of,
+    rows_of,
+    score,
+    sketch_of,
+    total,
+)
 
 __all__ = ["register_score", "register_sketch", "score_data", "sketch_data"]
 

@@ -6,6 +6,7 @@ from operator import add
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from hushtable.counts.base import Counts
@@ -15,6 +16,88 @@ from hushtable.data.typed import open_rows
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
 from hushtable.scores.scorer import Scorer
+
+
+def call(name: str, arguments: Sequence[str], quote: str) -> str:
+    """Return the call of a function on columns, each quoted: their names are never read as SQL."""
+    return f"{name}({', '.join(quoted(one, quote) for one in arguments)})"
+
+
+def quoted(column: str, quote: str) -> str:
+    """Return the name of a column as SQL takes it, whatever is in it."""
+    return f"{quote}{column.replace(quote, 2 * quote)}{quote}"
+
+
+def check_name(name: str) -> None:
+    """Raise `UsageError` unless a function can have this name without quotes."""
+    if not isinstance(name, str) or not name.isascii() or not name.isidentifier():
+        raise UsageError(
+            f"name={name!r}: needs letters, digits and _, a letter first, such as 'hush_score'"
+        )
+
+
+def check_plan(plan: object) -> None:
+    """Raise `UsageError` unless it is a plan."""
+    if not isinstance(plan, Plan):
+        raise UsageError(f"{type(plan).__name__} is no plan: needs one of Plan.draw, or a model's")
+
+
+def rows_of(columns: Sequence[Any], names: Sequence[str]) -> pa.Table:
+    """Return the arguments of a function as rows; raises `UsageError` if there are too few."""
+    if len(columns) != len(names):
+        raise UsageError(
+            f"the function got {len(columns)} columns: needs {len(names)}, in this order: "
+            f"{', '.join(names)}"
+        )
+    return pa.table(list(columns), list(names))
+
+
+def packed(sketch: Sketch) -> bytes:
+    """Return the id of a sketch's plan, its counts and its tally as bytes."""
+    arrays = (array.astype("<i8").tobytes() for array in (sketch.counts, sketch.tally))
+    return b"".join([bytes.fromhex(sketch.plan.plan_id), *arrays])
+
+
+def sketch_of(plan: Plan, packed: bytes) -> Sketch:
+    """Return the sketch that an engine's ``hush_sketch`` gave as bytes.
+
+    Parameters
+    ----------
+    plan : Plan
+        What was counted under.
+    packed : bytes
+        A value of the function's column.
+
+    Returns
+    -------
+    Sketch
+        Equal, to the bit, to ``Sketch.from_data`` of the rows of the group.
+
+    Raises
+    ------
+    UsageError
+        If the bytes are no sketch, or one under another plan.
+
+    Examples
+    --------
+    >>> from hushtable import Feature, Plan, Schema
+    >>> from hushtable_connect.engines import sketch_of
+    >>> plan = Plan.draw(Schema([Feature.numeric("age", low=0, high=99)]), random_state=0)
+    >>> sketch_of(plan, b"something else")
+    Traceback (most recent call last):
+    ...
+    hushtable.errors.UsageError: 14 bytes: no sketch under this plan; needs a value of hush_sketch
+    """
+    cells, features, name = plan.family.n_cells, len(plan.schema), bytes.fromhex(plan.plan_id)
+    if not isinstance(packed, bytes | bytearray | memoryview):
+        raise UsageError(f"{type(packed).__name__}: needs the bytes of hush_sketch")
+    content = bytes(packed)
+    if len(content) != len(name) + 8 * (cells + 2 * features) or not content.startswith(name):
+        raise UsageError(
+            f"{len(content):,} bytes: no sketch under this plan; needs a value of hush_sketch"
+        )
+    numbers = np.frombuffer(content, "<i8", offset=len(name)).astype(np.int64)
+    return Sketch(plan, numbers[:cells], numbers[cells:].reshape(features, 2))
 
 
 def counts_of(model: Any) -> Counts:

@@ -12,7 +12,7 @@ from hushtable.data.schema import Feature
 from hushtable.kernels import LEVELS
 from hushtable.plans.families import RandomFeature
 from hushtable.scores.explain import Explainer, rare_below
-from hushtable_connect.exports._model import Model
+from hushtable_connect.exports.formats import Model
 
 #: Scores of cells are multiples of one part in so many.
 UNIT = 1 << 20
@@ -74,7 +74,7 @@ class Alternatives:
         return np.repeat(np.arange(len(self.ends)), np.diff(self.ends, prepend=0))
 
 
-class Content:
+class SqlContent:
     """A model as a statement needs it. Tables that fold their codes come first."""
 
     def __init__(self, model: Model, family: RandomFeature) -> None:

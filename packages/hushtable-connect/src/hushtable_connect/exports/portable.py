@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from hushtable.errors import UsageError
 from hushtable.plans.families import RandomFeature, RandomProjection, SimHash, SubspaceGrid
-from hushtable_connect.exports._model import Model
+from hushtable_connect.exports.formats import Format, Model
 
-FORMAT = "hushtable-model"
+NAME = "hushtable-model"
 #: Version of the format. To bump it: raise the number where a reader of the old one would score
 #: wrong; let ``javascript/hushtable.mjs`` read both; publish the JSON Schema beside the old one.
 PROTOCOL = 1
@@ -59,11 +59,11 @@ def _content(model: Model) -> dict[str, Any]:
     if type(family) not in FAMILIES:
         known = ", ".join(one.name for one in FAMILIES)
         raise UsageError(
-            f"the model's tables are of the family {family.name!r}, which {FORMAT} {PROTOCOL} does "
+            f"the model's tables are of the family {family.name!r}, which {NAME} {PROTOCOL} does "
             f"not describe (it has {known}): score with hushtable itself"
         )
     return {
-        "format": FORMAT,
+        "format": NAME,
         "protocol": PROTOCOL,
         "plan_id": plan.plan_id,
         "detector": plan.detector,
@@ -86,3 +86,8 @@ def _packed(array: NDArray[Any]) -> dict[str, Any]:
         "shape": list(array.shape),
         "base64": base64.b64encode(little.tobytes()).decode(),
     }
+
+
+FORMAT = Format(
+    "JSON", "hushtable.mjs scores rows by it in a browser or Node, as others may", written
+)

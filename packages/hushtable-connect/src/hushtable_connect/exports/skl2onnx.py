@@ -9,10 +9,8 @@ from typing import Any
 import numpy as np
 
 from hushtable.errors import UsageError
-from hushtable_connect.exports._model import Model
-from hushtable_connect.exports.onnx import labels, scores
-from hushtable_connect.exports.onnx._codes import encode
-from hushtable_connect.exports.onnx._graph import OPSET, Graph, Tensor
+from hushtable_connect.exports.formats import Model
+from hushtable_connect.exports.onnx import OPSET, Graph, Tensor, encode, labels, scores
 
 #: NumPy's names of types by the names of skl2onnx's.
 _TYPES = {

@@ -5,14 +5,12 @@ from collections.abc import Sequence
 
 from hushtable.errors import UsageError
 from hushtable.plans.families import RandomFeature
-from hushtable_connect.exports._model import Model
-from hushtable_connect.exports._sql_content import UNIT, Beyond, Content, Function
-from hushtable_connect.exports._sql_dialect import Dialect, number
-from hushtable_connect.exports._sql_duckdb import DuckDB
-from hushtable_connect.exports._sql_postgres import PostgreSQL
+from hushtable_connect.exports._sql_content import UNIT, Beyond, Function, SqlContent
+from hushtable_connect.exports._sql_dialects import DuckDBDialect, PostgreSQL, SqlDialect, number
+from hushtable_connect.exports.formats import Format, Model
 
 #: By the name that `written` takes.
-DIALECTS: dict[str, Dialect] = {"duckdb": DuckDB(), "postgresql": PostgreSQL()}
+DIALECTS: dict[str, SqlDialect] = {"duckdb": DuckDBDialect(), "postgresql": PostgreSQL()}
 #: What the statement adds to the table's columns.
 COLUMNS = ("hush_score", "hush_outlier", "hush_reason")
 
@@ -52,7 +50,7 @@ def written(model: Model, *, dialect: str = "duckdb", table: str | Sequence[str]
             "functions compare one column with one number; export to ONNX or JSON, or fit one"
         )
     _check_names(sql, model)
-    content = Content(model, family)
+    content = SqlContent(model, family)
     source = _scored(sql, content, _table(sql, table))
     last = ", ".join(
         f'q.{column} AS "{name}"'
@@ -64,7 +62,7 @@ def written(model: Model, *, dialect: str = "duckdb", table: str | Sequence[str]
     return f"{head}SELECT {sql.columns}, {last}\nFROM (\n{source}\n) AS q\n".encode()
 
 
-def _check_names(sql: Dialect, model: Model) -> None:
+def _check_names(sql: SqlDialect, model: Model) -> None:
     features = model.plan.schema.features
     for feature in features:
         if feature.name.lower() in COLUMNS:
@@ -74,14 +72,14 @@ def _check_names(sql: Dialect, model: Model) -> None:
     sql.check(features)
 
 
-def _table(sql: Dialect, table: str | Sequence[str]) -> str:
+def _table(sql: SqlDialect, table: str | Sequence[str]) -> str:
     parts = [table] if isinstance(table, str) else [*table]
     if not parts or not all(parts):
         raise UsageError(f"table {table!r}: needs the name of a table")
     return ".".join(sql.identifier(part, "the table's name") for part in parts)
 
 
-def _scored(sql: Dialect, content: Content, table: str) -> str:
+def _scored(sql: SqlDialect, content: SqlContent, table: str) -> str:
     """Return a query of the rows r, their codes c, and what follows from them.
 
     Of feature j, x is the number, and k the place of the category; b holds how far numbers are
@@ -110,7 +108,7 @@ def _scored(sql: Dialect, content: Content, table: str) -> str:
     return _from(sql, source, ["q.*", f"{below} AS outlier"])
 
 
-def _values(sql: Dialect, content: Content, table: str) -> str:
+def _values(sql: SqlDialect, content: SqlContent, table: str) -> str:
     """Return a query of the rows r, their numbers x and the places k of their categories."""
     read, clean = [f"{sql.row} AS r"], ["q.r"]
     for j, feature in enumerate(content.features):
@@ -124,7 +122,7 @@ def _values(sql: Dialect, content: Content, table: str) -> str:
     return _from(sql, f"SELECT {', '.join(read)}\nFROM {table} AS d{sql.fence}", clean)
 
 
-def _from(sql: Dialect, source: str, columns: Sequence[str]) -> str:
+def _from(sql: SqlDialect, source: str, columns: Sequence[str]) -> str:
     """Return a query of columns of another."""
     return f"SELECT {', '.join(columns)}\nFROM (\n{source}\n) AS q{sql.fence}"
 
@@ -162,7 +160,7 @@ def _share_lost(margin: float) -> str:
     )
 
 
-def _code(sql: Dialect, functions: list[Function]) -> str:
+def _code(sql: SqlDialect, functions: list[Function]) -> str:
     """Return the code of a table: the bits of its hash functions."""
     bits = []
     for one in functions:
@@ -175,3 +173,11 @@ def _code(sql: Dialect, functions: list[Function]) -> str:
         else:
             bits.append(f"CASE WHEN {x} >= {cut} THEN {weight} ELSE 0 END")
     return " + ".join(bits)
+
+
+FORMAT = Format(
+    "a SQL statement",
+    "run in the database, it scores the rows of a table",
+    written,
+    ("dialect", "table"),
+)

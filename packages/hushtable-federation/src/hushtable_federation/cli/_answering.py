@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli._interrupts import check
-from hushtable.cli._options import Person, Threads, option
-from hushtable.cli._output import print_sentences, print_tally, shown
-from hushtable.cli._persons import kept, print_persons
-from hushtable.cli._progress import watched
-from hushtable.cli._rows import Reads
+from hushtable.cli.errors import check_interrupt as check
+from hushtable.cli.options import Person, Threads, option
+from hushtable.cli.output import print_sentences, print_tally, shown
+from hushtable.cli.progress import watched
+from hushtable.cli.rows import Reads, print_persons
+from hushtable.cli.rows import person_columns as kept
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader
 from hushtable.errors import UsageError

@@ -4,7 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from hushtable.cli._options import argument, option
+from hushtable.cli.options import argument, option
 from hushtable.errors import FileError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable_federation.collect import Collection

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from hushtable import files
-from hushtable.cli._output import Target, print_table, shown
+from hushtable.cli.output import Target, print_table, shown
 from hushtable.errors import MissingExtraError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.accounting import rounded_up

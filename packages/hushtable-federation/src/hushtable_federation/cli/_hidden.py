@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hushtable import files
-from hushtable.cli._output import Target, finish, print_sentences
+from hushtable.cli.output import Target, finish, print_sentences
 from hushtable.errors import RoundError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable_federation.campaign import check_drawn_from, round_after, tables_after

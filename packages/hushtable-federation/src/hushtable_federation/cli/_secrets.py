@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
-from hushtable.cli._options import option
-from hushtable.cli._output import shown
+from hushtable.cli.options import option
+from hushtable.cli.output import shown
 from hushtable.data.schema import Schema
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan

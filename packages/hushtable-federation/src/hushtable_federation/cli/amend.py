@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from hushtable import files
-from hushtable.cli._options import Json, option
-from hushtable.cli._output import finish, shown
+from hushtable.cli.options import Json, option
+from hushtable.cli.output import finish, shown
 from hushtable.errors import RoundError, UsageError
 from hushtable_federation.cli import _common as common
 from hushtable_federation.cli.sync import Folder

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-from hushtable.cli._options import Json, Output, option
-from hushtable.cli._output import Target, finish
+from hushtable.cli.options import Json, Output, option
+from hushtable.cli.output import Target, finish
 from hushtable_federation.approval import Approval
 from hushtable_federation.cli._common import RoundFile, read_round
 from hushtable_federation.keys import Keys

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from hushtable.arguments import is_digest
-from hushtable.cli._options import Json, argument, option
-from hushtable.cli._output import Target, finish, print_table, shown
+from hushtable.cli.options import Json, argument, option
+from hushtable.cli.output import Target, finish, print_table, shown
 from hushtable.errors import RoundError, UsageError
 from hushtable.privacy.accounting import rounded_up
 from hushtable_federation.book.book import Book

@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable.cli._options import Json, Output, option
-from hushtable.cli._output import Target, finish, print_sentences, print_table
-from hushtable.cli._signed import signed_by, standing
+from hushtable.cli.counts import signed_by, standing
+from hushtable.cli.options import Json, Output, option
+from hushtable.cli.output import Target, finish, print_sentences, print_table
+from hushtable.describe import describe_ledger
 from hushtable.errors import RoundError
 from hushtable_federation.cli import _common as common
 from hushtable_federation.collect import Collection
@@ -50,7 +51,7 @@ def collect(
         if collection.missing:
             _print_partial(asked, collection)
         print()
-        print_sentences(result.ledger.words())
+        print_sentences(describe_ledger(result.ledger))
         print()
         print_sentences([standing(result)])
         print(f"\nWrote {target}: for every site.")
@@ -70,7 +71,7 @@ def _facts(asked: Round, collection: Collection, result: Any) -> dict[str, Any]:
         "epsilon": ledger.epsilon,
         "delta": ledger.delta,
         "noise_sd": ledger.noise_sd,
-        "words": ledger.words(),
+        "words": describe_ledger(ledger),
     }
 
 

@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli._options import Json, argument, option
-from hushtable.cli._output import finish, print_sentences, print_table, shown
-from hushtable.cli._signed import signed_by, standing
+from hushtable.cli.counts import signed_by, standing
 from hushtable.cli.drift import ABOVE
+from hushtable.cli.options import Json, argument, option
+from hushtable.cli.output import finish, print_sentences, print_table, shown
 from hushtable_federation.book.book import Book
 from hushtable_federation.comparison import Comparison
 from hushtable_federation.result import open_result

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 from hushtable import files
-from hushtable.cli._options import Json, Output, argument
-from hushtable.cli._output import Target, finish
+from hushtable.cli.options import Json, Output, argument
+from hushtable.cli.output import Target, finish
 from hushtable.plans.plan import Plan
 from hushtable_federation.layout import Layout
 

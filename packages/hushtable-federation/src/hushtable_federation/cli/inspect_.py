@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from hushtable.cli._output import finish, shown, size
-from hushtable.cli._signed import signed_by, signed_lines
+from hushtable.cli.counts import signed_by, signed_lines
+from hushtable.cli.output import finish, shown, size
 from hushtable.files import Content
 from hushtable_federation.keys import Card
 from hushtable_federation.sealed import Sealed

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable.cli._options import Delta, Json, argument, option
-from hushtable.cli._output import Target, finish
+from hushtable.cli.options import Delta, Json, argument, option
+from hushtable.cli.output import Target, finish
 from hushtable.errors import UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.cli._common import PersonsOption, stated_persons

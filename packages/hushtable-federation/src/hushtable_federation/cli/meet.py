@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli._options import Json, argument, option
-from hushtable.cli._output import finish, print_sentences, print_table, shown
+from hushtable.cli.options import Json, argument, option
+from hushtable.cli.output import finish, print_sentences, print_table, shown
 from hushtable.errors import UsageError
 from hushtable_federation.book.book import Book
 from hushtable_federation.cli import _common as common

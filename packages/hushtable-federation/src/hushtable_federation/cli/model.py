@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable.cli._options import Json, Output, argument, option
-from hushtable.cli._output import Target, finish, print_sentences
-from hushtable.cli._signed import signed_by, standing
+from hushtable.cli.counts import signed_by, standing
+from hushtable.cli.options import Json, Output, argument, option
+from hushtable.cli.output import Target, finish, print_sentences
 from hushtable.counts.base import Counts, Noised
 from hushtable.counts.release import LocalModel
 from hushtable.errors import RoundError, UsageError

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli._options import Json, Output, Seed, argument, option
-from hushtable.cli._output import Target
+from hushtable.cli.options import Json, Output, Seed, argument, option
+from hushtable.cli.output import Target
 from hushtable.errors import RoundError, UsageError
 from hushtable.plans.draws import Purpose
 from hushtable_federation.campaign import round_after, tables_after

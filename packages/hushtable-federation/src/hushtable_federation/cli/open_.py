@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from hushtable import files
-from hushtable.cli import _options as options
-from hushtable.cli._options import argument, option
-from hushtable.cli._output import Target, finish, print_sentences, print_table
-from hushtable.cli.plan import read_schema
+from hushtable.cli import options
+from hushtable.cli.options import argument, option
+from hushtable.cli.output import Target, finish, print_sentences, print_table
+from hushtable.cli.schema import read_schema
 from hushtable.errors import UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.layout import Design

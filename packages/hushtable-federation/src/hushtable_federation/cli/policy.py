@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli._options import Json, argument, option
-from hushtable.cli._output import Target, finish, print_table, shown
+from hushtable.cli.options import Json, argument, option
+from hushtable.cli.output import Target, finish, print_table, shown
+from hushtable.describe.plan import values
 from hushtable.errors import UsageError
-from hushtable.report.words import values
 from hushtable_federation.cli._common import PersonsOption, stated_persons
 from hushtable_federation.policy import Policy
 from hushtable_federation.policy_file import load_policy, write_policy

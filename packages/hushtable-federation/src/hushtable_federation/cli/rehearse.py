@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli._options import Json, option
-from hushtable.cli._output import finish, print_sentences, shown
+from hushtable.cli.options import Json, option
+from hushtable.cli.output import finish, print_sentences, shown
 from hushtable.errors import FileError, HushTableError
 from hushtable_federation.clock import stamp
 from hushtable_federation.folder.cast import Cast, Player

@@ -3,8 +3,8 @@
 from typing import Any
 
 from hushtable import files
-from hushtable.cli._options import Json, Output
-from hushtable.cli._output import Target, finish
+from hushtable.cli.options import Json, Output
+from hushtable.cli.output import Target, finish
 from hushtable.errors import RoundError
 from hushtable_federation.book.book import Book
 from hushtable_federation.cli._common import (

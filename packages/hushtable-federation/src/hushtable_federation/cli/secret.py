@@ -4,8 +4,8 @@ import secrets
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable.cli._options import Json, Output, option
-from hushtable.cli._output import Target, finish, print_table, shown
+from hushtable.cli.options import Json, Output, option
+from hushtable.cli.output import Target, finish, print_table, shown
 from hushtable.errors import UsageError
 from hushtable.files import write_bytes
 from hushtable_federation.cli._common import cards

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable.cli._options import Json, option
-from hushtable.cli._output import finish, print_sentences, print_table, shown
+from hushtable.cli.options import Json, option
+from hushtable.cli.output import finish, print_sentences, print_table, shown
+from hushtable.describe.plan import column_rows
 from hushtable.errors import RoundError
 from hushtable.plans.plan import Plan
-from hushtable.report.words import column_rows
 from hushtable_federation.book.book import Book
 from hushtable_federation.cli import _common as common
 from hushtable_federation.describe import officer_words, round_lines

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from hushtable import files
-from hushtable.cli._errors import NEEDS_PERSON
-from hushtable.cli._options import Json, argument, option
-from hushtable.cli._output import Target, finish, print_sentences, print_table, shown
+from hushtable.cli.errors import NEEDS_PERSON
+from hushtable.cli.options import Json, argument, option
+from hushtable.cli.output import Target, finish, print_sentences, print_table, shown
 from hushtable.errors import UsageError
 from hushtable_federation.cli._common import collected, no_round, period_facts, read_round, state
 from hushtable_federation.cli.collect import print_roster

@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from hushtable import files
-from hushtable.cli._options import Data, Json, Output
-from hushtable.cli._output import Target, finish, tally
-from hushtable.cli._persons import facts_of
-from hushtable.cli._progress import cells_bar
-from hushtable.cli._rows import READS, Reads
+from hushtable.cli.options import Data, Json, Output
+from hushtable.cli.output import Target, finish, tally
+from hushtable.cli.progress import cells_bar
+from hushtable.cli.rows import READS, Reads
+from hushtable.cli.rows import person_facts as facts_of
 from hushtable.counts.sketch import Sketch
 from hushtable_federation import site, trusting
 from hushtable_federation.book.book import Book

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli._errors import NEEDS_PERSON, REFUSED
-from hushtable.cli._options import Json, argument, option
-from hushtable.cli._output import finish, print_sentences, shown
-from hushtable.cli._rows import READS, Reads
+from hushtable.cli.errors import NEEDS_PERSON, REFUSED
+from hushtable.cli.options import Json, argument, option
+from hushtable.cli.output import finish, print_sentences, shown
+from hushtable.cli.rows import READS, Reads
 from hushtable_federation.cli import _common as common
 from hushtable_federation.cli._answering import ANSWERS, Answers, Counting
 from hushtable_federation.cli._party import Party, result_name

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from hushtable.cli._options import Json, argument, option
-from hushtable.cli._output import finish, print_sentences, shown
-from hushtable.cli._signed import signed_by
+from hushtable.cli.counts import signed_by
+from hushtable.cli.options import Json, argument, option
+from hushtable.cli.output import finish, print_sentences, shown
 from hushtable.errors import RoundError, UsageError
 from hushtable.signatures import grouped
 from hushtable_federation.book.book import Book

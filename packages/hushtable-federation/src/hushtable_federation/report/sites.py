@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from hushtable.counts.base import Counts, Noised
 from hushtable.errors import HushTableError, UsageError
-from hushtable.report.sites import Check, Site, Sites, same_sum
+from hushtable.report.content import Check, Sites, same_sum
+from hushtable.report.content import ReportedSite as Site
 from hushtable_federation.cli._common import read_round
 from hushtable_federation.collect import Collection
 from hushtable_federation.describe import officer_words, round_lines

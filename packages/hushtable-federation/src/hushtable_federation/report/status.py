@@ -5,7 +5,7 @@ from datetime import timedelta
 from shlex import quote
 from typing import Any
 
-from hushtable.report.top import check_extra
+from hushtable.report.page import check_extra
 from hushtable_federation.clock import shown_time
 from hushtable_federation.describe import officer_words, round_lines
 from hushtable_federation.folder.progress import Progress

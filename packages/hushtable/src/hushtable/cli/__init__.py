@@ -36,13 +36,13 @@ def _code(given: list[str]) -> int:
     """Run one command; return its exit code."""
     try:
         # In here, so that Ctrl-C during the imports ends as quietly as later.
-        from hushtable.cli._interrupts import noted
+        from hushtable.cli.errors import noting_interrupts
 
-        with noted():
-            from hushtable.cli._app import run
+        with noting_interrupts():
+            from hushtable.cli.app import run
 
             return run(given or ["--help"])
     except BaseException as error:
-        from hushtable.cli._errors import report
+        from hushtable.cli.errors import report
 
         return report(error, as_json="--json" in given)

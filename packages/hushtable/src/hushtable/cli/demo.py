@@ -8,17 +8,17 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from hushtable.cli._options import Json, option
-from hushtable.cli._output import finish, print_table
+from hushtable.cli.options import Json, option
+from hushtable.cli.output import finish, print_table
 from hushtable.cli.report import check_page, write_page
 from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import as_reader
 from hushtable.data.schema import Feature, Schema
 from hushtable.errors import HushTableError
+from hushtable.kernels._common import gather
 from hushtable.plans.plan import Plan
-from hushtable.report.content import Model, gather
-from hushtable.report.scores import score_rows
-from hushtable.report.sites import sites_of_parts
+from hushtable.report.content import Subject, sites_of_parts
+from hushtable.report.rows import score_rows
 from hushtable.scores.scorer import Scorer
 
 # Public ranges: the data set's published description states the least and the largest value of
@@ -177,7 +177,7 @@ def _sketches(schema: Schema, hospitals: list[_Hospital]) -> list[Sketch]:
 def _report(output: Path, merged: Scorer, hospitals: list[_Hospital], parts: list[Sketch]) -> None:
     """Write what the last hospital learns of its rows, and who took part."""
     total = reduce(add, parts)
-    model = Model("the merged counts", "sketch", total)
+    model = Subject("the merged counts", "sketch", total)
     last, offset = hospitals[-1], merged.auto_offset()
     named = {hospital.name: part for hospital, part in zip(hospitals, parts, strict=True)}
     made = gather(

@@ -1,5 +1,6 @@
 """``hushtable drift``: how far new rows lie from old ones, and what chance makes of it."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,19 +9,51 @@ import numpy as np
 import typer
 
 from hushtable import files
-from hushtable.cli._drifted import drift_facts, drift_words, measured
-from hushtable.cli._options import Json, Threads, argument, option
-from hushtable.cli._output import finish, print_sentences, print_table, shown
-from hushtable.cli._progress import watched
-from hushtable.cli._rows import READS, Reads
+from hushtable.cli.options import Json, Threads, argument, option
+from hushtable.cli.output import finish, listed, print_sentences, print_table, shown
+from hushtable.cli.progress import watched
+from hushtable.cli.rows import READS, Reads
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.sketch import Sketch
 from hushtable.data.texts.reading import Reading
 from hushtable.errors import DataError, PlanError, UsageError
 from hushtable.plans.plan import Plan
-from hushtable.report.scores import of_all_rows, why_no_drift
+from hushtable.report.rows import of_all_rows, why_no_drift
 from hushtable.streams import Drift
+from hushtable.streams import drift as drift_between
+
+
+def measured(before: Counts, after: Counts, rows: Any = None) -> Drift | None:
+    """Return the drift, or None if it cannot be told from what noise and too few rows do."""
+    if min(before.n_rows, after.n_rows) < 2:
+        return None
+    found = drift_between(before, after, rows=rows)
+    return None if math.isnan(found.overall) or math.isnan(found.level) else found
+
+
+def drift_facts(found: Drift | None) -> dict[str, Any]:
+    """Return the drift for machines."""
+    if found is None:
+        return {"drift": None, "level": None, "beyond_chance": []}
+    return {
+        "drift": found.overall,
+        "level": found.level,
+        "beyond_chance": found.beyond_chance,
+    }
+
+
+def drift_words(found: Drift) -> str:
+    """Say how far rows drifted, and what chance explains of it."""
+    beyond = "beyond" if found.overall > found.level else "within"
+    words = (
+        f"Drift {found.overall:.4f}, {beyond} what chance explains (up to {found.level:.4f}; 0 is "
+        "none, 1 is no cell in common)."
+    )
+    if found.beyond_chance:
+        words += f" Columns that drifted by more than chance: {listed(found.beyond_chance, 5)}."
+    return words
+
 
 #: What a command returns that is done, and found what --fail-above names.
 ABOVE = 3

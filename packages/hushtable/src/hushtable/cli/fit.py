@@ -6,19 +6,26 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli import _options as options
-from hushtable.cli._detectors import HUSHTABLE, Detector
-from hushtable.cli._errors import notes
-from hushtable.cli._options import option
-from hushtable.cli._output import Target, finish, print_sentences, print_tally, shown, tally
-from hushtable.cli._persons import facts_of, print_persons
-from hushtable.cli._progress import watched
-from hushtable.cli._rows import READS, Reads, names_in
-from hushtable.cli._understanding import note_doubts, print_understanding, understanding_facts
+from hushtable.cli import options
+from hushtable.cli.counts import HUSHTABLE, Detector
+from hushtable.cli.errors import notes
+from hushtable.cli.options import flag, option
+from hushtable.cli.output import Target, finish, print_sentences, print_tally, shown, tally
+from hushtable.cli.progress import watched
+from hushtable.cli.rows import (
+    READS,
+    Reads,
+    names_in,
+    note_doubts,
+    person_facts,
+    print_persons,
+    print_understanding,
+    understanding_facts,
+)
 from hushtable.data.readers import Reader
 from hushtable.data.understanding import refuse, understood
+from hushtable.describe.plan import texts_of_rows, values_of_rows
 from hushtable.errors import UsageError
-from hushtable.report.words import texts_of_rows, values_of_rows
 
 _Detector = Annotated[Detector, typer.Option(help="Detector to fit.")]
 _Passes = Annotated[
@@ -31,9 +38,9 @@ _Passes = Annotated[
 ]
 _Novelty = Annotated[
     bool,
-    typer.Option(
+    flag(
         "--novelty",
-        help="The rows are known to be clean: whatever is unlike them is abnormal (hushtable). "
+        "The rows are known to be clean: whatever is unlike them is abnormal (hushtable). "
         "Where 3% of them or more are outliers, the default detects better.",
     ),
 ]
@@ -169,7 +176,7 @@ def _facts(model: Any, n_rows: int) -> dict[str, Any]:
         "tally": tally(plan.schema, model.sketch_.tally),
         "texts": texts_of_rows(plan.schema),
         "columns": understanding_facts(model.understanding_),
-        **facts_of(model.persons_),
+        **person_facts(model.persons_),
     }
 
 

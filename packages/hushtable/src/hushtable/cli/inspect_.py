@@ -7,28 +7,30 @@ from typing import Annotated, Any, TypeAlias
 import typer
 
 from hushtable import files, plugins
-from hushtable.cli._options import Json, option
-from hushtable.cli._output import Target, finish, print_sentences, print_table, shown, size
-from hushtable.cli._signed import signed_by, signed_lines
+from hushtable.cli.counts import signed_by, signed_lines
+from hushtable.cli.options import Json, flag, option
+from hushtable.cli.output import Target, finish, print_sentences, print_table, shown, size
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.counts.periods import Periods
 from hushtable.counts.release import Release
 from hushtable.counts.verdicts import Verdicts
 from hushtable.data.schema import Schema
+from hushtable.describe import describe_ledger
+from hushtable.describe import plan as words
+from hushtable.describe.ledger import LEDGER_HEADERS, ledger_lines, ledger_rows
+from hushtable.describe.registry import TO_FILL_IN, entry, left_open
 from hushtable.errors import UsageError
 from hushtable.files import Content
 from hushtable.plans.draws import NOVELTY
 from hushtable.plans.plan import Plan
 from hushtable.privacy.ledger import Ledger
-from hushtable.report import words
-from hushtable.report.registry import TO_FILL_IN, entry, left_open
 
 _Values: TypeAlias = Annotated[
     bool,
-    typer.Option(
+    flag(
         "--values",
-        help="Show ranges and categories that were read off rows, too: they are values of "
+        "Show ranges and categories that were read off rows, too: they are values of "
         "rows. Public ones are always shown.",
     ),
 ]
@@ -160,7 +162,7 @@ def _facts_of_counts(content: Content, counts: Counts) -> dict[str, Any]:
             **({} if counts.mixed else {"rows_estimated": counts.n_rows}),
             "noise_sd": counts.noise_sd,
             "ledger": counts.ledger.to_dict(),
-            "words": counts.ledger.words(),
+            "words": describe_ledger(counts.ledger),
         }
     )
 
@@ -170,7 +172,7 @@ def _facts_of_periods(periods: Periods) -> dict[str, Any]:
     return {
         "period": len(periods), "horizon": periods.horizon.to_dict(), "start": periods.start,
         "rows": words.rows_of_periods(periods), "ledger": ledger.to_dict(),
-        "words": ledger.words()[:2],
+        "words": describe_ledger(ledger)[:2],
     }  # fmt: skip
 
 
@@ -200,7 +202,7 @@ def _print(
         _print_ledger(counts, counts.ledger)
     elif isinstance(given, Periods):
         print("\nWhat all periods cost a person\n")
-        print_sentences(given.ledger(max(1, len(given))).words()[:2], indent="  ")
+        print_sentences(describe_ledger(given.ledger(max(1, len(given))))[:2], indent="  ")
     headers = ["feature", "kind", "range or categories"]
     rows = [[shown(f.name), f.kind, shown(words.values(f, full))] for f in plan.schema.features]
     if counts is not None and counts.tally is not None:
@@ -268,13 +270,13 @@ def _lines_of_counts(facts: dict[str, Any], plan: Plan, counts: Counts) -> dict[
 def _print_ledger(counts: Counts, ledger: Ledger) -> None:
     """Show the ledger: first in words that somebody can sign, then in numbers."""
     print("\nWhat this costs a person\n")
-    print_sentences(ledger.words(), indent="  ")
-    lines = words.ledger_lines(ledger, counts.noise_sd)
+    print_sentences(describe_ledger(ledger), indent="  ")
+    lines = ledger_lines(ledger, counts.noise_sd)
     if not counts.mixed:
         lines["Rows, estimated"] = f"{counts.n_rows:,}"
     print()
     for label, value in lines.items():
         print(f"  {label:<17}{value}")
     print()
-    rows = [[shown(cell) for cell in row] for row in words.ledger_rows(ledger)]
-    print_table(words.LEDGER_HEADERS, rows, left=2)
+    rows = [[shown(cell) for cell in row] for row in ledger_rows(ledger)]
+    print_table(LEDGER_HEADERS, rows, left=2)

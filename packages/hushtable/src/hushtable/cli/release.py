@@ -6,20 +6,77 @@ from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli import _options as options
-from hushtable.cli._counts import cost, read_release, read_sketch
-from hushtable.cli._errors import written
-from hushtable.cli._options import argument, option
-from hushtable.cli._output import Target, finish, print_sentences
-from hushtable.cli._progress import cells_bar
+from hushtable import files
+from hushtable.cli import options
+from hushtable.cli.counts import cost, read_release, read_sketch
+from hushtable.cli.errors import written
+from hushtable.cli.options import Data, Json, Output, Person, Threads, argument, option
+from hushtable.cli.output import Target, finish, print_sentences, print_tally, tally
+from hushtable.cli.progress import cells_bar, watched
+from hushtable.cli.rows import READS, Reads, person_columns, person_facts, print_persons
 from hushtable.counts.base import Noised
 from hushtable.counts.periods import release_period
 from hushtable.counts.release import Release
 from hushtable.counts.sketch import Sketch
+from hushtable.describe import describe_ledger
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.plans.plan import Plan
 from hushtable.privacy.budget import ReleaseTerms
 from hushtable.privacy.mechanisms import DEFAULT, MECHANISMS
+
+_PlanFile = Annotated[Path, option("FILE", "Plan of hushtable plan draw.")]
+_RowsPerPerson = Annotated[
+    int | None, option("N", "With --person: rows of one person to count at most; 1.", min=1)
+]
+
+
+def sketch(
+    data: Data,
+    plan: _PlanFile,
+    output: Output,
+    person: Person = None,
+    rows_per_person: _RowsPerPerson = None,
+    threads: Threads = -1,
+    reads: Reads = READS,
+    as_json: Json = False,
+) -> None:
+    """Count rows under a plan and write the counts as a sketch.
+
+    A sketch holds exact counts. It is not private: keep it, and send its release.
+
+    Example:
+      hushtable sketch patients.csv --drop id,name --plan plan.hush -o site.sketch.hush
+    """
+    if person is None and rows_per_person is not None:
+        raise UsageError("--rows-per-person goes with --person, the column that tells persons")
+    target = Target(output, [data, plan])
+    drawn = files.read(plan).expect("plan").build(Plan.from_file)
+    reader = reads.open_as(data, drawn.schema, keep=person_columns(person, drawn.schema))
+    most: Any = {} if rows_per_person is None else {"rows_per_person": rows_per_person}
+    with watched(reader, quiet=as_json) as watch:
+        counted = Sketch.from_data(drawn, watch.reader, n_jobs=threads, person=person, **most)
+    target.save(counted)
+    facts = {
+        "command": "sketch",
+        "sketch": str(output),
+        "rows": counted.n_rows,
+        "plan_id": drawn.plan_id,
+        "tally": tally(drawn.schema, counted.tally),
+        **person_facts(counted.persons),
+    }
+
+    def text() -> None:
+        print(f"Counted {counted.n_rows:,} rows under plan {drawn.plan_id[:12]}.")
+        print_persons(counted.persons)
+        print_tally(drawn.schema, counted.tally, counted.n_rows if person else watch.rows)
+        print(f"Wrote {target}. It holds exact counts and is not private: keep it here.")
+        if not drawn.data_dependent:
+            print("What may leave is its release:")
+            which = "" if drawn.horizon is None else " --periods site.periods.hush"
+            print(f"  hushtable release {output}{which} --epsilon 1 -o site.hush")
+
+    finish(as_json, facts, text)
+
 
 _Sketch = Annotated[Path, argument("SKETCH", "Sketch of hushtable sketch.")]
 _Total = Annotated[
@@ -138,7 +195,7 @@ def release(
     def text() -> None:
         print(f"Added noise to each of {len(noised.counts):,} cells: {noised.ledger.noise_sd:,.1f}")
         print("counts (standard deviation).\n")
-        print_sentences(noised.ledger.words())
+        print_sentences(describe_ledger(noised.ledger))
         print(f"\nWrote {target}: this file may leave the site. {sketch} may not.")
 
     finish(as_json, {"command": "release", "release": str(output)} | _facts(noised, counted), text)
@@ -190,7 +247,7 @@ def _release_period(
             f"{len(increment.counts):,} cells."
         ])  # fmt: skip
         print()
-        print_sentences(increment.ledger.words())
+        print_sentences(describe_ledger(increment.ledger))
         print(f"\nWrote {target}: this file may leave the site. {path} and")
         print(f"{kept} may not; the next period needs {kept}.")
 
@@ -203,6 +260,6 @@ def _facts(noised: Noised, counted: Sketch) -> dict[str, Any]:
         "plan_id": noised.plan.plan_id,
         "cells": len(noised.counts),
         **cost(noised),
-        "words": noised.ledger.words(),
+        "words": describe_ledger(noised.ledger),
         "persons": "affirmed" if counted.rows_per_person is None else "column",
     }

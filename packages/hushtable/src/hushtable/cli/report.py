@@ -5,23 +5,20 @@ import math
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
 from hushtable import files, plugins
-from hushtable.cli._counts import read_counts
-from hushtable.cli._options import Json, Threads, argument, option
-from hushtable.cli._output import Target, finish, listed, size
-from hushtable.cli._progress import watched
-from hushtable.cli._rows import READS, Reads, Rows, names_in
+from hushtable.cli.counts import read_counts
+from hushtable.cli.options import Json, Threads, argument, flag, option
+from hushtable.cli.output import Target, finish, listed, size
+from hushtable.cli.progress import watched
+from hushtable.cli.rows import READS, Reads, Rows, names_in
 from hushtable.counts.base import Counts
 from hushtable.counts.kinds import counts_from_file
 from hushtable.errors import FileError, UsageError
 from hushtable.files import write_bytes
-from hushtable.report.content import Model, Report, gather
-from hushtable.report.lowest import Shown
-from hushtable.report.page import check_extra, page
-from hushtable.report.scores import Scores, passes, score_rows
-from hushtable.report.sites import Sites, sites_of_parts
+from hushtable.kernels._common import gather
+from hushtable.report.content import Report, Sites, Subject, sites_of_parts
+from hushtable.report.page import check_report_extra, page
+from hushtable.report.rows import RowsToShow, Scores, passes, score_rows
 from hushtable.scores.models import OpenedModel, scoring
 from hushtable.scores.scorer import Ranks
 
@@ -39,9 +36,9 @@ _Id = Annotated[str | None, option("COLUMN", "Name these rows by this column, to
 _Keep = Annotated[str | None, option("A,B,...", "Show these columns of these rows, too.")]
 _Values = Annotated[
     bool,
-    typer.Option(
+    flag(
         "--values",
-        help="Also show ranges and categories read off rows (public ones always are), and with "
+        "Also show ranges and categories read off rows (public ones always are), and with "
         "--rows the values that lower their scores.",
     ),
 ]
@@ -102,7 +99,7 @@ def report(
             raise UsageError(f"{model} scores no rows: leave them out")
         ranked = None if ranks is None else Ranks(read_counts(ranks), opened.scorer)
         given = Rows(data, reads, opened.reading, threads, as_json)
-        shown = Shown(rows, values, tuple(names), id_)
+        shown = RowsToShow(rows, values, tuple(names), id_)
         scores = _scores(opened, given, contamination, shown, ranked)
     offset = None if opened is None else opened.threshold
     made = gather(subject, threshold=offset, scores=scores, sites=sites, values=values)
@@ -151,7 +148,7 @@ def _scores(
     opened: OpenedModel,
     rows: Rows,
     contamination: float | None,
-    shown: Shown,
+    shown: RowsToShow,
     ranks: Ranks | None,
 ) -> Scores:
     scorer = opened.scorer
@@ -184,7 +181,7 @@ def check_page(output: Path) -> None:
     if output.suffix != ".html":
         raise UsageError(f"{output}: a report needs a name that ends in .html")
     Target(output)
-    check_extra()
+    check_report_extra()
 
 
 def write_page(made: Report, output: Path) -> Target:
@@ -196,11 +193,11 @@ def write_page(made: Report, output: Path) -> Target:
     return target
 
 
-def _open(path: Path) -> tuple[Model, OpenedModel | None]:
+def _open(path: Path) -> tuple[Subject, OpenedModel | None]:
     """Read a file of counts; also how it scores, if it does."""
     content = files.read(path).expect("detector", "sketch", "release", "local", "sealed")
     counts: Counts = content.build(counts_from_file)
-    subject = Model(path.name, content.kind, counts, size(path))
+    subject = Subject(path.name, content.kind, counts, size(path))
     if counts.hidden or not counts.plan.purpose.scores_rows:
         return subject, None
     return subject, scoring(content, counts)
@@ -221,7 +218,7 @@ def _parts(pattern: str, others: list[Path]) -> list[Path]:
     return found
 
 
-def _sites(subject: Model, parts: list[Path], round_: Path | None) -> Sites:
+def _sites(subject: Subject, parts: list[Path], round_: Path | None) -> Sites:
     counts = subject.counts
     if not counts.adds and not counts.may_leave:
         raise UsageError(f"{subject.name} is {counts.noun}, and no sum: give the round's result")

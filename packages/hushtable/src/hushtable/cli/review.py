@@ -1,27 +1,307 @@
 """``hushtable review``: look at the lowest rows in turn, and let the model learn from verdicts."""
 
 import contextlib
+import csv
 import getpass
 import glob
+import io
 import os
 import sys
+import textwrap
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
-from hushtable.cli._errors import written
-from hushtable.cli._learned import count, save_learned
-from hushtable.cli._options import Data, Json, Threads, option
-from hushtable.cli._output import Target, finish, print_sentences
-from hushtable.cli._progress import watched
-from hushtable.cli._review_log import Log
-from hushtable.cli._review_session import Session
-from hushtable.cli._rows import READS, Reads, names_in
+from hushtable.cli.counts import count, save_learned
+from hushtable.cli.errors import explain, notes, written
+from hushtable.cli.options import Data, Json, ModelFile, Threads, option
+from hushtable.cli.output import Target, finish, print_sentences, print_table, shown
+from hushtable.cli.progress import watched
+from hushtable.cli.rows import READS, Reads, names_in
 from hushtable.cli.score import open_model
+from hushtable.cli.tables import harmless
 from hushtable.data.readers import paths
-from hushtable.errors import UsageError
-from hushtable.scores.review import Review
+from hushtable.errors import DataError, FileError, UsageError
+from hushtable.scores.review import ANSWERS, FINE, OUTLIER, SKIP, Answer, Review, ReviewRow
 
-_Model = Annotated[Path, option("FILE", "Model of hushtable fit, or a merged sketch or release.")]
+#: Columns; ``check`` stands for the row's values under the plan.
+COLUMNS = ("when", "who", "row", "id", "verdict", "note", "score", "plan_id", "check")
+UNDO = "undo"
+_HEAD = f"{','.join(COLUMNS)}\n"
+#: Length of a plan's id and of a check, in letters.
+_PLAN_ID, _CHECK = 64, 16
+
+
+class Log:
+    """Answers of a review, and of those before it.
+
+    Attributes
+    ----------
+    answers : list of Answer
+        In order, without those that were taken back.
+    """
+
+    def __init__(self, path: Path, plan_id: str, who: str) -> None:
+        self.path, self._plan_id, self._who = path, plan_id, who
+        self.answers: list[Answer] = []
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Read the log, or begin it, and keep other processes out."""
+        with self._said():
+            opened = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        with open(opened, "rb+", buffering=0) as self._file:
+            _lock(self._file, self.path)
+            with self._said():
+                text = self._file.read()
+            if _HEAD.encode().startswith(text):  # new, or cut in its first line
+                self._write(_HEAD[len(text) :])
+            else:
+                self.answers = answers_in(text, self.path, self._plan_id)
+                if not text.endswith(b"\n"):
+                    self._write("\n")
+            yield
+
+    def note(self, shown: ReviewRow, verdict: str, note: str, id_: str) -> None:
+        """Write down an answer to a row that was shown, or that it was taken back."""
+        self.add(shown.row, verdict, note, id_, f"{shown.score:.6f}", shown.check)
+
+    def add(
+        self, row: int, verdict: str, note: str = "", id_: str = "", score: str = "",
+        check: str = "",
+    ) -> None:  # fmt: skip
+        """Write a line; it is on the disk when this returns."""
+        when = datetime.now(UTC).isoformat(timespec="seconds")
+        fields = [when, self._who, str(row), id_, verdict, note, score, self._plan_id, check]
+        # A line of the file for each, so that a line that was cut takes no other with it.
+        plain = [harmless(" ".join(field.splitlines())) for field in fields]
+        line = io.StringIO()
+        csv.writer(line, lineterminator="\n").writerow(plain)
+        self._write(line.getvalue())
+
+    def _write(self, text: str) -> None:
+        with self._said():
+            self._file.write(text.encode())
+            os.fsync(self._file.fileno())
+
+    @contextlib.contextmanager
+    def _said(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise FileError(f"cannot write {self.path}: {explain(error)}") from error
+
+
+def is_log(names: Sequence[str]) -> bool:
+    """Return whether a file with these columns is a log."""
+    return tuple(names) == COLUMNS
+
+
+def answers_in(content: bytes, path: Path, plan_id: str) -> list[Answer]:
+    """Return the answers of a log that were not taken back.
+
+    Lines that were cut are left out, and noted. Raises `DataError` if it is no log, or one of
+    another plan.
+    """
+    head, *lines = content.decode(errors="replace").split("\n")
+    if f"{head}\n".removeprefix("\ufeff") != _HEAD:
+        raise DataError(
+            f"{path} is no log of hushtable review: its first line is not {_HEAD.strip()}; give "
+            "another --log"
+        )
+    answers: list[Answer] = []
+    cut = []
+    last = len(lines) - 1
+    for k, line in enumerate(lines):
+        if not line.strip():
+            continue
+        found = None if k == last else _fields(line)
+        if found is None:
+            cut.append(k + 2)
+            continue
+        row, verdict, note, plan, check = found
+        if plan != plan_id:
+            raise DataError(
+                f"{path}, line {k + 2}: this verdict was given under another plan than the "
+                "model's: give the model of that review, or another log"
+            )
+        if verdict != UNDO:
+            answers.append(Answer(row, verdict, note, check))
+            continue
+        on_row = [j for j, one in enumerate(answers) if one.row == row]
+        if on_row:
+            del answers[on_row[-1]]
+    if cut:
+        which = ", ".join(map(str, cut[:5]))
+        notes.append(f"{path}: cut short in line {which}: left out, and all others used")
+    return answers
+
+
+def _fields(line: str) -> tuple[int, str, str, str, str] | None:
+    """Return row, verdict, note, plan id and check of a line; None if it is not whole."""
+    try:
+        (fields,) = csv.reader([line.rstrip("\r")], strict=True)
+    except (csv.Error, ValueError):
+        return None
+    if len(fields) != len(COLUMNS):
+        return None
+    _, _, row, _, verdict, note, _, plan, check = fields
+    whole = row.isdecimal() and len(row) < 19 and verdict in (*ANSWERS, UNDO)
+    if not whole or len(plan) != _PLAN_ID or len(check) != _CHECK:
+        return None
+    return int(row), verdict, note, plan, check
+
+
+def _lock(file: BinaryIO, path: Path) -> None:
+    """Keep other processes out until the file is closed."""
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(1 << 30)  # a byte that nobody reads: others may look at the log
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            file.seek(0)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise FileError(
+            f"{path}: another hushtable review has this log: wait until it has ended, or give "
+            "another --log (hushtable learn takes several)"
+        ) from None
+
+
+_KEYS = {"o": OUTLIER, "f": FINE, "s": SKIP}
+_HELP = """\
+o outlier    f fine    s skip, no verdict    (o 17: of row 17, which was listed)
+u undo       n TEXT    a note, with the next answer
+l list       ten low rows that are unlike each other, for a team
+r rescan     score all rows again; without, the lowest ones are
+q quit       the same command goes on from here"""
+_PROMPT = "o outlier, f fine, s skip, u undo, n note, l list, q quit, ? help > "
+#: Columns of a row that are shown, reasons first, and rows of a list.
+_MOST, _LISTED = 25, 10
+
+
+def _typed(prompt: str) -> str:
+    """Ask for a line; what comes from a file or pipe is printed, as a terminal would have."""
+    said = input(prompt)
+    if not sys.stdin.isatty():
+        print(said)
+    return said
+
+
+class Session:
+    """Asks for answers to rows, and learns each at once.
+
+    ``id_`` is the kept column that the log names rows by; ``n`` the rows to look at.
+    """
+
+    def __init__(self, review: Review, log: Log, id_: str | None, n: int) -> None:
+        self._review, self._log, self._id, self._n = review, log, id_, n
+        self._looked, self._note = 0, ""
+        self._quit = False
+
+    def run(self) -> None:
+        """Show rows and take answers until there are enough, or no more, or no row is left."""
+        row = self._next()
+        while row is not None and self._looked < self._n and not self._quit:
+            try:
+                said = _typed(_PROMPT).strip()
+            except EOFError:
+                print()
+                return
+            try:
+                row = self._take(said, row)
+            except UsageError as error:
+                print(f"{error}")
+
+    def _take(self, said: str, row: ReviewRow) -> ReviewRow | None:
+        """Do what was typed; return the row to look at then."""
+        key, _, rest = said.partition(" ")
+        if (verdict := _KEYS.get(key)) is not None:
+            if rest and not rest.strip().isdecimal():
+                raise UsageError(f"{said}: needs {key} alone, or the number of a row that is shown")
+            return self._answer(self._review.of_row(int(rest)) if rest else row, verdict)
+        if key == "u":
+            return self._undo(row)
+        if key == "n":
+            self._note = rest.strip()
+            print(f"Noted with the next answer: {shown(self._note)}" if rest else "No note.")
+        elif key == "l":
+            self._list()
+        elif key == "r":
+            start = time.perf_counter()
+            self._review.rescan()
+            print(f"Scored {self._review.n_rows:,} rows in {time.perf_counter() - start:.1f} s.")
+            return self._next()
+        elif key == "q":
+            self._quit = True
+        else:
+            print(_HELP)
+        return row
+
+    def _answer(self, row: ReviewRow, verdict: str) -> ReviewRow | None:
+        self._log.note(row, verdict, self._note, row.kept.get(self._id or "", ""))
+        self._review.answer(row, verdict, self._note)
+        self._note = ""
+        self._looked += 1
+        return self._next() if self._looked < self._n else None
+
+    def _undo(self, row: ReviewRow) -> ReviewRow | None:
+        if not self._review.answers:
+            print("There is no answer to take back.")
+            return row
+        gone = self._review.answers[-1]
+        self._log.add(gone.row, UNDO, check=gone.check)
+        self._review.undo()
+        self._looked = max(0, self._looked - 1)
+        print(f"Taken back: row {gone.row} was {gone.verdict}.")
+        return self._next()
+
+    def _next(self) -> ReviewRow | None:
+        row = self._review.next()
+        if row is None:
+            print("No row is left to look at.")
+        else:
+            self._print(row)
+        return row
+
+    def _print(self, row: ReviewRow) -> None:
+        found = self._review.found()
+        print(
+            f"\nRow {row.row}, score {row.score:.4f}, severity {_down(row.severity)}. So far "
+            f"{count(found['outliers'], 'outlier')} in {found['looked_at']:,} looked at.\n"
+        )
+        lines = [[shown(name), shown(value), "", ""] for name, value in row.kept.items()]
+        values = [(name, one) for name, one in row.values.items() if name not in row.kept]
+        lines += [
+            [shown(name), shown(one.text), shown(one.usual), one.direction]
+            for name, one in values[: _MOST - len(lines)]
+        ]
+        print_table(["column", "value", "usual", ""], lines, left=4)
+        if (more := len(row.kept) + len(values) - len(lines)) > 0:
+            print(f"... and {count(more, 'column')} more")
+        print()
+        print(textwrap.fill(f"Why: {shown(row.words)}.", 80))
+
+    def _list(self) -> None:
+        rows = self._review.list_of(_LISTED)
+        print()
+        for row in rows:
+            name = f" ({shown(row.kept[self._id])})" if self._id else ""
+            print_sentences([f"Row {row.row}{name}, {row.score:.4f}: {shown(row.words)}."])
+        print("\nAnswer by their numbers (o 17, f 17), or go on with the row above.")
+
+
+def _down(severity: float) -> str:
+    """Return a severity, rounded down: 100 would say that no row is as rare."""
+    return f"{int(100.0 * severity + 1e-6) / 100:.2f}"
+
+
 _Log = Annotated[
     Path | None,
     option(
@@ -41,7 +321,7 @@ _Output = Annotated[
 
 def review(
     data: Data,
-    model: _Model,
+    model: ModelFile,
     output: _Output = None,
     log: _Log = None,
     id_: _Id = None,

@@ -1,39 +1,290 @@
 """``hushtable score``: a model and rows to a score a row."""
 
+import hashlib
 import math
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+import numpy as np
+import pyarrow as pa
 
-from hushtable.cli._details import Details, print_lowest
-from hushtable.cli._line import Line
-from hushtable.cli._options import Data, Json, Threads, option
-from hushtable.cli._output import Folder, Target, finish, print_sentences, print_tally, tally
-from hushtable.cli._progress import watched
-from hushtable.cli._rows import READS, Reads, Rows, names_in
-from hushtable.cli._score_files import score_files
-from hushtable.cli._scores import Summary, write_scores
-from hushtable.cli._signed import signed_by, standing
-from hushtable.cli._top import check_names, check_top, print_top, top_facts, write_top
+from hushtable.cli.counts import read_counts, signed_by, standing
+from hushtable.cli.options import Data, Json, ModelFile, Threads, flag, option
+from hushtable.cli.output import (
+    OutputFolder,
+    Target,
+    finish,
+    print_sentences,
+    print_table,
+    print_tally,
+    shown,
+    tally,
+)
+from hushtable.cli.progress import watched
+from hushtable.cli.rows import READS, Reads, Rows, names_in
+from hushtable.cli.tables import (
+    LISTS,
+    SCORES,
+    check_names,
+    check_top,
+    endings,
+    print_top,
+    top_facts,
+    write_scores,
+    write_top,
+)
+from hushtable.data.columns import as_column, texts_column
+from hushtable.data.readers import Reader, one_after_other
 from hushtable.errors import DataError, UsageError
 from hushtable.scores import models
+from hushtable.scores.details import RowDetails, Scored
+from hushtable.scores.distributions import Frequencies
+from hushtable.scores.files import STAMP, ScoreFile, score_files_of
 from hushtable.scores.models import OpenedModel
-from hushtable.scores.outliers import Outliers, find_outliers
-from hushtable.scores.scorer import Scorer
-from hushtable.scores.usual import Usual
+from hushtable.scores.outliers import Lowest, LowRow, Outliers, find_outliers
+from hushtable.scores.reasons import Reason, Reasons, worth_a_word
+from hushtable.scores.scorer import Ranks, Scorer
+from hushtable.scores.typical import Usual
+from hushtable.threads import for_each, n_threads
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """One of three ways to draw the line, or none: then it is the model's.
+
+    ``share`` is that of the rows to flag (of those scored, or of those of all sites where ranks
+    are given, ``ranked``), ``count`` their number, ``score`` the one below which they lie.
+    """
+
+    share: float | None
+    count: int | None
+    score: float | None
+    ranked: bool
+
+    def __post_init__(self) -> None:
+        if sum(way is not None for way in (self.share, self.count, self.score)) > 1:
+            raise UsageError("--contamination, --count and --threshold exclude each other")
+        if self.share is not None and not 0.0 < self.share <= 0.5:
+            raise UsageError(f"--contamination {self.share}: needs a share above 0, at most 0.5")
+        if self.count is not None and self.count < 1:
+            raise UsageError(f"--count {self.count}: needs 1 or more")
+
+    @property
+    def drawn(self) -> bool:
+        """Whether an option draws it."""
+        return any(way is not None for way in (self.share, self.count, self.score))
+
+    @property
+    def reads_all_rows(self) -> bool:
+        """Whether all rows have to be scored before the first is flagged."""
+        return self.count is not None or (self.share is not None and not self.ranked)
+
+    def offset(self, of_model: float, ranks: Ranks | None) -> float:
+        """Return the score below which a row is an outlier, where that needs no rows."""
+        if self.score is not None:
+            return self.score
+        if self.share is not None and ranks is not None:
+            return ranks.threshold(self.share)
+        return of_model
+
+    def offset_of_rows(self, scorer: Scorer, reader: Any, threads: int) -> float:
+        """Return the score below which a row is an outlier; holds 8 bytes a row."""
+        batches = list(scorer.batches(reader, lambda _, scores: scores, n_jobs=threads))
+        if not batches:
+            raise DataError(f"{reader.source} has no rows: there is nothing to score")
+        scores = np.concatenate(batches)
+        if self.count is None:
+            return float(np.percentile(scores, 100.0 * (self.share or 0.0)))
+        if self.count >= len(scores):
+            raise UsageError(
+                f"--count {self.count:,}: {reader.source} has {len(scores):,} rows; give fewer"
+            )
+        # Rows of equal scores are flagged together, or not at all.
+        return float(np.partition(scores, self.count)[self.count])
+
+
+#: Lowest scores that are listed.
+SHOWN = 5
+
+
+class ScoreColumns:
+    """Scores rows, with a column for all else that options ask for.
+
+    Columns to ``keep`` come first. ``ranks`` and ``marginals`` are files of merged counts; the
+    second put how far out a value lies into the reasons. ``fields`` are the names and types of the
+    columns; ``stamp`` stands for which they are, and what they follow from.
+    """
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        ranks: Path | None,
+        explain: bool,
+        marginals: Path | None,
+        keep: Sequence[str] = (),
+    ) -> None:
+        features = scorer.plan.schema.features
+        # Kept columns have the type that they have in the rows.
+        kept: list[tuple[str, pa.DataType | None]] = [(name, None) for name in keep]
+        self.fields = [("outside", pa.string()), *kept]
+        self.stamp = "".join(["outside", *map(repr, keep), "explained" if explain else ""])
+        self.keep = keep
+        self.ranks, self.frequencies, reasons = None, None, None
+        if marginals is not None:
+            self.frequencies = Frequencies(read_counts(marginals), str(marginals))
+            self.frequencies.check(features)
+        if explain:
+            reasons = Reasons(scorer, frequencies=self.frequencies)
+        if ranks is not None:
+            counts = read_counts(ranks)
+            self.ranks = Ranks(counts, scorer)
+            self.fields += [(name, pa.float64()) for name in ("rank", "rank_low", "rank_high")]
+            self.stamp += hashlib.sha256(counts.counts.tobytes()).hexdigest()
+        for k in range(1, reasons.n_top + 1 if reasons else 1):
+            self.fields += [(f"reason_{k}", pa.string()), (f"share_{k}", pa.float64())]
+        self._details = RowDetails(
+            scorer, SHOWN, every_rank=True, ranks=self.ranks, reasons=reasons, keep=keep
+        )
+        self._names = texts_column([feature.name for feature in features])
+
+    def batches(self, reader: Any, n_jobs: int | None = None) -> Iterator[tuple[Scored, Any]]:
+        """Yield each batch of rows with its columns, a list of arrays, in order."""
+        return self._details.batches(reader, lambda one: (one, self._columns(one)), n_jobs=n_jobs)
+
+    def _columns(self, batch: Scored) -> list[pa.Array]:
+        columns: list[pa.Array] = [batch.outside, *batch.kept]
+        if batch.ranks is not None:
+            columns += map(as_column, batch.ranks.T)
+        for best, share in batch.top:
+            # Null where nothing falls short.
+            falls = share > 0.0
+            columns += [self._names.take(as_column(best, falls)), as_column(share, falls)]
+        return columns
+
+
+def print_lowest(lowest: list[LowRow]) -> None:
+    """Print the rows with the lowest scores, their ranks and reasons."""
+    print("The lowest scores (rows are numbered from 0):\n")
+    headers, left = ["row", "score"], 0
+    lines = [[f"{one.row:,}", f"{one.score:.4f}"] for one in lowest]
+    if lowest[0].file:
+        headers, left = ["file", *headers], 1
+        lines = [[shown(one.file), *line] for one, line in zip(lowest, lines, strict=True)]
+    if lowest[0].detail.ranks is not None:
+        headers += ["rank among all", "between"]
+        for one, line in zip(lowest, lines, strict=True):
+            line += one.detail.rank_words
+    print_table(headers, lines, left=left)
+    if lowest[0].detail.reasons is not None:
+        print("\nWhy (features, and how many bits each takes off a typical score):\n")
+        print_sentences(_sentence(one, one.detail.reasons or []) for one in lowest)
+
+
+def _sentence(row: LowRow, reasons: list[Reason]) -> str:
+    """Say why a row has its score."""
+    place = f"Row {row.row:,} of {shown(row.file)}" if row.file else f"Row {row.row:,}"
+    found = [f"{shown(reason.words)} ({reason.share:.2f})" for reason in worth_a_word(reasons)]
+    found += [row.detail.likeness] if row.detail.likeness else []
+    crowding = f" A typical row has {row.detail.crowding}." if row.detail.crowding else ""
+    return f"{place}: {'; '.join(found) or 'no feature stands out'}.{crowding}"
+
+
+class Summary:
+    """Adds up what the scores come to, as they pass.
+
+    Scores below ``offset`` are outliers; NaN if there is no threshold. ``tally`` (d, 2) holds the
+    missing and outside values of each feature.
+    """
+
+    def __init__(self, n_features: int, offset: float, source: str = "") -> None:
+        self.offset = offset
+        self.n_rows = 0
+        self.n_outliers = 0
+        self.tally = np.zeros((n_features, 2), np.int64)
+        self._lowest = Lowest(SHOWN, source)
+
+    @property
+    def lowest(self) -> list[LowRow]:
+        """The rows with the lowest scores, the lowest first."""
+        return self._lowest.rows
+
+    def rows(self, batches: Iterable[tuple[Scored, Sequence[Any]]]) -> Iterator[tuple[Any, ...]]:
+        """Yield (number of the first row, scores, outliers, more columns) of each batch."""
+        for batch, columns in batches:
+            outliers = None if math.isnan(self.offset) else batch.scores < self.offset
+            self.n_outliers += 0 if outliers is None else int(outliers.sum())
+            self.tally += batch.tally
+            self._lowest.add(batch, self.n_rows)
+            yield self.n_rows, batch.scores, outliers, *columns
+            self.n_rows += len(batch.scores)
+
+    def merge(self, other: "Summary") -> None:
+        """Take in what the scores of another file come to."""
+        self.n_rows += other.n_rows
+        self.n_outliers += other.n_outliers
+        self.tally += other.tally
+        self._lowest.merge(other.lowest)
+
+
+def score_files(
+    scorer: Scorer, details: ScoreColumns, offset: float, rows: Rows, folder: OutputFolder
+) -> tuple[Summary, int]:
+    """Score every file that has no scores yet; return what they come to, and how many had some.
+
+    Several files are scored at a time, each by one thread. An interrupted call leaves whole
+    files only, and the next one goes on with the others.
+    """
+    pairs = score_files_of(scorer.sketch, rows.data, folder.path, offset, details.stamp)
+    waiting = [pair for pair in pairs if not pair.is_done()]
+    schema = scorer.plan.schema
+    total = Summary(len(schema), offset)
+    if not waiting:
+        return total, len(pairs)
+    folder.remove_leftovers()
+    # All are opened before the first is scored: a file with other columns is found at once.
+    readers = [replace(rows, data=str(pair.source)).open(schema, details.keep) for pair in waiting]
+    stopped, lock = threading.Event(), threading.Lock()
+
+    def score_one(item: tuple[ScoreFile, Reader]) -> None:
+        pair, reader = item
+        summary = Summary(len(schema), offset, str(pair.source))
+        scored = _until(stopped, summary.rows(details.batches(reader)))
+        with folder.writing(pair.target):
+            write_scores(pair.target, scored, {STAMP: pair.stamp()}, details.fields)
+        with lock:
+            total.merge(summary)
+
+    source = one_after_other(readers, rows.data)
+    with watched(source, quiet=rows.quiet) as watch:
+        items = list(zip(waiting, watch.reader.parts, strict=True))
+        for_each(score_one, [items], n_threads(rows.threads), stopped.set)
+    return total, len(pairs) - len(waiting)
+
+
+class _Stopped(Exception):
+    """Another file failed: this one is not gone on with."""
+
+
+def _until(stopped: threading.Event, rows: Iterator[Any]) -> Iterator[Any]:
+    for row in rows:
+        if stopped.is_set():
+            raise _Stopped
+        yield row
+
 
 #: Columns of --explain.
 _REASONS = tuple(f"{name}_{k}" for k in (1, 2, 3) for name in ("reason", "share"))
 
-_Model = Annotated[Path, option("FILE", "Model of hushtable fit, or a (merged) sketch or release.")]
 _Output = Annotated[
     Path,
     option(
         "FILE|FOLDER",
-        "Scores to write: a .parquet or .csv file (with --top also .xlsx or .html); or a folder, "
-        "for a .parquet file of each file of rows. What is there already is not scored again.",
+        f"Scores to write: a file that ends in {endings(SCORES)} (with --top in {endings(LISTS)}); "
+        "or a folder, for a .parquet file of each file of rows. What is there already is not "
+        "scored again.",
         "--output",
         "-o",
     ),
@@ -47,9 +298,7 @@ _Ranks = Annotated[
     Path | None,
     option("FILE", "Add ranks among all sites' rows: merged counts under hushtable plan ranks."),
 ]
-_Explain = Annotated[
-    bool, typer.Option("--explain", help="Add the features that make each row's score low.")
-]
+_Explain = Annotated[bool, flag("--explain", "Add the features that make each row's score low.")]
 _Marginals = Annotated[
     Path | None,
     option("FILE", "Explain how far out values lie: merged counts under hushtable plan marginals."),
@@ -73,7 +322,7 @@ _Top = Annotated[
 
 def score(
     data: Data,
-    model: _Model,
+    model: ModelFile,
     output: _Output,
     threads: Threads = -1,
     reads: Reads = READS,
@@ -105,13 +354,13 @@ def score(
     """
     id_ = reads.id_or(id_)
     kept = [*([] if id_ is None else [id_]), *names_in(keep or "")]
-    line = Line(contamination, count, threshold, ranked=ranks is not None)
+    line = Threshold(contamination, count, threshold, ranked=ranks is not None)
     if marginals is not None and not (explain or top):
         raise UsageError("--marginals puts explanations in words: give --explain with it")
     target = _target(output, [data, model, ranks, marginals], line, top, kept)
     scorer, offset, reading, usual = open_model(model, id_)
     signed = {"signed_by": signed_by(scorer.sketch)}
-    details = Details(scorer, ranks, explain, marginals, kept)
+    details = ScoreColumns(scorer, ranks, explain, marginals, kept)
     rows = Rows(data, reads, reading, threads, as_json)
     if top is not None and isinstance(target, Target):
         found, source = _find_top(scorer, details, usual, rows, top)
@@ -119,7 +368,7 @@ def score(
         finish(as_json, top_facts(found, output) | signed, lambda: print_top(found, target))
         return
     done = {}
-    if isinstance(target, Folder):
+    if isinstance(target, OutputFolder):
         offset = line.offset(offset, details.ranks)
         summary, done["files_kept"] = score_files(scorer, details, offset, rows, target)
     else:
@@ -129,8 +378,12 @@ def score(
 
 
 def _target(
-    output: Path, inputs: Sequence[str | Path | None], line: Line, top: int | None, kept: list[str]
-) -> Target | Folder:
+    output: Path,
+    inputs: Sequence[str | Path | None],
+    line: Threshold,
+    top: int | None,
+    kept: list[str],
+) -> Target | OutputFolder:
     """Return where to write; refuse what the options do not write there."""
     if top is not None:
         if line.drawn:
@@ -148,11 +401,11 @@ def _target(
             "--contamination and --count need all scores before the first is written: give one "
             "file as -o, or --threshold"
         )
-    return Folder(output)
+    return OutputFolder(output)
 
 
 def _find_top(
-    scorer: Scorer, details: Details, usual: Usual | None, rows: Rows, top: int
+    scorer: Scorer, details: ScoreColumns, usual: Usual | None, rows: Rows, top: int
 ) -> tuple[Outliers, str]:
     """Find the lowest rows; return with them where they are from, without a URL's password."""
     reader = rows.open(scorer.plan.schema, details.keep)
@@ -171,7 +424,12 @@ def _find_top(
 
 
 def _score_file(
-    scorer: Scorer, details: Details, offset: float, line: Line, rows: Rows, target: Target
+    scorer: Scorer,
+    details: ScoreColumns,
+    offset: float,
+    line: Threshold,
+    rows: Rows,
+    target: Target,
 ) -> Summary:
     """Score the rows into one file."""
     schema = scorer.plan.schema
@@ -204,9 +462,9 @@ def _facts(scorer: Scorer, summary: Summary, output: Path) -> dict[str, Any]:
 
 def _print(
     scorer: Scorer,
-    details: Details,
+    details: ScoreColumns,
     summary: Summary,
-    target: Target | Folder,
+    target: Target | OutputFolder,
     files_kept: int = 0,
 ) -> None:
     if files_kept:
@@ -235,13 +493,13 @@ def _print(
 
 
 def _is_folder(output: Path) -> bool:
-    if output.suffix in (".parquet", ".csv"):
+    if output.suffix in SCORES:
         return False
     if output.is_dir() or not output.suffix:
         return True
     raise UsageError(
-        f"-o {output}: needs a name that ends in .parquet or .csv, or a folder's, without a dot "
-        "(.xlsx and .html are for --top)"
+        f"-o {output}: needs a name that ends in {endings(SCORES)}, or a folder's, without a dot "
+        f"(--top writes {endings(LISTS)})"
     )
 
 

@@ -3,25 +3,230 @@
 import contextlib
 import io
 import json
+import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
-from hushtable.cli._drifted import drift_words
-from hushtable.cli._errors import written
-from hushtable.cli._options import Json, Threads, argument, option
-from hushtable.cli._output import Folder, Target, finish, print_sentences, print_table, shown
-from hushtable.cli._rows import READS, Reads, names_in
-from hushtable.cli._top import check_top, write_top
-from hushtable.cli._watch_new import Files
-from hushtable.cli._watch_place import Place
-from hushtable.cli._watch_run import Limits, Run, facts_of, lines_of
+from hushtable.cli.drift import drift_facts, drift_words, measured
+from hushtable.cli.errors import written
+from hushtable.cli.options import Json, ModelFile, Threads, argument, option
+from hushtable.cli.output import OutputFolder, Target, finish, print_sentences, print_table, shown
+from hushtable.cli.progress import watched
+from hushtable.cli.rows import READS, Reads, names_in
+from hushtable.cli.score import open_model
+from hushtable.cli.tables import LISTS, check_top, endings, write_top
+from hushtable.cli.watch_state import Files, NewRows, WatchPlace
+from hushtable.counts.sketch import Sketch
 from hushtable.data.readers import Reader
-from hushtable.errors import UsageError
+from hushtable.errors import HushTableError, UsageError
 from hushtable.files import write_bytes
+from hushtable.report.rows import of_all_rows, why_no_drift
+from hushtable.scores.details import Scored
+from hushtable.scores.outliers import Search
+from hushtable.streams import Drift
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Limits of --fail-above: a share of outliers, and whether drift beyond chance passes one."""
+
+    share: float | None = None
+    drift: bool = False
+
+    @classmethod
+    def of(cls, text: str | None) -> "Limits":
+        """Read the words of --fail-above."""
+        share, drift = None, False
+        for one in [] if text is None else text.split(","):
+            if one.strip() == "drift":
+                drift = True
+                continue
+            try:
+                share = float(one.removesuffix("%")) / (100.0 if one.endswith("%") else 1.0)
+            except ValueError:
+                share = math.nan
+            if not 0.0 <= share <= 1.0:
+                raise UsageError(f"--fail-above {text}: needs a share such as 2%, or drift")
+        return cls(share, drift)
+
+
+@dataclass
+class NewPart:
+    """Rows of one file, or of all: how many there are, and how they look."""
+
+    rows: int = 0
+    outliers: int | None = 0
+    drift: Drift | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """Return it for machines."""
+        share = None if self.outliers is None or not self.rows else self.outliers / self.rows
+        counts = {"rows": self.rows, "outliers": self.outliers, "share": share}
+        return counts | drift_facts(self.drift)
+
+
+@dataclass
+class WatchRun:
+    """New rows, as a model scores them.
+
+    Attributes
+    ----------
+    parts : dict of str to NewPart
+        By the file that the rows are in, or by the database.
+    failed : list of tuple (str, str)
+        Files that could not be read, and why.
+    """
+
+    model: Path
+    reads: Reads
+    id_: str | None
+    keep: list[str]  # with the id, if there is one
+    top: int
+    threshold: float | None
+    threads: int
+    quiet: bool
+    parts: dict[str, NewPart] = field(default_factory=dict)
+    failed: list[tuple[str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.scorer, self._offset, self._reading, usual = open_model(self.model, self.id_)
+        if self.threshold is not None:
+            self._offset = self.threshold
+        self.search = Search(self.scorer, self.top, keep=self.keep, usual=usual)
+        self.no_drift = why_no_drift(self.scorer.sketch)
+        self._before = of_all_rows(self.scorer.sketch)
+        self._counted = Sketch.zero(self._before.plan)
+
+    def check(self, limits: Limits) -> None:
+        """Refuse limits that can never be found to be passed."""
+        if limits.share is not None and math.isnan(self._offset):
+            raise UsageError(
+                "--fail-above SHARE: the model has no line below which rows are outliers: give "
+                "--threshold"
+            )
+        if limits.drift and self.no_drift:
+            raise UsageError(
+                f"--fail-above drift: no drift can be measured: {self.no_drift}: leave it out, or "
+                "give a model of one pass"
+            )
+
+    @property
+    def _none(self) -> int | None:
+        """No outlier, or None if there is no line below which rows are outliers."""
+        return None if math.isnan(self._offset) else 0
+
+    def open(self, data: str) -> Reader:
+        """Open rows as the model's were."""
+        return self.reads.open_as(data, self.scorer.plan.schema, self._reading, self.keep)
+
+    def score(self, source: Files | Reader, place: WatchPlace) -> None:
+        """Score what is new, and note it as done."""
+        if isinstance(source, Files):
+            self._score_files(source, place)
+            return
+        new = NewRows(source, str(self.id_), place.ids())
+        self.add(new.reader, source.source)
+        if new.ids:  # else the table may be about to be filled again
+            place.note_ids(new.ids)
+
+    def _score_files(self, files: Files, place: WatchPlace) -> None:
+        for new in files.waiting(place):
+            name = str(new.path)
+            try:
+                if files.is_same(new, place):
+                    continue
+                done = self.add(self.open(name), name, new.changed)
+            except UsageError:
+                raise  # it would be the same for each
+            except HushTableError as error:
+                done = False
+                if not new.changed():
+                    self.failed.append((name, str(error)))
+                    continue
+            if done:
+                new.note(place)
+            else:
+                files.leave(new)
+
+    def add(self, reader: Reader, name: str, changed: Callable[[], bool] = lambda: False) -> bool:
+        """Score and count all rows of a reader; none if it fails, or has changed meanwhile."""
+        search, part = copy(self.search), NewPart(outliers=self._none)
+
+        def see(batch: Scored) -> None:
+            part.rows += len(batch.scores)
+            if part.outliers is not None:
+                part.outliers += int((batch.scores < self._offset).sum())
+
+        plan, counted = self._before.plan, None
+        with watched(reader, passes=1 if self.no_drift else 2, quiet=self.quiet) as watch:
+            search.add(watch.reader, name, n_jobs=self.threads, see=see)
+            if not self.no_drift:
+                counted = Sketch.from_data(
+                    plan, watch.reader, n_jobs=self.threads, allow_empty=True
+                )
+                part.drift = measured(self._before, counted)
+        if changed():
+            return False
+        self.search, self.parts[name] = search, part
+        if counted is not None:
+            self._counted += counted
+        return True
+
+    @cached_property
+    def total(self) -> NewPart:
+        """Return what all rows come to."""
+        outliers = self._none
+        if outliers is not None:
+            outliers = sum(part.outliers or 0 for part in self.parts.values())
+        drift = None if self.no_drift else measured(self._before, self._counted)
+        return NewPart(self.search.n_rows, outliers, drift)
+
+
+def run_facts(
+    run: WatchRun, number: int, source: Files | Reader, limits: Limits, top: str
+) -> dict[str, Any]:
+    """Return what a run found, for the log and for machines."""
+    total, above = run.total, []
+    facts = total.facts()
+    same, left = (source.same, source.left) if isinstance(source, Files) else ([], [])
+    if limits.share is not None and (facts["share"] or 0.0) > limits.share:
+        above.append("share")
+    if limits.drift and total.drift is not None and total.drift.overall > total.drift.level:
+        above.append("drift")
+    return {
+        "command": "watch",
+        "run": number,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "model": str(run.model),
+        "plan_id": run.scorer.plan.plan_id,
+        **facts,
+        "files": [{"file": name, **part.facts()} for name, part in run.parts.items()],
+        "same": [{"file": a, "as": b} for a, b in same],
+        "left": [{"file": a, "why": b} for a, b in left],
+        "failed": [{"file": a, "error": b} for a, b in run.failed],
+        "top": top if total.rows else None,
+        "above": above,
+    }
+
+
+def file_lines(facts: dict[str, Any]) -> list[str]:
+    """Return the sentences about files that were not scored."""
+    lines = [f"Left for the next run: {one['file']}: {one['why']}." for one in facts["left"]]
+    lines += [
+        f"Not scored again: {one['file']} holds the same bytes as {one['as']}."
+        for one in facts["same"]
+    ]
+    lines += [f"Failed: {one['error']}" for one in facts["failed"]]
+    return [shown(line) for line in lines]
+
 
 #: Exit codes: done but for files that could not be read; done, and above --fail-above.
 _FAILED, _ABOVE = 1, 3
@@ -30,14 +235,22 @@ _Data = Annotated[
     str,
     argument("DATA", "Folder, or glob pattern in quotes, of files; or the URL of a database."),
 ]
-_Model = Annotated[Path, option("FILE", "Model of hushtable fit, or a (merged) sketch or release.")]
 _Output = Annotated[
     Path,
     option("FOLDER", "Folder of the summaries, and of what is done already.", "--output", "-o"),
 ]
 _Top = Annotated[int, option("N", "List the N lowest of the new rows.", min=1)]
+
+
+def _known_format(name: str) -> str:
+    if f".{name}" not in LISTS:
+        raise typer.BadParameter(f"{name!r}: needs {endings(LISTS)}, without its dot.")
+    return name
+
+
 _Format = Annotated[
-    Literal["csv", "xlsx", "html", "parquet"], typer.Option(help="Format of that list.")
+    str,
+    option("<ending>", f"Format of that list: {endings(LISTS)}.", callback=_known_format),
 ]
 _Id = Annotated[
     str | None,
@@ -62,7 +275,7 @@ _Settle = Annotated[
 
 def watch(
     data: _Data,
-    model: _Model,
+    model: ModelFile,
     output: _Output = Path("watched"),
     top: _Top = 20,
     format: _Format = "csv",
@@ -89,15 +302,15 @@ def watch(
     id_ = reads.id_or(id_)
     kept = [*([] if id_ is None else [id_]), *names_in(keep or "")]
     check_top(output / f"top.{format}", kept)
-    limits, folder = Limits.of(fail_above), Folder(output)
-    run = Run(model, reads, id_, kept, top, threshold, threads, as_json)
+    limits, folder = Limits.of(fail_above), OutputFolder(output)
+    run = WatchRun(model, reads, id_, kept, top, threshold, threads, as_json)
     run.check(limits)
     source = _source(run, data, settle, output)
     folder.path.mkdir(exist_ok=True)
-    place = Place(folder.path, source.name if isinstance(source, Files) else source.source)
+    place = WatchPlace(folder.path, source.name if isinstance(source, Files) else source.source)
     with _whole() as made, place.running():
         run.score(source, place)
-        facts = facts_of(run, place.run, source, limits, f"top-{place.run:06}.{format}")
+        facts = run_facts(run, place.run, source, limits, f"top-{place.run:06}.{format}")
         text = _text(run, facts, folder.path)
         if facts["top"]:
             made.append(folder.path / facts["top"])
@@ -122,7 +335,7 @@ def _code(facts: dict[str, Any]) -> int:
     return _FAILED
 
 
-def _source(run: Run, data: str, settle: float, output: Path) -> Files | Reader:
+def _source(run: WatchRun, data: str, settle: float, output: Path) -> Files | Reader:
     """Return the files to look at, or the rows of a query; refuse what cannot be watched."""
     if run.reads.query is None and run.reads.recipe is None:
         files = Files(data, settle)
@@ -146,7 +359,7 @@ def _whole() -> Iterator[list[Path]]:
         raise
 
 
-def _text(run: Run, facts: dict[str, Any], folder: Path) -> str:
+def _text(run: WatchRun, facts: dict[str, Any], folder: Path) -> str:
     """Return the run in words."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
@@ -154,7 +367,7 @@ def _text(run: Run, facts: dict[str, Any], folder: Path) -> str:
     return out.getvalue()
 
 
-def _print(run: Run, facts: dict[str, Any], folder: Path) -> None:
+def _print(run: WatchRun, facts: dict[str, Any], folder: Path) -> None:
     begin, parts = f"Run {facts['run']} at {facts['at']}:", facts["files"]
     if not facts["rows"]:
         print(f"{begin} no new row.")
@@ -168,7 +381,7 @@ def _print(run: Run, facts: dict[str, Any], folder: Path) -> None:
         drift = run.total.drift
         words = f"No drift is measured: {run.no_drift or 'too few rows, or too much noise'}."
         print_sentences([words if drift is None else drift_words(drift)])
-    print_sentences(lines_of(facts))
+    print_sentences(file_lines(facts))
     for above in facts["above"]:
         what = "the share of outliers" if above == "share" else "the drift"
         print(f"Above --fail-above: {what}.")

@@ -9,7 +9,7 @@ from typing import Any
 from hushtable.arguments import entries
 from hushtable.display import Displayed
 from hushtable.errors import PlanError, PrivacyError, UsageError
-from hushtable.privacy.accounting import GAUSSIAN, ZCDP, Horizon, check_accounting, rounded_up
+from hushtable.privacy.accounting import GAUSSIAN, ZCDP, Horizon, check_accounting
 from hushtable.privacy.budget import Charge, Spent, at_sites, check_pure
 from hushtable.privacy.mechanisms import MAX_SCALE, MECHANISMS, Cost, Sensitivity, named
 
@@ -142,74 +142,6 @@ class Pool:
         """Read back what `to_dict` wrote; raises `PlanError` on anything else."""
         kinds = {"round": str, "least": int, "counted": int}
         return cls(**entries(content, "ledger: a pool", kinds, {"opened": int}))
-
-
-def _several_sites(ledger: "Ledger") -> str:
-    """Say what it costs a person whose rows are at several of the sites."""
-    k = len(ledger.shares)
-    merged = _merged(ledger)
-    where, several, all_ = "at one site", "at 2 sites", f"at all {k}"
-    if merged > 1 and ledger.pools:
-        where, several = "in one of them, at one site", "in 2 of them, or at 2 sites,"
-        all_ = "in all of them, at all sites,"
-    factor = f"for one {several} the factor is e^{rounded_up(ledger.epsilon_at(2))}"
-    if k > 2:
-        factor += f", for one {all_} e^{rounded_up(ledger.epsilon_at(k))}"
-    how = _pooled(ledger, merged) if ledger.pools else f"{k} releases are merged."
-    return f"{how} It holds for a person {where}; {factor}."
-
-
-def _records(unit: "Sensitivity") -> str:
-    """Say whose rows may come or go: those of one person, in all their periods."""
-    rows, horizon = unit.rows_per_person, unit.horizon
-    if horizon is None or horizon.participations == 1:
-        if rows == 1:
-            return "one record"
-        once = "" if horizon is None or horizon.periods == 1 else ", in one period"
-        return f"all records of one person (up to {rows}{once})"
-    apart = f", {horizon.apart} or more apart" if horizon.apart > 1 else ""
-    each = "one" if rows == 1 else f"up to {rows}"
-    return (
-        f"all records of one person ({each} in a period, in up to {horizon.participations} "
-        f"periods{apart})"
-    )
-
-
-def in_file(ledger: "Ledger") -> str:
-    """Say which periods are in a file, of how many; empty if it is of none."""
-    last, window, horizon = ledger.period, ledger.window, ledger.sensitivity.horizon
-    if last is None or horizon is None:
-        return ""
-    if window is None:
-        return f"the increment of period {last} of {horizon.periods}"
-    which = f"period {last}" if window == 1 else f"periods {last - window + 1} to {last}"
-    return f"the decoded sum of {which} of {horizon.periods}"
-
-
-def _merged(ledger: "Ledger") -> int:
-    """Return of how many releases it is the sum; a round whose sites share the noise is one."""
-    own = sum(ledger.pool_of(share) is None for share in ledger.shares)
-    return own + len(ledger.pools)
-
-
-def _pooled(ledger: "Ledger", merged: int) -> str:
-    colluders = min(pool.colluders for pool in ledger.pools)
-    if merged == 1:
-        words = f"{len(ledger.shares)} sites share the noise, and only their sum was to be seen."
-    else:
-        rounds, own = len(ledger.pools), merged - len(ledger.pools)
-        what = [f"{rounds} round{'s' * (rounds > 1)}"]
-        if own:
-            what.append(f"{own} release{'s' * (own > 1)}")
-        words = (
-            f"{' and '.join(what)} about different people are merged. The sites of a round share "
-            "its noise, and only their sum was to be seen."
-        )
-    words += " The bound holds against everybody, each of these sites included"
-    if colluders:
-        others = "another" if colluders == 1 else f"{colluders} others"
-        words += f", also one that learns the noise of {others}"
-    return words + "."
 
 
 @dataclass(frozen=True)
@@ -450,43 +382,7 @@ class Ledger(Displayed):
         delta = max(self.delta, other.delta)
         return replace(self, delta=delta, shares=shares, pool=pool, accounting=accounting)
 
-    # --- in words and in files --------------------------------------------------------------
-
-    def words(self) -> list[str]:
-        """Return sentences that a privacy officer can sign."""
-        # (epsilon, delta): P[A] <= e^epsilon P'[A] + delta, for all that may be shown.
-        delta = f", plus {rounded_up(self.delta):g}" if self.delta else ""
-        horizon, tables = self.sensitivity.horizon, self.sensitivity.tables
-        verb = "Adding or removing" if self.sensitivity.adjacency == "add-remove" else "Changing"
-        shows = "this file shows"
-        if horizon is not None and horizon.periods > 1:
-            shows = f"the files of all {horizon.periods} periods show together"
-        lines = [
-            f"{verb} {_records(self.sensitivity)} changes the probability of anything that {shows} "
-            f"by at most a factor e^{rounded_up(self.epsilon)}{delta}."
-        ]
-        what = f"all {tables:,} tables" if tables > 1 else "its one table"
-        counted = f"That is the total over {what}"
-        if horizon is not None and horizon.periods > 1:
-            counted += f" of all {horizon.periods} periods"
-        # A round whose noise was shared is one release, whichever site names it.
-        earlier = {s.pool or s.release: s for share in self.shares for s in share.earlier}
-        before = [*self.behind_plan, *earlier.values()]
-        if before:
-            counted += " and the earlier releases on the same rows ("
-            counted += ", ".join(f"{spent.what} {spent.release[:12]}" for spent in before) + ")"
-        lines.append(counted + ".")
-        if earlier:
-            lines.append(
-                "If its size was chosen in the light of earlier results, it is a running total: "
-                "what is guaranteed is the cap that was fixed before."
-            )
-        if horizon is not None:
-            more = "; those of the other periods cost nothing more" if horizon.periods > 1 else ""
-            lines.append(f"This file holds {in_file(self)}{more}.")
-        if len(self.shares) > 1:
-            lines.append(_several_sites(self))
-        return lines
+    # --- in files --------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ledger as JSON carries it, with what it adds up to."""

@@ -1,32 +1,133 @@
 """Gather the facts of a report from a file of counts, and from what goes with it."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import reduce
 from importlib.metadata import version
+from operator import add
+
+import numpy as np
 
 from hushtable.counts.base import Counts
-from hushtable.plans.draws import Purpose
-from hushtable.plans.plan import Plan
-from hushtable.plots import NoiseDisplay
-from hushtable.privacy.accounting import rounded_up
-from hushtable.report.features import Features, features_of
-from hushtable.report.marginals import Histogram, histograms
-from hushtable.report.scores import Scores
-from hushtable.report.sites import Sites
-from hushtable.report.words import (
+from hushtable.describe import describe_ledger
+from hushtable.describe.ledger import ledger_lines, ledger_rows
+from hushtable.describe.plan import (
     dependence,
-    ledger_lines,
-    ledger_rows,
     listed,
     n_tables,
     values_of_rows,
     verdicts,
 )
+from hushtable.errors import RoundError, UsageError
+from hushtable.plans.draws import Purpose
+from hushtable.plans.plan import Plan
+from hushtable.plots import NoiseDisplay
+from hushtable.privacy.accounting import rounded_up
+from hushtable.report.features import Features, Histogram, features_of, histograms
+from hushtable.report.rows import Scores
 
 
 @dataclass(frozen=True)
-class Model:
+class ReportedSite:
+    """One of the sites, and whether what it sent is there."""
+
+    name: str  # of the site, or of its file
+    standing: str  # whether what it sent is in the sum
+    rows: int | None  # that it counted; None where that cannot be seen
+    fingerprint: str = ""  # of its keys, in a round
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something that was looked at, and whether it holds."""
+
+    holds: bool
+    words: str
+
+
+@dataclass(frozen=True)
+class Sites:
+    """The sites behind a sum."""
+
+    sites: Sequence[ReportedSite]  # all that were asked
+    exact: bool  # whether their rows are exact counts; otherwise estimates from noised ones
+    checks: Sequence[Check]  # of the sum
+    terms: Mapping[str, str]  # of the round, if there was one
+    asked: Sequence[str] = ()  # of each site by the round, in sentences that an officer signs
+    refused: Sequence[tuple[str, str]] = ()  # files that do not count, and why
+    repeated: Sequence[tuple[str, str]] = ()  # files that came again, and of which site
+
+    @property
+    def n_in(self) -> int:
+        """Number of sites in the sum."""
+        return sum(site.standing == "in" for site in self.sites)
+
+    @property
+    def missing(self) -> list[str]:
+        """Names of the sites that are not in the sum."""
+        return [site.name for site in self.sites if site.standing != "in"]
+
+    @property
+    def hidden(self) -> bool:
+        """Whether the rows of some sites cannot be seen."""
+        return any(site.standing == "in" and site.rows is None for site in self.sites)
+
+    @property
+    def headers(self) -> list[str]:
+        """Of `table_rows`: numbers in the last column, unless they are hidden."""
+        rows = "rows" if self.exact else "rows, estimated"
+        fingerprint = ["fingerprint"] if self.terms else []
+        return ["site", "part", *fingerprint, *([] if self.hidden else [rows])]
+
+    @property
+    def text_columns(self) -> int:
+        """Number of columns that hold text; numbers follow."""
+        return len(self.headers) - (not self.hidden)
+
+    @property
+    def table_rows(self) -> list[list[str]]:
+        """A table row for each site."""
+        table = []
+        for site in self.sites:
+            row = [site.name, site.standing]
+            if self.terms:
+                row.append(site.fingerprint)
+            if not self.hidden:
+                row.append("" if site.rows is None else f"{site.rows:,}")
+            table.append(row)
+        return table
+
+
+def same_sum(equal: bool, name: str, what: str) -> Check:
+    """Return the check whether what was sent adds up to a file."""
+    if equal:
+        return Check(True, f"The sum of the {what} is {name}, to the bit.")
+    return Check(False, f"The sum of the {what} is not {name}: it was made of others.")
+
+
+def sites_of_parts(parts: Mapping[str, Counts], total: Counts, name: str) -> Sites:
+    """Return the sites whose sketches or releases, by name, were merged, and check their sum.
+
+    ``name`` is that of the sum.
+    """
+    if not parts:
+        raise RoundError("no parts were given: name what the sites sent")
+    if any(part.kind != total.kind for part in parts.values()):
+        raise UsageError(
+            f"{name} and its parts are not of one kind: sketches add to a sketch, releases to a "
+            "release"
+        )
+    again = reduce(add, parts.values())
+    rows = [ReportedSite(part, "in", counted.n_rows) for part, counted in parts.items()]
+    equal = again.plan_id == total.plan_id and np.array_equal(again.counts, total.counts)
+    checks = [same_sum(bool(equal), name, "parts")]
+    return Sites(rows, total.ledger is None, checks, {})
+
+
+@dataclass(frozen=True)
+class Subject:
     """A file that a report is about, or counts by themselves."""
 
     name: str
@@ -46,7 +147,7 @@ class Privacy:
 
     words: list[str]  # the ledger in sentences that somebody can sign
     lines: dict[str, str]  # what the ledger adds up to
-    releases: list[list[str]]  # what it counts, under `words.LEDGER_HEADERS`
+    releases: list[list[str]]  # what it counts, under `LEDGER_HEADERS`
     left: list[str]  # what left the site
     stayed: list[str]  # what did not
     noise: NoiseDisplay  # the counts beside their noise
@@ -69,7 +170,7 @@ class Privacy:
 class Report:
     """Everything that the page shows; a section is None where it does not apply."""
 
-    model: Model
+    model: Subject
     title: str
     made: str  # when
     version: str  # by which version
@@ -110,7 +211,7 @@ class Report:
 
 
 def gather(
-    model: Model,
+    model: Subject,
     *,
     title: str | None = None,
     threshold: float | None = None,
@@ -162,7 +263,7 @@ def _no_values(scores: Scores | None, of_rows: str, shown: bool) -> list[str]:
     return words
 
 
-def _about(model: Model, threshold: float | None) -> dict[str, str]:
+def _about(model: Subject, threshold: float | None) -> dict[str, str]:
     counts, plan = model.counts, model.plan
     estimated = "" if counts.ledger is None else ", estimated from counts with noise"
     lines = {"File": f"{model.name} ({model.size})"} if model.size else {}
@@ -191,7 +292,7 @@ def _about(model: Model, threshold: float | None) -> dict[str, str]:
 
 
 def _reasons_to_stay(
-    model: Model, scores: Scores | None, sites: Sites | None, of_rows: str
+    model: Subject, scores: Scores | None, sites: Sites | None, of_rows: str
 ) -> list[str]:
     reasons = [f"It shows values of rows: {of_rows}."] if of_rows else []
     if scores is not None:
@@ -216,12 +317,12 @@ def _reasons_to_stay(
     return reasons
 
 
-def _privacy(model: Model) -> Privacy | None:
+def _privacy(model: Subject) -> Privacy | None:
     counts, ledger = model.counts, model.counts.ledger
     if ledger is None:
         return None
     return Privacy(
-        words=ledger.words(),
+        words=describe_ledger(ledger),
         lines=ledger_lines(ledger, counts.noise_sd) | {"Rows, estimated": f"{counts.n_rows:,}"},
         releases=ledger_rows(ledger),
         left=_left(model),
@@ -240,7 +341,7 @@ _STAYED = [
 ]
 
 
-def _left(model: Model) -> list[str]:
+def _left(model: Subject) -> list[str]:
     """Say what the sites sent, as the ledger shows it."""
     ledger, counts = model.counts.ledger, model.counts
     assert ledger is not None
@@ -272,7 +373,7 @@ def _left(model: Model) -> list[str]:
     return left
 
 
-def _why_no_scores(model: Model, threshold: float | None) -> str:
+def _why_no_scores(model: Subject, threshold: float | None) -> str:
     if model.counts.hidden:
         return "the hash functions are hidden from whoever added up"
     if threshold is None:
@@ -281,7 +382,7 @@ def _why_no_scores(model: Model, threshold: float | None) -> str:
 
 
 def _left_out(
-    model: Model, threshold: float | None, scores: Scores | None, sites: Sites | None
+    model: Subject, threshold: float | None, scores: Scores | None, sites: Sites | None
 ) -> list[str]:
     left_out = []
     if scores is None:

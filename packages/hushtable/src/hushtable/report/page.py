@@ -2,11 +2,16 @@
 
 import io
 import re
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
+import pyarrow as pa
+
+from hushtable.describe.ledger import LEDGER_HEADERS
 from hushtable.errors import MissingExtraError
 from hushtable.report.content import Report
-from hushtable.report.words import LEDGER_HEADERS
+from hushtable.scores.outliers import LowRow, Outliers, outside, reason_facts
+from hushtable.scores.reasons import TOP
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -27,22 +32,26 @@ class _Drawn(Protocol):
     def plot(self, ax: Any = None) -> Any: ...
 
 
-def check_extra() -> None:
+def check_extra(what: str = "an HTML page") -> None:
+    """Raise `MissingExtraError` unless the library of a page is installed."""
+    _check("Jinja", "jinja2", what)
+
+
+def check_report_extra() -> None:
     """Raise `MissingExtraError` unless the libraries of a report are installed."""
-    for library, module in (("Jinja", "jinja2"), ("matplotlib", "matplotlib")):
-        try:
-            __import__(module)
-        except ImportError:
-            raise MissingExtraError("a report", library, "report") from None
+    check_extra("a report")
+    _check("matplotlib", "matplotlib", "a report")
 
 
-def page(report: Report) -> str:
-    """Return the report as HTML that needs nothing but itself.
+def _check(library: str, module: str, what: str) -> None:
+    try:
+        __import__(module)
+    except ImportError:
+        raise MissingExtraError(what, library, "report") from None
 
-    Names in it may come from anybody's file: all are escaped. Raises `MissingExtraError` if Jinja
-    or matplotlib is not installed.
-    """
-    check_extra()
+
+def template(name: str) -> Any:
+    """Return a template of this room, which escapes all that is set in it."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -52,8 +61,20 @@ def page(report: Report) -> str:
     )
     environment.filters["count"] = "{:,}".format
     environment.filters["percent"] = lambda share: f"{100.0 * share:g}%"
-    template = environment.get_template("page.html")
-    return template.render(report=report, figure=_figure, ledger_headers=LEDGER_HEADERS)
+    return environment.get_template(name)
+
+
+def page(report: Report) -> str:
+    """Return the report as HTML that needs nothing but itself.
+
+    Names in it may come from anybody's file: all are escaped. Raises `MissingExtraError` if Jinja
+    or matplotlib is not installed.
+    """
+    check_report_extra()
+    made: str = template("page.html").render(
+        report=report, figure=_figure, ledger_headers=LEDGER_HEADERS
+    )
+    return made
 
 
 def _figure(display: _Drawn, words: str, height: float = _HEIGHT) -> "Markup":
@@ -94,3 +115,49 @@ def _figure(display: _Drawn, words: str, height: float = _HEIGHT) -> "Markup":
     return Markup('<svg viewBox="{}" role="img" aria-label="{}">').format(size, words) + Markup(
         body
     )
+
+
+def top_page(found: Outliers, model: str, source: str, unit: str) -> str:
+    """Return the rows as HTML that needs nothing but itself; all texts in it are escaped.
+
+    Raises `MissingExtraError` if Jinja is not installed.
+    """
+    check_extra()
+    made: str = template("top.html").render(
+        lines=[_line(found, k, row) for k, row in enumerate(found.rows)],
+        keep=found.keep,
+        several=any(row.file for row in found.rows),
+        beyond=any(outside(row) for row in found.rows),
+        explained=found.explained,
+        about=found.notes(model),
+        made=f"{datetime.now(UTC):%Y-%m-%d}",
+        source=source,
+        n_rows=found.n_rows,
+        among=found.among,
+        unit=unit,
+    )
+    return made
+
+
+def _line(found: Outliers, k: int, row: LowRow) -> dict[str, Any]:
+    """Return one row for the template, in texts."""
+    reasons = [reason_facts(found.reasons(row), j) for j in range(TOP)]
+    error = row.detail.error
+    return {
+        "rank": k + 1,
+        "file": row.file,
+        "row": f"{row.row:,}",
+        "kept": [_text(value) for value in row.detail.kept],
+        "severity": found.severity(k),
+        "score": f"{row.score:.2f}" + ("" if error is None else f" ± {error:.2f}"),
+        "outside": outside(row),
+        "reasons": [
+            dict(zip(("name", "value", "usual", "direction"), one, strict=True))
+            for one in reasons
+            if one[0] is not None
+        ],
+    }
+
+
+def _text(value: pa.Array) -> str:
+    return "" if value.null_count else str(value.cast(pa.string())[0].as_py())

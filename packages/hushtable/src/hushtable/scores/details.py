@@ -40,8 +40,8 @@ class Detail:
     reasons: list[Reason] | None = None
     #: Names of the columns whose value is outside the plan's range or categories.
     outside: tuple[str, ...] = ()
-    #: How much company a typical row has beside this one, in words; empty if that is not known.
-    company: str = ""
+    #: How many similar rows a typical row has beside this one, in words; empty if not known.
+    crowding: str = ""
     #: Of each column that is kept, the row's value: an array of one.
     kept: tuple[pa.Array, ...] = ()
     #: Bits that verdicts on rows took off the score; below 0 where they added some, and 0 where it
@@ -168,7 +168,7 @@ class RowDetails:
                 ranks,
                 reasons(k),
                 outside_words(one, 0, names),
-                "" if self.reasons is None else self.reasons.company(one),
+                "" if self.reasons is None else self.reasons.crowding(one),
                 tuple(one.slice(k, 1) for one in kept_few),
                 float(self.scorer.moved(one, score)[0]),
             )

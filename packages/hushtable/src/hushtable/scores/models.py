@@ -12,7 +12,7 @@ from hushtable.errors import FileError
 from hushtable.files import Content
 from hushtable.plans.draws import Purpose
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.usual import Usual
+from hushtable.scores.typical import Usual
 
 
 class OpenedModel(NamedTuple):

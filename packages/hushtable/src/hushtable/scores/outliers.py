@@ -1,9 +1,11 @@
 """The rows with the lowest scores as a table: how rare, how sure, their values, and why."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+import heapq
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,68 @@ import pyarrow as pa
 
 from hushtable.data.readers import Reader, no_rows
 from hushtable.errors import UsageError
-from hushtable.scores.details import RowDetails, Scored
-from hushtable.scores.lowest import Lowest, LowRow
-from hushtable.scores.reasons import TOP, Frequencies, Reason, Reasons, worth_a_word
+from hushtable.scores.details import Detail, RowDetails, Scored
+from hushtable.scores.distributions import Frequencies
+from hushtable.scores.reasons import TOP, Reason, Reasons, worth_a_word
 from hushtable.scores.scorer import Ranks, Scorer
-from hushtable.scores.usual import Usual
+from hushtable.scores.typical import DIRECTION_MEANS, USUAL_MEANS, Usual
+
+
+@dataclass(frozen=True, order=True)
+class LowRow:
+    """One of the rows with the lowest scores."""
+
+    score: float
+    #: That the row is in; empty if there is only one.
+    file: str
+    #: Its number in the file, from 0.
+    row: int
+    detail: Detail = field(default_factory=Detail, compare=False)
+
+    def facts(self) -> dict[str, Any]:
+        """Return the row for machines."""
+        place = {"file": self.file} if self.file else {}
+        return {**place, "row": self.row, "score": self.score, **self.detail.facts()}
+
+
+class Lowest:
+    """Keeps the rows with the lowest scores; of equal scores, those of the earlier file and row."""
+
+    def __init__(self, most: int, file: str = "") -> None:
+        self.most, self.file = most, file
+        #: Rows that came with `add`, and those of them with the highest score of ``rows``.
+        self.n_rows = self._ties = 0
+        #: The lowest first.
+        self.rows: list[LowRow] = []
+
+    def add(self, batch: Scored, start: int) -> None:
+        """Take in the next batch; ``start`` is the number of its first row."""
+        # Of equal scores, the one that is here already is the earlier.
+        before, bar = self.rows, self._bar
+        self.merge(
+            LowRow(float(batch.scores[i]), self.file, start + i, batch.detail(k))
+            for k, i in enumerate(batch.lowest.tolist())
+            if batch.scores[i] < bar
+        )
+        self.n_rows += len(batch.scores)
+        # Below the bar there are fewer rows than ``most``: those that now lie on it were listed.
+        listed = self._ties if self._bar == bar else sum(r.score == self._bar for r in before)
+        self._ties = listed + int((batch.scores == self._bar).sum())
+
+    @property
+    def _bar(self) -> float:
+        return self.rows[-1].score if self.rows and len(self.rows) == self.most else np.inf
+
+    def as_rare(self, score: float) -> int:
+        """Return how many of all rows that came score as low as one of ``rows``, or lower."""
+        if score == self._bar:
+            return sum(row.score < score for row in self.rows) + self._ties
+        return sum(row.score <= score for row in self.rows)
+
+    def merge(self, rows: Iterable[LowRow]) -> None:
+        """Take in rows that were found elsewhere."""
+        self.rows = heapq.nsmallest(self.most, [*self.rows, *rows])
+
 
 #: Where a table says which rows its severities are among.
 AMONG = b"hushtable.severity_among"
@@ -65,9 +124,28 @@ class Outliers:
 
     def sentence(self, row: LowRow) -> str:
         """Return a row's reasons in words."""
-        words = [reason.told.words for reason in self.reasons(row) if reason.told is not None]
+        words = [reason.phrase.words for reason in self.reasons(row) if reason.phrase is not None]
         words += [row.detail.likeness] if row.detail.likeness else []
         return "; ".join(words) or "no column stands out"
+
+    def notes(self, model: str) -> dict[str, str]:
+        """Return by headings what a reader of the rows needs to know; ``model`` is its name."""
+        rows = f"{len(self.rows):,} of {self.n_rows:,} rows, the lowest scores first."
+        notes = {
+            "Made": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC by hushtable, with the model {model}.",
+            "Rows": f"{rows} Rows are numbered from 0.",
+            "severity": "From 0 to 100: 100 times one minus the share of rows that are as rare, or "
+            f"rarer, among {self.among}.",
+            "score": self.meaning,
+            "error": "One standard error of the score: rows whose scores differ by less may change "
+            "places.",
+            "outside": "Columns whose value lies beyond the ranges or categories of the model.",
+        }
+        if self.explained:
+            notes["reason"] = "The columns that lower the score most, the strongest first."
+            notes |= {"usual": USUAL_MEANS, "direction": DIRECTION_MEANS}
+        stays = "This describes rows and holds their values: keep it where the rows are."
+        return notes | {"Keep it": stays}
 
     def table(self) -> pa.Table:
         """Return a table with a line for each row.
@@ -110,9 +188,9 @@ def _joined(values: list[pa.Array]) -> pa.Array:
 
 def reason_facts(reasons: Sequence[Reason], k: int) -> tuple[str | None, ...]:
     """Return column, value, usual values and direction of the k-th reason, or None each."""
-    if k >= len(reasons) or (told := reasons[k].told) is None:
+    if k >= len(reasons) or (phrase := reasons[k].phrase) is None:
         return (None,) * 4
-    return reasons[k].feature, told.text, told.usual, told.direction
+    return reasons[k].feature, phrase.text, phrase.usual, phrase.direction
 
 
 def outside(row: LowRow) -> str:

@@ -21,8 +21,7 @@ from hushtable.plans.verdicts import check_takes_verdicts
 from hushtable.scores.details import Detail, RowDetails, lowest_rows
 from hushtable.scores.reasons import Reasons, worth_a_word
 from hushtable.scores.scorer import Scorer
-from hushtable.scores.typical import Told, cell, told
-from hushtable.scores.usual import Usual
+from hushtable.scores.typical import Usual, ValuePhrase, cell, describe_cell
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -151,7 +150,7 @@ class ReviewRow(Displayed):
         Its number, from 0.
     score, severity : float
         Score by all verdicts so far, in bits; 100 times one minus the share of rows as rare.
-    values : dict of str to Told
+    values : dict of str to ValuePhrase
         Of each feature: the value in words, and what is usual. The reasons come first.
     kept : dict of str to str
         Of each column to keep, the value as a text; empty if it is missing.
@@ -164,7 +163,7 @@ class ReviewRow(Displayed):
     row: int
     score: float
     severity: float
-    values: dict[str, Told] = field(repr=False)
+    values: dict[str, ValuePhrase] = field(repr=False)
     kept: dict[str, str]
     detail: Detail = field(repr=False)
     check: str = field(repr=False)
@@ -173,7 +172,7 @@ class ReviewRow(Displayed):
     def words(self) -> str:
         """Why the row scores low, in a sentence without its full stop."""
         reasons = worth_a_word(self.detail.reasons or [])
-        found = [one.told.words for one in reasons if one.told is not None]
+        found = [one.phrase.words for one in reasons if one.phrase is not None]
         found += [self.detail.likeness] if self.detail.likeness else []
         return "; ".join(found) or "no column stands out"
 
@@ -184,7 +183,7 @@ class ReviewRow(Displayed):
         return facts | {"words": self.words} | self.kept | values
 
 
-class Showing:
+class ReviewRows:
     """Shows rows as a scorer scores them, with columns to keep beside."""
 
     def __init__(self, scorer: Scorer, usual: Usual | None, keep: Sequence[str]) -> None:
@@ -212,17 +211,17 @@ class Showing:
             int(found.numbers[k]),
             float(scores[k]),
             round(float(100.0 * (1.0 - share)), 10),
-            self._told(row, detail),
+            self._phrases(row, detail),
             dict(zip(self._keep, map(_text, detail.kept), strict=True)),
             detail,
             found.check(k),
         )
 
-    def _told(self, row: Any, detail: Detail) -> dict[str, Told]:
+    def _phrases(self, row: Any, detail: Detail) -> dict[str, ValuePhrase]:
         """Return each feature's value in words, those of the reasons first."""
         usual = self._usual or [None] * len(self._features)
         values = {
-            feature.name: told(feature, cell(row, j, 0), usual[j])
+            feature.name: describe_cell(feature, cell(row, j, 0), usual[j])
             for j, feature in enumerate(self._features)
         }
         first = [one.feature for one in worth_a_word(detail.reasons or [])]
@@ -349,7 +348,7 @@ class Review:
 
     def _score(self) -> None:
         self.scores = self.scorer.scoring(self._found.codes)
-        self._showing: Showing | None = None
+        self._showing: ReviewRows | None = None
 
     def next(self) -> ReviewRow | None:
         """Return the row with the lowest score of those without an answer; None if none is left."""
@@ -376,7 +375,7 @@ class Review:
     def shown(self, k: int) -> ReviewRow:
         """Return the k-th candidate with reasons and values."""
         if self._showing is None:
-            self._showing = Showing(self.scorer, self._usual, self._keep)
+            self._showing = ReviewRows(self.scorer, self._usual, self._keep)
         return self._showing.of(self._found, k, self.scores)
 
     def list_of(self, n: int = 10) -> list[ReviewRow]:

@@ -1,13 +1,16 @@
-"""Typical values: whether one is usual, high, low or rare, and the words for it.
+"""Typical rows: their scores, and whether a value is usual, high, low or rare, in words.
 
 All limits are here, and each list, page, report and session asks here: of one value and one account
-of what is usual, all of them say the same.
+of what is usual, all of them say the same. What is usual is read off an evenly spaced sample of the
+counted rows, by their numbers: the same one for any batches, threads and sources. A row of weight w
+stands for w rows.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +19,12 @@ from numpy.typing import NDArray
 
 from hushtable.arguments import entries
 from hushtable.data.columns import as_numbers, as_texts
-from hushtable.data.readers import Batch
-from hushtable.data.schema import DATE, Feature, number_words, value_words
+from hushtable.data.readers import Batch, Reader, taken
+from hushtable.data.schema import DATE, Feature, Schema, number_words, value_words
+from hushtable.data.weights import Weights
 from hushtable.errors import PlanError
+from hushtable.files import Content
+from hushtable.scores.scorer import Scorer
 
 #: The quantiles that are kept of a numeric feature. Model files have had these since protocol 1,
 #: and all words follow them: a number below the first is low, one above the last is high.
@@ -27,6 +33,17 @@ QUANTILES = (0.05, 0.5, 0.95)
 #: middle 90%. Among many, each of which has few, one that has less than half as many as the most
 #: frequent.
 RARE = 0.1
+_MIDDLE = f"the middle {QUANTILES[2] - QUANTILES[0]:.0%}"
+#: Meanings of the columns "usual" and "direction" of a list, for its reader.
+USUAL_MEANS = (
+    f"The{_MIDDLE[3:]} of the rows that the model counted, or their most frequent categories; the "
+    "model's range where it does not know those."
+)
+DIRECTION_MEANS = (
+    f"high or low: beyond {_MIDDLE}. rare: a category of fewer than {RARE:.0%} of the rows. "
+    "missing: no value. beyond: outside of the model's range or categories. Empty: usual by "
+    "itself, odd together with other columns."
+)
 #: Categories of a feature whose shares are kept: the most frequent.
 MOST_CATEGORIES = 20
 #: Digits of a value, of what is usual, and of a percentage.
@@ -127,7 +144,7 @@ class UsualValues:
 
 
 @dataclass(frozen=True)
-class Told:
+class ValuePhrase:
     """A value in words."""
 
     #: A number, text, date, time or truth value; None if missing.
@@ -154,11 +171,8 @@ def percent(share: float) -> str:
     return f"{number_words(100.0 * share, _PERCENT_DIGITS)}%"
 
 
-def shown(x: float, feature: Feature, kind: pa.DataType, digits: int = _DIGITS) -> str:
-    """Return a number of a feature as people write it: dates as dates.
-
-    ``kind`` is the type of the column that it is from.
-    """
+def number_text(x: float, feature: Feature, kind: pa.DataType, digits: int = _DIGITS) -> str:
+    """Return a number from a column of type ``kind`` as people write it: dates as dates."""
     types = pa.types
     if _dated(feature, kind):
         return value_words(replace(feature, unit=DATE), x)
@@ -173,37 +187,42 @@ def _dated(feature: Feature, kind: pa.DataType) -> bool:
     return feature.unit == DATE or pa.types.is_date(kind) or pa.types.is_timestamp(kind)
 
 
-def told(feature: Feature, column: pa.Array, usual: UsualValues | None) -> Told:
-    """Put the one value of a column in words.
+def plain_type(column: pa.Array) -> pa.DataType:
+    """Return the type of a column's values."""
+    return column.type.value_type if pa.types.is_dictionary(column.type) else column.type
 
-    Parameters
-    ----------
-    feature : Feature
-        What the column is.
-    column : pyarrow.Array of length 1
-        The value.
-    usual : UsualValues, optional
-        What is known of the feature's values among the rows that it is compared with.
-    """
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+
+def read_value(feature: Feature, column: pa.Array) -> float | str | None:
+    """Return the one value of a column: a number, or a text; None if it is missing."""
     if feature.kind == "numeric":
         x = float(as_numbers(column, feature.name)[0])
-        return told_value(feature, None if math.isnan(x) else x, kind, usual)
-    return told_value(feature, as_texts(column, feature.name)[0].as_py(), kind, usual)
+        return None if math.isnan(x) else x
+    text: str | None = as_texts(column, feature.name)[0].as_py()
+    return text
 
 
-def told_value(
+def describe_cell(feature: Feature, column: pa.Array, usual: UsualValues | None) -> ValuePhrase:
+    """Put the one value of a column in words."""
+    return describe_value(feature, read_value(feature, column), plain_type(column), usual)
+
+
+def describe_value(
     feature: Feature, value: float | str | None, kind: pa.DataType, usual: UsualValues | None
-) -> Told:
-    """Put a value in words that was read from a column of type ``kind``; None if it is missing."""
+) -> ValuePhrase:
+    """Put a value in words, beside what is usual among the rows that it is compared with.
+
+    It was read from a column of type ``kind``; None if it is missing.
+    """
     numeric = feature.kind == "numeric"
     if value is not None:
         if isinstance(value, str):
-            return _category_told(value, feature, usual)
-        return _number_told(value, feature, kind, usual)
+            return _category_phrase(value, feature, usual)
+        return _number_phrase(value, feature, kind, usual)
     common = _usual_range(feature, kind, usual) if numeric else _usual_categories(usual)
     often = f", as in {percent(usual.missing)} of rows" if usual and usual.missing else ""
-    return Told(None, "", common, "missing", f"{feature.name} is missing{often}", usual is not None)
+    return ValuePhrase(
+        None, "", common, "missing", f"{feature.name} is missing{often}", usual is not None
+    )
 
 
 def direction(feature: Feature, value: float | str | None, usual: UsualValues | None) -> str:
@@ -225,8 +244,10 @@ def direction(feature: Feature, value: float | str | None, usual: UsualValues | 
     return "high" if value > usual.middle[2] else "low"
 
 
-def _number_told(x: float, feature: Feature, kind: pa.DataType, usual: UsualValues | None) -> Told:
-    text, common = shown(x, feature, kind), _usual_range(feature, kind, usual)
+def _number_phrase(
+    x: float, feature: Feature, kind: pa.DataType, usual: UsualValues | None
+) -> ValuePhrase:
+    text, common = number_text(x, feature, kind), _usual_range(feature, kind, usual)
     what = f"{feature.name} {text}{_unit(feature)}"
     ends = _between(feature.low, feature.high, feature, kind)
     side = direction(feature, x, usual)
@@ -249,7 +270,7 @@ def _number_told(x: float, feature: Feature, kind: pa.DataType, usual: UsualValu
         value = bool(x)
     elif pa.types.is_time(kind) or pa.types.is_duration(kind):
         value = text
-    return Told(value, text, common, side, words, usual is not None)
+    return ValuePhrase(value, text, common, side, words, usual is not None)
 
 
 def _unit(feature: Feature) -> str:
@@ -257,7 +278,7 @@ def _unit(feature: Feature) -> str:
 
 
 def _between(low: float, high: float, feature: Feature, kind: pa.DataType) -> str:
-    ends = [shown(x, feature, kind, _USUAL_DIGITS) for x in (low, high)]
+    ends = [number_text(x, feature, kind, _USUAL_DIGITS) for x in (low, high)]
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
 
 
@@ -268,7 +289,7 @@ def _usual_range(feature: Feature, kind: pa.DataType, usual: UsualValues | None)
     return _between(usual.middle[0], usual.middle[2], feature, kind)
 
 
-def _category_told(text: str, feature: Feature, usual: UsualValues | None) -> Told:
+def _category_phrase(text: str, feature: Feature, usual: UsualValues | None) -> ValuePhrase:
     side, words = direction(feature, text, usual), f"{feature.name} {text}"
     if side == "beyond":
         words = f"{words}: none of the {len(feature.categories):,} known"
@@ -276,9 +297,127 @@ def _category_told(text: str, feature: Feature, usual: UsualValues | None) -> To
         share = usual.shares.get(text)
         often = "in few rows" if share is None else f"in {percent(share)} of rows"
         words = f"{words}, {often}: rare" if side else f"{words}, {often}"
-    return Told(text, text, _usual_categories(usual), side, words, usual is not None)
+    return ValuePhrase(text, text, _usual_categories(usual), side, words, usual is not None)
 
 
 def _usual_categories(usual: UsualValues | None) -> str:
     most = sorted((usual.shares if usual else {}).items(), key=lambda one: -one[1])
     return ", ".join(f"{name} ({percent(share)})" for name, share in most[:_NAMED])
+
+
+#: All of so many rows are in the sample; of more, one in 16, at most so many. Measured to make a
+#: fit slower by 3% at most: rows in memory are copied, since a detector must hold none of the
+#: caller's.
+FEW, ONE_IN, MOST = 2_048, 16, 8_192
+#: Values that it has at most.
+MOST_VALUES = 1 << 22
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Usual:
+    """The scores of counted rows, (n,) rising, and the values of each feature among them.
+
+    Scores are None where the model has learned from verdicts since.
+    """
+
+    scores: Floats | None
+    values: tuple[UsualValues, ...]
+
+    def without_scores(self) -> "Usual":
+        """Return what is left when rows score otherwise."""
+        return replace(self, scores=None)
+
+    def as_rare(self, scores: Floats) -> Floats:
+        """Return the share of the counted rows that score as low as each score, or lower."""
+        assert self.scores is not None
+        below = np.searchsorted(self.scores, scores, side="right")
+        return np.asarray(below / len(self.scores), np.float64)
+
+    def entries(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return what a file carries: manifest entries and arrays."""
+        values = [one.to_dict() for one in self.values]
+        return {"usual": values}, {} if self.scores is None else {"usual.scores": self.scores}
+
+    @classmethod
+    def from_file(cls, content: Content, schema: Schema) -> "Usual | None":
+        """Build what a file carries, if it does; raises `PlanError` if that cannot be."""
+        if "usual" not in content.manifest:
+            return None
+        found = content.said("usual values", {"usual": list})["usual"]
+        scores = content.arrays.get("usual.scores")
+        if scores is not None:
+            _check_scores(scores)
+        if len(found) != len(schema):
+            raise PlanError(f"what is usual: {len(found)} entries for {len(schema)} features")
+        values = map(UsualValues.from_dict, found, schema.features)
+        return cls(scores, tuple(values))
+
+
+def _check_scores(scores: NDArray[Any]) -> None:
+    right = scores.dtype == np.float64 and scores.ndim == 1 and 0 < len(scores) <= MOST
+    if not right or not np.isfinite(scores).all() or (np.diff(scores) < 0.0).any():
+        raise PlanError("the scores of counted rows: needs some float64 numbers that rise")
+
+
+class Sample:
+    """Evenly spaced rows of those that are counted, picked up while a pass reads them.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows that are counted.
+    n_columns : int
+        Columns that they have.
+    weights : ndarray of shape (n,), int64, optional
+        Weights of all rows that are read.
+    """
+
+    def __init__(self, n_rows: int, n_columns: int, weights: Weights | None) -> None:
+        total = n_rows if weights is None else int(weights.sum())
+        size = min(total, max(FEW, total // ONE_IN), MOST, max(1, MOST_VALUES // n_columns))
+        self._rows = np.arange(size) * total // size
+        self._times = np.ones(size, np.int64)
+        if weights is not None:
+            rows = np.searchsorted(np.cumsum(weights), self._rows, side="right")
+            self._rows, self._times = np.unique(rows, return_counts=True)
+        #: By the number of its first row, what is sampled of a batch.
+        self._batches: dict[int, Batch] = {}
+        self._found: tuple[Scorer, Usual] | None = None
+
+    def of(self, reader: Reader) -> Reader:
+        """Return a reader of the same rows: whoever reads them, fills the sample."""
+        files, start = [], 0
+        if reader.n_rows is not None:
+            for part in reader.files:
+                files.append(replace(part, read=partial(self._read, part, start)))
+                start += part.n_rows or 0
+        return replace(reader, read=partial(self._read, reader, 0), files=tuple(files))
+
+    def _read(self, part: Reader, start: int) -> Iterator[Batch]:
+        for batch in part.read():
+            stop = start + len(batch)
+            first, last = np.searchsorted(self._rows, [start, stop])
+            if last > first and start not in self._batches:
+                self._batches[start] = taken(batch, self._rows[first:last] - start)
+            yield batch
+            start = stop
+
+    def usual(self, scorer: Scorer) -> Usual:
+        """Return what is usual among the rows of the sample, as a scorer scores them."""
+        if self._found is not None and self._found[0] is scorer:
+            return self._found[1]
+        batches = [self._batches[start] for start in sorted(self._batches)]
+        parts = [scorer.scored((0, batch, None))[1] for batch in batches]
+        scores = np.sort(np.repeat(np.concatenate(parts), self._times))
+        values = (
+            UsualValues.of(
+                feature,
+                [b[:, j] if isinstance(b, np.ndarray) else b.column(j) for b in batches],
+                self._times,
+            )
+            for j, feature in enumerate(scorer.plan.schema.features)
+        )
+        found = Usual(scores, tuple(values))
+        self._found = scorer, found
+        return found

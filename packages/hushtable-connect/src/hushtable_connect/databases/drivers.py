@@ -1,0 +1,428 @@
+"""Drivers of databases: one statement, run as often as asked, and never a write.
+
+Each pass has a connection of its own, so that passes may run beside each other, and one that is
+given up leaves nothing behind. Libraries load where they are used.
+"""
+
+import contextlib
+import datetime
+import os
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from decimal import Decimal
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import quote
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from hushtable.data.columns import integer_too_large
+from hushtable.data.readers.reader import BATCH_ROWS, FILE_ROWS
+from hushtable.errors import DataError, DataTypeError, MissingExtraError
+
+_TIMES = (datetime.datetime, datetime.date, datetime.time, datetime.timedelta)
+_TAKEN = (str, int, float, Decimal, UUID, *_TIMES)
+_ADVICE = "leave it out (--drop {0}), or make it a number or a text in the query: CAST({0} AS ...)"
+#: Python's years end at 9999; PostgreSQL's infinity lies beyond.
+_DAYS = (-719_162, 2_932_896)
+_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
+def server_type(field: pa.Field) -> str:
+    """Return what the server calls a column's type, if it is known, else what Arrow calls it."""
+    notes = field.metadata or {}
+    name = notes.get(b"POSTGRESQL:type") or notes.get(b"server") or str(field.type).encode()
+    return str(name.decode())
+
+
+def check_types(schema: pa.Schema, columns: Sequence[str]) -> None:
+    """Raise `DataTypeError` for columns of which no numbers, texts or times can be made."""
+    refused = [
+        f"{name!r} ({server_type(schema.field(name))})"
+        for name in columns
+        if not _is_plain(schema.field(name))
+    ]
+    if refused:
+        name = columns[[not _is_plain(schema.field(name)) for name in columns].index(True)]
+        raise DataTypeError(
+            f"of no type that can be read: {', '.join(refused)}: {_ADVICE.format(name)}"
+        )
+
+
+def _is_plain(field: pa.Field) -> bool:
+    name, kind = server_type(field).lower(), field.type
+    if name in ("numeric", "uuid"):
+        return True
+    # Of money, the number of decimals is the server's secret.
+    if name in ("json", "jsonb", "money", "xml") or isinstance(kind, pa.BaseExtensionType):
+        return False
+    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    return not (binary or pa.types.is_nested(kind) or pa.types.is_fixed_size_binary(kind))
+
+
+def plain(batch: pa.RecordBatch, columns: Sequence[str], first: int) -> pa.RecordBatch:
+    """Return the columns as numbers, texts and times; ``first`` is the number of the first row."""
+    arrays = [
+        _plain(batch.column(name), batch.schema.field(name), f"column {name!r}", first)
+        for name in columns
+    ]
+    return pa.RecordBatch.from_arrays(arrays, list(columns))
+
+
+def _plain(column: pa.Array, field: pa.Field, what: str, first: int) -> pa.Array:
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    kind = column.type
+    if server_type(field) == "uuid" and not pa.types.is_string(kind):
+        return _uuids(column)
+    if server_type(field) == "numeric" or pa.types.is_decimal(kind):
+        return pc.cast(column, pa.float64(), safe=False)
+    if kind == pa.month_day_nano_interval():
+        return _durations(column, what, first)
+    if pa.types.is_date32(kind) or pa.types.is_timestamp(kind):
+        _check_times(column, what)
+    return column
+
+
+def _uuids(column: pa.Array) -> pa.Array:
+    """Write 16 bytes as 8-4-4-4-12 hexadecimal digits."""
+    n = len(column)
+    raw = column.buffers()[1].slice(16 * column.offset, 16 * n).to_pybytes() if n else b""
+    digits = np.frombuffer(raw.hex().encode(), np.uint8).reshape(n, 32)
+    text = np.insert(digits, [8, 12, 16, 20], ord("-"), axis=1)
+    ends = pa.py_buffer(np.arange(0, 36 * (n + 1), 36, dtype=np.int32))
+    texts = pa.StringArray.from_buffers(n, ends, pa.py_buffer(text.tobytes()))
+    return pc.if_else(column.is_valid(), texts, pa.scalar(None, pa.string()))
+
+
+def _durations(column: pa.Array, what: str, first: int) -> pa.Array:
+    """Make durations of intervals; those of months have no length."""
+    parts = np.dtype([("months", "<i4"), ("days", "<i4"), ("ns", "<i8")])
+    n, valid = len(column), column.is_valid()
+    if n == 0:
+        return pa.nulls(0, pa.duration("us"))
+    raw = np.frombuffer(column.buffers()[1], parts)[column.offset :][:n]
+    present = np.from_dlpack(valid.cast(pa.uint8())) == 1
+    months = np.flatnonzero(present & (raw["months"] != 0))
+    if len(months):
+        raise DataError(
+            f"{what} holds an interval of months, which have no fixed length, in row "
+            f"{first + months[0]}: use EXTRACT(EPOCH FROM ...) in the query"
+        )
+    us = raw["days"].astype(np.int64) * _PER_DAY["us"] + raw["ns"] // 1000
+    lengths = pa.Array.from_buffers(pa.duration("us"), n, [None, pa.py_buffer(us)])
+    return pc.if_else(valid, lengths, pa.scalar(None, pa.duration("us")))
+
+
+def _check_times(column: pa.Array, what: str) -> None:
+    kind = column.type
+    whole = column.view(pa.int32() if pa.types.is_date32(kind) else pa.int64())
+    per_day = 1 if pa.types.is_date32(kind) else _PER_DAY[kind.unit]
+    ends = pc.min_max(whole)
+    low, high = ends["min"].as_py(), ends["max"].as_py()
+    if low is not None and (low < _DAYS[0] * per_day or high >= (_DAYS[1] + 1) * per_day):
+        raise DataError(
+            f"{what} holds a time that is infinite, or outside the years 1 to 9999: make it NULL "
+            "in the query"
+        )
+
+
+class Columns:
+    """Rows of Python's objects, as Arrow: a column keeps the type that its first values had."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, pa.DataType] = {}
+
+    def batch(
+        self, names: Sequence[str], rows: Sequence[Sequence[Any]], first: int
+    ) -> pa.RecordBatch:
+        """Return rows, the first of which has this number, as a batch."""
+        values = zip(*rows, strict=True)
+        columns = [self._column(n, v, first) for n, v in zip(names, values, strict=True)]
+        return pa.RecordBatch.from_arrays(columns, list(names))
+
+    def _column(self, name: str, values: Sequence[Any], first: int) -> pa.Array:
+        known = self._kinds.get(name)
+        kinds = {type(value) for value in values} - {type(None)}
+        if not kinds:
+            return pa.nulls(len(values), known or pa.null())
+        if pa.types.is_string(known or pa.null()):
+            return pa.array([_text(value) for value in values], pa.string())
+        column = _of_objects(name, values, kinds, first)
+        if known is None or column.type == known:
+            self._kinds[name] = column.type
+            return column
+        if pa.types.is_float64(known) and pa.types.is_integer(column.type):
+            return column.cast(known, safe=False)
+        if pa.types.is_timestamp(known) and pa.types.is_timestamp(column.type):
+            return column.cast(known)
+        other = next(v for v in values if v is not None and pa.scalar(v).type != known)
+        raise DataError(
+            f"column {name!r} held values of type {known} before row {first}, and of type "
+            f"{column.type} from there on, such as {other!r}: make them alike in "
+            f"the query, as by CAST({name} AS ...) or NULLIF"
+        )
+
+
+def _of_objects(name: str, values: Sequence[Any], kinds: set[type], first: int) -> pa.Array:
+    if kinds <= {int, float, Decimal, bool} and kinds not in ({bool}, {int}):
+        return pa.array([None if v is None else float(v) for v in values], pa.float64())
+    refused = [kind for kind in kinds if not issubclass(kind, _TAKEN)]
+    if refused:
+        row = first + next(i for i, v in enumerate(values) if isinstance(v, refused[0]))
+        raise DataTypeError(
+            f"column {name!r} holds a value of type {refused[0].__name__} in row {row}: "
+            + _ADVICE.format(name)
+        )
+    if len(kinds) > 1 or kinds & {str, UUID}:
+        return pa.array([_text(value) for value in values], pa.string())
+    try:
+        return pa.array(values)
+    except OverflowError:
+        large = next(v for v in values if isinstance(v, int) and abs(v) >= 2**63)
+        raise integer_too_large(f"column {name!r}", large) from None
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return value.isoformat() if isinstance(value, _TIMES[:3]) else str(value)
+
+
+#: Seconds; without, a server that is away is waited for as long as the system likes.
+_PATIENCE = 30
+#: Bytes in a batch of PostgreSQL's: with its driver's own 16 MiB, four times the memory.
+_BATCH_BYTES = 1 << 22
+#: What keeps a session of SQLAlchemy's from writing; all are rolled back where they close.
+_READ_ONLY = {
+    "mysql": "SET SESSION TRANSACTION READ ONLY",
+    "mariadb": "SET SESSION TRANSACTION READ ONLY",
+    "oracle": "SET TRANSACTION READ ONLY",
+    "postgresql": "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+    "sqlite": "PRAGMA query_only = ON",
+}
+
+
+class Driver(Protocol):
+    """A statement that a database runs."""
+
+    def schema(self) -> pa.Schema:
+        """Return the columns; of type null are those whose types show in the rows only."""
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Run the statement."""
+
+
+class Postgres:
+    """PostgreSQL by ADBC; all passes see the tables as they were when the first began."""
+
+    def __init__(self, url: str, sql: str) -> None:
+        self._dbapi = _library("adbc_driver_postgresql.dbapi", "adbc-driver-postgresql")
+        waits = "connect_timeout=" in url or "PGCONNECT_TIMEOUT" in os.environ
+        more = "" if waits else f"{'&' if '?' in url else '?'}connect_timeout={_PATIENCE}"
+        self._url, self._sql = url + more, sql
+        # It holds the state of the tables, but no lock, which would make other people wait.
+        keeper = contextlib.ExitStack()
+        cursor = keeper.enter_context(_session(self._dbapi, self._url))
+        weakref.finalize(self, keeper.close)
+        cursor.execute("SELECT pg_export_snapshot()")
+        self._state = cursor.fetchone()[0]
+
+    def schema(self) -> pa.Schema:
+        """Ask for the columns; no rows are read."""
+        with _session(self._dbapi, self._url, self._state) as cursor:
+            return cursor.adbc_execute_schema(self._sql)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Run the statement."""
+        with _session(self._dbapi, self._url, self._state) as cursor:
+            size = {"adbc.postgresql.batch_size_hint_bytes": str(_BATCH_BYTES)}
+            cursor.adbc_statement.set_options(**size)
+            cursor.execute(self._sql)
+            with cursor.fetch_record_batch() as reader:
+                yield from reader
+
+
+@contextlib.contextmanager
+def _session(dbapi: Any, url: str, state: str = "") -> Iterator[Any]:
+    """Open a transaction that only reads, in a state of the tables that another one holds."""
+    with dbapi.connect(url) as connection, connection.cursor() as cursor:
+        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        if state:
+            cursor.execute(f"SET TRANSACTION SNAPSHOT '{state}'")
+        yield cursor
+
+
+class DuckDB:
+    """DuckDB's own Arrow reader, over a file."""
+
+    def __init__(self, url: str, sql: str) -> None:
+        self._duckdb = _library("duckdb", "DuckDB")
+        self._path, self._sql = _file(url), sql
+        self._unchanged = _same_state()
+
+    def _run(self) -> Any:
+        return self._duckdb.connect(str(self._path), read_only=True)
+
+    def schema(self) -> pa.Schema:
+        """Ask for the columns; no rows are read."""
+        with self._run() as connection:
+            found = connection.sql(self._sql)
+            columns = zip(found.columns, map(str, found.types), strict=True)
+            # Named twice, columns get other names on the way to Arrow.
+            return pa.schema([
+                pa.field(name, field.type, metadata={"server": kind})
+                for (name, kind), field in zip(
+                    columns, found.limit(0).to_arrow_table().schema, strict=True
+                )
+            ])  # fmt: skip
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Run the statement."""
+        with self._run() as connection:
+            self._unchanged(_stamp(self._path))
+            found = connection.sql(self._sql)
+            # Before DuckDB 1.4 by its older name.
+            read = getattr(found, "to_arrow_reader", None) or found.fetch_arrow_reader
+            yield from read(FILE_ROWS)
+
+
+class SQLite:
+    """SQLite by Python's own driver.
+
+    Not by ADBC, which returns a column's numbers with seven digits once it holds one text.
+    """
+
+    def __init__(self, url: str, sql: str) -> None:
+        self._path, self._sql, self._columns = _file(url), sql, Columns()
+        self._sqlite3 = _library("sqlite3", "Python's module sqlite3")
+        self._keeper = self._connected()
+        weakref.finalize(self, self._keeper.close)
+        self._unchanged = _same_state()
+
+    def _connected(self) -> Any:
+        name = f"file:{quote(str(self._path))}?mode=ro"
+        connection = self._sqlite3.connect(
+            name, uri=True, isolation_level=None, check_same_thread=False, timeout=_PATIENCE
+        )
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+    def schema(self) -> pa.Schema:
+        """Begin the statement, for the names of its columns."""
+        with contextlib.closing(self._connected()) as connection:
+            return _untyped(connection.execute(self._sql).description)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Run the statement."""
+        with contextlib.closing(self._connected()) as connection:
+            cursor = connection.execute(self._sql)
+            names = [column[0] for column in cursor.description]
+            rows = cursor.fetchmany(BATCH_ROWS)
+            # Now that the statement runs, it sees no more changes: were there any before?
+            self._unchanged(self._keeper.execute("PRAGMA data_version").fetchone())
+            first = 0
+            while rows:
+                yield self._columns.batch(names, rows, first)
+                first += len(rows)
+                rows = cursor.fetchmany(BATCH_ROWS)
+
+
+class SQLAlchemy:
+    """Whatever SQLAlchemy has a dialect and a driver for."""
+
+    def __init__(self, url: str, sql: str) -> None:
+        try:
+            self._library = import_module("sqlalchemy")
+            self._engine = self._library.create_engine(url, poolclass=self._library.NullPool)
+        except ModuleNotFoundError as error:
+            raise DataError(
+                f"{url.partition('://')[0]}:// needs the library {error.name}, which is not "
+                "installed: install SQLAlchemy and this database's driver"
+            ) from None
+        except Exception as error:
+            if type(error).__name__ != "NoSuchModuleError":
+                raise
+            raise DataError(
+                f"{url.partition('://')[0]}:// is no database that is known: needs postgresql://, "
+                "sqlite:///, duckdb:///, or what SQLAlchemy has a dialect for"
+            ) from None
+        self._sql, self._columns = sql, Columns()
+
+    @contextlib.contextmanager
+    def _result(self) -> Iterator[Any]:
+        connection = self._engine.connect()
+        try:
+            if (statement := _READ_ONLY.get(self._engine.dialect.name)) is not None:
+                connection.exec_driver_sql(statement)
+            # Percent signs and colons of the query are its own.
+            connection = connection.execution_options(
+                stream_results=True, max_row_buffer=BATCH_ROWS, no_parameters=True
+            )
+            yield connection.exec_driver_sql(self._sql)
+        finally:
+            # Which rolls back. A connection that is lost cannot, and need not.
+            with contextlib.suppress(self._library.exc.SQLAlchemyError):
+                connection.close()
+
+    def schema(self) -> pa.Schema:
+        """Begin the statement, for the names of its columns."""
+        with self._result() as result:
+            return _untyped(result.cursor.description)
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        """Run the statement."""
+        with self._result() as result:
+            names, first = [column[0] for column in result.cursor.description], 0
+            for rows in result.partitions(BATCH_ROWS):
+                yield self._columns.batch(names, rows, first)
+                first += len(rows)
+
+
+def _library(module: str, name: str) -> Any:
+    try:
+        return import_module(module)
+    except ModuleNotFoundError:
+        raise MissingExtraError("this database", name, "databases") from None
+
+
+def _untyped(description: Sequence[Any]) -> pa.Schema:
+    return pa.schema([pa.field(column[0], pa.null()) for column in description])
+
+
+def _file(url: str) -> Path:
+    """Return the path in a URL: relative after three slashes, absolute after four."""
+    path = Path(url.partition("://")[2].partition("?")[0].removeprefix("/"))
+    if str(path) in (".", ":memory:"):
+        raise DataError("needs the path of a file, such as sqlite:///rows.db")
+    if not path.is_file():
+        raise DataError("no such file: check the path; an absolute one has four slashes")
+    return path
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """Return what differs once something has been written."""
+    log = path.with_name(f"{path.name}.wal")
+    seen = [one.stat() for one in (path, log) if one.exists()]
+    return tuple(figure for one in seen for figure in (one.st_size, one.st_mtime_ns))
+
+
+def _same_state() -> Callable[[Any], None]:
+    """Return a check that each pass finds the state that the first one found."""
+    states: list[Any] = []
+
+    def check(state: Any) -> None:
+        states.append(state)
+        if state != states[0]:
+            raise DataError(
+                "the table changed while it was read: something was written to its file between "
+                "two passes; read it while nobody writes, or from a copy"
+            )
+
+    return check

@@ -1,0 +1,212 @@
+"""Rows that a query brings out of a database, named by a URL."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import unquote
+
+from hushtable.data.readers.reader import Batch, FileLayout, Reader, column_names, split
+from hushtable.errors import DataError, HushTableError, UsageError
+from hushtable.far import is_url
+from hushtable_connect.databases import drivers
+from hushtable_connect.databases.drivers import check_types, plain
+
+T = TypeVar("T")
+
+#: By the scheme of a URL; all others are SQLAlchemy's.
+DRIVERS: dict[str, Callable[[str, str], drivers.Driver]] = {
+    "postgresql": drivers.Postgres,
+    "postgres": drivers.Postgres,
+    "sqlite": drivers.SQLite,
+    "duckdb": drivers.DuckDB,
+}
+#: Further ones that need no query to be known for databases.
+_OF_SQLALCHEMY = frozenset({"mysql", "mariadb", "oracle", "mssql"})
+_IN_FILES = frozenset({"sqlite", "duckdb"})
+#: Of a URL: parameters whose values a message may repeat.
+_HARMLESS = frozenset({
+    "application_name", "charset", "connect_timeout", "dbname", "driver", "host", "port",
+    "service", "sslmode", "user",
+})  # fmt: skip
+QUERY = "--query 'SELECT ... FROM ...' or --query FILE.sql; in Python, query='SELECT ...'"
+_READS = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM"})
+#: What a semicolon does not end a statement in: texts, names and remarks.
+_QUOTED = re.compile(
+    r"'(?:[^']|'')*'|\"[^\"]*\"|`[^`]*`|--[^\n]*|/\*.*?\*/|(\$\w*\$).*?\1", re.DOTALL
+)
+_REMARK = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+
+#: By words in what a server or a driver says: what to do about it.
+_ADVICE = (
+    ("password|authentication|access denied", "give the user's password in the environment, such "
+     "as PGPASSWORD, or in the URL"),
+    ("read.?only|query_only", "hushtable only reads: give a query that changes nothing"),
+    ("snapshot|idle-in-transaction", "the connection that held the state of the tables has ended: "
+     "read again"),
+    ("closed the connection|terminating|connection to server was lost|no connection to the server"
+     "|lost connection", "the connection broke, and nothing was kept: run it again"),
+    ("refused|could not translate|timeout|timed out|unreachable|can't connect", "check host and "
+     "port, and that the server runs"),
+    ("not a database|not a valid duckdb", "check the path"),
+    ("different configuration|conflicting lock|locked", "close what else has the file open"),
+)  # fmt: skip
+
+
+def is_database(data: object, layout: FileLayout) -> bool:
+    """Whether this is the URL of a database."""
+    if not isinstance(data, str) or not is_url(data):
+        return False
+    scheme = data.partition("://")[0]
+    known = scheme.partition("+")[0].lower() in {*DRIVERS, *_OF_SQLALCHEMY}
+    return known or "+" in scheme or layout.query is not None
+
+
+def shown(url: str) -> str:
+    """Return a URL without what may be secret."""
+    try:
+        return Address(url).source
+    except DataError:
+        return f"{url.partition('://')[0]}://..."
+
+
+def database(url: str, layout: FileLayout) -> Reader:
+    """Read what the layout's query returns, as often as asked."""
+    address = Address(url)
+    sql = _statement(layout.query, address.source)
+    opened = DRIVERS.get(address.scheme, drivers.SQLAlchemy)
+    driver = address.asked(lambda: opened(url, sql))
+    schema = address.asked(driver.schema)
+    names = column_names(schema)
+    n_rows: list[int] = []
+
+    def project(columns: list[str]) -> Callable[[], Iterator[Batch]]:
+        def read() -> Iterator[Batch]:
+            address.asked(lambda: check_types(schema, columns))
+            rows, batches = 0, address.asked(driver.batches)
+            while (batch := address.asked(lambda: next(batches, None))) is not None:
+                if tuple(batch.schema.names) != names:
+                    raise _changed(address.source, f"its columns are {batch.schema.names} now")
+                yield from split(iter([address.asked(partial(plain, batch, columns, rows))]))
+                rows += len(batch)
+            n_rows.append(rows)
+            if rows != n_rows[0]:
+                raise _changed(address.source, f"{n_rows[0]:,} rows at first, {rows:,} now")
+
+        return read
+
+    read = project(list(names))
+    return Reader(names, len(names), None, read, source=address.source, project=project)
+
+
+def _changed(source: str, how: str) -> DataError:
+    return DataError(
+        f"{source}: the table changed while it was read: {how}; read it while nobody writes, or "
+        "from a copy"
+    )
+
+
+@dataclass(frozen=True)
+class Address:
+    """URL of a database, and what of it may be shown."""
+
+    url: str
+
+    def __post_init__(self) -> None:
+        """Refuse what a driver would read otherwise than people, and quote in part."""
+        if re.search(r"[/?#@\s]|%(?![0-9A-Fa-f]{2})", self._user):
+            raise DataError(
+                f"{self.scheme}://...: in the URL of a database, write the signs @ : / ? # % of "
+                "users, passwords and parameters as %40 %3A %2F %3F %23 %25"
+            )
+
+    @property
+    def scheme(self) -> str:
+        """How the URL begins, in small letters."""
+        return self.url.partition("://")[0].lower()
+
+    @cached_property
+    def _rest(self) -> str:
+        return self.url.partition("://")[2]
+
+    @property
+    def _user(self) -> str:
+        """User and password; up to the last @, wherever that is, since it may be a password's."""
+        of_file = self.scheme.partition("+")[0] in _IN_FILES and self._rest.startswith("/")
+        return "" if of_file else self._rest.rpartition("@")[0]
+
+    @property
+    def source(self) -> str:
+        """The URL without user, password and parameters."""
+        shown = self._rest[len(self._user) :].removeprefix("@" if self._user else "")
+        return f"{self.scheme}://{re.split('[?#]', shown)[0]}"
+
+    @property
+    def secrets(self) -> list[str]:
+        """Texts that no message may hold, the longest first."""
+        found = [self._user.partition(":")[2], os.environ.get("PGPASSWORD", "")]
+        for parameter in re.split("[&#]", self._rest.partition("?")[2]):
+            name, _, value = parameter.partition("=")
+            if name.lower() not in _HARMLESS:
+                pieces = re.split("[;=]", unquote(value.replace("+", " ")))
+                found += [value, *(piece for piece in pieces if len(piece) > 3)]
+        return sorted({*found, *map(unquote, found)} - {""}, key=len, reverse=True)
+
+    def asked(self, do: Callable[[], T]) -> T:
+        """Return what ``do`` returns; raise what goes wrong as an error without secrets."""
+        try:
+            return do()
+        except DataError as error:
+            fault: Exception = type(error)(f"{self.source}: {error}")
+        except HushTableError as error:
+            fault = error
+        except Exception as error:
+            # Of whatever kind, since drivers raise all kinds, and their words may quote the URL.
+            fault = DataError(self._words(error))
+        try:
+            raise fault  # out here, where the driver's own error does not hang on to it
+        finally:
+            del fault  # or it would keep this frame, and so the connection
+
+    def _words(self, error: Exception) -> str:
+        text = str(error)
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        text = re.split(r"\n\s*(?:LINE \d|Query was:|query:|\[SQL:|\(Background)", text)[0]
+        text = re.sub(r"^[A-Z_]+: (\[\w+\] )?|\. SQLSTATE: \w+$", "", " ".join(text.split()))
+        advice = (do for words, do in _ADVICE if re.search(words, text, re.IGNORECASE))
+        kind = type(error).__name__
+        return f"{self.source}: {text or kind}: {next(advice, 'check the query and the URL')}"
+
+
+def _statement(query: str | None, source: str) -> str:
+    """Return the one statement that is to be run, which must read; its text may be in a file."""
+    if query is None:
+        raise UsageError(f"{source}: a database needs a query: {QUERY}")
+    if re.fullmatch(r"[^\n]*\S\.sql", query.strip()):
+        query = _text_of(Path(query.strip()))
+    # As long as the query: a semicolon is where it was. A text may be the end of a query.
+    masked = _QUOTED.sub(lambda q: (" " if q[0][0] in "-/" else "x") * len(q[0]), query).rstrip()
+    end = len(masked.rstrip("; \t\r\n"))
+    if ";" in masked[:end]:
+        raise DataError(f"{source}: the query holds several statements: give one")
+    # A remark at the end would hide what a driver puts behind the query.
+    sql = query[:end] if masked[:end].strip() else query
+    bare = _REMARK.sub(" ", sql).lstrip("( \t\r\n").split(None, 1)
+    first = re.split(r"\W", bare[0])[0].upper() if bare else ""
+    if first not in _READS:
+        began = f"begins with {first}" if first else "is empty"
+        raise DataError(f"{source}: the query {began}: needs one that reads, such as SELECT ...")
+    return sql
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}: check the path of the query") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path}: the query is not UTF-8: save the file as UTF-8") from None

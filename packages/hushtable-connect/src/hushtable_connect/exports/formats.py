@@ -1,0 +1,139 @@
+"""Models to be exported, and the formats.
+
+A format is one module and one entry point of `hushtable.exports`, which is named as the ending of
+its files, and gives its `Format`.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from hushtable import files, plugins
+from hushtable.counts.base import Counts
+from hushtable.data.schema import Schema
+from hushtable.data.texts.reading import Reading
+from hushtable.errors import UsageError
+from hushtable.plans.plan import Plan
+from hushtable.scores.models import open_model
+from hushtable.scores.scorer import Scorer
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model to be exported."""
+
+    scorer: Scorer
+    #: Rows that score below are outliers; NaN where noise leaves no line.
+    threshold: float
+
+    @property
+    def plan(self) -> Plan:
+        """The features, the hash functions, and how counts become scores."""
+        return self.scorer.plan
+
+    @classmethod
+    def of(cls, source: Any) -> "Model":
+        """Take a fitted detector, counts that score, or the path of their .hush file.
+
+        Raises
+        ------
+        UsageError
+            If it is none of these, or takes numbers or categories for missing ones, which no
+            runtime is told.
+        FileError, OSError
+            If the file cannot be read, or holds counts that do not score.
+        """
+        if isinstance(source, str | os.PathLike):
+            opened = open_model(source)
+            _check_missing(opened.reading, opened.scorer.plan.schema)
+            return cls(opened.scorer, opened.threshold)
+        if isinstance(source, Counts):
+            scorer = Scorer(source)
+            return cls(scorer, scorer.auto_offset())
+        if not hasattr(source, "offset_"):
+            raise UsageError(f"a {type(source).__name__}: needs a fitted detector, or counts")
+        _check_missing(source.reading_, source._scorer.plan.schema)
+        return cls(source._scorer, float(source.offset_))
+
+
+def _check_missing(reading: Reading, schema: Schema) -> None:
+    """Raise `UsageError` if values stand for missing ones: other runtimes would score them.
+
+    A text that is no number cannot be a value where all features are numeric.
+    """
+    if reading.absent or (reading.missing and schema.categorical_names):
+        raise UsageError(
+            f"the model takes {', '.join(map(repr, reading.missing))} for missing values, which "
+            "an export cannot say: replace them by nothing (null) in the rows, fit again without "
+            "missing (--missing), and do the same to rows before they are scored"
+        )
+
+
+class Format(NamedTuple):
+    """A format: what it is called, how it is used, what writes it, and the options of that."""
+
+    words: str
+    use: str
+    write: Callable[..., bytes]
+    options: tuple[str, ...] = ()
+
+    def check(self, options: dict[str, Any]) -> None:
+        """Raise `UsageError` if there are options that this format has not."""
+        for name in options:
+            if name not in self.options:
+                taking = [ending for ending, one in formats().items() if name in one.options]
+                of = f"is for {', '.join(taking)} files" if taking else "is no option"
+                raise UsageError(f"{name} {of}: leave it out for {self.words}")
+
+
+def formats() -> dict[str, Format]:
+    """Return the formats of the installed packages, by the ending of their files."""
+    found: dict[str, Any] = {}
+    for name in plugins.points(plugins.EXPORTS):
+        found[f".{name}"] = plugins.find(plugins.EXPORTS, name)
+    return found
+
+
+def format_of(path: str | os.PathLike[str]) -> Format:
+    """Return the format of a file by its name; raises `UsageError` if there is none."""
+    known, ending = formats(), Path(path).suffix.lower()
+    if ending not in known:
+        raise UsageError(f"{path}: needs a name that ends in {', '.join(known)}")
+    return known[ending]
+
+
+def export(model: Any, path: str | os.PathLike[str], **options: Any) -> None:
+    """Write a model for another runtime, by the ending of the file's name.
+
+    Only its owner may read the file: scores of cells tell their counts.
+
+    Parameters
+    ----------
+    model : fitted detector, Sketch, Release, LocalModel, or path of a .hush file
+        What scores.
+    path : path
+        The file to write: ``.onnx``, ``.sql`` or ``.json``.
+    **options
+        Of the format: see `hushtable_connect.exports.onnx`, `hushtable_connect.exports.sql` and
+        `hushtable_connect.exports.portable`.
+
+    Raises
+    ------
+    UsageError
+        If the ending is none of these, the format has no such option, or the model's export would
+        not be exact.
+    FileError, OSError
+        If the model cannot be read, or holds counts that do not score; or nothing can be written.
+
+    Examples
+    --------
+    >>> from hushtable import HushTable
+    >>> from hushtable_connect.exports import export
+    >>> detector = HushTable(random_state=0).fit([[70, 1], [71, 2], [72, 3], [180, 4]])
+    >>> export(detector, "model.json")
+    """
+    kind = format_of(path)
+    kind.check(options)
+    files.write_bytes(path, kind.write(Model.of(model), **options))

@@ -1,0 +1,197 @@
+"""The table of the commands, and how one of them is loaded and run."""
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache, partial
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+import hushtable
+from hushtable.cli.errors import INTERRUPTED, escaping, notes, written
+from hushtable.errors import PluginError
+
+#: Commands in the order of use: name; module, and function if it has another name; first line of
+#: the docstring. A group has no module, and the names of its commands begin with its own.
+COMMANDS = """
+demo            demo               Show three hospitals that find outliers together and pool no row.
+fit             fit                Fit a detector to rows and write it as a model.
+score           score              Score rows and write the scores.
+review          review             Look at the lowest rows in turn; each verdict moves the rest.
+learn           learn              Learn verdicts, outlier or fine, of a file.
+watch           watch              Score what is new since the last call: for cron and systemd.
+drift           drift              Compare two sets of rows, and say what chance explains.
+plan            -                  Make the plan that several sites share.
+plan draft      schema             Draft a schema from the names and types of the columns.
+plan draw       plan               Draw the hash functions that all sites share.
+plan check      schema             Check rows against a schema or plan, before they are counted.
+plan marginals  plan               Make the plan of a first round: one histogram for each column.
+plan ranges     plan               Make the plan of a round that narrows ranges that are too wide.
+plan gate       plan               Make the plan between two passes, which finds the dense rows.
+plan second     plan               Make the plan that counts again the rows that lie dense.
+plan ranks      plan               Make the plan of a last round: one histogram of a model's scores.
+plan verdicts   plan               Make the plan of a round in which sites learn from each other.
+sketch          release            Count rows under a plan and write the counts as a sketch.
+release         release            Add noise to a sketch: the result may leave the site.
+merge           merge              Add up sketches, or releases, of the same plan.
+decode          merge              Decode the increments of all periods so far: the sum is a model.
+inspect         inspect_           Show what a .hush file or a card holds, if it is intact.
+report          report             Write one HTML file for analyst, privacy officer and coordinator.
+"""
+
+# Help as plain text: it comes in half the time of panels, and pipes and greps well.
+_LOOK: dict[str, Any] = {
+    "rich_markup_mode": None,
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+}
+
+
+class _Entry(TyperCommand):
+    """A command that is listed by its line, and whose module is imported when it is called."""
+
+    def __init__(self, name: str, home: str, line: str) -> None:
+        super().__init__(name, help=line, rich_markup_mode=None)
+        self._home = home
+
+    def load(self) -> Any:
+        """Import the module and return the command itself."""
+        module, _, function = self._home.partition(":")
+        alone = typer.Typer(**_LOOK)
+        body = _with_options(getattr(import_module(module), function or str(self.name)))
+        # After \b, Typer keeps the lines of the example apart.
+        help = re.sub(r"\n\n(?=Example:)", "\n\n\b\n", inspect.cleandoc(body.__doc__ or ""))
+        alone.command(self.name, help=help)(body)
+        return typer.main.get_command(alone)
+
+
+def _with_options(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function with an option for each field of a dataclass that ``body`` takes."""
+    taken, groups = inspect.signature(body).parameters, dict[str, Any]()
+    parameters = []
+    for name, one in taken.items():
+        if not is_dataclass(one.annotation):
+            parameters.append(one.replace(kind=one.KEYWORD_ONLY))
+            continue
+        groups[name] = one.annotation
+        parameters += [
+            inspect.Parameter(f.name, one.KEYWORD_ONLY, default=f.default, annotation=f.type)
+            for f in fields(one.annotation)
+        ]
+
+    def command(**given: Any) -> Any:
+        for name, group in groups.items():
+            given[name] = group(**{f.name: given.pop(f.name) for f in fields(group)})
+        with escaping():
+            return body(**given)
+
+    shown: Any = command  # Typer reads the options off it
+    shown.__doc__, shown.__signature__ = body.__doc__, inspect.Signature(parameters)
+    shown.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command
+
+
+class _Group(TyperGroup):
+    """Commands of the table; lists, suggestions and completion see entries only.
+
+    Those of other packages join when all are listed, or one is called that is not of the table.
+    """
+
+    complete: Callable[[], None]
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        self.complete()
+        return list(self.commands)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in self.commands:
+            self.complete()
+        return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        if isinstance(command, _Entry):
+            from hushtable.progress import silenced  # not for --help
+
+            ctx.with_resource(silenced())  # commands have bars of their own
+            command = command.load()
+        return name, command, rest
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"hushtable {hushtable.__version__}")
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Private, mergeable outlier detection with small tables of counts.
+
+    One site: fit, score. Several sites that may not pool their rows: plan draft and plan draw
+    once; sketch and release at each site; merge; score at each site. With masks, signatures and a
+    book of what was spent: round. For people who run no command: report.
+    """
+
+
+def _fill(root: _Group, table: str, package: str) -> None:
+    """Add the commands and groups of a table, whose modules are in ``package``."""
+    for row in table.strip().splitlines():
+        *group, name = row[:16].split()
+        home, line = row[16:].split(maxsplit=1)
+        above: Any = root.commands[group[0]] if group else root
+        among = above.commands
+        if name in among:
+            raise PluginError(f"two packages have a command {' '.join([*group, name])!r}")
+        if home == "-":
+            among[name] = made = _Group(name=name, help=line, rich_markup_mode=None)
+            made.complete = root.complete
+        else:
+            among[name] = _Entry(name, f"{package}.{home}", line)
+
+
+def _complete(root: _Group) -> None:
+    """Add the commands of other packages; one that fails is named, and the others go on."""
+    from hushtable import plugins  # not for a command of the table
+
+    for point, table in plugins.each(plugins.COMMANDS):
+        try:
+            if isinstance(table, PluginError):
+                raise table
+            _fill(root, table, point.module)
+        except PluginError as error:
+            print(f"hushtable: warning: {error}", file=sys.stderr)
+
+
+def app() -> Any:
+    """Return the group of all commands; none of their modules is imported."""
+    settings = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    look = _LOOK | {"add_completion": True}
+    base = typer.Typer(cls=_Group, callback=_root, context_settings=settings, **look)
+    group: Any = typer.main.get_command(base)
+    group.complete = cache(partial(_complete, group))
+    _fill(group, COMMANDS, "hushtable.cli")
+    return group
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command; failures are raised."""
+    written.clear()  # what an earlier command in this process wrote
+    notes.clear()
+    for stream in (sys.stdout, sys.stderr):  # no character may fail to print
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    code = app()(list(arguments), prog_name="hushtable", standalone_mode=False)
+    if code == INTERRUPTED:  # what Typer makes of Ctrl-C
+        raise KeyboardInterrupt
+    sys.stdout.flush()
+    return code if isinstance(code, int) else 0

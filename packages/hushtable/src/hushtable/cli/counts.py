@@ -1,0 +1,136 @@
+"""The choices of ``--detector``: the registered draws, as the command line spells them."""
+
+import os
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hushtable import files, signatures
+from hushtable.cli.output import Target, shown
+from hushtable.counts.base import Counts, Noised
+from hushtable.counts.kinds import counts_from_file
+from hushtable.counts.release import Release
+from hushtable.counts.sketch import Sketch
+from hushtable.counts.verdicts import Verdicts
+from hushtable.detectors.load import load
+from hushtable.errors import FileError, PrivacyError, UsageError
+from hushtable.plans.draws import detectors
+
+
+class _Spelled(StrEnum):
+    @property
+    def draw(self) -> str:
+        """The detector's name in plans."""
+        return self.value.replace("-", "_")
+
+
+if TYPE_CHECKING:
+    Detector = _Spelled
+else:
+    Detector = _Spelled("Detector", [(n.upper(), n.replace("_", "-")) for n in detectors()])
+
+HUSHTABLE = Detector("hushtable")
+
+
+def read_counts(path: Path, *more: str) -> Counts:
+    """Read a file that must hold a sketch or a release, or one of more kinds."""
+    content = files.read(path)
+    if content.kind == Verdicts.kind:
+        raise PrivacyError(
+            f"{path} holds exact verdicts, from which rows can be read: they are kept like the "
+            "rows. Those of one site are added by hushtable learn; of several, by releases under "
+            "hushtable plan verdicts"
+        )
+    return content.expect("sketch", "release", *more).build(counts_from_file)
+
+
+def read_sketch(path: Path) -> Sketch:
+    """Read a file that must hold a sketch."""
+    content = files.read(path).expect("sketch", "release")
+    if content.kind == Release.kind:
+        raise FileError(
+            f"{path} is a release already: its noise is in it, send it as it is (a release is made "
+            "from a sketch of hushtable sketch)"
+        )
+    return content.build(Sketch.from_file)
+
+
+def read_release(path: Path) -> Release:
+    """Read a file that must hold a release."""
+    content = files.read(path).expect("release", "sketch")
+    if content.kind == Sketch.kind:
+        raise FileError(
+            f"{path} is a raw sketch, whose exact counts must not leave: a release is needed "
+            f"(hushtable release {path} --epsilon 1 -o FILE)"
+        )
+    return content.build(Release.from_file)
+
+
+def cost(release: Noised) -> dict[str, float]:
+    """Return what a release cost, for machines."""
+    ledger = release.ledger
+    return {"epsilon": ledger.epsilon, "delta": ledger.delta, "noise_sd": ledger.noise_sd}
+
+
+def refuse_repeated(paths: Sequence[Path]) -> None:
+    """Raise `UsageError` if a file is given twice."""
+    seen: dict[str, Path] = {}
+    for path in paths:
+        real = os.path.realpath(path)
+        if real in seen:
+            raise UsageError(f"{path} is given twice, and its rows would count twice: give it once")
+        seen[real] = path
+
+
+def signed_by(counts: Any) -> dict[str, str] | None:
+    """Return name and fingerprint of who signed counts; None if nobody did."""
+    if counts.seal is None:
+        return None
+    card = counts.seal.coordinator
+    fingerprint = signatures.fingerprint(card["signing"], card["masking"])
+    return {"name": card["name"], "fingerprint": fingerprint}
+
+
+def standing(counts: Any, what: str = "The result") -> str:
+    """Say in one sentence whether counts are signed, and how that is checked."""
+    who = signed_by(counts)
+    if who is None:
+        return f"{what} is not signed: anybody may have made or changed it."
+    by = f"{what} is signed by {shown(who['name'])} ({who['fingerprint']})"
+    return f"{by}: hushtable round verify checks it."
+
+
+def signed_lines(counts: Any) -> dict[str, str]:
+    """Return lines for a list of facts: who signed, which round, whose submissions."""
+    who = signed_by(counts)
+    if who is None:
+        return {"Signed by": "nobody: anybody may have made or changed it"}
+    names = ", ".join(shown(name) for name in sorted(counts.seal.submissions))
+    return {
+        "Signed by": f"{shown(who['name'])} ({who['fingerprint']})",
+        "Round": counts.seal.round_id,
+        "Submissions": f"{len(counts.seal.submissions)}: {names}",
+    }
+
+
+def save_learned(model: Path, verdicts: Counts, target: Target) -> None:
+    """Write the detector of a model, or of merged counts, with these verdicts and no others."""
+    # scikit-learn takes a second to import: only once there is something to write.
+    from hushtable.detectors.load import by_draw
+
+    content = files.read(model)
+    if content.kind == "detector":
+        detector: Any = load(model)
+    else:
+        counts = content.build(counts_from_file)
+        detector = by_draw()[counts.plan.detector].from_counts(counts)
+    detector.forget()
+    if verdicts.ledger is not None or verdicts.n_rows:
+        detector.learn_from(verdicts)
+    target.save(detector)
+
+
+def count(n: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"

@@ -1,0 +1,170 @@
+"""Escapes for characters that a terminal obeys, from whatever file they come."""
+
+import contextlib
+import errno
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any, TextIO
+from unicodedata import category
+
+from hushtable.errors import HushTableError, UsageError
+
+
+def escaped(text: str, kept: str = "\n\t") -> str:
+    """Return a text without characters that a terminal obeys: escapes stand for them.
+
+    Those are control characters, and marks that change the direction of what follows. A file can
+    bring them into any text: names, titles, reasons. ``kept`` are left as they are.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        c if c.isprintable() or c in kept or category(c) == "Zs" else ascii(c)[1:-1] for c in text
+    )
+
+
+class _Escaping:
+    """A stream of text on which nothing that comes from a file can steer a terminal."""
+
+    def __init__(self, stream: Any) -> None:
+        self.stream = stream
+
+    def write(self, text: str) -> int:
+        self.stream.write(escaped(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+def escaping() -> contextlib.AbstractContextManager[Any]:
+    """Escape, on standard output, what a terminal would obey; tables keep their own style."""
+    return contextlib.redirect_stdout(_Escaping(sys.stdout))
+
+
+def plain_stream() -> TextIO:
+    """Return standard output as it is, for what escapes its own texts."""
+    stream: Any = sys.stdout
+    plain: TextIO = stream.stream if isinstance(stream, _Escaping) else stream
+    return plain
+
+
+_pressed = False
+
+
+@contextlib.contextmanager
+def noting_interrupts() -> Iterator[None]:
+    """Note Ctrl-C while a command runs, and raise `KeyboardInterrupt` as ever."""
+    global _pressed
+    _pressed = False
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # as in the background
+        yield
+        return
+    try:
+        signal.signal(signal.SIGINT, _note)
+    except ValueError:  # in a thread, which gets no signals
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def check_interrupt() -> None:
+    """Raise `KeyboardInterrupt` if Ctrl-C was pressed: before what cannot be taken back."""
+    if _pressed:
+        raise KeyboardInterrupt
+
+
+def _note(_signal: int, _frame: FrameType | None) -> None:
+    global _pressed
+    _pressed = True
+    raise KeyboardInterrupt
+
+
+REFUSED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
+#: Done as far as a command can, and a person has to do something.
+NEEDS_PERSON = 3
+
+#: Files that the running command has completed; an interruption names them.
+written: list[str] = []
+#: What somebody should know of the rows; said once the command has done its work.
+notes: list[str] = []
+
+_ADVICE = {
+    **dict.fromkeys((errno.ENOENT, errno.ENOTDIR), "check the path"),
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "ask for the permission, or use another folder"),
+    errno.EISDIR: "name a file, not a folder",
+    errno.EROFS: "use another folder",
+    **dict.fromkeys(
+        (errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "free some space, or use another disk"
+    ),
+}
+
+
+def explain(error: OSError) -> str:
+    """Say in words what the system refused, and what to do about it."""
+    what = (os.strerror(error.errno) if error.errno else "") or str(error)
+    advice = _ADVICE.get(error.errno or 0)
+    return what + (f": {advice}" if advice else "")
+
+
+def _failure(error: BaseException) -> tuple[str, str, int]:
+    """Return the message, the kind of failure and the exit code."""
+    kind = type(error).__name__
+    if isinstance(error, HushTableError):
+        code = WRONG_USAGE if isinstance(error, UsageError) else REFUSED
+        return str(error).rstrip(), kind, code
+    if isinstance(error, KeyboardInterrupt) or kind == "Abort":
+        done = f"{' and '.join(written)} had been written." if written else ""
+        return f"Interrupted: {done or 'nothing was written.'}", "Interrupted", INTERRUPTED
+    if isinstance(error, OSError):
+        where = f"{error.filename}: " if error.filename else ""
+        return where + explain(error), kind, REFUSED
+    if isinstance(error, MemoryError):
+        return "out of memory: use a machine with more, or fewer --threads", kind, REFUSED
+    if hasattr(error, "format_message"):  # what the parser of the command line raises
+        context = getattr(error, "ctx", None)
+        hint = f"\nTry: {context.command_path} --help" if context is not None else ""
+        return error.format_message() + hint, "UsageError", WRONG_USAGE
+    message = (
+        f"unexpected {kind}, which is a bug in hushtable: set HUSHTABLE_DEBUG=1 to see where it "
+        "happened, and please report it"
+    )
+    return message, kind, REFUSED
+
+
+def report(error: BaseException, *, as_json: bool) -> int:
+    """Print what went wrong to stderr (and, for machines, to stdout); return the exit code."""
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else REFUSED
+    if isinstance(error, BrokenPipeError):
+        _abandon_stdout()  # the reader, such as head, has had enough: nothing to complain about
+        return REFUSED
+    said, kind, code = _failure(error)
+    message = escaped(said)
+    if code == REFUSED and os.environ.get("HUSHTABLE_DEBUG"):
+        traceback.print_exception(error)
+    prefix = "" if code == INTERRUPTED else "hushtable: error: "
+    with contextlib.suppress(OSError):
+        print(prefix + message, file=sys.stderr, flush=True)
+    try:
+        if as_json:
+            print(json.dumps({"error": message, "kind": kind}))
+        sys.stdout.flush()
+    except OSError:
+        _abandon_stdout()
+    return code
+
+
+def _abandon_stdout() -> None:
+    """Send what is still to be printed nowhere, so that the exit does not fail over it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

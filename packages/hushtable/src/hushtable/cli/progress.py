@@ -1,0 +1,145 @@
+"""Rows as they are read: counted, and shown on a terminal."""
+
+import contextlib
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+    track,
+)
+from rich.text import Text
+
+from hushtable.cli.errors import explain
+from hushtable.data.readers import Batch, Reader
+from hushtable.errors import DataError
+from hushtable.progress import compile_notice
+
+T = TypeVar("T")
+
+#: The colour of rows in the report; a terminal of fewer colours shows its nearest.
+BLUE = "#1f6fb2"
+
+
+class Watch:
+    """Counts what a reader reads, and shows it: ``reader`` has the same rows, watched.
+
+    ``rows`` are those of the last pass, ``passes`` the passes begun.
+    """
+
+    def __init__(self, reader: Reader, passes: int, bar: Any = None) -> None:
+        self.rows = self.passes = 0
+        self._expected = passes
+        self._source = reader
+        self._total = reader.n_rows
+        self._unread = 0
+        self._bar = bar
+        self._task: Any = None
+        self._lock = threading.Lock()
+        parts = [replace(part, read=partial(self._read, part)) for part in reader.parts]
+        self.reader = reader.with_parts(parts)
+
+    def _read(self, part: Reader) -> Iterator[Batch]:
+        with self._lock:
+            if self._unread == 0:
+                self._begin_pass()
+            self._unread -= 1
+        batches = part.read()
+        while (batch := self._next(batches, part.source)) is not None:
+            yield batch
+            with self._lock:
+                self._note(len(batch))
+
+    def _begin_pass(self) -> None:
+        self._unread = len(self._source.parts)
+        self.passes += 1
+        # After the first pass over a CSV file, its length is known.
+        total, self.rows = self._total or self.rows or None, 0
+        if self._bar is not None:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            expected = max(self._expected, self.passes)  # of long files there may be more
+            label = "Reading" if expected == 1 else f"Pass {self.passes} of {expected}"
+            size = self._source.n_bytes
+            self._task = self._bar.add_task(label, total=size or total, rows=0, bytes=size)
+
+    def _note(self, rows: int) -> None:
+        self.rows += rows
+        if self._bar is not None:
+            done = self._source.bytes_read() if self._source.n_bytes else self.rows
+            self._bar.update(self._task, completed=done, rows=self.rows)
+
+    def _next(self, batches: Iterator[Batch], source: str) -> "Batch | None":
+        try:
+            return next(batches, None)
+        except OSError as error:
+            # Not to be taken for a failure to write what is made of the rows.
+            raise DataError(f"cannot read {source}: {explain(error)}") from error
+
+
+@contextlib.contextmanager
+def watched(reader: Reader, *, passes: int = 1, quiet: bool = False) -> Iterator[Watch]:
+    """Watch a reader while the body reads it so often.
+
+    With ``quiet``, no bar is shown, not even on a terminal.
+    """
+    with contextlib.ExitStack() as stack:
+        bar = None
+        if not quiet and sys.stderr.isatty():
+            bar = stack.enter_context(_bar(_rows_and_bytes))
+            stack.enter_context(compile_notice(bar.console.print))
+        yield Watch(reader, passes, bar)
+
+
+@contextlib.contextmanager
+def cells_bar(total: int, *, quiet: bool = False) -> Iterator[Callable[[int], None] | None]:
+    """Show how many cells have their noise; yield a function that adds to them, or None."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    with _bar(lambda task: f"{int(task.completed):,} of {task.total:,} cells") as bar:
+        task = bar.add_task("Adding noise", total=total)
+        yield lambda cells: bar.advance(task, cells)
+
+
+def _rows_and_bytes(task: Any) -> str:
+    """Say how far a pass is: in rows; and, of files, in bytes, which are known beforehand."""
+    rows = task.fields["rows"]
+    if not task.fields["bytes"]:
+        of = "" if task.total is None else f" of {task.total:,}"
+        return f"{rows:,}{of} rows"
+    return f"{rows:,} rows, {task.completed / 1e6:,.1f} of {task.total / 1e6:,.1f} MB"
+
+
+def _bar(done: Callable[[Any], str]) -> Any:
+    class Done(ProgressColumn):
+        def render(self, task: Any) -> Text:
+            return Text(done(task))
+
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(complete_style=BLUE, finished_style=BLUE, pulse_style=BLUE),
+        Done(),
+        TimeRemainingColumn(compact=True),
+        console=Console(stderr=True, highlight=False),
+        transient=True,
+    )
+
+
+def bar_of_steps(steps: Iterable[T], total: int, label: str, quiet: bool) -> Iterator[T]:
+    """Yield the steps of a benchmark, with progress on a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield from steps
+        return
+
+    console = Console(stderr=True)
+    yield from track(steps, description=label, total=total, console=console, transient=True)

@@ -1,0 +1,344 @@
+"""``hushtable plan draft``: a schema for a person to fill in."""
+
+import json
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from hushtable import files
+from hushtable.cli.errors import escaped
+from hushtable.cli.options import Data, Json, Table, Threads, argument, flag, option
+from hushtable.cli.output import MOST_LINES, Target, finish, print_sentences, print_table, shown
+from hushtable.cli.progress import watched
+from hushtable.cli.rows import (
+    READS,
+    Reads,
+    note_doubts,
+    print_understanding,
+    under,
+    understanding_facts,
+)
+from hushtable.data.check import FeatureCheck, check_rows
+from hushtable.data.known_columns import known_column
+from hushtable.data.readers import Reader
+from hushtable.data.schema import Feature, Schema
+from hushtable.data.texts.reading import ColumnUnderstanding, Reading
+from hushtable.data.understanding import understood
+from hushtable.describe.plan import values
+from hushtable.errors import FileError, PlanError
+from hushtable.files import write_bytes
+from hushtable.plans.plan import Plan
+
+_HEAD = """\
+# A draft: names and kinds of the columns. Every range and every list of categories is
+# for you to fill in or to confirm; take the "# " away from the lines that you complete
+# or keep.
+#
+# Ranges and categories must be public knowledge (a codebook, a data sheet, the law) and
+# not be read off the data: they are in the plan, which goes to every site. Where a
+# column's name is well known, some are proposed: by the name alone, so check that the
+# column means that, and its unit. A value beyond its range counts as the nearest end; a
+# category that is not listed counts as unseen. Where the categories of a column are
+# numbers, make its kind "categorical" and list them as text.
+#
+# Then, to see at each site whether its rows fit:
+#   hushtable plan check schema.toml DATA
+# and, once for all:
+#   hushtable plan draw schema.toml -o plan.hush
+"""
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A column of the draft: ``proposals`` are what JSON says of each that is offered."""
+
+    name: str
+    kind: str
+    note: str = ""
+    proposals: tuple[dict[str, Any], ...] = ()
+    hint: str = ""
+
+
+_Output = Annotated[
+    Path | None, option("FILE", "Schema to write; default: print it.", "--output", "-o")
+]
+_Force = Annotated[bool, flag("--force", "Replace an existing file.")]
+
+
+def draft(
+    data: Data,
+    output: _Output = None,
+    force: _Force = False,
+    reads: Reads = READS,
+    table: Table = False,
+    as_json: Json = False,
+) -> None:
+    """Draft a schema from the names and types of the columns.
+
+    Nothing else is taken from the data. Where a name is well known (age, heart_rate, glucose_mmol,
+    voltage, weekday), public ranges or categories are proposed as comments. A person confirms
+    them and fills in the others, which must be public knowledge. With --omop, all are filled in,
+    with the public ranges of the concept set and their sources; the tables and units are checked.
+
+    Example:
+      hushtable plan draft patients.csv --drop id,name -o schema.toml
+    """
+    if output is not None and output.exists() and not force:
+        raise FileError(
+            f"{output} exists, and somebody may have filled it in: name another file, or replace "
+            "it with --force"
+        )
+    target = None if output is None else Target(output, [data])
+    columns, features, text = _drafted(reads.open(data), reads)
+    if target is not None:
+        with target.writing():
+            write_bytes(target.path, text.encode())
+    facts = {
+        "command": "plan draft",
+        "schema": None if target is None else str(target.path),
+        "features": [{"name": f.name, "kind": f.kind, "proposals": f.proposals} for f in features],
+        "columns": understanding_facts(columns),
+        "toml": text,
+    }
+
+    def say() -> None:
+        if table:
+            print_understanding(columns)
+        if target is None:
+            print(text, end="")
+        else:
+            _print_written(target, features, complete=reads.schema is not None)
+
+    finish(as_json, facts, say)
+
+
+def _drafted(
+    reader: Reader, reads: Reads
+) -> tuple[Sequence[ColumnUnderstanding], list[_Column], str]:
+    """Return the columns as they were understood, those of the draft, and its text."""
+    if reads.schema is not None:
+        features = reads.schema.features
+        text = "\n".join([reads.recipe.draft_head, *map(_public, features, reads.sources)])
+        return (), [_Column(one.name, one.kind) for one in features], text
+    columns, _, _ = understood(reader, None, -1)
+    note_doubts(columns)
+    drafts = [_column(one) for one in columns]
+    return columns, drafts, "\n".join([_HEAD, *map(_table, drafts)])
+
+
+def _print_written(target: Target, features: Sequence[_Column], *, complete: bool) -> None:
+    print(f"Wrote {target}: {len(features):,} columns.")
+    if complete:
+        print("All ranges are public, and say where they are published. Go on with")
+        print(f"  hushtable plan draw {target.path} -o plan.hush")
+        return
+    if known := sum(1 for feature in features if feature.proposals):
+        print(f"{known:,} have a well-known name: confirm what is proposed for them.")
+    print("Fill in the other ranges and categories, then")
+    print(f"  hushtable plan draw {target.path} -o plan.hush")
+
+
+def _public(feature: Feature, source: str) -> str:
+    """Return the table of a feature whose range is known, under where it is from."""
+    lines = [f"{entry} = {_quoted(value)}" for entry, value in feature.to_dict().items()]
+    return "\n".join([*_comment(source), "[[feature]]", *lines]) + "\n"
+
+
+def _column(one: ColumnUnderstanding) -> _Column:
+    """Draft a column as it was understood."""
+    form = "number" if one.reading is None else one.reading.kind
+    text = form == "category"
+    default = _Column(one.name, "categorical" if text else "numeric", _NOTES.get(form, ""))
+    known = known_column(one.name)
+    # Dates, times and true/false say themselves what they are.
+    if known is None or form not in ("number", "category"):
+        return default
+    if lists := known.texts if text else known.codes:
+        what = known.what if text else f"{known.what}, as codes"
+        offers = tuple({"what": what, "categories": list(one)} for one in lists)
+        return replace(default, kind="categorical", proposals=offers, hint=known.note)
+    if text:
+        return default
+    ranges = tuple(
+        {"what": one.what or known.what, "low": one.low, "high": one.high, "unit": one.unit}
+        for one in known.ranges
+    )
+    return replace(default, proposals=ranges, hint=known.note if ranges else "")
+
+
+_NOTES = {
+    "boolean": "false is 0, true is 1",
+    "date": "in seconds since 1970-01-01: the start of 2020 is 1577836800",
+    "time": "in seconds",
+}
+
+
+def _table(column: _Column) -> str:
+    lines = ["[[feature]]", f"name = {_quoted(column.name)}", f'kind = "{column.kind}"']
+    if column.proposals:
+        for number, proposal in enumerate(column.proposals):
+            lines += _proposed(proposal, first=number == 0)
+        lines += _comment(f"({column.hint})") if column.hint else []
+    elif column.kind == "categorical":
+        lines += ["# categories = []"]
+    else:
+        lines += [f"# {column.note}"] if column.note else []
+        lines += ["# low = ", "# high = "]
+    return "\n".join(lines) + "\n"
+
+
+def _proposed(proposal: dict[str, Any], first: bool) -> list[str]:
+    """Return the lines that a person un-comments to accept a proposal, under what it is."""
+    what = proposal["what"]
+    if "categories" in proposal:
+        said = f"{what}; public categories, for you to confirm:" if first else "or:"
+        listed = ", ".join(map(_quoted, proposal["categories"]))
+        return [*_comment(said), *_comment(f"categories = [{listed}]", indent="    ")]
+    what = f"{what}, {proposal['unit']}"
+    said = f"{what}; a public range, for you to confirm:" if first else f"or {what}:"
+    low, high, unit = proposal["low"], proposal["high"], _quoted(proposal["unit"])
+    return [*_comment(said), f"# low = {low}", f"# high = {high}", f"# unit = {unit}"]
+
+
+def _comment(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, 88, initial_indent="# ", subsequent_indent=f"# {indent}")
+
+
+def _quoted(text: Any) -> str:
+    """Return a text, number or list as TOML: JSON, with escapes for what is not printed as it is.
+
+    TOML asks for that of one character; a terminal would obey others.
+    """
+    return "".join(
+        c if escaped(c) == c else f"\\U{ord(c):08x}" for c in json.dumps(text, ensure_ascii=False)
+    )
+
+
+def read_schema(path: Path) -> Schema:
+    """Read a schema; errors name the file."""
+    try:
+        return Schema.from_toml(path)
+    except PlanError as error:
+        # Most messages name the feature only.
+        message = str(error)
+        raise PlanError(message if str(path) in message else f"{path}: {message}") from None
+
+
+_Schema = Annotated[
+    Path, argument("SCHEMA_OR_PLAN", "Schema in TOML, or a .hush file with a plan in it.")
+]
+
+
+def check(
+    schema: _Schema,
+    data: Data,
+    threads: Threads = -1,
+    reads: Reads = READS,
+    table: Table = False,
+    as_json: Json = False,
+) -> None:
+    """Check rows against a schema or plan, before they are counted.
+
+    Says which columns have values that are missing or outside, are constant, or use so little of
+    their range that the unit may be another. It writes no file. What it prints describes the rows
+    and stays where they are. It ends with exit code 0 whatever it finds.
+
+    Example:
+      hushtable plan check plan.hush patients.csv --drop id,name
+    """
+    wanted, reading = _schema(schema)
+    raw = reads.open(data).repeatable()
+    columns, _, _ = understood(raw, None, threads)
+    note_doubts([one for one in columns if one.name in wanted.names])
+    reader = under(raw, wanted, reading)
+    with watched(reader, quiet=as_json) as watch:
+        checks = check_rows(wanted, watch.reader, n_jobs=threads)
+    facts = {
+        "command": "plan check",
+        "rows": watch.rows,
+        "features": [_facts(one) for one in checks],
+        "columns": understanding_facts(columns),
+    }
+
+    def text() -> None:
+        if table:
+            print_understanding(columns)
+        _print(checks, reader.source, schema, wanted.public)
+
+    finish(as_json, facts, text)
+
+
+def _schema(path: Path) -> tuple[Schema, Reading]:
+    """Read a schema, or that of the plan in a .hush file, and how a model's rows were read."""
+    if path.suffix != ".hush":
+        return read_schema(path), Reading()
+    content = files.read(path)
+    if "plan" not in content.manifest:
+        raise FileError(
+            f"{path} holds a {content.kind} without a plan: give the schema, or the sites' plan"
+        )
+    return content.build(Plan.from_file).schema, content.build(Reading.from_file)
+
+
+def _facts(result: FeatureCheck) -> dict[str, Any]:
+    keys = ("missing", "below", "above", "unseen", "used", "finding")
+    feature = {"name": result.feature.name, "kind": result.feature.kind}
+    return feature | {key: getattr(result, key) for key in keys}
+
+
+def _print(checks: list[FeatureCheck], source: str, schema: Path, public: bool) -> None:
+    found = [one for one in checks if one.outside or one.missing or one.finding]
+    print(
+        f"Checked {checks[0].rows:,} rows of {source} against {schema}: {len(checks):,} features."
+    )
+    if found:
+        print("Share of the rows whose value is\n")
+        # The worst first: a long list is cut.
+        found.sort(key=lambda one: (one.finding is None, -one.outside, -one.missing))
+        headers = ["feature", "missing", "below", "above", "not listed"]
+        print_table(headers, [_row(one) for one in found])
+    if len(found) < len(checks):
+        others = f"the other {len(checks) - len(found):,}" if found else "all"
+        print(f"\nIn {others}, every value is there and inside.")
+    sentences = [_sentence(one, public) for one in found if one.finding is not None]
+    if sentences:
+        print("\nTo look at:\n")
+        print_sentences(sentences[:MOST_LINES], indent="  ")
+        if len(sentences) > MOST_LINES:
+            print(f"  ... and {len(sentences) - MOST_LINES:,} more (--json lists all)")
+    print()
+    print_sentences([
+        "This describes your rows: keep it here. Values outside count as the nearest end, or as "
+        "unseen. Mend a wrong unit, spelling or column; do not make ranges of these rows."
+    ])  # fmt: skip
+
+
+def _row(result: FeatureCheck) -> list[str]:
+    counts = (result.missing, result.below, result.above, result.unseen)
+    return [shown(result.feature.name), *(_share(count / result.rows) for count in counts)]
+
+
+def _share(share: float) -> str:
+    if share == 0.0:
+        return "-"
+    return "<0.1%" if share < 0.001 else f"{share:.1%}"
+
+
+def _sentence(result: FeatureCheck, public: bool) -> str:
+    """Say what a finding may mean, and what to do about it."""
+    feature = result.feature
+    name, allowed = shown(feature.name), shown(values(feature, public))
+    if result.finding == "missing":
+        return f"{name}: no row has a value. Is it the right column?"
+    if result.finding == "constant":
+        return f"{name}: all values are the same. Is it the right column?"
+    if result.finding == "outside" and feature.kind == "categorical":
+        return f"{name}: most values are none of its {allowed}. Are they spelled in another way?"
+    if result.finding == "outside":
+        return f"{name}: most values lie outside its range, {allowed}. Are they in another unit?"
+    return (
+        f"{name}: 98% of the values use {_share(result.used)} of its range, {allowed}. Are "
+        "they in another unit, or is the range far wider than it need be?"
+    )

@@ -1,0 +1,136 @@
+"""Plans, schemas and counts in the words that commands, reports and notebooks share."""
+
+from collections.abc import Sequence
+
+from hushtable.counts.base import Counts
+from hushtable.counts.periods import Periods
+from hushtable.counts.verdicts import LearnedModel, Verdicts
+from hushtable.data.schema import Feature, Schema, range_words
+from hushtable.plans.draws import NOVELTY, Purpose
+from hushtable.plans.families import TOTALS
+from hushtable.plans.plan import Plan
+from hushtable.privacy.accounting import Horizon
+
+
+def values(feature: Feature, shown: bool = True, most: int = 3) -> str:
+    """Return a feature's range, or the first few of its categories.
+
+    Those of a schema that is not public are rows' values: ``shown`` is whether to show them.
+    """
+    if not shown:
+        numeric = feature.kind == "numeric"
+        what = "a range" if numeric else f"{len(feature.categories):,} categories"
+        return f"{what} read off rows"
+    return range_words(feature, most)
+
+
+def texts_of_rows(schema: Schema) -> dict[str, int]:
+    """Return how many texts of rows a schema holds, by column; none if it is public."""
+    if schema.public:
+        return {}
+    return {f.name: len(f.categories) for f in schema.features if f.kind == "categorical"}
+
+
+def values_of_rows(schema: Schema, most: int = 20) -> str:
+    """Return which values of rows a schema holds, in words; empty if it is public."""
+    if schema.public:
+        return ""
+    texts = texts_of_rows(schema)
+    parts = []
+    if texts:
+        named = [f"{name} ({n:,})" for name, n in texts.items()]
+        more = f" and {len(named) - most:,} more columns" if len(named) > most else ""
+        parts.append(f"texts of {', '.join(named[:most])}{more}")
+    if numeric := len(schema) - len(texts):
+        columns = "1 column" if numeric == 1 else f"{numeric:,} columns"
+        parts.append(f"the lowest and highest value of {columns}")
+    return ", and ".join(parts)
+
+
+def kind_of_plan(plan: Plan) -> str:
+    """Return what to say of a plan after its detector's name: of which pass, or for what."""
+    if plan.first_counts is not None:
+        return ", second pass" + ("" if plan.gate_cell is None else " behind a gate")
+    if plan.score == NOVELTY:
+        return ", for novelty detection"
+    return " of a second pass" if plan.purpose is Purpose.GATE else ""
+
+
+def dependence(plan: Plan) -> str:
+    """Return whether the plan depends on rows, and through what."""
+    if not plan.data_dependent and plan.behind:
+        return "through private releases only: their cost counts in every release under it"
+    if not plan.data_dependent:
+        return "no: drawn from public ranges alone"
+    if not plan.schema.public:
+        return "yes: the ranges were read off rows"
+    return "yes: refined by counts of rows"
+
+
+def learned(counts: Counts) -> dict[str, int]:
+    """Return how many verdicts a file of counts holds, for machines; nothing if it holds none."""
+    given = counts.verdicts if isinstance(counts, LearnedModel) else counts
+    if isinstance(given, Verdicts):
+        found = {"outliers": given.n_outliers, "fine": given.n_fine}
+        return found | {"contradictory": given.n_contradictory}
+    if given.hidden or given.plan.purpose is not Purpose.VERDICTS:
+        return {}
+    fine, outliers = given.counts[:TOTALS].tolist()
+    return {"outliers": outliers, "fine": fine}
+
+
+def verdicts(counts: Counts) -> str:
+    """Return how many verdicts a file of counts holds, in words; empty if it holds none."""
+    found = learned(counts)
+    if not found:
+        return ""
+    given = counts.verdicts if isinstance(counts, LearnedModel) else counts
+    about = "" if given.ledger is None else "about "
+    words = f"{about}{found['outliers']:,} outliers, {found['fine']:,} fine"
+    if twice := found.get("contradictory", 0):
+        pairs = "1 pair of rows that lie" if twice == 1 else f"{twice:,} pairs of rows that lie"
+        words += f"; {pairs} in the same cells have both: see which is right"
+    return words
+
+
+def listed(things: Sequence[str]) -> str:
+    """Return things in a row, with ``and`` before the last."""
+    *first, last = things
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def n_periods(horizon: Horizon) -> str:
+    """Return how many periods a plan is for, and in how many of them a person may have rows."""
+    many = "1 period" if horizon.periods == 1 else f"{horizon.periods} periods"
+    if horizon.participations == 1:
+        return f"{many} at one total"
+    apart = f", {horizon.apart} or more apart" if horizon.apart > 1 else ""
+    return f"{many} at one total, a person in {horizon.participations} of them at most{apart}"
+
+
+def n_tables(n: int) -> str:
+    """Return how many tables there are, in words."""
+    return "1 table" if n == 1 else f"{n:,} tables"
+
+
+def periods_lines(periods: Periods) -> dict[str, str]:
+    """Return how far a site's periods are, with their exact rows."""
+    last, of, start = len(periods), periods.horizon.periods, periods.start
+    if last < start:
+        return {"Periods": f"none of {of} released yet"}
+    began = f", from period {start} on" if start > 1 else ""
+    rows = [f"{n:,}" for n in rows_of_periods(periods)]
+    cut = "the last 12 periods: " if len(rows) > 12 else ""
+    counted = f"{cut}{', '.join(rows[-12:])}"
+    return {"Periods": f"{last} of {of} released{began}", "Rows counted": counted}
+
+
+def rows_of_periods(periods: Periods) -> list[int]:
+    """Return how many rows each released period has, from the site's first on."""
+    counted = periods.counts[periods.start - 1 :].sum(axis=1)
+    return [int(n) for n in counted // periods.plan.family.n_histograms]
+
+
+def column_rows(plan: Plan) -> list[list[str]]:
+    """Return the columns of a plan: name, kind, and its range or all its categories."""
+    return [[one.name, one.kind, values(one, most=10_000)] for one in plan.schema.features]

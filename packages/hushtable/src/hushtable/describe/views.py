@@ -1,0 +1,156 @@
+"""Views of the package's things in a notebook: the officer's sentence first, then what it is.
+
+They show what ``hushtable inspect`` shows without being asked for more: no range and no category
+that was read off rows. Imported when the first thing is shown.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from hushtable import plugins
+from hushtable.counts.base import Counts, Noised
+from hushtable.counts.periods import Periods
+from hushtable.counts.release import LocalModel
+from hushtable.counts.sketch import Sketch
+from hushtable.counts.verdicts import LearnedModel, Verdicts
+from hushtable.data.schema import Schema
+from hushtable.describe import plan as words
+from hushtable.describe.ledger import LEDGER_HEADERS, describe_ledger, ledger_lines, ledger_rows
+from hushtable.display import View
+from hushtable.plans.plan import Plan
+from hushtable.privacy.ledger import Ledger
+from hushtable.scores.review import ReviewRow
+
+_FEATURES = ("column", "kind", "range or categories")
+
+
+def view(thing: object) -> View:
+    """Return the view of a thing of a class in `VIEWS`, or that a plug-in shows, or below one."""
+    names = [one.__name__ for one in type(thing).__mro__]
+    if not any(name in VIEWS for name in names):
+        others = plugins.points(plugins.VIEWS)
+        show: Any = plugins.find(plugins.VIEWS, next(name for name in names if name in others))
+        made: View = show(thing)
+        return made
+    return next(VIEWS[name] for name in names if name in VIEWS)(thing)
+
+
+def _schema(schema: Schema) -> View:
+    if schema.public:
+        says = ["This schema holds nothing of a row: its ranges and categories are public."]
+        if schema.paid:
+            says = [
+                "This schema holds no row's value as it is: its ranges come from private "
+                "releases, whose cost counts in every release under it."
+            ]
+    else:
+        says = [
+            f"This schema holds values of rows: {words.values_of_rows(schema)}.",
+            "Keep it as you keep the rows; nothing can be released under it.",
+        ]
+    return View("Schema", says, {}, _FEATURES, _features(schema))
+
+
+def _features(schema: Schema) -> list[list[str]]:
+    return [[f.name, f.kind, words.values(f, schema.public)] for f in schema.features]
+
+
+def _plan(plan: Plan) -> View:
+    if plan.data_dependent:
+        says = [
+            "This plan shows something of rows, and nothing can be released under it: keep it as "
+            "you keep the rows."
+        ]
+    else:
+        says = ["This plan shows nothing of a row that was not released before."]
+        if not plan.behind:
+            says = ["This plan shows nothing of any row."]
+    if plan.hidden:
+        says.append("Only the sites may know it: its hash functions are hidden.")
+    figures = {
+        "Plan": plan.plan_id[:12],
+        "Detector": plan.detector + words.kind_of_plan(plan),
+        "Depends on data": words.dependence(plan),
+        "Tables": f"{plan.family.n_tables:,} ({plan.family.n_cells:,} cells)",
+    }
+    if plan.horizon is not None:
+        figures["Periods"] = words.n_periods(plan.horizon)
+    return View("Plan", says, figures, _FEATURES, _features(plan.schema))
+
+
+def _exact(what: str, counts: Counts, last: str) -> View:
+    says = [f"This must not leave the site: it holds {what}.", last]
+    return View(counts.noun.removeprefix("a ").capitalize(), says, _figures(counts))
+
+
+def _sketch(sketch: Sketch) -> View:
+    last = "What may leave is its release, sketch.release(epsilon=...)."
+    if sketch.plan.data_dependent or sketch.seeded:
+        last = "Nor can it be released: what it was counted by depends on rows, or on a seed."
+    made = _exact("exact counts of rows", sketch, last)
+    tallies = sketch.tally.tolist()
+    features = zip(_features(sketch.plan.schema), tallies, strict=True)
+    rows = [[*feature, *(f"{n:,}" for n in tally)] for feature, tally in features]
+    headers = (*_FEATURES, "missing", "outside")
+    figures = {"Rows": f"{sketch.n_rows:,}"} | dict(made.figures)
+    return View(made.kind, made.sentences, figures, headers, rows)
+
+
+def _local(model: LocalModel) -> View:
+    return _exact("exact counts of its site's rows", model, "It scores the site's own rows.")
+
+
+def _figures(counts: Counts) -> dict[str, str]:
+    tables = f"{words.n_tables(counts.n_tables)} ({counts.n_cells:,} cells)"
+    return {"Plan": counts.plan_id[:12], "Detector": counts.detector, "Tables": tables}
+
+
+def release_view(counts: Noised) -> View:
+    """Return the view of counts with noise."""
+    made = _ledger(counts.ledger)
+    rows = {} if counts.mixed else {"Rows, estimated": f"{counts.n_rows:,}"}
+    figures = _figures(counts) | rows | dict(made.figures)
+    kind = counts.noun.removeprefix("an ").removeprefix("a ").capitalize()
+    return View(kind, made.sentences, figures, made.headers, made.rows)
+
+
+def _periods(periods: Periods) -> View:
+    cost = describe_ledger(periods.ledger(max(1, len(periods))))[:2]
+    says = ["This must not leave the site: it holds exact counts of rows.", *cost]
+    figures = {"Plan": periods.plan.plan_id[:12], "Terms": periods.terms.words()}
+    return View("Periods", says, words.periods_lines(periods) | figures)
+
+
+def _ledger(ledger: Ledger) -> View:
+    figures = ledger_lines(ledger, ledger.noise_sd)
+    rows = ledger_rows(ledger)
+    return View("Ledger", describe_ledger(ledger), figures, LEDGER_HEADERS, rows)
+
+
+def _review_row(row: ReviewRow) -> View:
+    says = [f"{row.words}.", "It shows values of a row: clear it before you pass the page on."]
+    figures = {"Score": f"{row.score:.4f}", "Severity": f"{row.severity:.2f}"}
+    figures |= {name: text for name, text in row.kept.items() if name not in row.values}
+    rows = [[name, one.text, one.usual, one.direction] for name, one in row.values.items()]
+    return View(f"Row {row.row}", says, figures, ("column", "value", "usual", ""), rows)
+
+
+def _verdicts(verdicts: Verdicts) -> View:
+    says = "They are kept like the rows; what may leave is a release under Plan.verdicts."
+    made = _exact("exact counts of few rows, from which these can be read", verdicts, says)
+    figures = {"Outliers": f"{verdicts.n_outliers:,}", "Fine": f"{verdicts.n_fine:,}"}
+    return made._replace(figures=figures | dict(made.figures))
+
+
+def _learned(model: LearnedModel) -> View:
+    of_model, of_verdicts = view(model.model), view(model.verdicts)
+    says = [*of_model.sentences, f"With verdicts. {of_verdicts.sentences[0]}"]
+    return of_model._replace(kind=f"{of_model.kind} with verdicts", sentences=says)
+
+
+#: By name of the class, so that no room is imported, with its extra, before it is needed.
+VIEWS: dict[str, Callable[[Any], View]] = {
+    "Schema": _schema, "Plan": _plan, "Sketch": _sketch, "LocalModel": _local,
+    "Noised": release_view, "Verdicts": _verdicts, "LearnedModel": _learned, "Ledger": _ledger,
+    "Periods": _periods, "ReviewRow": _review_row,
+}  # fmt: skip

@@ -1,0 +1,547 @@
+"""Rows in a report: their scores, the lowest of them with reasons, and how far they drifted."""
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hushtable.counts.base import Counts
+from hushtable.counts.sketch import Sketch
+from hushtable.data.readers import Reader
+from hushtable.data.schema import Feature, value_words
+from hushtable.errors import DataError, UsageError
+from hushtable.plots import RankedOutliersDisplay, ScoreDisplay
+from hushtable.scores.details import RowDetails, Scored
+from hushtable.scores.distributions import CELLS, Distribution, Distributions
+from hushtable.scores.explain import Explainer
+from hushtable.scores.outliers import Lowest, LowRow
+from hushtable.scores.reasons import Reason, Reasons, worth_a_word
+from hushtable.scores.scorer import Ranks, Scorer
+from hushtable.scores.typical import Usual, ValuePhrase, describe_value
+from hushtable.streams import Drift, drift
+
+#: Bars of a number's chart, a divisor of the cells; and of a category's at most.
+_BARS, _CATEGORIES = 34, 12
+#: Size of the chart, and the least height of a bar that stands for a row.
+WIDTH, HEIGHT, _LEAST = 340.0, 60.0, 1.5
+
+
+@dataclass(frozen=True)
+class ValueChart:
+    """The bars of a column's values, and the place of one row's value among them."""
+
+    bars: list[int]  # rows in each part of the range, or of each category
+    odd: int  # the bar that the value lies in
+    at: float  # its place from left (0) to right (1)
+    ends: tuple[str, str]  # what stands under the chart at its left and right
+    caption: str
+    words: str  # for those who do not see the chart
+
+    @classmethod
+    def of(cls, reason: Reason, among: Distribution, said: str) -> "ValueChart | None":
+        """Return the chart of a value; None if it is missing, or no other row has one.
+
+        ``said`` is the value beside what is usual, in words.
+        """
+        cell, value = among.cell(reason.value), reason.value
+        if cell is None or not among.n_rows:
+            return None
+        feature = among.feature
+        if among.numeric:
+            assert isinstance(value, float)
+            bars = among.cells.reshape(_BARS, -1).sum(axis=1).tolist()
+            odd, at = cell // (CELLS // _BARS), min(max(among.place(value), 0.0), 1.0)
+            ends = (value_words(feature, feature.low), value_words(feature, feature.high))
+        else:
+            order = [j for j in np.argsort(-among.cells, kind="stable").tolist() if j != cell]
+            # From the most frequent; the value's own stands among the first, or at the end.
+            shown = order[: _CATEGORIES - 1]
+            odd = sum(bool(among.cells[j] >= among.cells[cell]) for j in shown)
+            shown.insert(odd, cell)
+            shown = [j for j in shown if among.cells[j] or j == cell]
+            bars, odd = among.cells[shown].tolist(), shown.index(cell)
+            at = (odd + 0.5) / len(bars)
+            ends = ("most frequent", "rarest" if len(bars) < _CATEGORIES else "rarer")
+        words = f"{said}. Distribution over {among.n_rows:,} rows, from {ends[0]} to {ends[1]}."
+        return cls(bars, odd, at, ends, feature.name, words)
+
+    @property
+    def rows_path(self) -> str:
+        """The bars of the other values, as SVG has it."""
+        return "".join(self._bar(k) for k in range(len(self.bars)) if k != self.odd)
+
+    @property
+    def odd_path(self) -> str:
+        """The bar of the value, and a line where it lies."""
+        x = min(max(self.at * WIDTH, 1.0), WIDTH - 1.0)
+        return f"{self._bar(self.odd)}M{x - 1:.1f} 0h2v{HEIGHT:g}h-2z"
+
+    def _bar(self, k: int) -> str:
+        if not self.bars[k]:
+            return ""
+        width = WIDTH / len(self.bars)
+        height = max(_LEAST, HEIGHT * self.bars[k] / max(self.bars))
+        across = width - 1.0
+        return f"M{k * width:.1f} {HEIGHT:g}v-{height:.1f}h{across:.1f}v{height:.1f}z"
+
+
+#: A feature stands out if its share is so many times the mean of those that are not among the top.
+_ABOVE = 1.01
+
+
+@dataclass(frozen=True)
+class RowsToShow:
+    """Which single rows a report shows, and how much of them."""
+
+    n: int = 0  # so many, those with the lowest scores
+    values: bool = False  # whether to show the values that lower their scores
+    kept: tuple[str, ...] = ()  # columns of these rows to show, too
+    id: str | None = None  # that one of these which names the rows
+
+
+NO_ROWS = RowsToShow()
+
+
+@dataclass(frozen=True)
+class NamedFeature:
+    """A feature that lowers a row's score, in words."""
+
+    feature: str
+    share: float  # bits
+    beside: str = ""  # the value beside what is usual; empty where values are not shown
+
+
+@dataclass(frozen=True)
+class RowReasons:
+    """Reasons of a low score: features and their shares, and their values where these are shown."""
+
+    row: str  # its number
+    shortfall: float  # bits that its score falls short of a typical one
+    crowding: str  # how many similar rows a typical row has; empty for counts with noise
+    named: list[NamedFeature]
+    rest: float  # bits of all other features together
+    n_rest: int  # how many these are
+    odd: ValueChart | None  # chart of the value that lowers the score most
+
+    @classmethod
+    def of(
+        cls,
+        row: LowRow,
+        typical: float,
+        n_features: int,
+        among: Distributions | None = None,
+    ) -> "RowReasons":
+        """Return why one of the lowest rows has its score; values where ``among`` is given."""
+        shortfall, reasons = typical - row.score, row.detail.reasons or []
+        known = sum(reason.share for reason in reasons)
+        others = (shortfall - known) / max(1, n_features - len(reasons))
+        # What all features share alike makes none of them stand out.
+        out = [r for r in worth_a_word(reasons) if r.share > _ABOVE * others]
+        phrases = [_phrase(reason, among) for reason in out]
+        both = list(zip(out, phrases, strict=True))
+        named = [NamedFeature(r.feature, r.share, _beside(r, phrase)) for r, phrase in both]
+        charts = (_chart(r, among, phrase) for r, phrase in both)
+        return cls(
+            f"{row.row:,}",
+            shortfall,
+            row.detail.crowding,
+            named,
+            rest=shortfall - sum(one.share for one in named),
+            n_rest=n_features - len(named),
+            odd=next((chart for chart in charts if chart), None),
+        )
+
+    @property
+    def largest(self) -> float:
+        """The largest share, of a feature or of all others: the longest bar."""
+        return max([self.rest, *(one.share for one in self.named)])
+
+
+def _phrase(reason: Reason, among: Distributions | None) -> ValuePhrase | None:
+    """Return a value in the words of the list; beside these rows, if the model knows no others."""
+    found = None if among is None else among.of(reason.feature)
+    if found is None or reason.phrase is None or reason.kind is None or reason.phrase.compared:
+        return reason.phrase
+    return describe_value(found.feature, reason.value, reason.kind, found.usual)
+
+
+def _beside(reason: Reason, phrase: ValuePhrase | None) -> str:
+    return "" if phrase is None else phrase.words.removeprefix(reason.feature)
+
+
+def _chart(
+    reason: Reason, among: Distributions | None, phrase: ValuePhrase | None
+) -> ValueChart | None:
+    found = None if among is None else among.of(reason.feature)
+    return None if found is None or phrase is None else ValueChart.of(reason, found, phrase.words)
+
+
+@dataclass(frozen=True)
+class LowestRows:
+    """The rows with the lowest scores, lowest first."""
+
+    found: list[LowRow]  # with their standard errors and ranks where these are known
+    display: RankedOutliersDisplay  # their numbers, scores and standard errors
+    reasons: list[RowReasons]  # why they have these scores; empty if the model gives no reasons
+    no_reasons: str  # why it gives none
+    values: bool = False  # whether the reasons show values
+    kept: Mapping[str, Sequence[str]] = field(default_factory=dict)  # further columns, as text
+    id: str | None = None  # that one of these which names the rows
+
+    @classmethod
+    def of(
+        cls,
+        found: list[LowRow],
+        threshold: float,
+        unit: str,
+        shown: RowsToShow,
+        reasons: Reasons | None,
+        no_reasons: str,
+        among: Distributions | None = None,
+    ) -> "LowestRows | None":
+        """Return the rows with their picture; None if none is to be shown."""
+        if not shown.n:
+            return None
+        why = []
+        if reasons is not None:
+            typical, n_features = reasons.explainer.typical, len(reasons.features)
+            why = [RowReasons.of(row, typical, n_features, among) for row in found]
+        errors = np.array([math.nan if r.detail.error is None else r.detail.error for r in found])
+        display = RankedOutliersDisplay(
+            np.array([row.row for row in found]),
+            np.array([row.score for row in found]),
+            threshold=threshold,
+            unit=unit,
+            errors=None if np.isnan(errors).any() else errors,
+        )
+        kept = {name: [_text(row, k) for row in found] for k, name in enumerate(shown.kept)}
+        return cls(found, display, why, no_reasons, shown.values, kept, shown.id)
+
+    @property
+    def ranked(self) -> bool:
+        """Whether ranks are known."""
+        return self.found[0].detail.ranks is not None
+
+    @property
+    def crowded(self) -> bool:
+        """Whether counts say how many more similar rows a typical row has."""
+        return any(one.crowding for one in self.reasons)
+
+    @property
+    def shows(self) -> list[str]:
+        """Values of these rows that are shown, in words."""
+        lowering = ["the values that lower their scores"] if self.values and self.reasons else []
+        return [*self._names, *self._others, *lowering]
+
+    @property
+    def _names(self) -> list[str]:
+        return [] if self.id is None else [self.id]
+
+    @property
+    def _others(self) -> list[str]:
+        return [name for name in self.kept if name != self.id]
+
+    @property
+    def headers(self) -> list[str]:
+        """Of `rows`."""
+        return [
+            *self._names,
+            "row",
+            *self._others,
+            "score",
+            *([] if self.display.errors is None else ["standard error"]),
+            *(["rank among all", "between"] if self.ranked else []),
+            *(["features that lower it most"] if self.reasons else []),
+        ]
+
+    @property
+    def texts(self) -> tuple[int, ...]:
+        """Columns, numbered from 1, that hold text."""
+        first, others = len(self._names), len(self._others)
+        kept = [*range(1, first + 1), *range(first + 2, first + 2 + others)]
+        return (*kept, *([len(self.headers)] if self.reasons else []))
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """A table row for each of the rows, without its reasons."""
+        return [
+            [
+                *(self.kept[name][k] for name in self._names),
+                f"{row.row:,}",
+                *(self.kept[name][k] for name in self._others),
+                f"{row.score:.4f}",
+                *([] if self.display.errors is None else [f"{row.detail.error:.4f}"]),
+                *row.detail.rank_words,
+            ]
+            for k, row in enumerate(self.found)
+        ]
+
+    @property
+    def lines(self) -> list[tuple[list[str], RowReasons | None]]:
+        """The table rows, each with its reasons."""
+        return list(itertools.zip_longest(self.rows, self.reasons))
+
+    @property
+    def scale(self) -> float:
+        """Bits that the longest bar stands for: one scale for all rows."""
+        return max((one.largest for one in self.reasons), default=0.0) or 1.0
+
+    @property
+    def words(self) -> str:
+        """The scores, for those who do not see the figure."""
+        return f"The {len(self.found)} lowest scores; the table has them."
+
+
+def _text(row: LowRow, k: int) -> str:
+    """Return the value of a further column of a row, as text; empty where it is missing."""
+    value = row.detail.kept[k][0].as_py()
+    # As it is in the data: no unit, and no number is shortened.
+    return "" if value is None else value_words(Feature.categorical("text", ()), value)
+
+
+#: Rows that show how far chance moves them.
+_SAMPLED = 500
+#: Features that are named as those that moved most.
+_FURTHEST = 5
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Rows, as a model scores them."""
+
+    source: str  # where the rows are from
+    n_rows: int
+    n_outliers: int | None  # those below the threshold; None where there is none
+    threshold: float  # NaN if there is none
+    chosen: float | None  # share of the rows that it was set to flag; None if it is the model's
+    unit: str  # of the scores
+    median: float
+    display: ScoreDisplay  # the distribution of the scores
+    moved: list[tuple[str, float]]  # features whose contributions verdicts moved, in bits
+    #: Share of the rows of all sites that score below the threshold, and two shares between which
+    #: it lies (3,); None where no ranks were given.
+    flagged: NDArray[np.float64] | None
+    lowest: LowestRows | None  # the lowest scores, where they were asked for
+    tally: NDArray[np.int64]  # (n_features, 2): rows with a value missing, or outside the plan
+    drift: Drift | None  # from the rows that the model counted
+    no_drift: str  # why there is no drift
+
+    @property
+    def lines(self) -> dict[str, str]:
+        """The scores in sum."""
+        lines = {"Rows": f"{self.n_rows:,} of {self.source}"}
+        if self.n_outliers is not None:
+            lines["Outliers"] = f"{self.n_outliers:,} ({self.n_outliers / self.n_rows:.2%})"
+            lines["Threshold"] = f"{self.threshold:.4g} {self.unit}: rows below are outliers"
+        if self.flagged is not None:
+            share, low, high = (f"{100.0 * part:.3g}%" for part in self.flagged)
+            between = "" if low == high else f" (between {low} and {high})"
+            lines["Of all sites' rows"] = f"{share} are below the threshold{between}"
+        lines["Median score"] = f"{self.median:.4g} {self.unit}"
+        if self.moved:
+            lines["Moved by verdicts"] = "; ".join(
+                f"{name} {bits:.2g} {self.unit}" for name, bits in self.moved
+            )
+        return lines
+
+    @property
+    def words(self) -> str:
+        """The distribution, for those who do not see the figure."""
+        edges = self.display.edges
+        said = f"Distribution of {self.n_rows:,} scores from {edges[0]:.4g} to {edges[-1]:.4g}"
+        if self.n_outliers is None:
+            return f"{said} {self.unit}."
+        return f"{said} {self.unit}; {self.n_outliers:,} are below the threshold."
+
+    @property
+    def bin_headers(self) -> list[str]:
+        """Of `bin_rows`."""
+        return ["score from", "to", "rows", *([] if self.n_outliers is None else ["outliers"])]
+
+    @property
+    def bin_rows(self) -> list[list[str]]:
+        """A table row for each bar that holds rows."""
+        table = []
+        edges = itertools.pairwise(self.display.edges.tolist())
+        for (low, high), n in zip(edges, self.display.counts.tolist(), strict=True):
+            row = [f"{low:.4g}", f"{high:.4g}", f"{n:,}"]
+            if self.n_outliers is not None:
+                row.append(f"{n if low < self.threshold else 0:,}")
+            if n:
+                table.append(row)
+        return table
+
+    @property
+    def drift_lines(self) -> dict[str, str]:
+        """The drift of all features together, and of those that moved most."""
+        if self.drift is None:
+            return {}
+        found = self.drift
+        lines = {"All together": _beside_chance(found.overall, found.level)}
+        known = {name: x for name, x in found.features.items() if not math.isnan(x)}
+        furthest = sorted(known, key=lambda name: known[name], reverse=True)[:_FURTHEST]
+        if furthest:
+            lines["Furthest by itself"] = "; ".join(
+                f"{name} {_beside_chance(known[name], found.feature_levels[name])}"
+                for name in furthest
+            )
+        return lines
+
+    @property
+    def drift_words(self) -> str:
+        """The drift in sentences."""
+        if self.drift is None:
+            return ""
+        beyond, n = self.drift.beyond_chance, len(self.drift.features)
+        further = "further" if self.drift.overall > self.drift.level else "no further"
+        words = f"All together, these rows lie {further} from those counted than chance explains."
+        if not n:
+            return words
+        # The share that a level leaves to chance.
+        by_chance = math.ceil(n / 20)
+        return (
+            f"{words} By themselves, {len(beyond):,} of {n:,} features lie further; where nothing "
+            f"changed, about {by_chance:,} would, or fewer."
+        )
+
+
+def _beside_chance(drift: float, level: float) -> str:
+    return f"{drift:z.4f} (by chance up to {level:.4f})"
+
+
+def score_rows(
+    scorer: Scorer,
+    threshold: float,
+    reader: Reader,
+    *,
+    contamination: float | None = None,
+    shown: RowsToShow = NO_ROWS,
+    ranks: Ranks | None = None,
+    usual: Usual | None = None,
+    n_jobs: int | None = None,
+) -> Scores:
+    """Score rows and compare them with those that the model counted; holds 8 bytes a row.
+
+    The rows have the plan's features as columns, then those to be ``shown``, too. They are read as
+    often as `passes` says. Rows below the model's threshold, NaN if there is
+    none, are flagged, or else the share ``contamination`` of the rows. The report names the lowest
+    that are to be ``shown``, with the reasons for their scores. ``ranks`` give how rare scores are
+    among the rows of all sites. ``usual`` is what the model knows of the rows that it counted:
+    values are put beside it, and beside the rows scored if it knows nothing.
+    """
+    reasons, no_reasons = _reasons(scorer, shown, usual)
+    details = _details(scorer, shown, ranks, reasons)
+    reader, lowest = replace(reader, keep=shown.kept), Lowest(shown.n)
+    scores, tally = _passed(details.batches(reader, lambda batch: batch, n_jobs=n_jobs), lowest)
+    if not len(scores):
+        raise DataError(f"{reader.source} has no rows: there is nothing to report")
+    if contamination is not None:
+        threshold = float(np.percentile(scores, 100.0 * contamination))
+    unit, among = scorer.plan.score.unit, details.distributions
+    moved, reason = _drift(scorer, reader, len(scores), n_jobs)
+    return Scores(
+        source=reader.source,
+        n_rows=len(scores),
+        n_outliers=None if math.isnan(threshold) else int((scores < threshold).sum()),
+        threshold=threshold,
+        chosen=contamination,
+        unit=unit,
+        median=float(np.median(scores)),
+        display=ScoreDisplay.of(scores, threshold=threshold, unit=unit),
+        moved=_moved(scorer, reader, n_jobs),
+        flagged=_flagged(details.ranks, threshold),
+        lowest=LowestRows.of(lowest.rows, threshold, unit, shown, reasons, no_reasons, among),
+        tally=tally,
+        drift=moved,
+        no_drift=reason,
+    )
+
+
+def _details(
+    scorer: Scorer, shown: RowsToShow, ranks: Ranks | None, reasons: Reasons | None
+) -> RowDetails:
+    errors = scorer.plan.family.n_tables > 1  # one table gives none
+    among = Distributions(scorer.plan.schema) if reasons is not None and shown.values else None
+    ranked = ranks if errors else None
+    return RowDetails(scorer, shown.n, False, errors, ranked, reasons, among, shown.kept)
+
+
+def _passed(
+    batches: Iterable[Scored], lowest: Lowest
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Return all scores, and the tally; the lowest rows are kept."""
+    parts, tally, n_rows = [np.empty(0)], np.zeros(2, np.int64), 0
+    for batch in batches:
+        lowest.add(batch, n_rows)
+        parts.append(batch.scores)
+        tally = tally + batch.tally
+        n_rows += len(batch.scores)
+    return np.concatenate(parts), tally
+
+
+def _reasons(scorer: Scorer, shown: RowsToShow, usual: Usual | None) -> tuple[Reasons | None, str]:
+    """Return what explains the lowest rows, or why nothing does."""
+    if not shown.n:
+        return None, "nobody asked for single rows"
+    try:
+        known = None if usual is None else usual.values
+        return Reasons(scorer, values=shown.values, usual=known), ""
+    except UsageError as error:
+        return None, str(error)
+
+
+def _moved(scorer: Scorer, reader: Reader, n_jobs: int | None) -> list[tuple[str, float]]:
+    """Return the features whose contributions to these rows' scores verdicts moved most."""
+    if scorer.sketch.unlearned is scorer.sketch:
+        return []
+    learned, before = Explainer(scorer), Explainer(Scorer(scorer.sketch.unlearned))
+    sizes = learned.moved_from(before, reader, n_jobs=n_jobs)
+    most = np.argsort(-sizes, kind="stable")[:_FURTHEST]
+    names = scorer.plan.schema.names
+    return [(names[j], float(sizes[j])) for j in most.tolist() if sizes[j] > 0.0]
+
+
+def _flagged(ranks: Ranks | None, threshold: float) -> NDArray[np.float64] | None:
+    """Return the rank of the threshold, and two that it lies between, where both are known."""
+    if ranks is None or math.isnan(threshold):
+        return None
+    at = np.array([threshold])
+    return np.append(ranks.of(at), ranks.between(at, np.zeros(1)))
+
+
+def passes(counted: Counts) -> int:
+    """Return how often `score_rows` reads the rows."""
+    return (1 if why_no_drift(counted) else 3) + (counted.unlearned is not counted)
+
+
+def why_no_drift(counted: Counts) -> str:
+    """Return why rows cannot be compared with these counts; empty if they can."""
+    if not counted.adds:
+        return "a local model mixes exact counts with noised ones: compare with the result"
+    if counted.plan.first_noise_sd is not None:
+        return "the model's second pass counts dense rows only, and the first has noise"
+    return ""
+
+
+def of_all_rows(counted: Counts) -> Counts:
+    """Return the counts to compare rows with: of two passes, the first."""
+    counted = counted.unlearned
+    return counted.first_pass() if isinstance(counted, Sketch) else counted
+
+
+def _drift(
+    scorer: Scorer, reader: Reader, n_rows: int, n_jobs: int | None
+) -> tuple[Drift | None, str]:
+    """Return how far the rows lie from those counted, or why that is not known."""
+    counted, reason = of_all_rows(scorer.sketch), why_no_drift(scorer.sketch)
+    if reason:
+        return None, reason
+    try:
+        sketch = Sketch.from_data(counted.plan, reader, n_jobs=n_jobs)
+        step = -(-n_rows // _SAMPLED)
+        return drift(counted, sketch, rows=reader.take(np.arange(0, n_rows, step))), ""
+    except UsageError as error:
+        return None, str(error)
