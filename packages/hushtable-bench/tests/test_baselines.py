@@ -9,8 +9,7 @@ from sklearn.neighbors import LocalOutlierFactor, NearestNeighbors
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hushtable.errors import UsageError
-from hushtable_bench.baselines import LODA, EnsembleKNN, EnsembleLOF, LSHiForest
-from hushtable_bench.baselines._loda import candidates
+from hushtable_bench.baselines import LODA, EnsembleKNN, EnsembleLOF, LSHiForest, candidates
 
 BASELINES = [EnsembleKNN, EnsembleLOF, LODA, LSHiForest]
 
@@ -198,13 +197,13 @@ def test_sparse_projections_have_the_square_root_of_the_features(rng):
 
 def test_fine_steps_lose_next_to_nothing(rng):
     """Beyond 200 bins, steps of 2%: the best of all numbers is hardly better."""
-    from hushtable_bench.baselines import _kernels
+    from hushtable_bench import kernels
 
     z = np.sort(np.round(rng.exponential(size=4000) * 300) / 300)  # spikes: many bins are best
     unit = (z / z.max()).clip(0, np.nextafter(1.0, 0.0))
 
     def objective(b):
-        return _kernels.log_likelihood(unit, b) - (b - 1 + math.log(b) ** 2.5)
+        return kernels.log_likelihood(unit, b) - (b - 1 + math.log(b) ** 2.5)
 
     every = max(objective(b) for b in range(1, int(4000 / math.log(4000)) + 1))
     tried = max(objective(b) for b in candidates(4000).tolist())

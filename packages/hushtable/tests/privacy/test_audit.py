@@ -20,7 +20,7 @@ from hushtable.audit.audit import (
 from hushtable.errors import PrivacyError, UsageError
 from hushtable.privacy.budget import Sensitivity, calibrated_scale, rho_from_epsilon
 from hushtable.privacy.noise import add_noise
-from hushtable_bench.planted import DELTA, EPSILON, EXACT, MISTAKES, audit_all
+from hushtable_bench.mistakes import DELTA, EPSILON, EXACT, MISTAKES, audit_all
 
 CORRECT, *WRONG = MISTAKES
 #: A correct release fails a test at this confidence once in ten million runs.

@@ -2,7 +2,7 @@
 
 The points of ROC-AUC that releases lose, against the same tables without noise, fall as 1/T (of
 the numbers of columns and rows, neither tells more). The numbers below were fitted by
-``benchmarks/expectations.py`` of hushtable-bench, which holds them to sets kept out of the fit.
+``python -m hushtable_bench expectations``, which holds them to sets kept out of the fit.
 """
 
 from dataclasses import dataclass
