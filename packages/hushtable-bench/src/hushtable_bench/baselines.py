@@ -18,6 +18,8 @@ from hushtable.errors import UsageError
 from hushtable.threads import for_each, n_threads
 from hushtable_bench import kernels
 
+__all__ = ["LODA", "EnsembleKNN", "EnsembleLOF", "LSHiForest"]
+
 Floats = NDArray[np.float64]
 
 
